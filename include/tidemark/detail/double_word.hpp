@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A 16-byte {value, version} pair: compare-exchange of both halves at once, and a plain load of each half alone.
+//
+//   offset 0  value    64 bits
+//   offset 8  version  64 bits
+//
+// The compare-exchange is strong and sequentially consistent, whatever orders its caller names: `lock cmpxchg16b` and
+// `ldaxp/stlxp` have no cheaper form worth having. A load of both halves is two loads, version first. It may be torn; then
+// its version is older than the one in memory (versions only rise), and a compare-exchange that expects it fails.
+//
+// x86-64 and AArch64 use inline instructions, so that no compiler flag and no -latomic is asked of the user. Elsewhere, and
+// under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place. It says so:
+// `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may interrupt another one.
+#ifndef TIDEMARK_DETAIL_DOUBLE_WORD_HPP
+#define TIDEMARK_DETAIL_DOUBLE_WORD_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "native_atomic.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define TIDEMARK_HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TIDEMARK_HAS_TSAN 1
+#endif
+#endif
+#ifndef TIDEMARK_HAS_TSAN
+#define TIDEMARK_HAS_TSAN 0
+#endif
+
+#if !TIDEMARK_HAS_TSAN && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#define TIDEMARK_HAS_WIDE_CAS 1
+#else
+#define TIDEMARK_HAS_WIDE_CAS 0
+#endif
+
+namespace tidemark {
+
+/// Both halves of a double word.
+struct versioned {
+  std::uint64_t value = 0;
+  std::uint64_t version = 0;
+
+  friend bool operator==(const versioned&, const versioned&) = default;
+};
+
+namespace detail {
+
+#if TIDEMARK_HAS_WIDE_CAS
+
+class alignas(16) wide_double_word {
+ public:
+  static constexpr bool is_always_lock_free = true;
+
+  explicit wide_double_word(std::uint64_t value) noexcept : value_{value}, version_{0} {}
+  wide_double_word(const wide_double_word&) = delete;
+  wide_double_word& operator=(const wide_double_word&) = delete;
+
+  std::uint64_t load_value(std::memory_order order) const noexcept { return value_.load(order); }
+  std::uint64_t load_version(std::memory_order order) const noexcept { return version_.load(order); }
+
+  /// Whether the value half is less than `bound`: load_value() and a comparison.
+  bool is_below(std::uint64_t bound, std::memory_order order) const noexcept {
+#if defined(__x86_64__)
+    if (order == std::memory_order_relaxed) {
+      // Compilers do not fold the load of an atomic into the comparison. The instruction that they leave over is a third of the
+      // hot path of a signal, which is bound by the number of instructions.
+      bool below;
+      __asm__ __volatile__("cmpq %[bound], %[value]" : "=@ccb"(below) : [value] "m"(value_), [bound] "r"(bound));
+      return below;
+    }
+#endif
+    return value_.load(order) < bound;
+  }
+
+  /// Version first: see the head of this file.
+  versioned load(std::memory_order order) const noexcept {
+    const auto version = version_.load(order);
+    return {value_.load(order), version};
+  }
+
+  /// Never fails spuriously. On failure `expected` becomes what was found.
+  bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
+#if defined(__x86_64__)
+    bool exchanged;
+    __asm__ __volatile__("lock cmpxchg16b %[value]"
+                         : "=@ccz"(exchanged), [value] "+m"(value_), "+m"(version_), "+a"(expected.value),
+                           "+d"(expected.version)
+                         : "b"(desired.value), "c"(desired.version)
+                         : "memory");
+    return exchanged;
+#else
+    // Only a lost exclusive monitor makes it retry, and only while both halves still are the expected ones. A mismatch seen by
+    // ldaxp needs no store to be trusted: each half is read whole, and a half that differs is a difference at that instant.
+    std::uint64_t value;
+    std::uint64_t version;
+    std::uint32_t lost;
+    do {
+      __asm__ __volatile__("ldaxp %[value], %[version], %[word]"
+                           : [value] "=&r"(value), [version] "=&r"(version)
+                           : [word] "Q"(value_), "m"(version_)
+                           : "memory");
+      if (value != expected.value || version != expected.version) {
+        __asm__ __volatile__("clrex" : : : "memory");
+        expected = {value, version};
+        return false;
+      }
+      __asm__ __volatile__("stlxp %w[lost], %[value], %[version], %[word]"
+                           : [lost] "=&r"(lost), [word] "=Q"(value_), "=m"(version_)
+                           : [value] "r"(desired.value), [version] "r"(desired.version)
+                           : "memory");
+    } while (lost != 0);
+    return true;
+#endif
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_;
+  std::atomic<std::uint64_t> version_;
+};
+
+#endif  // TIDEMARK_HAS_WIDE_CAS
+
+/// The fallback: writers exclude each other by a lock bit, readers take the halves without it.
+class alignas(16) locked_double_word {
+ public:
+  static constexpr bool is_always_lock_free = false;
+
+  explicit locked_double_word(std::uint64_t value) noexcept : value_{value}, version_{0} {}
+  locked_double_word(const locked_double_word&) = delete;
+  locked_double_word& operator=(const locked_double_word&) = delete;
+
+  std::uint64_t load_value(std::memory_order order) const noexcept { return value_.load(order); }
+  std::uint64_t load_version(std::memory_order order) const noexcept { return version_.load(order); }
+  bool is_below(std::uint64_t bound, std::memory_order order) const noexcept { return value_.load(order) < bound; }
+
+  versioned load(std::memory_order order) const noexcept {
+    const auto version = version_.load(order);
+    return {value_.load(order), version};
+  }
+
+  bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
+    // (D1): acquire, takes over what (D2) released. Stronger would not help: the halves below are sequentially consistent.
+    while (locked_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    // (D3): seq_cst alone; a refresh must take part in the one total order of leaf changes and child loads, see (H5).
+    const auto version = version_.load(std::memory_order_seq_cst);
+    // (D4): seq_cst, as (D3).
+    const versioned found{value_.load(std::memory_order_seq_cst), version};
+    const bool exchanged = found == expected;
+    if (exchanged) {
+      // (D5): seq_cst as (D3), and before (D6), so that who reads the version first never pairs a new version with an old value.
+      value_.store(desired.value, std::memory_order_seq_cst);
+      // (D6): seq_cst as (D3), after (D5).
+      version_.store(desired.version, std::memory_order_seq_cst);
+    } else {
+      expected = found;
+    }
+    // (D2): release, taken over by (D1). Not stronger: nothing after it is ordered by the lock.
+    locked_.clear(std::memory_order_release);
+    return exchanged;
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_;
+  std::atomic<std::uint64_t> version_;
+  std::atomic_flag locked_ = ATOMIC_FLAG_INIT;
+};
+
+#if TIDEMARK_HAS_WIDE_CAS
+using native_double_word = wide_double_word;
+#else
+using native_double_word = locked_double_word;
+#endif
+
+}  // namespace detail
+}  // namespace tidemark
+
+#endif  // TIDEMARK_DETAIL_DOUBLE_WORD_HPP

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The platform of the Relacy race detector: every tidemark block, and any protocol built on one, runs under it unchanged.
+//
+//   relacy_platform            asymmetric: light_barrier() is nothing, heavy_barrier() is Relacy's system-wide fence
+//   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
+//   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
+//
+// Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new and
+// defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile with
+// RL_DO_ASSERT=1, or an order that an operation can't have is silently taken for a load of zero.
+//
+// Where it is stricter than a machine, and where not:
+//   - each half of a double word is loaded by itself, so that a torn pair is met;
+//   - parking synchronizes nothing: a missing release or acquire is not hidden by the sleep (Relacy's own futex hides it);
+//   - a sleeper may wake for no reason in the random search (`spurious_wakeups`), and a deadline may pass at any moment;
+//   - an atomic remembers three values only, and a sequentially consistent access is not related to a lone fence.
+//
+// Every operation passes its source position on, into Relacy's history and into `seam`: one site of the program can be made
+// weaker while it runs, so that a check shows that it would notice.
+#ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
+#define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "../platform.hpp"
+
+// Two of its macros replace the standard library's, which are put back; the others are removed.
+#pragma push_macro("assert")
+#pragma push_macro("errno")
+#include <relacy/relacy.hpp>
+#pragma pop_macro("errno")
+#pragma pop_macro("assert")
+#undef $
+#undef new
+#undef delete
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef VAR
+#undef VAR_T
+#undef TLS_T
+#undef memory_order_relaxed
+#undef memory_order_consume
+#undef memory_order_acquire
+#undef memory_order_release
+#undef memory_order_acq_rel
+#undef memory_order_seq_cst
+
+namespace tidemark::verify {
+
+/// Where an operation stands in the source.
+struct source_position {
+  const char* file;
+  unsigned line;
+  const char* function;
+
+  static constexpr source_position current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                                           const char* function = __builtin_FUNCTION()) noexcept {
+    return {file, line, function};
+  }
+  rl::debug_info info() const { return {function, file, line}; }
+};
+
+/// What can be done to the operation at one site.
+enum class weakening {
+  none,
+  order,          ///< `to` replaces its order (of a compare-exchange: the order of success, failure follows as far as it must)
+  failure_order,  ///< `to` replaces the order of a compare-exchange that fails
+  removed,        ///< a barrier is left out
+  spurious,       ///< a strong compare-exchange may fail for no reason
+};
+
+/// The one site that is weakened while the checks run. Set it before a simulation begins.
+struct weakened_site {
+  weakening how = weakening::none;
+  std::string_view file{};  ///< the end of the file's path
+  unsigned line = 0;
+  std::memory_order to = std::memory_order_relaxed;
+  std::uint64_t hits = 0;  ///< how often the site was executed; 0 after a simulation means that nothing was weakened
+};
+inline weakened_site seam;
+
+/// Whether sleepers may wake for no reason. Only for the random search: an exhaustive one would follow it for ever.
+inline bool spurious_wakeups = false;
+
+namespace detail {
+
+inline bool weakened(weakening how, const source_position& at) noexcept {
+  if (seam.how != how || seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
+  ++seam.hits;
+  return true;
+}
+
+inline rl::memory_order to_relacy(std::memory_order order) noexcept {
+  switch (order) {
+    case std::memory_order_relaxed:
+      return rl::mo_relaxed;
+    case std::memory_order_consume:
+      return rl::mo_consume;
+    case std::memory_order_acquire:
+      return rl::mo_acquire;
+    case std::memory_order_release:
+      return rl::mo_release;
+    case std::memory_order_acq_rel:
+      return rl::mo_acq_rel;
+    case std::memory_order_seq_cst:
+      return rl::mo_seq_cst;
+  }
+  return rl::mo_relaxed;
+}
+
+inline rl::memory_order order_at(std::memory_order order, const source_position& at) noexcept {
+  return to_relacy(weakened(weakening::order, at) ? seam.to : order);
+}
+
+/// Relacy takes a failure order that is stronger than the success order for a race, so it is cut down to what success has.
+inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success,
+                                         const source_position& at) noexcept {
+  const rl::memory_order wanted = to_relacy(weakened(weakening::failure_order, at) ? seam.to : failure);
+  switch (success) {
+    case rl::mo_seq_cst:
+      return wanted;
+    case rl::mo_acq_rel:
+    case rl::mo_acquire:
+      return wanted == rl::mo_relaxed ? rl::mo_relaxed : rl::mo_acquire;
+    default:
+      return rl::mo_relaxed;
+  }
+}
+
+/// Reads the newest value, as a failing compare-exchange or the kernel does, and writes nothing.
+template <class T>
+T load_newest(rl::atomic<T>& word, rl::memory_order order, const rl::debug_info& info) {
+  T found = static_cast<T>(~word.debug_value());
+  word.compare_exchange_strong(found, found, order, info);
+  return found;
+}
+
+}  // namespace detail
+
+template <class T>
+class relacy_atomic {
+ public:
+  relacy_atomic() : value_{T{}} {}
+  explicit relacy_atomic(T value) : value_{value} {}
+  relacy_atomic(const relacy_atomic&) = delete;
+  relacy_atomic& operator=(const relacy_atomic&) = delete;
+
+  T load(std::memory_order order, source_position at = source_position::current()) const {
+    return value_.load(detail::order_at(order, at), at.info());
+  }
+  void store(T value, std::memory_order order, source_position at = source_position::current()) {
+    value_.store(value, detail::order_at(order, at), at.info());
+  }
+  T exchange(T value, std::memory_order order, source_position at = source_position::current()) {
+    return value_.exchange(value, detail::order_at(order, at), at.info());
+  }
+  T fetch_add(T value, std::memory_order order, source_position at = source_position::current()) {
+    return value_.fetch_add(value, detail::order_at(order, at), at.info());
+  }
+  T fetch_sub(T value, std::memory_order order, source_position at = source_position::current()) {
+    return value_.fetch_sub(value, detail::order_at(order, at), at.info());
+  }
+  T fetch_and(T value, std::memory_order order, source_position at = source_position::current()) {
+    return value_.fetch_and(value, detail::order_at(order, at), at.info());
+  }
+  T fetch_or(T value, std::memory_order order, source_position at = source_position::current()) {
+    return value_.fetch_or(value, detail::order_at(order, at), at.info());
+  }
+  bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
+                               source_position at = source_position::current()) {
+    const rl::memory_order relacy_success = detail::order_at(success, at);
+    return value_.compare_exchange_strong(expected, desired, relacy_success, at.info(),
+                                          detail::failure_order_at(failure, relacy_success, at), at.info());
+  }
+  bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure,
+                             source_position at = source_position::current()) {
+    const rl::memory_order relacy_success = detail::order_at(success, at);
+    return value_.compare_exchange_weak(expected, desired, relacy_success, at.info(),
+                                        detail::failure_order_at(failure, relacy_success, at), at.info());
+  }
+
+  /// One turn of a futex: sleeps if the word still is `expected`. False when a deadline has passed.
+  bool park(T expected, bool timed, const rl::debug_info& info) {
+    if (detail::load_newest(value_, rl::mo_relaxed, info) != expected) return true;
+    rl::context& context = rl::ctx();
+    const std::uint32_t me = std::uint32_t{1} << context.threadx_->index_;
+    sleepers_ |= me;
+    const rl::unpark_reason reason = context.park_current_thread(timed, spurious_wakeups, false, info);
+    sleepers_ &= ~me;
+    return reason != rl::unpark_reason_timeout;
+  }
+
+  void unpark(std::uint32_t count, const rl::debug_info& info) {
+    rl::context& context = rl::ctx();
+    context.sched();
+    for (unsigned thread = 0; thread < 32 && count != 0; ++thread) {
+      if ((sleepers_ >> thread & 1) == 0) continue;
+      sleepers_ &= ~(std::uint32_t{1} << thread);
+      context.unpark_thread(static_cast<rl::thread_id_t>(thread), false, info);
+      --count;
+    }
+  }
+
+ private:
+  rl::atomic<T> value_;
+  std::uint32_t sleepers_ = 0;
+};
+
+/// A plain field, checked for races.
+template <class T>
+class relacy_var {
+ public:
+  relacy_var() : value_{T{}} {}
+  explicit relacy_var(T value) : value_{value} {}
+  relacy_var(const relacy_var&) = delete;
+  relacy_var& operator=(const relacy_var&) = delete;
+
+  T load(source_position at = source_position::current()) const { return value_(at.info()).load(); }
+  void store(T value, source_position at = source_position::current()) { value_(at.info()).store(value); }
+
+ private:
+  rl::var<T> value_;
+};
+
+/// Exchanged as a whole, loaded by halves.
+class relacy_double_word {
+ public:
+  static constexpr bool is_always_lock_free = true;
+
+  explicit relacy_double_word(std::uint64_t value) : value_{value}, version_{std::uint64_t{0}} {}
+  relacy_double_word(const relacy_double_word&) = delete;
+  relacy_double_word& operator=(const relacy_double_word&) = delete;
+
+  std::uint64_t load_value(std::memory_order order, source_position at = source_position::current()) const {
+    return value_.load(detail::order_at(order, at), at.info());
+  }
+  std::uint64_t load_version(std::memory_order order, source_position at = source_position::current()) const {
+    return version_.load(detail::order_at(order, at), at.info());
+  }
+  bool is_below(std::uint64_t bound, std::memory_order order,
+                source_position at = source_position::current()) const {
+    return load_value(order, at) < bound;
+  }
+  versioned load(std::memory_order order, source_position at = source_position::current()) const {
+    const std::uint64_t version = load_version(order, at);
+    return {load_value(order, at), version};
+  }
+
+  bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order success,
+                               std::memory_order failure, source_position at = source_position::current()) {
+    const rl::memory_order relacy_success = detail::order_at(success, at);
+    const rl::memory_order relacy_failure = detail::failure_order_at(failure, relacy_success, at);
+    const bool fails_anyway = detail::weakened(weakening::spurious, at) && rl::rand(2) == 0;
+    rl::context& context = rl::ctx();
+    context.sched();
+    const rl::preemption_disabler whole{context};
+    const bool exchanged = !fails_anyway && expected == versioned{value_.debug_value(), version_.debug_value()};
+    if (exchanged) {
+      // The value first: who reads the new version must not find the old value beside it.
+      value_.exchange(desired.value, relacy_success, at.info());
+      version_.exchange(desired.version, relacy_success, at.info());
+    } else {
+      expected.value = detail::load_newest(value_, relacy_failure, at.info());
+      expected.version = detail::load_newest(version_, relacy_failure, at.info());
+    }
+    return exchanged;
+  }
+
+ private:
+  rl::atomic<std::uint64_t> value_;
+  rl::atomic<std::uint64_t> version_;
+};
+
+enum class barrier_form { asymmetric, symmetric, refused };
+
+template <barrier_form Form>
+struct basic_relacy_platform {
+  template <class T>
+  using atomic = relacy_atomic<T>;
+  template <class T>
+  using var = relacy_var<T>;
+  using double_word = relacy_double_word;
+
+  static constexpr bool asymmetric = Form != barrier_form::symmetric;
+
+  static void light_barrier() noexcept {}
+  static constexpr bool heavy_barrier_available() noexcept { return Form != barrier_form::refused; }
+
+  static bool heavy_barrier(source_position at = source_position::current()) {
+    if constexpr (Form == barrier_form::refused) {
+      full_barrier(at);
+      return false;
+    }
+    if constexpr (Form == barrier_form::asymmetric) {
+      rl::ctx().sched();
+      if (!detail::weakened(weakening::removed, at)) rl::systemwide_fence(at.info());
+    }
+    return true;
+  }
+
+  static void full_barrier(source_position at = source_position::current()) {
+    if constexpr (asymmetric) {
+      if (!detail::weakened(weakening::removed, at)) rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
+    }
+  }
+
+  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, deadline until,
+                   source_position at = source_position::current()) {
+    return word.park(expected, until != forever, at.info());
+  }
+  static void unpark(atomic<std::uint32_t>& word, std::uint32_t count,
+                     source_position at = source_position::current()) {
+    word.unpark(count, at.info());
+  }
+
+  static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+  /// Time stands still; deadlines pass when the scheduler says so.
+  static constexpr deadline now() noexcept { return deadline{}; }
+};
+
+}  // namespace tidemark::verify
+
+namespace tidemark {
+
+using relacy_platform = verify::basic_relacy_platform<verify::barrier_form::asymmetric>;
+using relacy_symmetric_platform = verify::basic_relacy_platform<verify::barrier_form::symmetric>;
+using relacy_pinned_platform = verify::basic_relacy_platform<verify::barrier_form::refused>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
