@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the fences. Each hands a plain field (`var`) from the signaller to the waiter, so that a missing order shows as
+// a race, and a wake-up that is lost shows as a deadlock. Times and stops are those of the checker.
+#include "support/model_check.hpp"
+
+namespace {
+
+using tidemark::wait_status;
+
+/// The type of the data that is handed over.
+template <class Timeline>
+using payload = typename Timeline::platform::template var<int>;
+
+/// A moment that may come at any time in the checker's eyes.
+constexpr tidemark::deadline some_time{std::chrono::hours{1}};
+
+/// A stop source of the shape of std::stop_source, made of the checker's own parts.
+template <class Platform>
+class stop_source {
+ public:
+  class token {
+   public:
+    explicit token(stop_source& source) : source_{&source} {}
+    bool stop_requested() const { return source_->requested_.load(std::memory_order_acquire) != 0; }
+
+    template <class Callback>
+    class callback_type {
+     public:
+      callback_type(const token& of, const Callback& callback) : source_{of.source_}, callback_{&callback} {
+        source_->guard_.lock(RL_INFO);
+        const bool late = of.stop_requested();
+        if (!late) {
+          source_->argument_ = this;
+          source_->call_ = [](void* self) { (*static_cast<callback_type*>(self)->callback_)(); };
+        }
+        source_->guard_.unlock(RL_INFO);
+        if (late) callback();
+      }
+      callback_type(const callback_type&) = delete;
+      ~callback_type() {
+        source_->guard_.lock(RL_INFO);
+        source_->call_ = nullptr;
+        source_->guard_.unlock(RL_INFO);
+      }
+
+     private:
+      stop_source* source_;
+      const Callback* callback_;
+    };
+
+   private:
+    stop_source* source_;
+  };
+
+  void request_stop() {
+    guard_.lock(RL_INFO);
+    requested_.store(1, std::memory_order_release);
+    if (call_ != nullptr) call_(argument_);
+    guard_.unlock(RL_INFO);
+  }
+
+ private:
+  typename Platform::template atomic<std::uint32_t> requested_{0};
+  rl::mutex guard_;
+  void (*call_)(void*) = nullptr;
+  void* argument_ = nullptr;
+};
+
+/// Nobody waits any more, so the monitored value says so (A15); 0 for ever where the fence is pinned.
+template <class Timeline>
+void require_idle(const Timeline& timeline) {
+  const std::uint64_t idle = Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0;
+  MODEL_REQUIRE(timeline.monitored_value() == idle);
+}
+
+/// [A28] [A30] [A31] [A35] [A37] One signaller, one waiter: whether it comes too late, spins or sleeps, it returns with the data.
+template <class Timeline>
+struct one_signaller_one_waiter : rl::test_suite<one_signaller_one_waiter<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A19] [A20] [A37] Two waiters with different targets, signalled one after the other.
+template <class Timeline>
+struct one_signaller_two_waiters : rl::test_suite<one_signaller_two_waiters<Timeline>, 3> {
+  Timeline timeline;
+  payload<Timeline> data[2];
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data[0].store(1);
+      timeline.signal(1);
+      data[1].store(2);
+      timeline.signal(2);
+    } else {
+      MODEL_REQUIRE(timeline.wait(index) == wait_status::reached);
+      for (unsigned i = 0; i < index; ++i) MODEL_REQUIRE(data[i].load() == static_cast<int>(i) + 1);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A29] [A37] Two signallers race; the waiter needs both values, and the data of both.
+template <class Timeline>
+struct two_signallers_one_waiter : rl::test_suite<two_signallers_one_waiter<Timeline>, 3> {
+  Timeline timeline;
+  payload<Timeline> data[2];
+
+  void thread(unsigned index) {
+    if (index < 2) {
+      data[index].store(7);
+      timeline.signal_next();
+    } else {
+      MODEL_REQUIRE(timeline.wait(2) == wait_status::reached);
+      MODEL_REQUIRE(data[0].load() + data[1].load() == 14);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A29] [A37] Two signallers of different values, two waiters. A late lower value hands nothing over and harms nobody (trap 13).
+template <class Timeline>
+struct two_signallers_two_waiters : rl::test_suite<two_signallers_two_waiters<Timeline>, 4> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(7);
+      timeline.signal(2);
+    } else if (index == 1) {
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(index - 1) == wait_status::reached);
+      if (index == 3) MODEL_REQUIRE(data.load() == 7);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(timeline.current_value() == 2);
+    require_idle(timeline);
+  }
+};
+
+/// [A14] A deadline against a claim: reached brings the data, a timeout takes the waiter off the heap (trap 2).
+template <class Timeline>
+struct timeout_against_claim : rl::test_suite<timeout_against_claim<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      const wait_status status = timeline.wait_until(1, some_time);
+      MODEL_REQUIRE(status == wait_status::reached || status == wait_status::timeout);
+      if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A14] A stop request against a claim: one of the two ends the wait, and a waiter that was claimed has the data.
+template <class Timeline>
+struct stop_against_claim : rl::test_suite<stop_against_claim<Timeline>, 3> {
+  Timeline timeline;
+  payload<Timeline> data;
+  stop_source<typename Timeline::platform> source;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else if (index == 1) {
+      source.request_stop();
+    } else {
+      const wait_status status = timeline.wait(1, typename stop_source<typename Timeline::platform>::token{source});
+      MODEL_REQUIRE(status == wait_status::reached || status == wait_status::stopped);
+      if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// A stop request is never missed by a waiter that nobody signals.
+template <class Timeline>
+struct stop_alone : rl::test_suite<stop_alone<Timeline>, 2> {
+  Timeline timeline;
+  stop_source<typename Timeline::platform> source;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      source.request_stop();
+    } else {
+      const wait_status status = timeline.wait(1, typename stop_source<typename Timeline::platform>::token{source});
+      MODEL_REQUIRE(status == wait_status::stopped);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A28] The only slot is used twice, the second time perhaps while the first claimer still works on it (trap 10, ABA).
+template <class Timeline>
+struct slot_used_again : rl::test_suite<slot_used_again<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> data[2];
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data[0].store(1);
+      timeline.signal(1);
+      data[1].store(2);
+      timeline.signal(2);
+    } else {
+      for (unsigned target = 1; target <= 2; ++target) {
+        MODEL_REQUIRE(timeline.wait(target) == wait_status::reached);
+        MODEL_REQUIRE(data[target - 1].load() == static_cast<int>(target));
+      }
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A28] One slot, two waiters: one of them goes through the overflow lane.
+template <class Timeline>
+struct overflow_lane : rl::test_suite<overflow_lane<Timeline>, 3> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A120] Poison releases a waiter whose value never comes.
+template <class Timeline>
+struct poison_alone : rl::test_suite<poison_alone<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> reason;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      reason.store(5);
+      timeline.poison();
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::lost);
+      MODEL_REQUIRE(reason.load() == 5);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(timeline.current_value() == UINT64_MAX);
+    require_idle(timeline);
+  }
+};
+
+/// [A120] Poison beside a signal: the value that was reached stays reached, the one beyond it is lost (trap 34).
+template <class Timeline>
+struct poison_against_signal : rl::test_suite<poison_against_signal<Timeline>, 3> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else if (index == 1) {
+      timeline.poison();
+    } else {
+      const wait_status status = timeline.wait(1);
+      MODEL_REQUIRE(status == wait_status::reached || status == wait_status::lost);
+      if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
+      MODEL_REQUIRE(timeline.wait(2) == wait_status::lost);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+    require_idle(timeline);
+  }
+};
+
+using namespace tidemark;
+
+constexpr fence_options small{.capacity = 2, .arity = 2, .max_spins = 0};
+constexpr fence_options single{.capacity = 1, .arity = 2, .max_spins = 0};
+constexpr fence_options spinning{.capacity = 1, .arity = 2, .max_spins = 1};
+
+// The build makes one program for each form of the barriers.
+using platform = TIDEMARK_MODEL_PLATFORM;
+
+template <template <class> class Scenario, fence_options Options>
+void add_fence(std::vector<model::check>& checks, const std::string& name) {
+  checks.push_back(model::make_check<Scenario<basic_fence<platform, Options>>>(name + ".fence"));
+}
+
+template <template <class> class Scenario, fence_options Options>
+void add(std::vector<model::check>& checks, const std::string& name) {
+  add_fence<Scenario, Options>(checks, name);
+  checks.push_back(model::make_check<Scenario<basic_progress_fence<platform, Options>>>(name + ".progress"));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks;
+  add<one_signaller_one_waiter, single>(checks, "one_signaller_one_waiter");
+  add<one_signaller_one_waiter, spinning>(checks, "spinning_waiter");
+  add<one_signaller_two_waiters, small>(checks, "one_signaller_two_waiters");
+  add<timeout_against_claim, single>(checks, "timeout_against_claim");
+  add<stop_against_claim, single>(checks, "stop_against_claim");
+  add<stop_alone, single>(checks, "stop_alone");
+  add<slot_used_again, single>(checks, "slot_used_again");
+  add<overflow_lane, single>(checks, "overflow_lane");
+  add<poison_alone, single>(checks, "poison_alone");
+  add<poison_against_signal, single>(checks, "poison_against_signal");
+  add_fence<two_signallers_one_waiter, single>(checks, "two_signallers_one_waiter");
+  add_fence<two_signallers_two_waiters, small>(checks, "two_signallers_two_waiters");
+  return model::run(argc, argv, checks);
+}
+
+#include "support/runner.hpp"

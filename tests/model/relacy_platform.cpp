@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Checks of the checker's own platform: that it forbids what a platform promises and allows what it does not promise. The second
+// kind is expected to fail; CMakeLists.txt says which.
+#include "support/model_check.hpp"
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using word = platform::atomic<std::uint64_t>;
+using payload = platform::var<int>;
+
+constexpr auto forever = tidemark::forever;
+
+/// Two threads store and then look at each other; sequentially consistent accesses let at least one of them see the other.
+struct store_then_load : rl::test_suite<store_then_load, 2> {
+  word stored[2];
+  std::uint64_t seen[2] = {};
+
+  void thread(unsigned index) {
+    // (T1): alone: the site that a twin weakens.
+    stored[index].store(1, std::memory_order_seq_cst);
+    seen[index] = stored[1 - index].load(std::memory_order_seq_cst);
+  }
+  void after() { MODEL_REQUIRE(seen[0] + seen[1] != 0); }
+};
+
+/// The same with one side's barrier moved to the other side.
+struct asymmetric_store_then_load : rl::test_suite<asymmetric_store_then_load, 2> {
+  word stored[2];
+  std::uint64_t seen[2] = {};
+
+  void thread(unsigned index) {
+    stored[index].store(1, std::memory_order_relaxed);
+    index == 0 ? platform::light_barrier() : static_cast<void>(platform::heavy_barrier());
+    seen[index] = stored[1 - index].load(std::memory_order_relaxed);
+  }
+  void after() { MODEL_REQUIRE(seen[0] + seen[1] != 0); }
+};
+
+/// A light barrier on both sides is nothing: expected to fail.
+struct light_barriers_only : rl::test_suite<light_barriers_only, 2> {
+  word stored[2];
+  std::uint64_t seen[2] = {};
+
+  void thread(unsigned index) {
+    stored[index].store(1, std::memory_order_relaxed);
+    platform::light_barrier();
+    seen[index] = stored[1 - index].load(std::memory_order_relaxed);
+  }
+  void after() { MODEL_REQUIRE(seen[0] + seen[1] != 0); }
+};
+
+/// A sleeper is woken by whoever changes its word and then unparks.
+struct park_and_unpark : rl::test_suite<park_and_unpark, 2> {
+  platform::atomic<std::uint32_t> wakes;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      wakes.store(1, std::memory_order_relaxed);
+      platform::unpark(wakes, 1);
+    } else {
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+    }
+  }
+};
+
+/// Nobody wakes this one: expected to deadlock.
+struct park_without_unpark : rl::test_suite<park_without_unpark, 2> {
+  platform::atomic<std::uint32_t> wakes;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      wakes.store(1, std::memory_order_relaxed);
+    } else {
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+    }
+  }
+};
+
+/// Sleeping and waking hand nothing over: expected to be a race.
+struct parking_synchronizes_nothing : rl::test_suite<parking_synchronizes_nothing, 2> {
+  platform::atomic<std::uint32_t> wakes;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(1);
+      wakes.store(1, std::memory_order_relaxed);
+      platform::unpark(wakes, 1);
+    } else {
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+      static_cast<void>(data.load());
+    }
+  }
+};
+
+/// A pair that was read with an old version beside a new value can't be exchanged; one that can be exchanged was not torn.
+struct torn_pair_is_refused : rl::test_suite<torn_pair_is_refused, 2> {
+  platform::double_word pair{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      tidemark::versioned seen = pair.load(std::memory_order_seq_cst);
+      pair.compare_exchange_strong(seen, {seen.value + 10, seen.version + 1}, std::memory_order_seq_cst,
+                                   std::memory_order_relaxed);
+    } else {
+      tidemark::versioned seen = pair.load(std::memory_order_seq_cst);
+      const bool whole = seen.value == seen.version * 10;
+      const bool exchanged = pair.compare_exchange_strong(seen, {seen.value + 10, seen.version + 1},
+                                                          std::memory_order_seq_cst, std::memory_order_relaxed);
+      MODEL_REQUIRE(whole || !exchanged);
+    }
+  }
+};
+
+/// Torn pairs do occur: expected to fail.
+struct pairs_are_never_torn : rl::test_suite<pairs_are_never_torn, 2> {
+  platform::double_word pair{0};
+
+  void thread(unsigned index) {
+    tidemark::versioned seen = pair.load(std::memory_order_seq_cst);
+    if (index == 0) {
+      pair.compare_exchange_strong(seen, {10, 1}, std::memory_order_seq_cst, std::memory_order_relaxed);
+    } else {
+      MODEL_REQUIRE(seen.value == seen.version * 10);
+    }
+  }
+};
+
+/// A strong exchange does not fail for no reason, unless the seam says so.
+struct strong_exchange : rl::test_suite<strong_exchange, 1> {
+  platform::double_word pair{0};
+
+  void thread(unsigned) {
+    tidemark::versioned seen = pair.load(std::memory_order_seq_cst);
+    // (T2): alone: the site that a twin weakens.
+    MODEL_REQUIRE(pair.compare_exchange_strong(seen, {1, 1}, std::memory_order_seq_cst, std::memory_order_relaxed));
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<store_then_load>("store_then_load"),
+                        model::make_check<asymmetric_store_then_load>("asymmetric_store_then_load"),
+                        model::make_check<light_barriers_only>("light_barriers_only"),
+                        model::make_check<park_and_unpark>("park_and_unpark"),
+                        model::make_check<park_without_unpark>("park_without_unpark"),
+                        model::make_check<parking_synchronizes_nothing>("parking_synchronizes_nothing"),
+                        model::make_check<torn_pair_is_refused>("torn_pair_is_refused"),
+                        model::make_check<pairs_are_never_torn>("pairs_are_never_torn"),
+                        model::make_check<strong_exchange>("strong_exchange"),
+                    });
+}
+
+#include "support/runner.hpp"

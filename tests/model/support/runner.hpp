@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bodies behind model_check.hpp; included once, at the end of the file that has main(). A header because Relacy defines
+// functions that are not inline, so that it can be in one translation unit only.
+#ifndef TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
+#define TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
+
+#include "model_check.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <regex>
+#include <string>
+
+namespace model {
+
+void require(bool condition, const char* text, const char* file, unsigned line) {
+  if (condition) return;
+  rl::ctx().fail_test(text, rl::test_result_user_assert_failed, rl::debug_info("require", file, line));
+}
+
+struct command {
+  std::string check;
+  std::string search = "random";
+  std::string weaken;
+  unsigned long executions = 200000;
+  unsigned bound = 2;
+  bool list = false;
+  bool expect_failure = false;
+  bool history = false;
+};
+
+inline std::optional<command> parse(int argc, char** argv) {
+  command result;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
+    if (word == "--list") {
+      result.list = true;
+    } else if (word == "--search") {
+      result.search = value();
+    } else if (word == "--executions") {
+      result.executions = std::strtoul(value().c_str(), nullptr, 10);
+    } else if (word == "--bound") {
+      result.bound = static_cast<unsigned>(std::strtoul(value().c_str(), nullptr, 10));
+    } else if (word == "--weaken") {
+      result.weaken = value();
+    } else if (word == "--expect-failure") {
+      result.expect_failure = true;
+    } else if (word == "--history") {
+      result.history = true;
+    } else if (result.check.empty() && !word.starts_with("--")) {
+      result.check = word;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!result.list && (result.check.empty() || result.executions == 0)) return std::nullopt;
+  return result;
+}
+
+/// The line of the operation that the ordering comment `tag` belongs to: the first one at or after the comment.
+inline bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
+  static const std::regex operation{R"((\.|->|::)(load\w*|is_below|store|exchange|compare_exchange_\w+|fetch_\w+|\w+_barrier|\w+_fence)\()"};
+  static std::string found_file;
+  std::vector<std::filesystem::path> sources;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_HEADERS)) sources.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_MODEL_CHECKS)) sources.push_back(entry.path());
+  for (const std::filesystem::path& path : sources) {
+    std::ifstream source{path};
+    std::string line;
+    bool tagged = false;
+    for (unsigned number = 1; std::getline(source, line); ++number) {
+      tagged = tagged || line.find("// (" + tag + "):") != std::string::npos;
+      const std::string code = line.substr(0, line.find("//"));
+      if (!tagged || !std::regex_search(code, operation)) continue;
+      found_file = path.filename().string();
+      site.file = found_file;
+      site.line = number;
+      return true;
+    }
+  }
+  return false;
+}
+
+inline bool weaken(const std::string& how_of_tag) {
+  using tidemark::verify::weakening;
+  auto& site = tidemark::verify::seam;
+  const std::size_t equals = how_of_tag.find('=');
+  if (equals == std::string::npos || !find_site(how_of_tag.substr(0, equals), site)) return false;
+  std::string how = how_of_tag.substr(equals + 1);
+  site.how = weakening::order;
+  if (how.starts_with("failure:")) {
+    site.how = weakening::failure_order;
+    how.erase(0, 8);
+  }
+  if (how == "removed") {
+    site.how = weakening::removed;
+  } else if (how == "spurious") {
+    site.how = weakening::spurious;
+  } else if (how == "relaxed") {
+    site.to = std::memory_order_relaxed;
+  } else if (how == "acquire") {
+    site.to = std::memory_order_acquire;
+  } else if (how == "release") {
+    site.to = std::memory_order_release;
+  } else if (how == "acq_rel") {
+    site.to = std::memory_order_acq_rel;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+inline int judge(const command& request, const rl::test_params& params, bool passed) {
+  const auto& site = tidemark::verify::seam;
+  std::cout << request.check << " [" << request.search;
+  if (request.search == "bounded") std::cout << " " << request.bound;
+  std::cout << "]";
+  if (!request.weaken.empty()) std::cout << " with " << request.weaken << " at " << site.file << ":" << site.line;
+  std::cout << ": " << (passed ? "holds" : rl::test_result_str(params.test_result)) << " after " << params.stop_iteration
+            << " executions";
+  if (!request.weaken.empty() && site.hits == 0) {
+    std::cout << "; the weakened site was never executed\n";
+    return 1;
+  }
+  if (request.expect_failure) std::cout << (passed ? "; a failure was expected" : ", as expected");
+  std::cout << "\n";
+  return passed != request.expect_failure ? 0 : 1;
+}
+
+int run(int argc, char** argv, const std::vector<check>& checks) {
+  const std::optional<command> request = parse(argc, argv);
+  if (!request) {
+    std::cerr << "usage: CHECK --search random|bounded|full [--executions N] [--bound N] [--weaken TAG=HOW]"
+                 " [--expect-failure] [--history] | --list\n";
+    return 2;
+  }
+  if (request->list) {
+    for (const check& each : checks) std::cout << each.name << "\n";
+    return 0;
+  }
+  rl::test_params params;
+  std::ostream silence{nullptr};
+  if (!request->history) params.output_stream = params.progress_stream = &silence;
+  params.iteration_count = request->executions;
+  params.context_bound = request->bound;
+  if (request->search == "random") {
+    params.search_type = rl::random_scheduler_type;
+    tidemark::verify::spurious_wakeups = true;
+  } else if (request->search == "bounded") {
+    params.search_type = rl::fair_context_bound_scheduler_type;
+  } else if (request->search == "full") {
+    params.search_type = rl::fair_full_search_scheduler_type;
+  } else {
+    std::cerr << "unknown search: " << request->search << "\n";
+    return 2;
+  }
+  if (!request->weaken.empty() && !weaken(request->weaken)) {
+    std::cerr << "no such site or order: " << request->weaken << "\n";
+    return 2;
+  }
+  for (const check& each : checks) {
+    if (each.name == request->check) return judge(*request, params, each.simulate(params));
+  }
+  std::cerr << "unknown check: " << request->check << "\n";
+  return 2;
+}
+
+}  // namespace model
+
+#endif  // TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
