@@ -3,51 +3,55 @@
 // fence and progress_fence: a 64-bit value that only rises, and threads that wait until it has reached theirs.
 //
 //   line 0   current_value    written by signallers, read by everybody
-//   line 1   monitored_value  the root of the waiter heap: least awaited target - 1; written by waiters, read by each signal
-//            (fence_layout::one_line puts the value beside the root: better for many fences that are signalled while cold)
+//   line 1   monitored_value  the root of the waiter heap: least awaited target - 1; written by waiters, read by signals
+//            (fence_layout::one_line puts the value beside the root: better for many fences that are signalled cold)
 //   then     the waiter heap; whether the timeline is poisoned; how long it pays to spin
 //
-// A signal is a store of the value and a load of the monitored value. Only if the new value is greater does it do more: then it
-// releases, in one pass over the heap, every waiter that is due (A7, A17, A19).
+// A signal is a store of the value and a load of the monitored value. Only if the new value is greater does it do more:
+// then it releases, in one pass over the heap, every waiter that is due (A7, A17, A19).
 //
 // Why no wake-up is lost
 // ----------------------
-// Name the events of a waiter W for target t and of a signal S of a value v >= t:
+// Name the events of a waiter R for target t and of a signal S of a value v >= t:
 //
-//      S1  value := v                (F1)             W1  registered: the root is at most t - 1    (H2) (H8)
-//      S2  StoreLoad                 (B1)             W2  StoreLoad                                (F21)
-//      S3  monitored value is read   (F2)             W3  value is read again                      (F3)
+//      S1  value := v                (F1)             R1  registered: the root is at most t - 1    (H2) (H8)
+//      S2  StoreLoad                 (B1)             R2  StoreLoad                                (F21)
+//      S3  monitored value is read   (F2)             R3  value is read again                      (F3)
 //
-// S2 and W2 are one ordering seen from two sides. In the symmetric form the four accesses are sequentially consistent, so that
-// one total order holds them all; in the asymmetric form S2 only keeps the compiler from moving the load, and W2 makes every
-// running core complete what it had begun. Either way, one of two things is true:
+// S2 and R2 are one ordering seen from two sides. In the symmetric form the four accesses are sequentially consistent,
+// so that one total order holds them all; in the asymmetric form S2 only keeps the compiler from moving the load, and
+// R2 makes every running core complete what it had begun. Either way, one of two things is true:
 //
-//   - S1 comes before W3: W3 finds a value of at least t, and W leaves without sleeping.
-//   - W1 comes before S3: S3 finds at most t - 1, less than v, so S starts a pass, and the pass finds W, because every node above
-//     W's leaf was low before S3 (detail/min_tree.hpp). S empties the leaf, then advances W's count of wakes (W4), then unparks.
+//   - S1 comes before R3: R3 finds a value of at least t, and R leaves without sleeping.
+//   - R1 comes before S3: S3 finds at most t - 1, less than v, so S starts a pass, and the pass finds R, because every
+//     node above R's leaf was low before S3 (detail/min_tree.hpp). S empties the leaf, then advances R's count of wakes
+//     (W4), then unparks.
 //
-// W takes its count of wakes (W3) before W3 and sleeps only while the count is the same, so that a wake between the two is
-// not missed. W leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop, so that a wake-up
-// for no reason does no harm (A18, A36). With acquire on that read, all that S did before S1 happens before W's return.
+// R takes its count of wakes (W3) before R3 and sleeps only while the count is the same, so that a wake between the two
+// is not missed. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop, so
+// that a wake-up for no reason does no harm (A18, A36). With acquire on that read, all that S did before S1 happens
+// before R's return.
 //
-// Both signallers' forms:
-//   progress_fence   exactly one signaller at a time, whose S1 is a plain store. Its thread may change if the hand-over itself
-//                    synchronizes. That the value does not fall is a precondition, asserted in debug builds.
-//   fence            any thread signals, the maximum wins; S1 is one compare-exchange. A value that is not above the current one
-//                    changes nothing, notifies nobody and hands nothing over; signal() then returns false.
+// The two kinds of signaller:
+//   progress_fence   exactly one at a time, whose S1 is a plain store. It may be another thread later if the hand-over
+//                    itself synchronizes. That the value does not fall is a precondition, asserted in debug builds.
+//   fence            any thread, the maximum wins; S1 is one compare-exchange. A value not above the current one changes
+//                    nothing, notifies nobody and hands nothing over; signal() then returns false.
 //
-// Where the heavy barrier is missing, the root stays at 0 for the fence's life, so that each signal takes the slow path, whose
-// full barrier (F4) meets the waiter's own. If the system refuses it later, waiters look again every millisecond.
+// Where the heavy barrier is missing, the root stays at 0 for the fence's life, so that each signal takes the slow
+// path, whose full barrier (F4) meets the waiter's own. If the system refuses it later, waiters look again every
+// millisecond.
 //
-// poison() marks a lost device: a word of its own on the waiters' side, never the value, which a signaller's plain store could
-// bring back. Everyone is released; a wait for a value that was reached still says so, others say `lost` (A120, trap 34).
+// poison() marks a lost device: a word of its own on the waiters' side, never the value, which a signaller's plain
+// store could bring back. Everyone is released; a wait for a value that was reached still says so, others say `lost`
+// (A120, trap 34).
 //
-// Lifetime (trap 10). A wait may return while the signaller that released it is still inside signal(). Destroy a fence only after
-// its signallers have returned, for example after joining them: `wait(n); delete fence;` alone is not enough. The same holds for
-// poison(). Waiters must have returned too.
+// Lifetime (trap 10). A wait may return while the signaller that released it is still inside signal(). Destroy a fence
+// only after its signallers have returned, for example after joining them: `wait(n); delete fence;` alone is not
+// enough. The same holds for poison(). Waiters must have returned too.
 //
-// Not promised: fairness; that every value can be observed (values may be jumped over, wait for >=); lock-freedom where the
-// platform's double word has none, and then signal() is not for signal handlers.
+// Not promised: fairness; that every value can be observed (values may be jumped over, wait for >=); lock-freedom where
+// the platform's double word has none, and then signal() is not for signal handlers.
 #ifndef TIDEMARK_FENCE_HPP
 #define TIDEMARK_FENCE_HPP
 
@@ -129,36 +133,38 @@ class timeline : public waitable<timeline<Platform, Options>> {
   using platform = Platform;
   static constexpr fence_options options = Options;
 
-  explicit timeline(std::uint64_t initial = 0) noexcept
-    requires(Options.storage == value_storage::own)
+  explicit timeline(std::uint64_t initial = 0) noexcept requires(Options.storage == value_storage::own)
       : timeline(std::in_place, initial) {}
 
-  timeline(void* storage, std::uint64_t initial = 0) noexcept
-    requires(Options.storage == value_storage::caller)
+  timeline(void* storage, std::uint64_t initial = 0) noexcept requires(Options.storage == value_storage::caller)
       : timeline(std::in_place, storage, initial) {}
 
   timeline(const timeline&) = delete;
   timeline& operator=(const timeline&) = delete;
 
   /// The value signalled so far; UINT64_MAX once poisoned. Progress: wait-free, two loads, no system call and no store.
-  /// Thread-safe. What was done before that value was signalled is visible, unless it is the UINT64_MAX of a poisoned timeline.
-  /// (A1, A9, A120)
+  /// Thread-safe. What was done before that value was signalled is visible, unless it is the UINT64_MAX of a poisoned
+  /// timeline. (A1, A9, A120)
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
 
-  /// The least awaited target minus 1; `no_waiter` when nobody waits; 0 while the overflow lane is occupied or the heavy barrier
-  /// is missing. For looking only: it may have changed when it is returned. Progress: wait-free. Thread-safe. (A12, A13, A15)
+  /// The least awaited target minus 1; `no_waiter` when nobody waits; 0 while the overflow lane is occupied or the
+  /// heavy barrier is missing. For looking only: it may have changed when it is returned. Progress: wait-free.
+  /// Thread-safe. (A12, A13, A15)
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
-  /// Whether current_value() is at least `target`. Progress: wait-free. Thread-safe.
+  /// Whether current_value() is at least `target`; so it is true for every target once the timeline is poisoned. Where
+  /// that must not be taken for work done, use a wait and its status. Progress: wait-free. Thread-safe.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
-  /// Declares the timeline lost: releases every waiter, now and later, for whom the value was not reached. Sticky. May be called
-  /// by any thread, also beside signals, any number of times. Progress: lock-free but for the system calls that wake. (A120)
+  /// Declares the timeline lost: releases every waiter, now and later, for whom the value was not reached. Sticky. May
+  /// be called by any thread, also beside signals, any number of times. Progress: lock-free but for the system calls
+  /// that wake. (A120)
   void poison() noexcept {
-    // (F6): seq_cst, S1 of the poison, with (F7) and (F3) (F9) in the one total order: a waiter that registers meanwhile is found
-    // or finds the word. Nothing is stronger.
+    // (F6): seq_cst, S1 of the poison, with (F7) and (F3) (F9) in the one total order: a waiter that registers
+    // meanwhile is found or finds the word. Nothing is stronger.
     poisoned_.exchange(1, std::memory_order_seq_cst);
-    // (F7): seq_cst, S3 of the poison, as (F6). Every target is at most UINT64_MAX, so any waiter keeps the root below it.
+    // (F7): seq_cst, S3 of the poison, as (F6). Every target is at most UINT64_MAX, so any waiter keeps the root below
+    // it.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
     if (least < UINT64_MAX) heap().release_due(UINT64_MAX);
   }
@@ -173,9 +179,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
   basic_fence_view<timeline> view() const noexcept { return basic_fence_view<timeline>{*this}; }
 
   /// How many signals took the slow path (A7). Progress: wait-free, one load. Thread-safe.
-  std::uint64_t notify_count() const noexcept
-    requires(Options.statistics)
-  {
+  std::uint64_t notify_count() const noexcept requires(Options.statistics) {
     // (F11): relaxed alone, a statistic.
     return notifies_.get().load(std::memory_order_relaxed);
   }
@@ -183,8 +187,8 @@ class timeline : public waitable<timeline<Platform, Options>> {
  protected:
   ~timeline() = default;
 
-  /// S1 and S3 have these orders. Symmetric: all four accesses are in one total order. Asymmetric: the barriers order them, and
-  /// release remains for what is handed over.
+  /// S1 and S3 have these orders. Symmetric: all four accesses are in one total order. Asymmetric: the barriers order
+  /// them, and release remains for what is handed over.
   static constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
   static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
 
@@ -195,9 +199,10 @@ class timeline : public waitable<timeline<Platform, Options>> {
   /// S2 and S3, after S1 with `value`.
   void notify_if_due(std::uint64_t value) noexcept {
     Platform::light_barrier();
-    // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one, where (B1)
-    // and (B2) order it after (F1).
-    if (heap().monitored_word().is_below(value, monitor_order)) [[unlikely]] notify();
+    // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
+    // where (B1) and (B2) order it after (F1).
+    if (heap().monitored_word().is_below(value, monitor_order)) [[unlikely]]
+      notify();
   }
 
  private:
@@ -206,19 +211,18 @@ class timeline : public waitable<timeline<Platform, Options>> {
   friend waitable<timeline>;
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
-  using holder_type = std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
+  using holder_type =
+      std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
   using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
   using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor>;
 
   template <class... Arguments>
-  explicit timeline(std::in_place_t, Arguments... initial) noexcept
-    requires(beside_root)
+  explicit timeline(std::in_place_t, Arguments... initial) noexcept requires(beside_root)
       : heap_(initial...), poisoned_{0}, spins_{Options.max_spins} {
     if (!Platform::heavy_barrier_available()) heap_.pin();
   }
   template <class... Arguments>
-  explicit timeline(std::in_place_t, Arguments... initial) noexcept
-    requires(!beside_root)
+  explicit timeline(std::in_place_t, Arguments... initial) noexcept requires(!beside_root)
       : holder_(initial...), poisoned_{0}, spins_{Options.max_spins} {
     if (!Platform::heavy_barrier_available()) heap_.pin();
   }
@@ -233,26 +237,27 @@ class timeline : public waitable<timeline<Platform, Options>> {
   heap_type& heap() const noexcept { return heap_; }
 
   std::uint64_t reached_value() const noexcept {
-    // (F5): acquire, for the release half of (F1) (F16) (F19) (F20): what was done before the signal is visible. Not stronger: it
-    // takes no part in the handshake.
+    // (F5): acquire, for the release half of (F1) (F16) (F19) (F20): what was done before the signal is visible. Not
+    // stronger: it takes no part in the handshake.
     return holder().get().load(std::memory_order_acquire);
   }
 
   [[gnu::noinline]] void notify() noexcept {
-    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (B3). Costs nothing that matters beside a wake-up.
+    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (B3). Costs nothing that matters beside a
+    // wake-up.
     Platform::full_barrier();
     if constexpr (Options.statistics) {
       // (F12): relaxed alone, a statistic.
       notifies_.get().fetch_add(1, std::memory_order_relaxed);
     }
     heap().release_due([this] {
-      // (F8): relaxed; this thread's own (F1) or a later value. The waiter that is claimed by it sees it too, through the release
-      // half of (H3) and the acquire of (W3) or (H3).
+      // (F8): relaxed; this thread's own (F1) or a later value. The waiter that is claimed by it sees it too, through
+      // the release half of (H3) and the acquire of (W3) or (H3).
       return holder().get().load(std::memory_order_relaxed);
     });
   }
 
-  /// The whole of a wait; see the events W1 to W3 at the head.
+  /// The whole of a wait; see the events R1 to R3 at the head.
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, Token token) const noexcept {
     if (reached_value() >= target) return wait_status::reached;
@@ -262,11 +267,11 @@ class timeline : public waitable<timeline<Platform, Options>> {
     return outcome(target, token);
   }
 
-  /// One registration, from W1 to the end of the wait.
+  /// One registration, from R1 to the end of the wait.
   template <class Token>
   void sleep(std::uint64_t target, deadline until, const Token& token) const noexcept {
     const auto ticket = heap().add(target);
-    // (F21): W2, between (H2) (H8) and (F3); the waiter's side of (B1), or of (F4) when the fence is pinned.
+    // (F21): R2, between (H2) (H8) and (F3); the waiter's side of (B1), or of (F4) when the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
     const auto nudge = [this, &ticket] { heap().nudge(ticket); };
     {
@@ -287,10 +292,10 @@ class timeline : public waitable<timeline<Platform, Options>> {
     return until < soon ? until : soon;
   }
 
-  /// W3, for the value and for the poison.
+  /// R3, for the value and for the poison.
   bool is_over(std::uint64_t target) const noexcept {
-    // (F3): seq_cst, in one total order with (F2) and with (F1) (F16) (F20) in the symmetric form; the asymmetric form needs only
-    // its acquire, for (F19), which is the same load on the machines that have that form.
+    // (F3): seq_cst, in one total order with (F2) and with (F1) (F16) (F20) in the symmetric form; the asymmetric form
+    // needs only its acquire, for (F19), which is the same load on the machines that have that form.
     if (holder().get().load(std::memory_order_seq_cst) >= target) return true;
     // (F9): seq_cst, with (F6) and (F7).
     return poisoned_.load(std::memory_order_seq_cst) != 0;
@@ -322,7 +327,8 @@ class timeline : public waitable<timeline<Platform, Options>> {
     }
   }
 
-  /// Success doubles what it took, failure takes a quarter; at least an eighth of the maximum stays, to notice better times.
+  /// Success doubles what it took, failure takes a quarter; at least an eighth of the maximum stays, to notice better
+  /// times.
   void learn(unsigned limit, unsigned better) const noexcept {
     constexpr unsigned least = Options.max_spins / 8 + 1;
     const unsigned bounded = better < least ? least : better > Options.max_spins ? Options.max_spins : better;
@@ -342,28 +348,31 @@ class timeline : public waitable<timeline<Platform, Options>> {
   mutable heap_type heap_;
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   mutable typename Platform::template atomic<std::uint32_t> spins_;
-  [[no_unique_address]] std::conditional_t<Options.statistics, own_value<Platform>, nothing> notifies_{std::uint64_t{0}};
+  [[no_unique_address]] std::conditional_t<Options.statistics, own_value<Platform>, nothing> notifies_{
+      std::uint64_t{0}};
 };
 
 }  // namespace detail
 
 /// A timeline that any thread may signal; the greatest value wins.
-/// \tparam Platform  symmetric_platform unless waiters are rare: its compare-exchange is a full barrier on x86-64 anyway.
+/// \tparam Platform  symmetric_platform unless waiters are rare: its compare-exchange is a full barrier on x86-64
+///                   anyway.
 template <class Platform, fence_options Options = fence_options{}>
 class basic_fence : public detail::timeline<Platform, Options> {
  public:
   using detail::timeline<Platform, Options>::timeline;
 
-  /// Raises the value to `value` and releases every waiter that is due. False, and nothing is done or handed over, when the
-  /// timeline had already come so far. Progress: lock-free, one read-modify-write when undisturbed and nobody is due.
-  /// Thread-safe; async-signal-safe where the platform's double word is lock-free. Never throws, allocates or locks.
-  /// (A3, A17, trap 13)
+  /// Raises the value to `value` and releases every waiter that is due. False, and nothing is done or handed over, when
+  /// the timeline had already come so far. Progress: lock-free, one read-modify-write when undisturbed and nobody is
+  /// due. Thread-safe; async-signal-safe where the platform's double word is lock-free. Never throws, allocates or
+  /// locks. (A3, A17, trap 13)
   bool signal(std::uint64_t value) noexcept {
     // (F15): relaxed alone; a value that is too old only makes (F1) fail and look again.
     std::uint64_t seen = this->value().load(std::memory_order_relaxed);
     do {
       if (value <= seen) return false;
-      // (F1): S1; release half for (F3) and (F5), and seq_cst for the handshake with (F2) and (F3) in the symmetric form.
+      // (F1): S1; release half for (F3) and (F5), and seq_cst for the handshake with (F2) and (F3) in the symmetric
+      // form.
     } while (!this->value().compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
     this->notify_if_due(value);
     return true;
@@ -388,9 +397,9 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
   using detail::timeline<Platform, Options>::timeline;
 
   /// Sets the value to `value`, which must not be less than the current one, and releases every waiter that is due.
-  /// Progress: wait-free when nobody is due: one store, one load, no read-modify-write, no fence instruction (asymmetric).
-  /// One signaller at a time; async-signal-safe unless the handler interrupts its own signaller. Never throws, allocates or
-  /// locks. (A3, A7, A17)
+  /// Progress: wait-free when nobody is due: one store, one load, no read-modify-write, no fence instruction
+  /// (asymmetric). One signaller at a time; async-signal-safe unless the handler interrupts its own signaller. Never
+  /// throws, allocates or locks. (A3, A7, A17)
   void signal(std::uint64_t value) noexcept {
     // (F17): relaxed alone; only the signaller writes the value.
     TIDEMARK_ASSERT(value >= this->value().load(std::memory_order_relaxed), "a progress fence was signalled backwards");
@@ -398,8 +407,8 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
     this->notify_if_due(value);
   }
 
-  /// Advances the value by one and returns the new value; otherwise as signal(). UINT64_MAX is the last one: one more is a
-  /// programming error.
+  /// Advances the value by one and returns the new value; otherwise as signal(). UINT64_MAX is the last one: one more
+  /// is a programming error.
   std::uint64_t signal_next() noexcept {
     // (F18): relaxed alone, as (F17).
     const std::uint64_t value = this->value().load(std::memory_order_relaxed) + 1;

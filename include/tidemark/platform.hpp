@@ -6,8 +6,8 @@
 //
 //   P::atomic<T>      load, store, exchange, fetch_*, compare_exchange_*; each call names its memory order
 //   P::var<T>         a plain field that one thread hands to another: load(), store()
-//   P::double_word    {value, version}: compare_exchange_strong of both, load of both (version first), load_value, load_version,
-//                     is_below(bound): load_value() < bound
+//   P::double_word    {value, version}: compare_exchange_strong of both, load of both (version first), load_value,
+//                     load_version, and is_below(bound): load_value() < bound
 //   P::asymmetric     true: light_barrier() and heavy_barrier() together are the StoreLoad barrier of both sides;
 //                     false: both sides use sequentially consistent accesses and the barriers are empty
 //   P::light_barrier(), P::heavy_barrier(), P::heavy_barrier_available(), P::full_barrier()
@@ -63,7 +63,8 @@ struct platform_of : Barriers, Parking {
 
 }  // namespace detail
 
-struct native_platform : detail::platform_of<detail::native_barriers, detail::native_parking, detail::native_double_word> {};
+struct native_platform
+    : detail::platform_of<detail::native_barriers, detail::native_parking, detail::native_double_word> {};
 
 struct symmetric_platform
     : detail::platform_of<detail::symmetric_barriers, detail::native_parking, detail::native_double_word> {};

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// waiter_heap: the set of awaited targets of one timeline, whose least tells a signaller in one load whether anybody is due.
+// waiter_heap: the set of awaited targets of one timeline, whose least tells a signaller in one load whether anybody is
+// due.
 //
 //   line 0   [neighbor] [ root: least target - 1 | version ] [ lane: threads that share the overflow lane ]
 //   then     leaves, one for each slot: [ target - 1, or no_waiter | version ], and the nodes between them and the root
 //   then     which slots are taken, one wake count for each slot, the lane's wake count
 //
-// Who writes: a slot is taken and freed by the thread that waits; its leaf is armed by that thread and emptied by whoever wins
-// the one exchange that does it (the waiter itself, or a thread that releases those who are due); nodes are rewritten by all;
-// a wake count is advanced by those who release or nudge, and slept on by the waiter. Nobody but this class writes any of them.
+// Who writes: a slot is taken and freed by the thread that waits; its leaf is armed by that thread and emptied by
+// whoever wins the one exchange that does it (the waiter itself, or a thread that releases those who are due); nodes
+// are rewritten by all; a wake count is advanced by those who release or nudge, and slept on by the waiter. Nobody but
+// this class writes any of them.
 //
-// The invariant (A12, A16, A27): once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is
-// at most t - 1. It is exact when no operation is in flight. A pass of release_due(v) that begins after add(t) has returned, with
-// t <= v, leaves no such waiter behind; detail/min_tree.hpp says why.
+// The invariant (A12, A16, A27): once add(t) has returned, and until that waiter is released or withdrawn,
+// monitored_value() is at most t - 1. It is exact when no operation is in flight. A pass of release_due(v) that begins
+// after add(t) has returned, with t <= v, leaves no such waiter behind; detail/min_tree.hpp says why.
 //
-// Using it against a value that others raise needs the handshake of fence.hpp: after add(), a StoreLoad barrier, and then one
-// more look at the value. The heap alone does not know the value.
+// Using it against a value that others raise needs the handshake of fence.hpp: after add(), a StoreLoad barrier, and
+// then one more look at the value. The heap alone does not know the value.
 //
-// More waiters than slots: the rest share the overflow lane. While the lane is occupied the least is 0, each release_due() wakes
-// all of the lane, and they look for themselves: slower, never wrong, never refused.
+// More waiters than slots: the rest share the overflow lane. While the lane is occupied the least is 0, each
+// release_due() wakes all of the lane, and they look for themselves: slower, never wrong, never refused.
 //
-// Not promised: any order among those who are released together; that a wake-up means release (look again, always); that
-// monitored_value() is exact while others add, withdraw or release.
-// Lifetime: the heap must outlive every call on it, release_due() too, which still touches it after its waiters may have left.
+// Not promised: any order among those who are released together; that a wake-up means release (look again, always);
+// that monitored_value() is exact while others add, withdraw or release. Lifetime: the heap must outlive every call on
+// it, release_due() too, which still touches it after its waiters may have left.
 #ifndef TIDEMARK_WAITER_HEAP_HPP
 #define TIDEMARK_WAITER_HEAP_HPP
 
@@ -42,8 +44,10 @@ namespace tidemark {
 /// \tparam Capacity  slots; a heap takes about 28 bytes for each.
 /// \tparam Platform  see platform.hpp.
 /// \tparam Arity     children per node; with 4, siblings fill one cache line.
-/// \tparam Neighbor  an object to keep on the root's cache line, up to 16 bytes (fence.hpp puts its value there on request).
-template <std::size_t Capacity, class Platform = native_platform, std::size_t Arity = 4, class Neighbor = detail::no_neighbor>
+/// \tparam Neighbor  an object to keep on the root's cache line, up to 16 bytes (fence.hpp puts its value there on
+///                   request).
+template <std::size_t Capacity, class Platform = native_platform, std::size_t Arity = 4,
+          class Neighbor = detail::no_neighbor>
 class waiter_heap {
  public:
   static_assert(Capacity > 0 && Capacity < (std::size_t{1} << 30), "the capacity counts slots");
@@ -83,8 +87,8 @@ class waiter_heap {
   /// The word whose value half is monitored_value(), for a signaller to load with the order that its handshake needs.
   const typename Platform::double_word& monitored_word() const noexcept { return tree_.root(); }
 
-  /// Registers a waiter for `target`, which is at least 1 (a wait for 0 is over before it begins; trap 3).
-  /// Never fails: without a free slot the waiter joins the overflow lane. Progress: wait-free, O(log n) plus O(Capacity / 64) to
+  /// Registers a waiter for `target`, which is at least 1 (a wait for 0 is over before it begins; trap 3). Never fails:
+  /// without a free slot the waiter joins the overflow lane. Progress: wait-free, O(log n) plus O(Capacity / 64) to
   /// find a slot. Thread-safe. (A14, A32)
   [[nodiscard]] ticket add(std::uint64_t target) noexcept {
     TIDEMARK_ASSERT(target > 0, "every timeline has reached 0: nobody can wait for it");
@@ -98,8 +102,8 @@ class waiter_heap {
     return ticket{slot, versioned{target - 1, version}};
   }
 
-  /// Ends a registration. True when this call withdrew it, false when the waiter had been released before (in the lane: always
-  /// true). The ticket is used up. Progress: wait-free, O(log n). One thread for one ticket. (A14, trap 2)
+  /// Ends a registration. True when this call withdrew it, false when the waiter had been released before (in the lane:
+  /// always true). The ticket is used up. Progress: wait-free, O(log n). One thread for one ticket. (A14, trap 2)
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       tree_.leave_lane();
@@ -117,11 +121,11 @@ class waiter_heap {
   }
 
   /// Releases and wakes every waiter whose target is at most the value that `current()` returns; wakes all of the lane.
-  /// Returns how many slots it released. `current` is a callable without side effect; it is asked again for each waiter, so a
-  /// value that rises meanwhile counts. Exactly one pass. Progress: wait-free but for the system calls that wake, O(k log n).
-  /// Thread-safe. (A19, A20, A29)
+  /// Returns how many slots it released. `current` is a callable without side effect; it is asked again for each
+  /// waiter, so a value that rises meanwhile counts. Exactly one pass. Progress: wait-free but for the system calls
+  /// that wake, O(k log n). Thread-safe. (A19, A20, A29)
   template <class CurrentValue>
-    requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
+  requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current) noexcept {
     detail::slot_set<Capacity> released;
     tree_.clear_due(current, released);
@@ -134,27 +138,28 @@ class waiter_heap {
     return release_due([value] { return value; });
   }
 
-  /// The count to hand to park(). Take it before the last look at whatever ends the wait. Progress: wait-free, one load.
+  /// The count to hand to park(). Take it before the last look at whatever ends the wait. Progress: wait-free, one
+  /// load.
   std::uint32_t wakes(const ticket& waiting) noexcept {
-    // (W3): acquire, pairs with (W4), so that who sees the count of its release also sees the value that made it due. Not stronger: a
-    // count that is too old only makes park() return at once.
+    // (W3): acquire, pairs with (W4), so that who sees the count of its release also sees the value that made it due.
+    // Not stronger: a count that is too old only makes park() return at once.
     return wakes_of(waiting).load(std::memory_order_acquire);
   }
 
-  /// Sleeps until the waiter is released, nudged or woken for no reason, if `seen` still is its count of wakes; until the deadline
-  /// at most. False when the deadline has passed. Blocking. One thread for one ticket.
+  /// Sleeps until the waiter is released, nudged or woken for no reason, if `seen` still is its count of wakes; until
+  /// the deadline at most. False when the deadline has passed. Blocking. One thread for one ticket.
   bool park(const ticket& waiting, std::uint32_t seen, deadline until) noexcept {
     return Platform::park(wakes_of(waiting), seen, until);
   }
 
-  /// Wakes the waiter of this ticket without releasing it, from any thread, before it withdraws. Progress: wait-free but for the
-  /// system call.
+  /// Wakes the waiter of this ticket without releasing it, from any thread, before it withdraws. Progress: wait-free
+  /// but for the system call.
   void nudge(const ticket& waiting) noexcept {
     waiting.is_in_lane() ? advance(lane_wakes_, all_threads) : advance(wakes_[waiting.slot_], 1);
   }
 
-  /// Keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path: for platforms whose heavy
-  /// barrier was refused. Before the heap is shared.
+  /// Keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path: for platforms
+  /// whose heavy barrier was refused. Before the heap is shared.
   void pin() noexcept { tree_.pin(); }
   bool is_pinned() const noexcept { return tree_.is_pinned(); }
 
@@ -171,7 +176,8 @@ class waiter_heap {
   }
 
   void advance(counter& wakes, std::uint32_t threads) noexcept {
-    // (W4): release, pairs with (W3). A counter and not a state: a late one is a wake-up for no reason of the slot's next owner.
+    // (W4): release, pairs with (W3). A counter and not a state: a late one is a wake-up for no reason of the slot's
+    // next owner.
     wakes.fetch_add(1, std::memory_order_release);
     Platform::unpark(wakes, threads);
   }
@@ -183,8 +189,8 @@ class waiter_heap {
       std::uint64_t free = ~taken_[word].load(std::memory_order_relaxed);
       while (free != 0) {
         const std::uint64_t bit = free & (~free + 1);
-        // (W6): acquire, pairs with (W7), so that the new owner finds the leaf as the old one left it, see (H1). Not stronger: the
-        // slot is nobody's business but its owner's.
+        // (W6): acquire, pairs with (W7), so that the new owner finds the leaf as the old one left it, see (H1). Not
+        // stronger: the slot is nobody's business but its owner's.
         const std::uint64_t before = taken_[word].fetch_or(bit, std::memory_order_acquire);
         if ((before & bit) == 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bit));
         free &= ~before & ~bit;

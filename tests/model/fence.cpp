@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Model checks of the fences. Each hands a plain field (`var`) from the signaller to the waiter, so that a missing order shows as
-// a race, and a wake-up that is lost shows as a deadlock. Times and stops are those of the checker.
+// Model checks of the fences. Each hands a plain field (`var`) from the signaller to the waiter, so that a missing
+// order shows as a race, and a wake-up that is lost shows as a deadlock. Times and stops are those of the checker.
 #include "support/model_check.hpp"
 
 namespace {
@@ -74,7 +74,8 @@ void require_idle(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == idle);
 }
 
-/// [A28] [A30] [A31] [A35] [A37] One signaller, one waiter: whether it comes too late, spins or sleeps, it returns with the data.
+/// [A28] [A30] [A31] [A35] [A37] One signaller, one waiter: whether it comes too late, spins or sleeps, it returns with
+/// the data.
 template <class Timeline>
 struct one_signaller_one_waiter : rl::test_suite<one_signaller_one_waiter<Timeline>, 2> {
   Timeline timeline;
@@ -130,7 +131,8 @@ struct two_signallers_one_waiter : rl::test_suite<two_signallers_one_waiter<Time
   void after() { require_idle(timeline); }
 };
 
-/// [A29] [A37] Two signallers of different values, two waiters. A late lower value hands nothing over and harms nobody (trap 13).
+/// [A29] [A37] Two signallers of different values, two waiters. A late lower value hands nothing over and harms nobody
+/// (trap 13).
 template <class Timeline>
 struct two_signallers_two_waiters : rl::test_suite<two_signallers_two_waiters<Timeline>, 4> {
   Timeline timeline;

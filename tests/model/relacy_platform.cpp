@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Checks of the checker's own platform: that it forbids what a platform promises and allows what it does not promise. The second
-// kind is expected to fail; CMakeLists.txt says which.
+// Checks of the checker's own platform: that it forbids what a platform promises and allows what it does not promise.
+// The second kind is expected to fail; CMakeLists.txt says which.
 #include "support/model_check.hpp"
 
 namespace {
@@ -12,7 +12,8 @@ using payload = platform::var<int>;
 
 constexpr auto forever = tidemark::forever;
 
-/// Two threads store and then look at each other; sequentially consistent accesses let at least one of them see the other.
+/// Two threads store and then look at each other; sequentially consistent accesses let at least one of them see the
+/// other.
 struct store_then_load : rl::test_suite<store_then_load, 2> {
   word stored[2];
   std::uint64_t seen[2] = {};
@@ -95,7 +96,8 @@ struct parking_synchronizes_nothing : rl::test_suite<parking_synchronizes_nothin
   }
 };
 
-/// A pair that was read with an old version beside a new value can't be exchanged; one that can be exchanged was not torn.
+/// A pair that was read with an old version beside a new value can't be exchanged; one that can be exchanged was not
+/// torn.
 struct torn_pair_is_refused : rl::test_suite<torn_pair_is_refused, 2> {
   platform::double_word pair{0};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Model checks of the waiter heap alone, and of the min-tree inside it. Where a value is awaited, the checks bring a word of their
-// own and do the handshake of fence.hpp around the heap.
+// Model checks of the waiter heap alone, and of the min-tree inside it. Where a value is awaited, the checks bring a
+// word of their own and do the handshake of fence.hpp around the heap.
 #include "support/model_check.hpp"
 
 namespace {
@@ -14,8 +14,8 @@ using word = platform::atomic<std::uint64_t>;
 
 constexpr auto forever = tidemark::forever;
 
-/// [A12] [A14] [A27] A waiter stays while another comes and goes: when all is quiet the least target is exact. The two refreshes
-/// of the second thread are what can make both tries of the first one fail.
+/// [A12] [A14] [A27] A waiter stays while another comes and goes: when all is quiet the least target is exact. The two
+/// refreshes of the second thread are what can make both tries of the first one fail.
 template <std::size_t Capacity>
 struct exact_when_quiet : rl::test_suite<exact_when_quiet<Capacity>, 2> {
   waiter_heap<Capacity, platform, 2> heap;
@@ -39,7 +39,8 @@ struct exact_after_withdrawal : rl::test_suite<exact_after_withdrawal, 2> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
 };
 
-/// [A14] [A27] Two waiters with the same target, one comes and one goes: the same minimum twice is not the same state (ABA).
+/// [A14] [A27] Two waiters with the same target, one comes and one goes: the same minimum twice is not the same state
+/// (ABA).
 struct exact_with_equal_targets : rl::test_suite<exact_with_equal_targets, 2> {
   waiter_heap<2, platform, 2> heap;
   waiter_heap<2, platform, 2>::ticket ticket = heap.add(7);
@@ -114,8 +115,8 @@ struct lane_empties : rl::test_suite<lane_empties, 3> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
 };
 
-/// [A27] As soon as add() has returned, and as long as its waiter waits, the monitored value is below its target: also while
-/// others come, go and are released.
+/// [A27] As soon as add() has returned, and as long as its waiter waits, the monitored value is below its target: also
+/// while others come, go and are released.
 struct never_above_a_waiter : rl::test_suite<never_above_a_waiter, 3> {
   waiter_heap<2, platform, 2> heap;
 
@@ -190,8 +191,8 @@ struct wake_brings_data : rl::test_suite<wake_brings_data, 2> {
   }
 };
 
-/// A slot changes hands: the next owner finds the leaf as the last one left it (`arm` asserts it), and what the last one did
-/// before it left is visible.
+/// A slot changes hands: the next owner finds the leaf as the last one left it (`arm` asserts it), and what the last
+/// one did before it left is visible.
 struct slot_changes_hands : rl::test_suite<slot_changes_hands, 2> {
   waiter_heap<1, platform, 2> heap;
   payload uses;
@@ -207,8 +208,8 @@ struct slot_changes_hands : rl::test_suite<slot_changes_hands, 2> {
   }
 };
 
-/// The slot is released and taken again while the first releaser is still at work: it must not take the second waiter along
-/// (the claim of a wrong generation), nor clear the leaf after the fact.
+/// The slot is released and taken again while the first releaser is still at work: it must not take the second waiter
+/// along (the claim of a wrong generation), nor clear the leaf after the fact.
 struct slot_taken_again : rl::test_suite<slot_taken_again, 2> {
   waiter_heap<1, platform, 2> heap;
   bool kept = false;
@@ -246,8 +247,8 @@ struct only_the_due : rl::test_suite<only_the_due, 2> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
 };
 
-/// A heap that is used for a second timeline, which starts at 0 again, while a pass over the first one still runs: the pass must
-/// not measure the second timeline's waiter by the first one's value.
+/// A heap that is used for a second timeline, which starts at 0 again, while a pass over the first one still runs: the
+/// pass must not measure the second timeline's waiter by the first one's value.
 struct used_for_a_second_timeline : rl::test_suite<used_for_a_second_timeline, 2> {
   waiter_heap<1, platform, 2> heap;
   word value;
@@ -266,8 +267,8 @@ struct used_for_a_second_timeline : rl::test_suite<used_for_a_second_timeline, 2
   }
 };
 
-/// [A14] [A28] A waiter in the lane, with a deadline, against a signal: it leaves with the data or at its deadline, and takes
-/// nothing of the other waiter along.
+/// [A14] [A28] A waiter in the lane, with a deadline, against a signal: it leaves with the data or at its deadline, and
+/// takes nothing of the other waiter along.
 struct deadline_in_the_lane : rl::test_suite<deadline_in_the_lane, 2> {
   waiter_heap<1, platform, 2> heap;
   waiter_heap<1, platform, 2>::ticket other = heap.add(3);

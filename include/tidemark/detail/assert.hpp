@@ -3,7 +3,8 @@
 // The one hook through which misuse is reported.
 //
 // `TIDEMARK_ASSERT(condition, text)` may be defined before the first tidemark header is included, the same way in every
-// translation unit of a program. Otherwise it stops the program with a message in debug builds and is nothing with NDEBUG.
+// translation unit of a program. Otherwise it stops the program with a message in debug builds and is nothing with
+// NDEBUG.
 #ifndef TIDEMARK_DETAIL_ASSERT_HPP
 #define TIDEMARK_DETAIL_ASSERT_HPP
 

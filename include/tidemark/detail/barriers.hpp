@@ -2,10 +2,10 @@
 //
 // The two halves of an asymmetric StoreLoad barrier, and their symmetric stand-in.
 //
-// Two threads that each store and then load what the other stores need a StoreLoad barrier on both sides, or both may miss
-// each other. The asymmetric form gives the frequent side a compiler barrier and lets the rare side interrupt every core that
-// runs this process (`membarrier`, private expedited): whatever the frequent side was doing, it did the whole of its store
-// before, or it does its load after.
+// Two threads that each store and then load what the other stores need a StoreLoad barrier on both sides, or both may
+// miss each other. The asymmetric form gives the frequent side a compiler barrier and lets the rare side interrupt
+// every core that runs this process (`membarrier`, private expedited): whatever the frequent side was doing, it did the
+// whole of its store before, or it does its load after.
 #ifndef TIDEMARK_DETAIL_BARRIERS_HPP
 #define TIDEMARK_DETAIL_BARRIERS_HPP
 
@@ -48,7 +48,8 @@ struct asymmetric_barriers {
   static constexpr bool asymmetric = true;
 
   static void light_barrier() noexcept {
-    // (B1): a compiler barrier, the frequent side of (B2). Stronger would be the instruction that this form exists to avoid.
+    // (B1): a compiler barrier, the frequent side of (B2). Stronger would be the instruction that this form exists to
+    // avoid.
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
@@ -63,8 +64,8 @@ struct asymmetric_barriers {
   }
 
   static void full_barrier() noexcept {
-    // (B3): meets another (B3): the slow path of a signal, and the waiter of a pinned fence, see (B2). Nothing weaker keeps a
-    // later load behind an earlier store.
+    // (B3): meets another (B3): the slow path of a signal, and the waiter of a pinned fence, see (B2). Nothing weaker
+    // keeps a later load behind an earlier store.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 };

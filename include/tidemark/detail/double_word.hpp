@@ -6,12 +6,13 @@
 //   offset 8  version  64 bits
 //
 // The compare-exchange is strong and sequentially consistent, whatever orders its caller names: `lock cmpxchg16b` and
-// `ldaxp/stlxp` have no cheaper form worth having. A load of both halves is two loads, version first. It may be torn; then
-// its version is older than the one in memory (versions only rise), and a compare-exchange that expects it fails.
+// `ldaxp/stlxp` have no cheaper form worth having. A load of both halves is two loads, version first. It may be torn;
+// then its version is older than the one in memory (versions only rise), and a compare-exchange that expects it fails.
 //
-// x86-64 and AArch64 use inline instructions, so that no compiler flag and no -latomic is asked of the user. Elsewhere, and
-// under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place. It says so:
-// `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may interrupt another one.
+// x86-64 and AArch64 use inline instructions, so that no compiler flag and no -latomic is asked of the user. Elsewhere,
+// and under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place. It says so:
+// `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may interrupt another
+// one.
 #ifndef TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 #define TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 
@@ -67,8 +68,8 @@ class alignas(16) wide_double_word {
   bool is_below(std::uint64_t bound, std::memory_order order) const noexcept {
 #if defined(__x86_64__)
     if (order == std::memory_order_relaxed) {
-      // Compilers do not fold the load of an atomic into the comparison. The instruction that they leave over is a third of the
-      // hot path of a signal, which is bound by the number of instructions.
+      // Compilers do not fold the load of an atomic into the comparison. The instruction that they leave over is a
+      // third of the hot path of a signal, which is bound by the number of instructions.
       bool below;
       __asm__ __volatile__("cmpq %[bound], %[value]" : "=@ccb"(below) : [value] "m"(value_), [bound] "r"(bound));
       return below;
@@ -94,8 +95,9 @@ class alignas(16) wide_double_word {
                          : "memory");
     return exchanged;
 #else
-    // Only a lost exclusive monitor makes it retry, and only while both halves still are the expected ones. A mismatch seen by
-    // ldaxp needs no store to be trusted: each half is read whole, and a half that differs is a difference at that instant.
+    // Only a lost exclusive monitor makes it retry, and only while both halves still are the expected ones. A mismatch
+    // seen by ldaxp needs no store to be trusted: each half is read whole, and a half that differs is a difference at
+    // that instant.
     std::uint64_t value;
     std::uint64_t version;
     std::uint32_t lost;
@@ -144,7 +146,8 @@ class alignas(16) locked_double_word {
   }
 
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
-    // (D1): acquire, takes over what (D2) released. Stronger would not help: the halves below are sequentially consistent.
+    // (D1): acquire, takes over what (D2) released. Stronger would not help: the halves below are sequentially
+    // consistent.
     while (locked_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     // (D3): seq_cst alone; a refresh must take part in the one total order of leaf changes and child loads, see (H5).
     const auto version = version_.load(std::memory_order_seq_cst);
@@ -152,7 +155,8 @@ class alignas(16) locked_double_word {
     const versioned found{value_.load(std::memory_order_seq_cst), version};
     const bool exchanged = found == expected;
     if (exchanged) {
-      // (D5): seq_cst as (D3), and before (D6), so that who reads the version first never pairs a new version with an old value.
+      // (D5): seq_cst as (D3), and before (D6), so that who reads the version first never pairs a new version with an
+      // old value.
       value_.store(desired.value, std::memory_order_seq_cst);
       // (D6): seq_cst as (D3), after (D5).
       version_.store(desired.version, std::memory_order_seq_cst);

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lock-free min-tree inside a waiter heap: leaves that threads set and clear, and a root that holds the least of them.
+// The lock-free min-tree inside a waiter heap: leaves that threads set and clear, and a root that holds the least of
+// them.
 //
 //            root {least, version}  <--- lane_ (occupied: counts as 0)
-//           /    \                       The root lies beside what its owner keeps hot, the rest follows level by level:
+//           /    \                       The root lies beside what is kept hot, the rest follows level by level:
 //       node      node                   body_ = [ leaves | first level of nodes | ... | children of the root ]
 //      /    \    /    \                  Siblings fill whole cache lines when Arity is 4.
 //   leaf  leaf  leaf  leaf
 //
-// Every word is a double word {value, version}. A leaf holds `target - 1`, or `no_waiter` when it is empty; a node holds the
-// least value of its children at some moment of its last refresh.
+// Every word is a double word {value, version}. A leaf holds `target - 1`, or `no_waiter` when it is empty; a node
+// holds the least value of its children at some moment of its last refresh.
 //
-// Who writes: a leaf is armed by the owner of its slot and cleared by whoever wins the one exchange that clears it; a node is
-// written by refreshes only, from any thread. Versions rise with every write and are never reset.
+// Who writes: a leaf is armed by the owner of its slot and cleared by whoever wins the one exchange that clears it; a
+// node is written by refreshes only, from any thread. Versions rise with every write and are never reset.
 //
-// The invariant, for a leaf change C by thread T and the nodes above it: once T has returned from refresh_path(), each node on
-// the path has been written by a refresh that saw C or a later state of that leaf, and so has every later write of these nodes.
+// The invariant, for a leaf change C by thread T and the nodes above it: once T has returned from refresh_path(), each
+// node on the path has been written by a refresh that saw C or a later state of that leaf, and so has every later write
+// of these nodes.
 //
-// Why two tries are enough. T's change C, T's load of the node (H5), the exchange (H8) and the child loads (H6) (H7) are one
-// group of sequentially consistent operations. If both tries of T fail, then two exchanges X1 and X2 of others succeeded: X1
-// after T's first load of the node, X2 after T's second. No version comes twice, so X2 was based on a load that came after X1.
+// Why two tries are enough. T's change C, T's load of the node (H5), the exchange (H8) and the child loads (H6) (H7)
+// are one group of sequentially consistent operations. If both tries of T fail, then two exchanges X1 and X2 of others
+// succeeded: X1 after T's first load of the node, X2 after T's second. No version comes twice, so X2 was based on a
+// load that came after X1.
 //
 //      T:   C ---- load node ------------ exchange fails, load node ------------ exchange fails
 //      others:              X1 succeeds                 (load node, load children,) X2 succeeds
 //
-// In the single total order C comes before T's first load, that before X1, that before X2's load of the node, and that before
-// X2's loads of the children: X2 has seen C. With one try, with an exchange that may fail for no reason, without versions, or
-// with a child load that may be stale, this falls; the model checks have one broken twin for each.
+// In the single total order C comes before T's first load, that before X1, that before X2's load of the node, and that
+// before X2's loads of the children: X2 has seen C. With one try, with an exchange that may fail for no reason, without
+// versions, or with a child load that may be stale, this falls; the model checks have one broken twin for each.
 //
 // Not promised: between a leaf change and the end of its refresh the nodes may hold more or less than the least leaf.
 #ifndef TIDEMARK_DETAIL_MIN_TREE_HPP
@@ -48,7 +51,8 @@ inline constexpr std::uint64_t no_waiter = UINT64_MAX;
 
 namespace detail {
 
-/// Where each level of the tree lies in one array; level 0 holds the leaves, level `depth` is the root and lies elsewhere.
+/// Where each level of the tree lies in one array; level 0 holds the leaves, level `depth` is the root and lies
+/// elsewhere.
 template <std::size_t Leaves, std::size_t Arity>
 struct tree_shape {
   static_assert(Leaves > 0 && Arity > 1);
@@ -120,7 +124,8 @@ class min_tree {
 
   /// The leaf as its slot's owner finds it. Progress: wait-free.
   versioned peek(std::size_t leaf) const noexcept {
-    // (H1): relaxed; only for the owner of the slot, who took over the leaf's last state with (W6). Stronger adds nothing.
+    // (H1): relaxed; only for the owner of the slot, who took over the leaf's last state with (W6). Stronger adds
+    // nothing.
     return body_[leaf].load(std::memory_order_relaxed);
   }
 
@@ -128,26 +133,28 @@ class min_tree {
   std::uint64_t arm(std::size_t leaf, std::uint64_t value) noexcept {
     versioned empty = peek(leaf);
     const versioned armed{value, empty.version + 1};
-    // (H2): seq_cst, the C of the head of this file: a child load (H6) that comes later in the total order must not miss it, nor (H16). A
-    // release store survives nearly every test and still loses wake-ups. Nothing is stronger.
-    const bool done = body_[leaf].compare_exchange_strong(empty, armed, std::memory_order_seq_cst, std::memory_order_relaxed);
+    // (H2): seq_cst, the C of the head of this file: a child load (H6) that comes later in the total order must not
+    // miss it, nor (H16). A release store survives nearly every test and still loses wake-ups. Nothing is stronger.
+    const bool done =
+        body_[leaf].compare_exchange_strong(empty, armed, std::memory_order_seq_cst, std::memory_order_relaxed);
     TIDEMARK_ASSERT(done, "a waiter's slot was armed twice");
     static_cast<void>(done);
     return armed.version;
   }
 
-  /// Empties the leaf if it still is `armed`. Of all who try, one wins: claim, withdrawal and time-out are this one exchange.
-  /// Progress: wait-free.
+  /// Empties the leaf if it still is `armed`. Of all who try, one wins: claim, withdrawal and time-out are this one
+  /// exchange. Progress: wait-free.
   bool clear(std::size_t leaf, versioned armed) noexcept {
     const versioned empty{no_waiter, armed.version + 1};
-    // (H3): seq_cst on success, a leaf change like (H2), and its release half hands what the claimer saw to the loser. Acquire on
-    // failure: a waiter that finds itself claimed must then see the value that made it due, see (F8).
+    // (H3): seq_cst on success, a leaf change like (H2), and its release half hands what the claimer saw to the loser.
+    // Acquire on failure: a waiter that finds itself claimed must then see the value that made it due, see (F8).
     return body_[leaf].compare_exchange_strong(armed, empty, std::memory_order_seq_cst, std::memory_order_acquire);
   }
 
   /// True while the leaf still holds what was armed with `version`. Progress: wait-free.
   bool is_armed(std::size_t leaf, std::uint64_t version) const noexcept {
-    // (H4): acquire, pairs with the release half of (H3). Relaxed would let the caller act on its release without seeing why.
+    // (H4): acquire, pairs with the release half of (H3). Relaxed would let the caller act on its release without
+    // seeing why.
     return body_[leaf].load_version(std::memory_order_acquire) == version;
   }
 
@@ -189,8 +196,8 @@ class min_tree {
     return (lane_.load(std::memory_order_relaxed) & ~pinned_bit) != 0;
   }
 
-  /// One pass: empties each leaf whose value is less than `current()` and puts its slot into `cleared`; refreshes every node that
-  /// it enters, children before parents. `current` is any callable that returns the value reached so far.
+  /// One pass: empties each leaf whose value is less than `current()` and puts its slot into `cleared`; refreshes every
+  /// node that it enters, children before parents. `current` is any callable that returns the value reached so far.
   /// Progress: wait-free, O(k log n).
   template <class CurrentValue>
   void clear_due(const CurrentValue& current, slot_set<Leaves>& cleared) noexcept {
@@ -211,8 +218,8 @@ class min_tree {
       // (H5): seq_cst, the load of the node in the head's argument; the children (H6) (H7) are read after it.
       versioned seen = node.load(std::memory_order_seq_cst);
       const versioned next{least_child(level, index), seen.version + 1};
-      // (H8): seq_cst, the X of the head; the version rises even when the least value stays, or X2 could rest on old children.
-      // Relaxed on failure: the next (H5) reads the node again.
+      // (H8): seq_cst, the X of the head; the version rises even when the least value stays, or X2 could rest on old
+      // children. Relaxed on failure: the next (H5) reads the node again.
       if (node.compare_exchange_strong(seen, next, std::memory_order_seq_cst, std::memory_order_relaxed)) return;
     }
   }
@@ -240,21 +247,22 @@ class min_tree {
         if (child < Leaves && clear_if_due(child, current)) cleared.insert(child);
         continue;
       }
-      // (H9): relaxed; what let the caller see the root low, the acquire half of (F2) or the barriers (B1) and (B3), has also shown
-      // it every (H8) below that the root rests on. A waiter that is still registering looks for itself.
+      // (H9): relaxed; what let the caller see the root low, the acquire half of (F2) or the barriers (B1) and (B3),
+      // has also shown it every (H8) below that the root rests on. A waiter that is still registering looks for itself.
       const std::uint64_t least = body_[shape::first[level - 1] + child].load_value(std::memory_order_relaxed);
       if (least < reached) clear_due_below(level - 1, child, reached, current, cleared);
     }
     refresh(level, index);
   }
 
-  /// The leaf is read before the current value: in a tree that is used again for another timeline, a pass left over from the
-  /// first one must not measure a leaf of the second by the value of the first.
+  /// The leaf is read before the current value: in a tree that is used again for another timeline, a pass left over
+  /// from the first one must not measure a leaf of the second by the value of the first.
   template <class CurrentValue>
   bool clear_if_due(std::size_t leaf, const CurrentValue& current) noexcept {
-    // (H16): seq_cst, in the total order after (F2). Its acquire half pairs with (H2): a leaf of the second timeline brings that
-    // timeline's value along. With no more than that a version may come out older than its value where a double word is written
-    // half by half (the fallback, and the model); the exchange then fails, and the waiter sleeps on.
+    // (H16): seq_cst, in the total order after (F2). Its acquire half pairs with (H2): a leaf of the second timeline
+    // brings that timeline's value along. With no more than that a version may come out older than its value where a
+    // double word is written half by half (the fallback, and the model); the exchange then fails, and the waiter sleeps
+    // on.
     const versioned seen = body_[leaf].load(std::memory_order_seq_cst);
     return seen.value < current() && clear(leaf, seen);
   }

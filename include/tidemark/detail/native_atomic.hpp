@@ -42,7 +42,8 @@ class native_atomic {
   std::atomic<T> value_;
 };
 
-/// A plain field that is handed from one thread to another. Natively nothing but a T; race-checked by the model checker.
+/// A plain field that is handed from one thread to another. Natively nothing but a T; race-checked by the model
+/// checker.
 template <class T>
 class native_var {
  public:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where a thread sleeps: on a 32-bit word, never on the 64-bit value (a futex compares 32 bits, and equality misses a value that
-// was there only for a moment).
+// Where a thread sleeps: on a 32-bit word, never on the 64-bit value (a futex compares 32 bits, and equality misses a
+// value that was there only for a moment).
 //
-// `park(word, expected, deadline)` sleeps while the word is `expected`, and returns false only when the deadline has passed.
-// It may return true for no reason. `unpark(word, count)` wakes up to `count` of those who sleep on the word.
-// A changed word is never missed: between the comparison and the sleep no unpark() that follows a change can slip through.
+// `park(word, expected, deadline)` sleeps while the word is `expected`, and returns false only when the deadline has
+// passed. It may return true for no reason. `unpark(word, count)` wakes up to `count` of those who sleep on the word. A
+// changed word is never missed: between the comparison and the sleep no unpark() that follows a change can slip
+// through.
 #ifndef TIDEMARK_DETAIL_PARKING_HPP
 #define TIDEMARK_DETAIL_PARKING_HPP
 
@@ -54,8 +55,8 @@ struct futex_parking {
       at.tv_sec = static_cast<std::time_t>(seconds.count());
       at.tv_nsec = static_cast<long>(std::chrono::nanoseconds{since_epoch - seconds}.count());
     }
-    // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here, so that a wake-up for no reason
-    // can't stretch the wait.
+    // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here, so that a wake-up for
+    // no reason can't stretch the wait.
     const long result = syscall(SYS_futex, &word.underlying(), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                                 until == forever ? nullptr : &at, nullptr, FUTEX_BITSET_MATCH_ANY);
     const bool timed_out = result != 0 && errno == ETIMEDOUT;
@@ -66,21 +67,22 @@ struct futex_parking {
   static void unpark(native_atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
     const int saved = errno;
-    syscall(SYS_futex, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr, nullptr, 0);
+    syscall(SYS_futex, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr,
+            nullptr, 0);
     errno = saved;
   }
 };
 
 #endif
 
-/// With nothing but the standard library: a fixed table of condition variables, chosen by the word's address. Words may share
-/// an entry, so unpark() wakes all who sleep there. Not usable from a signal handler.
+/// With nothing but the standard library: a fixed table of condition variables, chosen by the word's address. Words may
+/// share an entry, so unpark() wakes all who sleep there. Not usable from a signal handler.
 struct portable_parking {
   static bool park(native_atomic<std::uint32_t>& word, std::uint32_t expected, deadline until) noexcept {
     lot& there = lot_of(word);
     std::unique_lock lock{there.guard};
-    // (P1): relaxed, because the lock orders it: unpark() took the lock after the word had changed, or will take it after this
-    // thread sleeps. Stronger alone buys nothing.
+    // (P1): relaxed, because the lock orders it: unpark() took the lock after the word had changed, or will take it
+    // after this thread sleeps. Stronger alone buys nothing.
     if (word.load(std::memory_order_relaxed) != expected) return true;
     if (until != forever) return there.changed.wait_until(lock, until) == std::cv_status::no_timeout;
     there.changed.wait(lock);

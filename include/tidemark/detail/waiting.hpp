@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every object that can be waited on offers: the public wait functions, written once, in terms of one
-// `wait_status Derived::wait_with(target, deadline, stop_token)`; and how durations, time points and stop tokens become that.
+// What every object that can be waited on offers: the public wait functions, written once, in terms of one `wait_status
+// Derived::wait_with(target, deadline, stop_token)`; and how durations, time points and stop tokens become that.
 #ifndef TIDEMARK_DETAIL_WAITING_HPP
 #define TIDEMARK_DETAIL_WAITING_HPP
 
@@ -22,11 +22,11 @@
 namespace tidemark {
 
 /// How a wait ended.
-enum class [[nodiscard]] wait_status {
-  reached,  ///< The awaited value was reached, and all that its signaller did before is visible.
-  timeout,  ///< The deadline passed first; never early.
-  stopped,  ///< The stop token was triggered first.
-  lost,     ///< The timeline was poisoned below the awaited value, which will not be reached any more.
+enum class [[nodiscard]] wait_status{
+    reached,  ///< The awaited value was reached, and all that its signaller did before is visible.
+    timeout,  ///< The deadline passed first; never early.
+    stopped,  ///< The stop token was triggered first.
+    lost,     ///< The timeline was poisoned below the awaited value, which will not be reached any more.
 };
 
 /// What may stop a wait: std::stop_token, or any type of the same shape that names its own `callback_type<F>`.
@@ -61,7 +61,8 @@ struct stop_callback_for<std::stop_token, Callback> {
 /// A deadline that has passed before any clock is read: look once, never sleep.
 inline constexpr deadline at_once = deadline::min();
 
-/// The deadline `timeout` from now, rounded up; what the clock can't express is `forever`, what is not positive is `at_once`.
+/// The deadline `timeout` from now, rounded up; what the clock can't express is `forever`, what is not positive is
+/// `at_once`.
 template <class Rep, class Period>
 deadline deadline_after(const std::chrono::duration<Rep, Period>& timeout, deadline now) noexcept {
   using wide = std::chrono::duration<long double>;
@@ -83,23 +84,24 @@ deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Du
 
 /// The wait functions of `Derived`. All are blocking, all may be called from any thread, none allocates or throws.
 ///
-/// Each waits until the timeline has reached `target`. A target of 0 is reached at once (A123); UINT64_MAX is a legal target.
-/// What the signaller did before it signalled the target, or a later value, happens before the return with `reached`.
+/// Each waits until the timeline has reached `target`. A target of 0 is reached at once (A123); UINT64_MAX is a legal
+/// target. What the signaller did before it signalled the target, or a later value, happens before the return with
+/// `reached`.
 template <class Derived>
 class waitable {
  public:
   /// Waits for ever. Returns `reached`, or `lost` once the timeline is poisoned.
   wait_status wait(std::uint64_t target) const noexcept { return self().wait_with(target, forever, never_stops{}); }
 
-  /// Waits until `token` is triggered at most. Returns `reached`, `stopped` or `lost`. A stop that comes together with the
-  /// awaited value loses.
+  /// Waits until `token` is triggered at most. Returns `reached`, `stopped` or `lost`. A stop that comes together with
+  /// the awaited value loses.
   template <stop_token_like Token>
   wait_status wait(std::uint64_t target, Token token) const noexcept {
     return self().wait_with(target, forever, std::move(token));
   }
 
-  /// Waits for `timeout` at most. Zero or less looks once and does not sleep; a timeout that the clock can't express waits for
-  /// ever. Returns `reached`, `timeout` or `lost`.
+  /// Waits for `timeout` at most. Zero or less looks once and does not sleep; a timeout that the clock can't express
+  /// waits for ever. Returns `reached`, `timeout` or `lost`.
   template <class Rep, class Period>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout) const noexcept {
     return wait_for(target, timeout, never_stops{});
@@ -112,7 +114,8 @@ class waitable {
     return self().wait_with(target, deadline_after(timeout, Derived::platform::now()), std::move(token));
   }
 
-  /// Waits until a point of the steady clock at most. A point in the past looks once. Returns `reached`, `timeout` or `lost`.
+  /// Waits until a point of the steady clock at most. A point in the past looks once. Returns `reached`, `timeout` or
+  /// `lost`.
   template <class Clock, class Duration>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at) const noexcept {
     return wait_until(target, at, never_stops{});
@@ -125,7 +128,8 @@ class waitable {
     return self().wait_with(target, deadline_at(at), std::move(token));
   }
 
-  /// The same by the system clock, whose changes while waiting are noticed at the end: never early, late if it is set back.
+  /// The same by the system clock, whose changes while waiting are noticed at the end: never early, late if it is set
+  /// back.
   template <class Duration, stop_token_like Token>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
                          Token token) const noexcept {

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The platform of the Relacy race detector: every tidemark block, and any protocol built on one, runs under it unchanged.
+// The platform of the Relacy race detector: every tidemark block, and any protocol built on one, runs under it
+// unchanged.
 //
 //   relacy_platform            asymmetric: light_barrier() is nothing, heavy_barrier() is Relacy's system-wide fence
 //   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
 //   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
 //
-// Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new and
-// defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile with
-// RL_DO_ASSERT=1, or an order that an operation can't have is silently taken for a load of zero.
+// Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new
+// and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile
+// with RL_DO_ASSERT=1, or an order that an operation can't have is silently taken for a load of zero.
 //
 // Where it is stricter than a machine, and where not:
 //   - each half of a double word is loaded by itself, so that a torn pair is met;
-//   - parking synchronizes nothing: a missing release or acquire is not hidden by the sleep (Relacy's own futex hides it);
-//   - a sleeper may wake for no reason in the random search (`spurious_wakeups`), and a deadline may pass at any moment;
+//   - parking synchronizes nothing: a missing release or acquire is not hidden by the sleep (Relacy's own futex hides
+//     it);
+//   - a sleeper may wake for no reason in the random search (`spurious_wakeups`), and a deadline may pass at any
+//     moment;
 //   - an atomic remembers three values only, and a sequentially consistent access is not related to a lone fence.
 //
-// Every operation passes its source position on, into Relacy's history and into `seam`: one site of the program can be made
-// weaker while it runs, so that a check shows that it would notice.
+// Every operation passes its source position on, into Relacy's history and into `seam`: one site of the program can be
+// made weaker while it runs, so that a check shows that it would notice.
 #ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 
@@ -69,7 +72,7 @@ struct source_position {
 /// What can be done to the operation at one site.
 enum class weakening {
   none,
-  order,          ///< `to` replaces its order (of a compare-exchange: the order of success, failure follows as far as it must)
+  order,  ///< `to` replaces its order (of a compare-exchange: the order of success, failure follows as far as it must)
   failure_order,  ///< `to` replaces the order of a compare-exchange that fails
   removed,        ///< a barrier is left out
   spurious,       ///< a strong compare-exchange may fail for no reason
@@ -118,7 +121,8 @@ inline rl::memory_order order_at(std::memory_order order, const source_position&
   return to_relacy(weakened(weakening::order, at) ? seam.to : order);
 }
 
-/// Relacy takes a failure order that is stronger than the success order for a race, so it is cut down to what success has.
+/// Relacy takes a failure order that is stronger than the success order for a race, so it is cut down to what success
+/// has.
 inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success,
                                          const source_position& at) noexcept {
   const rl::memory_order wanted = to_relacy(weakened(weakening::failure_order, at) ? seam.to : failure);
@@ -243,8 +247,7 @@ class relacy_double_word {
   std::uint64_t load_version(std::memory_order order, source_position at = source_position::current()) const {
     return version_.load(detail::order_at(order, at), at.info());
   }
-  bool is_below(std::uint64_t bound, std::memory_order order,
-                source_position at = source_position::current()) const {
+  bool is_below(std::uint64_t bound, std::memory_order order, source_position at = source_position::current()) const {
     return load_value(order, at) < bound;
   }
   versioned load(std::memory_order order, source_position at = source_position::current()) const {

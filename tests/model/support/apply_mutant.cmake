@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Copies the headers and changes the copy as a .mutant file says: each text between `---` and `+++` must stand exactly once in
-# the named header, and is replaced by what follows. So a mutant that no longer fits the shipped headers stops the build.
+# Copies the headers and changes the copy as a .mutant file says: each text between `---` and `+++` must stand exactly
+# once in the named header, and is replaced by what follows. So a mutant that no longer fits the shipped headers stops
+# the build.
 #
 #   cmake -D MUTANT=<file> -D HEADERS=<include folder> -D OUTPUT=<folder> -P apply_mutant.cmake
 file(READ "${MUTANT}" recipe)

@@ -3,11 +3,13 @@
 // What every model check shares: the assertion, the shape of a check, and the program that runs checks by name.
 //
 //   model_<stem> --list
-//   model_<stem> CHECK --search random|bounded|full [--executions N] [--bound N] [--weaken TAG=HOW] [--expect-failure] [--history]
+//   model_<stem> CHECK --search random|bounded|full [--executions N] [--bound N]
+//                [--weaken TAG=HOW] [--expect-failure] [--history]
 //
-// TAG is the number of an ordering comment in the headers, such as F2; HOW is an order (relaxed, acquire, release, acq_rel), the
-// same after `failure:`, `removed` for a barrier, or `spurious` for a strong exchange. With --expect-failure the program succeeds
-// only if the check fails, so a check that can't notice the weakening is itself reported.
+// TAG is the number of an ordering comment in the headers, such as F2; HOW is an order (relaxed, acquire, release,
+// acq_rel), the same after `failure:`, `removed` for a barrier, or `spurious` for a strong exchange. With
+// --expect-failure the program succeeds only if the check fails, so a check that can't notice the weakening is itself
+// reported.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 
@@ -40,7 +42,8 @@ check make_check(std::string name) {
   return {std::move(name), [](rl::test_params& params) { return rl::simulate<Suite>(params); }};
 }
 
-/// The whole of main() but the list of checks. The result is the exit status: 0 as expected, 1 not, 2 for a bad command line.
+/// The whole of main() but the list of checks. The result is the exit status: 0 as expected, 1 not, 2 for a bad command
+/// line.
 int run(int argc, char** argv, const std::vector<check>& checks);
 
 }  // namespace model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies behind model_check.hpp; included once, at the end of the file that has main(). A header because Relacy defines
-// functions that are not inline, so that it can be in one translation unit only.
+// The bodies behind model_check.hpp; included once, at the end of the file that has main(). A header because Relacy
+// defines functions that are not inline, so that it can be in one translation unit only.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
 
@@ -64,10 +64,12 @@ inline std::optional<command> parse(int argc, char** argv) {
 
 /// The line of the operation that the ordering comment `tag` belongs to: the first one at or after the comment.
 inline bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
-  static const std::regex operation{R"((\.|->|::)(load\w*|is_below|store|exchange|compare_exchange_\w+|fetch_\w+|\w+_barrier|\w+_fence)\()"};
+  static const std::regex operation{
+      R"((\.|->|::)(load\w*|is_below|store|exchange|compare_exchange_\w+|fetch_\w+|\w+_barrier|\w+_fence)\()"};
   static std::string found_file;
   std::vector<std::filesystem::path> sources;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_HEADERS)) sources.push_back(entry.path());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_HEADERS))
+    sources.push_back(entry.path());
   for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_MODEL_CHECKS)) sources.push_back(entry.path());
   for (const std::filesystem::path& path : sources) {
     std::ifstream source{path};
@@ -121,8 +123,8 @@ inline int judge(const command& request, const rl::test_params& params, bool pas
   if (request.search == "bounded") std::cout << " " << request.bound;
   std::cout << "]";
   if (!request.weaken.empty()) std::cout << " with " << request.weaken << " at " << site.file << ":" << site.line;
-  std::cout << ": " << (passed ? "holds" : rl::test_result_str(params.test_result)) << " after " << params.stop_iteration
-            << " executions";
+  std::cout << ": " << (passed ? "holds" : rl::test_result_str(params.test_result)) << " after "
+            << params.stop_iteration << " executions";
   if (!request.weaken.empty() && site.hits == 0) {
     std::cout << "; the weakened site was never executed\n";
     return 1;
