@@ -61,25 +61,37 @@ struct stop_callback_for<std::stop_token, Callback> {
 /// A deadline that has passed before any clock is read: look once, never sleep.
 inline constexpr deadline at_once = deadline::min();
 
-/// The deadline `timeout` from now, rounded up; what the clock can't express is `forever`, what is not positive is
-/// `at_once`.
+/// Seconds, wide enough that no clock's range overflows and no nanosecond is rounded away.
+using wide_seconds = std::chrono::duration<long double>;
+
+/// In ticks of the clock, rounded up. Floating-point durations go through the wide form: in their own precision the
+/// conversion of a `duration<float>` may come out milliseconds short.
+template <class Rep, class Period>
+deadline::duration ticks(const std::chrono::duration<Rep, Period>& duration) noexcept {
+  if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
+    return std::chrono::ceil<deadline::duration>(wide_seconds{duration});
+  } else {
+    return std::chrono::ceil<deadline::duration>(duration);
+  }
+}
+
+/// The deadline `timeout` from now, rounded up; what the clock can't express is `forever`, what is not positive (or not
+/// a number) is `at_once`.
 template <class Rep, class Period>
 deadline deadline_after(const std::chrono::duration<Rep, Period>& timeout, deadline now) noexcept {
-  using wide = std::chrono::duration<long double>;
   if (!(timeout > timeout.zero())) return at_once;
-  // The comparison is made in floating point, where nothing overflows, with a second to spare for its rounding.
-  if (wide{timeout} >= wide{forever - now} - wide{1}) return forever;
-  return now + std::chrono::ceil<deadline::duration>(timeout);
+  // Compared in floating point, where nothing overflows, with a second to spare for its rounding.
+  if (wide_seconds{timeout} >= wide_seconds{forever - now} - wide_seconds{1}) return forever;
+  return now + ticks(timeout);
 }
 
 /// A steady time point as a deadline, rounded up; what the clock can't express is `forever` or `at_once`.
 template <class Duration>
 deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
-  using wide = std::chrono::duration<long double>;
-  const wide since_epoch{at.time_since_epoch()};
-  if (since_epoch >= wide{forever.time_since_epoch()} - wide{1}) return forever;
-  if (!(since_epoch > wide::zero())) return at_once;
-  return deadline{std::chrono::ceil<deadline::duration>(at.time_since_epoch())};
+  const wide_seconds since_epoch{at.time_since_epoch()};
+  if (since_epoch >= wide_seconds{forever.time_since_epoch()} - wide_seconds{1}) return forever;
+  if (!(since_epoch > since_epoch.zero())) return at_once;
+  return deadline{ticks(at.time_since_epoch())};
 }
 
 /// The wait functions of `Derived`. All are blocking, all may be called from any thread, none allocates or throws.
@@ -133,9 +145,9 @@ class waitable {
   template <class Duration, stop_token_like Token>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
                          Token token) const noexcept {
-    using wide = std::chrono::duration<long double>;
     for (;;) {
-      const wide left = wide{at.time_since_epoch()} - wide{std::chrono::system_clock::now().time_since_epoch()};
+      const wide_seconds left =
+          wide_seconds{at.time_since_epoch()} - wide_seconds{std::chrono::system_clock::now().time_since_epoch()};
       const wait_status status = wait_for(target, left, token);
       if (status != wait_status::timeout || left <= left.zero()) return status;
     }
