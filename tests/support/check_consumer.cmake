@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# Uses the library as a stranger would: installs it, then configures, builds and runs tests/consumer against the
+# installed copy (find_package) and against the source tree (add_subdirectory). Neither may need, or build, anything of
+# our tests.
+#
+#   cmake -D SOURCE_DIR=... -D BINARY_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=...
+#         -D FLAGS=... -D VERSION=... -P check_consumer.cmake
+
+function(run what)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${status}):\n${output}")
+  endif()
+  message(STATUS "${what}: ok")
+endfunction()
+
+function(build_and_run how)
+  set(build_dir "${WORK_DIR}/${how}")
+  run("${how}: configure"
+      "${CMAKE_COMMAND}" --no-warn-unused-cli -S "${SOURCE_DIR}/tests/consumer" -B "${build_dir}" -G "${GENERATOR}"
+      "-DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
+      "-DTIDEMARK_EXPECTED_VERSION=${VERSION}"
+      -DCMAKE_BUILD_TYPE=Release -DCMAKE_DISABLE_FIND_PACKAGE_doctest=ON -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON
+      -DFETCHCONTENT_FULLY_DISCONNECTED=ON ${ARGN})
+  run("${how}: build" "${CMAKE_COMMAND}" --build "${build_dir}")
+  run("${how}: run" "${build_dir}/consumer")
+endfunction()
+
+file(REMOVE_RECURSE "${WORK_DIR}")
+run("install" "${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${WORK_DIR}/prefix")
+
+# The installed tree has to stand on its own: no path of this build may be left in it.
+file(GLOB_RECURSE installed "${WORK_DIR}/prefix/*")
+foreach(file IN LISTS installed)
+  file(READ "${file}" text)
+  foreach(path IN ITEMS "${SOURCE_DIR}" "${BINARY_DIR}")
+    string(FIND "${text}" "${path}" position)
+    if(NOT position EQUAL -1)
+      message(FATAL_ERROR "${file} names ${path}")
+    endif()
+  endforeach()
+endforeach()
+
+build_and_run(find_package "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix")
+build_and_run(add_subdirectory "-DTIDEMARK_SOURCE_DIR=${SOURCE_DIR}")

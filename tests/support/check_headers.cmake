@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# Every file below include/ opens with the SPDX line and has at most 500 lines.
+#
+#   cmake -D SOURCE_DIR=... -P check_headers.cmake
+
+set(spdx "// SPDX-License-Identifier: BSL-1.0\n")
+set(max_lines 500)
+
+file(GLOB_RECURSE files "${SOURCE_DIR}/include/*")
+list(LENGTH files count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "there is no file below ${SOURCE_DIR}/include")
+endif()
+set(complaints "")
+foreach(file IN LISTS files)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${SOURCE_DIR}" OUTPUT_VARIABLE name)
+  file(READ "${file}" text)
+  string(FIND "${text}" "${spdx}" position)
+  if(NOT position EQUAL 0)
+    string(APPEND complaints "${name}:1: the first line must be: ${spdx}")
+  endif()
+  string(REGEX REPLACE "[^\n]" "" newlines "${text}")
+  string(LENGTH "${newlines}" lines)
+  if(lines GREATER max_lines)
+    string(APPEND complaints "${name}:${lines}: more than ${max_lines} lines\n")
+  endif()
+endforeach()
+if(NOT complaints STREQUAL "")
+  message(FATAL_ERROR "${complaints}")
+endif()
+message(STATUS "${count} files open with the SPDX line, none is longer than ${max_lines} lines")
