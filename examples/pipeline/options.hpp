@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+// The command line of the pipeline.
+
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pipeline {
+
+inline constexpr std::size_t kibibyte = 1024;
+inline constexpr std::size_t mebibyte = 1024 * kibibyte;
+inline constexpr std::size_t max_ring_memory = 1024 * mebibyte;
+
+struct options {
+  std::optional<std::string> input;   // none: the one chosen when the program was built
+  std::optional<std::string> output;  // none: a temporary file
+  std::size_t block_size = 16 * kibibyte;
+  std::size_t ring_length = 16;
+  std::size_t rounds = 5;
+  bool help = false;
+};
+
+/// What is wrong with the command line, in words for the user.
+class usage_error : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline constexpr const char* help_text =
+    "usage: pipeline [OPTION]... [INPUT]\n"
+    "\n"
+    "Copies the file INPUT through a ring of staging buffers with three threads (read, checksum, write) that are\n"
+    "ordered by fences alone, compares the copy with INPUT, and measures it beside the same pipeline on fences made\n"
+    "of a mutex and a condition variable.\n"
+    "\n"
+    "  --out PATH    where the copy goes; an existing file is replaced when the copy is complete, and not before;\n"
+    "                a device or pipe is written to once. Default: a temporary file, removed at the end\n"
+    "  --block SIZE  bytes in a staging buffer, also as 64K or 1M (default 16K); small ones show the cost of a fence\n"
+    "  --ring N      how many staging buffers there are (default 16)\n"
+    "  --rounds N    how often each kind of fence is measured (default 5)\n"
+    "  --help        this text\n";
+
+/// A whole number from `least` to `most`. With `allow_suffix` a K or M after it multiplies by 1024 or 1024 * 1024.
+inline std::size_t parse_number(std::string_view option, std::string_view text, std::size_t least, std::size_t most,
+                                bool allow_suffix = false) {
+  std::size_t scale = 1;
+  std::string_view digits = text;
+  if (allow_suffix && digits.ends_with('K')) scale = kibibyte;
+  if (allow_suffix && digits.ends_with('M')) scale = mebibyte;
+  if (scale != 1) digits.remove_suffix(1);
+
+  std::size_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  const bool is_number = stop == end && !digits.empty() && error != std::errc::invalid_argument;
+  if (!is_number) throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not a whole number");
+  if (error == std::errc::result_out_of_range || number > most / scale || number * scale < least) {
+    throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not between " + std::to_string(least) +
+                      " and " + std::to_string(most));
+  }
+  return number * scale;
+}
+
+inline void apply_option(options& result, std::string_view name, std::string_view value) {
+  if (name == "--out") {
+    if (value.empty()) throw usage_error("--out: the path is empty");
+    result.output = value;
+  } else if (name == "--block") {
+    result.block_size = parse_number(name, value, 1, max_ring_memory, true);
+  } else if (name == "--ring") {
+    result.ring_length = parse_number(name, value, 1, 1'000'000);
+  } else {
+    result.rounds = parse_number(name, value, 1, 1'000);
+  }
+}
+
+/// Reads the arguments behind the program's name: `--name value`, `--name=value` and at most one path, `--` before it
+/// if it begins with a dash.
+inline options parse_options(const std::vector<std::string_view>& arguments) {
+  options result;
+  bool only_paths = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (only_paths || !argument.starts_with('-')) {
+      if (result.input) throw usage_error("there is more than one input: '" + std::string(argument) + "'");
+      result.input = argument;
+      continue;
+    }
+    if (argument == "--") {
+      only_paths = true;
+      continue;
+    }
+    if (argument == "--help") {
+      result.help = true;
+      return result;
+    }
+    const std::size_t equals = argument.find('=');
+    const std::string_view name = argument.substr(0, equals);
+    if (name != "--out" && name != "--block" && name != "--ring" && name != "--rounds") {
+      throw usage_error("unknown option '" + std::string(argument) + "'");
+    }
+    if (equals != std::string_view::npos) {
+      apply_option(result, name, argument.substr(equals + 1));
+    } else {
+      if (++i == arguments.size()) throw usage_error(std::string(name) + ": the value is missing");
+      apply_option(result, name, arguments[i]);
+    }
+  }
+  if (result.ring_length > max_ring_memory / result.block_size) {
+    throw usage_error("a ring of " + std::to_string(result.ring_length) + " buffers of " +
+                      std::to_string(result.block_size) + " bytes is larger than 1 GiB");
+  }
+  return result;
+}
+
+}  // namespace pipeline
