@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A system that refuses membarrier(2): from the start, and from some moment on. Here it is a filter that a process puts
+// on itself (seccomp). It can't be taken off, so the test cases named "with membarrier refused ..." are skipped unless
+// asked for, which the others do in a child process.
+#include <doctest/doctest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include <tidemark/fence.hpp>
+
+#include "support/child.hpp"
+#include "support/kinds.hpp"
+#include "support/manual_stop.hpp"
+#include "support/race.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::fence_options;
+using tidemark::native_platform;
+using tidemark::no_waiter;
+using tidemark::wait_status;
+
+namespace {
+
+constexpr int no_filter_here = 77;
+
+/// From now on membarrier fails with EPERM, in this process and in what it executes. False: no filter is permitted.
+bool refuse_membarrier() {
+  std::array<sock_filter, 4> program{{
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_membarrier},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// Runs test cases of this program in a process of their own.
+void check_in_child(const std::string& test_cases, bool refused_from_the_start) {
+  if (!native_platform::asymmetric) {
+    MESSAGE("not tested: this build does not use membarrier");
+    return;
+  }
+  const auto end = run_in_child([&] {
+    if (refused_from_the_start && !refuse_membarrier()) _exit(no_filter_here);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    const std::string only = "--test-case=" + test_cases + "*";
+    execl("/proc/self/exe", "platform_refused", only.c_str(), "--no-skip=true", "--no-colors=true", nullptr);
+    _exit(127);
+  });
+  if (end.exit_status == no_filter_here) {
+    MESSAGE("not tested: this system permits no seccomp filter");
+    return;
+  }
+  INFO(end.errors);
+  CHECK(end.signal == 0);
+  CHECK(end.exit_status == 0);
+}
+
+/// For the second form: the program has started with membarrier, and now loses it.
+void lose_membarrier() {
+  if (!native_platform::heavy_barrier_available() || !refuse_membarrier()) _exit(no_filter_here);
+}
+
+constexpr fence_options eager_to_sleep{.max_spins = 0};
+
+}  // namespace
+
+TEST_CASE("[A34] where membarrier is refused from the start, fences say so and work all the same") {
+  check_in_child("with membarrier refused from the start:", true);
+}
+
+TEST_CASE("[A34] where membarrier is refused later, waits look again by themselves") {
+  check_in_child("with membarrier refused later:", false);
+}
+
+// ---- from the start ------------------------------------------------------------------------------------------------
+
+TEST_CASE("with membarrier refused from the start: the platform says so" * doctest::skip()) {
+  CHECK_FALSE(native_platform::heavy_barrier_available());
+  errno = 77;
+  const bool ordered = native_platform::heavy_barrier();
+  const int error = errno;
+  CHECK_FALSE(ordered);
+  CHECK(error == 77);
+}
+
+TEST_CASE("with membarrier refused from the start: each signal takes the slow path" * doctest::skip()) {
+  progress_native::fence<> fence;
+  const tidemark::progress_fence users;
+  const tidemark::fence symmetric;
+  CHECK(users.monitored_value() == 0);
+  CHECK(symmetric.monitored_value() == no_waiter);  // needs no barrier, so nothing changes for it
+  const meter<progress_native::platform> during;
+  for (std::uint64_t value = 1; value <= 1000; ++value) fence.signal(value);
+  CHECK(fence.monitored_value() == 0);
+  CHECK(fence.notify_count() == 1000);
+  CHECK(during.full_barriers() == 1000);
+  CHECK(during.unparks() == 0);
+}
+
+TEST_CASE_TEMPLATE("with membarrier refused from the start: waits end in every way" * doctest::skip(), Kind,
+                   progress_native, fence_native) {
+  typename Kind::template fence<> fence;
+  const auto dog = watch(fence);
+  manual_stop stop;
+  waiter due_at_3{[&] { return fence.wait(3); }};
+  waiter due_at_5{[&] { return fence.wait_for(5, 24h); }};
+  waiter stopped{[&] { return fence.wait(9, stop.get_token()); }};
+  waiter lost{[&] { return fence.wait(9); }};
+  for (const waiter* const one : {&due_at_3, &due_at_5, &stopped, &lost}) CHECK(one->falls_asleep());
+  fence.signal(4);
+  CHECK(due_at_3.status() == wait_status::reached);
+  CHECK(due_at_5.falls_asleep());
+  fence.signal(5);
+  CHECK(due_at_5.status() == wait_status::reached);
+  stop.request();
+  CHECK(stopped.status() == wait_status::stopped);
+  CHECK(fence.wait_for(9, 2ms) == wait_status::timeout);
+  fence.poison();
+  CHECK(lost.status() == wait_status::lost);
+  CHECK(fence.monitored_value() == 0);
+}
+
+TEST_CASE_TEMPLATE("with membarrier refused from the start: no wake-up is lost" * doctest::skip(), Kind,
+                   progress_native, fence_native) {
+  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(1, 50'000) << " races");
+  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(3, 50'000) << " rounds of 3 races");
+}
+
+// ---- later ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE("with membarrier refused later: the barrier fails and waits end" * doctest::skip()) {
+  constexpr fence_options on_callers{.max_spins = 0, .storage = tidemark::value_storage::caller};
+  alignas(8) std::uint64_t storage = 0;
+  tidemark::basic_progress_fence<native_platform, on_callers> fence{&storage};
+  lose_membarrier();
+  CHECK(native_platform::heavy_barrier_available());
+  CHECK_FALSE(native_platform::heavy_barrier());
+  const auto dog = watch(fence);
+  CHECK(fence.wait_for(1, 3ms) == wait_status::timeout);
+  waiter missed{[&] { return fence.wait(1); }};
+  await([&] { return fence.monitored_value() == 0; });
+  // The value alone, as if the signal had looked for waiters before this one registered.
+  std::atomic_ref{storage}.store(1, std::memory_order_release);
+  CHECK(missed.status() == wait_status::reached);
+  CHECK(fence.monitored_value() == no_waiter);
+}
+
+TEST_CASE_TEMPLATE("with membarrier refused later: a race is late at worst" * doctest::skip(), Kind, progress_native,
+                   fence_native) {
+  lose_membarrier();
+  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(1, 50'000) << " races");
+  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(3, 50'000) << " rounds of 3 races");
+}

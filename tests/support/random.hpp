@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Random numbers that can be had again: each use prints its seed, and TIDEMARK_TEST_SEED sets it.
+#ifndef TIDEMARK_TESTS_SUPPORT_RANDOM_HPP
+#define TIDEMARK_TESTS_SUPPORT_RANDOM_HPP
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+
+namespace testing {
+
+/// The seed of a test, printed when the test is verbose or fails.
+inline std::uint64_t fresh_seed() {
+  const char* const wanted = std::getenv("TIDEMARK_TEST_SEED");
+  const std::uint64_t seed = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : std::random_device{}();
+  MESSAGE("TIDEMARK_TEST_SEED=" << seed);
+  return seed;
+}
+
+class random_numbers {
+ public:
+  /// Several streams of one seed, one for each thread.
+  explicit random_numbers(std::uint64_t seed, std::uint64_t stream = 0) : engine_{seed + stream * 0x9E3779B97F4A7C15} {}
+
+  /// From 0 to `bound` - 1.
+  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace testing
+
+#endif  // TIDEMARK_TESTS_SUPPORT_RANDOM_HPP

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Threads whose state a test can see: whether they sleep in park(), whether they have returned, and with what.
+#ifndef TIDEMARK_TESTS_SUPPORT_THREADS_HPP
+#define TIDEMARK_TESTS_SUPPORT_THREADS_HPP
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <tidemark/fence.hpp>
+
+#include "counting_platform.hpp"
+#include "watchdog.hpp"
+
+namespace testing {
+
+/// Whether the kernel says that a thread of this process sleeps. Where it can't be asked, yes.
+inline bool is_asleep(long thread_id) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%ld/stat", thread_id);
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return true;
+  char line[256] = {};
+  const std::size_t length = std::fread(line, 1, sizeof line - 1, file);
+  std::fclose(file);
+  line[length] = '\0';
+  const char* state = std::strrchr(line, ')');  // "id (name) S ..."; the name may hold anything
+  return state == nullptr || std::strncmp(state, ") S", 3) == 0;
+}
+
+/// A thread that does one thing.
+class background {
+ public:
+  template <class Body>
+  explicit background(Body body)
+      : thread_{[this, body = std::move(body)]() mutable {
+          inside_park = &inside_;
+          id_ = syscall(SYS_gettid);
+          body();
+          returned_ = true;
+        }} {}
+  background(const background&) = delete;
+  background& operator=(const background&) = delete;
+  ~background() { join(); }
+
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  bool has_returned() const { return returned_; }
+
+  /// Waits until the thread really sleeps inside counting_platform::park(). False: it returned without.
+  bool falls_asleep() const {
+    await([this] { return returned_ || (inside_ && is_asleep(id_)); });
+    return !returned_;
+  }
+
+ private:
+  std::atomic<bool> inside_{false};
+  std::atomic<bool> returned_{false};
+  std::atomic<long> id_{0};
+  std::thread thread_;
+};
+
+/// A thread that waits, and how that ended.
+class waiter {
+ public:
+  template <class Wait>
+  explicit waiter(Wait wait) : thread_{[this, wait = std::move(wait)] { status_ = wait(); }} {}
+
+  bool has_returned() const { return thread_.has_returned(); }
+  bool falls_asleep() const { return thread_.falls_asleep(); }
+  tidemark::wait_status status() {
+    thread_.join();
+    return status_;
+  }
+
+ private:
+  tidemark::wait_status status_{};
+  background thread_;
+};
+
+}  // namespace testing
+
+namespace tidemark {
+
+/// For doctest's messages.
+inline doctest::String toString(wait_status status) {
+  switch (status) {
+    case wait_status::reached:
+      return "reached";
+    case wait_status::timeout:
+      return "timeout";
+    case wait_status::stopped:
+      return "stopped";
+    case wait_status::lost:
+      return "lost";
+  }
+  return "?";
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_TESTS_SUPPORT_THREADS_HPP
