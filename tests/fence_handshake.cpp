@@ -152,6 +152,20 @@ TEST_CASE_TEMPLATE("[A35] poison at any point of a wait ends it", Kind, EVERY_HO
   }
 }
 
+TEST_CASE_TEMPLATE("[A120] a value that is reached just before the poison still counts", Kind, EVERY_HOOKED_KIND) {
+  using platform = typename Kind::platform;
+  for (hook* const point : {&platform::at_heavy_barrier, &platform::at_park}) {
+    typename Kind::template fence<> fence;
+    const auto dog = watch(fence);
+    *point = [&] {
+      fence.signal(5);
+      fence.poison();
+    };
+    CHECK(fence.wait(5) == wait_status::reached);
+    CHECK(fence.wait(6) == wait_status::lost);
+  }
+}
+
 TEST_CASE_TEMPLATE("[A29] a newer value that is written while a wait is being decided is not lost", Kind,
                    EVERY_HOOKED_KIND) {
   using platform = typename Kind::platform;

@@ -3,6 +3,7 @@
 // fence and progress_fence: the monitored value, and who is notified when.
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <cstdint>
 #include <type_traits>
 
@@ -242,4 +243,23 @@ TEST_CASE_TEMPLATE("[trap 8] values that differ only above the lower 32 bits are
   CHECK(due_after_two.falls_asleep());
   fence.signal(2 * wrap);
   CHECK(due_after_two.status() == wait_status::reached);
+}
+
+namespace {
+
+tidemark::fence* signalled_by_handler = nullptr;
+
+}  // namespace
+
+TEST_CASE("[A3] a signal handler may signal a fence, and releases who waits") {
+  static tidemark::fence fence;
+  const auto dog = watch(fence);
+  signalled_by_handler = &fence;
+  const auto before = std::signal(SIGUSR1, [](int) { signalled_by_handler->signal_next(); });
+  waiter waiting{[] { return fence.wait(1); }};
+  await([] { return fence.monitored_value() == 0; });
+  std::raise(SIGUSR1);
+  CHECK(waiting.status() == wait_status::reached);
+  CHECK(fence.current_value() == 1);
+  std::signal(SIGUSR1, before);
 }

@@ -46,8 +46,8 @@ constexpr fence_options wide{.capacity = 1024, .statistics = true};
 
 TEST_CASE_TEMPLATE("[A28][A34][A37][trap 1] no wake-up is lost between one signaller and one waiter", Kind,
                    EVERY_KIND) {
-  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(1, 100'000) << " races that sleep at once");
-  MESSAGE(race<typename Kind::template plain<>>(1, 100'000) << " races that spin first");
+  MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(1, 1'000'000) << " races that sleep at once");
+  MESSAGE(race<typename Kind::template plain<>>(1, 1'000'000) << " races that spin first");
 }
 
 TEST_CASE_TEMPLATE("[A28][A34][A37] no wake-up is lost when several wait for the same value", Kind, EVERY_KIND) {

@@ -187,15 +187,20 @@ TEST_CASE_TEMPLATE("a wait_until the end of time lasts until the signal", Kind, 
   });
 }
 
-TEST_CASE("a timeout becomes a deadline that is rounded up to the clock's tick, never down by one") {
+TEST_CASE("a timeout becomes a deadline that is rounded up to the clock's tick") {
   using nanoseconds = duration<long double, std::nano>;
   const auto now = steady_clock::now();
-  const auto is_enough = [now](auto timeout) {
-    const auto deadline = tidemark::detail::deadline_after(timeout, now);
-    return nanoseconds{deadline - now} > nanoseconds{timeout} - nanoseconds{1};
+  const auto ticks = [now](auto timeout) { return tidemark::detail::deadline_after(timeout, now) - now; };
+  CHECK(ticks(5us) == 5000ns);
+  CHECK(ticks(duration<double, std::nano>{1.25}) == 2ns);
+  CHECK(ticks(duration<int, std::ratio<1, 3>>{1}) == 333'333'334ns);
+  CHECK(ticks(duration<double, std::pico>{0.5}) == 1ns);
+  CHECK(ticks(duration<float>{0.1F}) == 100'000'002ns);  // the nearest float is a little more than a tenth
+
+  // What a floating-point number can't say exactly may be off by less than a tick.
+  const auto is_enough = [&](auto timeout) {
+    return nanoseconds{ticks(timeout)} > nanoseconds{timeout} - nanoseconds{1};
   };
-  CHECK(is_enough(duration<double, std::nano>{1.25}));
-  CHECK(is_enough(duration<int, std::ratio<1, 3>>{1}));
   int early = 0;
   for (float timeout = 1e-6F; timeout < 1e6F; timeout *= 1.37F) early += is_enough(duration<float>{timeout}) ? 0 : 1;
   for (double timeout = 1e-9; timeout < 1e6; timeout *= 1.37) early += is_enough(duration<double>{timeout}) ? 0 : 1;

@@ -2,7 +2,7 @@
 //
 // Holds the ordering comments of the headers to their form.
 //
-//   check_orderings DIRECTORY      reads every .hpp below it; prints file:line for each violation, and fails if there is one
+//   check_orderings DIRECTORY      reads every .hpp below it, prints file:line for each violation, fails if there is one
 //   check_orderings --self-test    tries the rules on the samples at the end of this file
 //
 // A tag is capital letters and a number in parentheses, (F3). A comment line that begins with a tag and a colon defines

@@ -30,14 +30,18 @@ function(tidemark_need_doctest)
 endfunction()
 
 # Defines tidemark_relacy: <relacy/relacy.hpp>. Relacy replaces the global new and delete, so link it only into programs
-# that are nothing but model checks.
+# that are nothing but model checks. With OPTIONAL it is not fetched, and there may be no such target afterwards.
 function(tidemark_need_relacy)
+  cmake_parse_arguments(PARSE_ARGV 0 arg OPTIONAL "" "")
   if(TARGET tidemark_relacy)
     return()
   endif()
   find_path(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp)
   mark_as_advanced(TIDEMARK_RELACY_INCLUDE_DIR)
   set(include_dir "${TIDEMARK_RELACY_INCLUDE_DIR}")
+  if(NOT include_dir AND arg_OPTIONAL)
+    return()
+  endif()
   if(NOT include_dir)
     message(STATUS "Relacy is not installed: fetching commit acc09bb (not needed with TIDEMARK_BUILD_MODEL=OFF)")
     FetchContent_Declare(

@@ -14,6 +14,7 @@
 
 #include <tidemark/fence.hpp>
 
+#include "pinned.hpp"
 #include "random.hpp"
 #include "repetitions.hpp"
 #include "threads.hpp"
@@ -21,8 +22,12 @@
 
 namespace testing {
 
-/// Lets a random moment pass, so that the two sides of a race meet in ever new ways.
+/// Lets a random moment pass, so that the two sides of a race meet in ever new ways: mostly some hundred nanoseconds,
+/// sometimes long enough for the other side to fall asleep.
 inline void dawdle(random_numbers& random) {
+  for (std::uint64_t moment = random.below(512); moment > 0; --moment)
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (random.below(64) != 0) return;
   for (std::uint64_t moment = random.below(128); moment > 0; --moment) tidemark::native_platform::pause();
 }
 
@@ -31,30 +36,32 @@ inline void dawdle(random_numbers& random) {
 template <class Fence>
 std::uint64_t race(int waiters, std::uint64_t most_rounds) {
   Fence fence;
-  tidemark::fence answers;
+  std::atomic<std::uint64_t> answers{0};  // polled, so that the two sides start each round at nearly the same time
   const auto seed = fresh_seed();
   const watchdog dog{
-      [&] { return state_of(fence) + "; answers: " + state_of(answers) + "; seed " + std::to_string(seed); }};
+      [&] { return state_of(fence) + "; answers: " + std::to_string(answers) + "; seed " + std::to_string(seed); }};
   std::atomic<std::uint64_t> wrong{0};
   std::vector<std::thread> threads;
   for (int stream = 1; stream <= waiters; ++stream) {
     threads.emplace_back([&, stream] {
+      const pinned elsewhere{static_cast<unsigned>(stream)};
       random_numbers random{seed, static_cast<std::uint64_t>(stream)};
       for (std::uint64_t round = 1;; ++round) {
         dawdle(random);
         const auto status = fence.wait(round);
         if (status == tidemark::wait_status::lost) return;
         if (status != tidemark::wait_status::reached || fence.current_value() < round) ++wrong;
-        answers.signal_next();
+        ++answers;
       }
     });
   }
+  const pinned here{0};
   random_numbers random{seed};
   repetitions rounds{most_rounds};
   while (rounds.goes_on()) {
     dawdle(random);
     fence.signal(rounds.done());
-    if (answers.wait(rounds.done() * static_cast<std::uint64_t>(waiters)) != tidemark::wait_status::reached) ++wrong;
+    await_soon([&] { return answers == rounds.done() * static_cast<std::uint64_t>(waiters); });
   }
   fence.poison();  // the end, and one more race
   for (auto& thread : threads) thread.join();

@@ -37,7 +37,14 @@
 #include <relacy/relacy.hpp>
 #pragma pop_macro("errno")
 #pragma pop_macro("assert")
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdollar-in-identifier-extension"
 #undef $
+#pragma clang diagnostic pop
+#else
+#undef $
+#endif
 #undef new
 #undef delete
 #undef malloc
