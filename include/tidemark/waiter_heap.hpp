@@ -14,7 +14,8 @@
 //
 // The invariant (A12, A16, A27): once add(t) has returned, and until that waiter is released or withdrawn,
 // monitored_value() is at most t - 1. It is exact when no operation is in flight. A pass of release_due(v) that begins
-// after add(t) has returned, with t <= v, leaves no such waiter behind; detail/min_tree.hpp says why.
+// after add(t) has returned, with t <= v, leaves no such waiter behind; detail/min_tree.hpp says why. (With a
+// lock-based double word it may return while another pass is still releasing one.)
 //
 // Using it against a value that others raise needs the handshake of fence.hpp: after add(), a StoreLoad barrier, and
 // then one more look at the value. The heap alone does not know the value.
