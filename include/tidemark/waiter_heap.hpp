@@ -110,7 +110,8 @@ class waiter_heap {
       tree_.leave_lane();
       return true;
     }
-    const bool withdrawn = tree_.clear(waiting.slot_, waiting.armed_);
+    // Looked at first: an exchange that fails would take the leaf's cache line away from those who release.
+    const bool withdrawn = !is_released(waiting) && tree_.clear(waiting.slot_, waiting.armed_);
     if (withdrawn) tree_.refresh_path(waiting.slot_);
     free_slot(waiting.slot_);
     return withdrawn;
