@@ -70,7 +70,8 @@ struct symmetric_platform
     : detail::platform_of<detail::symmetric_barriers, detail::native_parking, detail::native_double_word> {};
 
 struct portable_platform
-    : detail::platform_of<detail::symmetric_barriers, detail::portable_parking, detail::locked_double_word> {};
+    : detail::platform_of<detail::symmetric_barriers, detail::lot_parking<detail::native_primitives>,
+                          detail::locked_double_word<detail::native_primitives>> {};
 
 }  // namespace tidemark
 

@@ -12,13 +12,12 @@
 // x86-64 and AArch64 use inline instructions, so that no compiler flag and no -latomic is asked of the user. Elsewhere,
 // and under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place. It says so:
 // `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may interrupt another
-// one.
+// one. It is a template over the words that it is made of, so that the model checker runs it too.
 #ifndef TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 #define TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
 #include "native_atomic.hpp"
 
@@ -127,12 +126,13 @@ class alignas(16) wide_double_word {
 
 #endif  // TIDEMARK_HAS_WIDE_CAS
 
-/// The fallback: writers exclude each other by a lock bit, readers take the halves without it.
+/// The fallback: writers exclude each other by a lock, readers take the halves without it.
+template <class Primitives>
 class alignas(16) locked_double_word {
  public:
   static constexpr bool is_always_lock_free = false;
 
-  explicit locked_double_word(std::uint64_t value) noexcept : value_{value}, version_{0} {}
+  explicit locked_double_word(std::uint64_t value) noexcept : value_{value}, version_{0}, locked_{0} {}
   locked_double_word(const locked_double_word&) = delete;
   locked_double_word& operator=(const locked_double_word&) = delete;
 
@@ -146,38 +146,39 @@ class alignas(16) locked_double_word {
   }
 
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
-    // (D1): acquire, takes over what (D2) released. Stronger would not help: the halves below are sequentially
-    // consistent.
-    while (locked_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    // (D3): seq_cst alone; a refresh must take part in the one total order of leaf changes and child loads, see (H5).
-    const auto version = version_.load(std::memory_order_seq_cst);
-    // (D4): seq_cst, as (D3).
-    const versioned found{value_.load(std::memory_order_seq_cst), version};
+    // (D1): acquire, takes over what (D2) released: both halves as the last holder left them, and, for who finds
+    // another pair than it expected, all that its writer did before. Not stronger: (D5) and (D6) are what others see.
+    while (locked_.exchange(1, std::memory_order_acquire) != 0) Primitives::yield();
+    // (D3): relaxed alone; written under the lock only, so (D1) has brought the newest.
+    const auto version = version_.load(std::memory_order_relaxed);
+    // (D4): relaxed alone, as (D3).
+    const versioned found{value_.load(std::memory_order_relaxed), version};
     const bool exchanged = found == expected;
     if (exchanged) {
-      // (D5): seq_cst as (D3), and before (D6), so that who reads the version first never pairs a new version with an
-      // old value.
+      // (D5): seq_cst, a change of a leaf or node in the one total order of detail/min_tree.hpp, see (H5) and (H6). It
+      // comes before (D6), so that who reads the version first never pairs a new version with an old value.
       value_.store(desired.value, std::memory_order_seq_cst);
-      // (D6): seq_cst as (D3), after (D5).
+      // (D6): seq_cst as (D5), after it.
       version_.store(desired.version, std::memory_order_seq_cst);
     } else {
       expected = found;
     }
     // (D2): release, taken over by (D1). Not stronger: nothing after it is ordered by the lock.
-    locked_.clear(std::memory_order_release);
+    locked_.store(0, std::memory_order_release);
     return exchanged;
   }
 
  private:
-  std::atomic<std::uint64_t> value_;
-  std::atomic<std::uint64_t> version_;
-  std::atomic_flag locked_ = ATOMIC_FLAG_INIT;
+  using word = typename Primitives::template atomic<std::uint64_t>;
+  word value_;
+  word version_;
+  typename Primitives::template atomic<std::uint32_t> locked_;
 };
 
 #if TIDEMARK_HAS_WIDE_CAS
 using native_double_word = wide_double_word;
 #else
-using native_double_word = locked_double_word;
+using native_double_word = locked_double_word<native_primitives>;
 #endif
 
 }  // namespace detail

@@ -75,11 +75,15 @@ struct futex_parking {
 
 #endif
 
-/// With nothing but the standard library: a fixed table of condition variables, chosen by the word's address. Words may
-/// share an entry, so unpark() wakes all who sleep there. Not usable from a signal handler.
-struct portable_parking {
-  static bool park(native_atomic<std::uint32_t>& word, std::uint32_t expected, deadline until) noexcept {
-    lot& there = lot_of(word);
+/// With nothing but a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all who sleep
+/// there. Not usable from a signal handler.
+template <class Primitives>
+struct lot_parking {
+  using lot = typename Primitives::lot;
+  using word_type = typename Primitives::template atomic<std::uint32_t>;
+
+  static bool park(word_type& word, std::uint32_t expected, deadline until) noexcept {
+    lot& there = Primitives::lot_of(word);
     std::unique_lock lock{there.guard};
     // (P1): relaxed, because the lock orders it: unpark() took the lock after the word had changed, or will take it
     // after this thread sleeps. Stronger alone buys nothing.
@@ -89,29 +93,17 @@ struct portable_parking {
     return true;
   }
 
-  static void unpark(native_atomic<std::uint32_t>& word, std::uint32_t) noexcept {
-    lot& there = lot_of(word);
+  static void unpark(word_type& word, std::uint32_t) noexcept {
+    lot& there = Primitives::lot_of(word);
     { const std::lock_guard lock{there.guard}; }
     there.changed.notify_all();
-  }
-
- private:
-  struct lot {
-    std::mutex guard;
-    std::condition_variable changed;
-  };
-
-  static lot& lot_of(const native_atomic<std::uint32_t>& word) noexcept {
-    constexpr std::size_t lots = 64;
-    static lot table[lots];
-    return table[(reinterpret_cast<std::uintptr_t>(&word) >> 2) % lots];
   }
 };
 
 #if TIDEMARK_HAS_FUTEX
 using native_parking = futex_parking;
 #else
-using native_parking = portable_parking;
+using native_parking = lot_parking<native_primitives>;
 #endif
 
 }  // namespace detail

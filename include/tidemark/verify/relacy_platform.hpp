@@ -6,6 +6,8 @@
 //   relacy_platform            asymmetric: light_barrier() is nothing, heavy_barrier() is Relacy's system-wide fence
 //   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
 //   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
+//   relacy_portable_platform   symmetric, with the lock-based double word and the condition variables of
+//                              portable_platform, made of Relacy's words, mutex and condition variable
 //
 // Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new
 // and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile
@@ -19,14 +21,18 @@
 //     moment;
 //   - an atomic remembers three values only, and a sequentially consistent access is not related to a lone fence.
 //
-// Every operation passes its source position on, into Relacy's history and into `seam`: one site of the program can be
-// made weaker while it runs, so that a check shows that it would notice.
+// Every operation passes its source position on: into Relacy's history; to `observer`, which thus sees every site that a
+// check executes, with its orders; and to `seam`, through which one site can be made weaker while the program runs, so
+// that a check shows that it would notice.
 #ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+#include <source_location>
 #include <string_view>
 
 #include "../platform.hpp"
@@ -63,18 +69,34 @@
 
 namespace tidemark::verify {
 
-/// Where an operation stands in the source.
+/// Where an operation stands in the source. The column tells two operations on one line apart.
 struct source_position {
   const char* file;
   unsigned line;
+  unsigned column;
   const char* function;
 
+#if defined(__has_builtin) && __has_builtin(__builtin_COLUMN)
   static constexpr source_position current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                                           unsigned column = __builtin_COLUMN(),
                                            const char* function = __builtin_FUNCTION()) noexcept {
-    return {file, line, function};
+    return {file, line, column, function};
   }
+#else
+  static constexpr source_position current(std::source_location at = std::source_location::current()) noexcept {
+    return {at.file_name(), at.line(), at.column(), at.function_name()};
+  }
+#endif
   rl::debug_info info() const { return {function, file, line}; }
 };
+
+/// What an operation does.
+enum class operation { load, store, read_modify_write, compare_exchange, light_barrier, heavy_barrier, full_barrier };
+
+/// Called for each operation that runs, with the orders that the program names (a barrier has seq_cst; `failure` is
+/// relaxed for all but a compare-exchange). Must not allocate. Set it before a simulation begins.
+inline void (*observer)(const source_position&, operation, std::memory_order order,
+                        std::memory_order failure) = nullptr;
 
 /// What can be done to the operation at one site.
 enum class weakening {
@@ -82,6 +104,7 @@ enum class weakening {
   order,  ///< `to` replaces its order (of a compare-exchange: the order of success, failure follows as far as it must)
   failure_order,  ///< `to` replaces the order of a compare-exchange that fails
   removed,        ///< a barrier is left out
+  own_thread,     ///< a heavy barrier becomes a sequentially consistent fence of its own thread
   spurious,       ///< a strong compare-exchange may fail for no reason
 };
 
@@ -90,7 +113,9 @@ struct weakened_site {
   weakening how = weakening::none;
   std::string_view file{};  ///< the end of the file's path
   unsigned line = 0;
+  unsigned column = 0;  ///< 0: any
   std::memory_order to = std::memory_order_relaxed;
+  bool blind = false;      ///< counts hits, but weakens nothing: for a test of what relies on the seam
   std::uint64_t hits = 0;  ///< how often the site was executed; 0 after a simulation means that nothing was weakened
 };
 inline weakened_site seam;
@@ -102,8 +127,14 @@ namespace detail {
 
 inline bool weakened(weakening how, const source_position& at) noexcept {
   if (seam.how != how || seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
+  if (seam.column != 0 && seam.column != at.column) return false;
   ++seam.hits;
-  return true;
+  return !seam.blind;
+}
+
+inline void observe(const source_position& at, operation what, std::memory_order order,
+                    std::memory_order failure = std::memory_order_relaxed) {
+  if (observer != nullptr) observer(at, what, order, failure);
 }
 
 inline rl::memory_order to_relacy(std::memory_order order) noexcept {
@@ -128,6 +159,12 @@ inline rl::memory_order order_at(std::memory_order order, const source_position&
   return to_relacy(weakened(weakening::order, at) ? seam.to : order);
 }
 
+/// The order of an operation that can't fail.
+inline rl::memory_order order_of(operation what, std::memory_order order, const source_position& at) {
+  observe(at, what, order);
+  return order_at(order, at);
+}
+
 /// Relacy takes a failure order that is stronger than the success order for a race, so it is cut down to what success
 /// has.
 inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success,
@@ -143,6 +180,16 @@ inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_o
       return rl::mo_relaxed;
   }
 }
+
+/// Both orders of a compare-exchange.
+struct exchange_orders {
+  exchange_orders(std::memory_order on_success, std::memory_order on_failure, const source_position& at)
+      : success{order_at(on_success, at)}, failure{failure_order_at(on_failure, success, at)} {
+    observe(at, operation::compare_exchange, on_success, on_failure);
+  }
+  rl::memory_order success;
+  rl::memory_order failure;
+};
 
 /// Reads the newest value, as a failing compare-exchange or the kernel does, and writes nothing.
 template <class T>
@@ -163,37 +210,35 @@ class relacy_atomic {
   relacy_atomic& operator=(const relacy_atomic&) = delete;
 
   T load(std::memory_order order, source_position at = source_position::current()) const {
-    return value_.load(detail::order_at(order, at), at.info());
+    return value_.load(detail::order_of(operation::load, order, at), at.info());
   }
   void store(T value, std::memory_order order, source_position at = source_position::current()) {
-    value_.store(value, detail::order_at(order, at), at.info());
+    value_.store(value, detail::order_of(operation::store, order, at), at.info());
   }
   T exchange(T value, std::memory_order order, source_position at = source_position::current()) {
-    return value_.exchange(value, detail::order_at(order, at), at.info());
+    return value_.exchange(value, detail::order_of(operation::read_modify_write, order, at), at.info());
   }
   T fetch_add(T value, std::memory_order order, source_position at = source_position::current()) {
-    return value_.fetch_add(value, detail::order_at(order, at), at.info());
+    return value_.fetch_add(value, detail::order_of(operation::read_modify_write, order, at), at.info());
   }
   T fetch_sub(T value, std::memory_order order, source_position at = source_position::current()) {
-    return value_.fetch_sub(value, detail::order_at(order, at), at.info());
+    return value_.fetch_sub(value, detail::order_of(operation::read_modify_write, order, at), at.info());
   }
   T fetch_and(T value, std::memory_order order, source_position at = source_position::current()) {
-    return value_.fetch_and(value, detail::order_at(order, at), at.info());
+    return value_.fetch_and(value, detail::order_of(operation::read_modify_write, order, at), at.info());
   }
   T fetch_or(T value, std::memory_order order, source_position at = source_position::current()) {
-    return value_.fetch_or(value, detail::order_at(order, at), at.info());
+    return value_.fetch_or(value, detail::order_of(operation::read_modify_write, order, at), at.info());
   }
   bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
                                source_position at = source_position::current()) {
-    const rl::memory_order relacy_success = detail::order_at(success, at);
-    return value_.compare_exchange_strong(expected, desired, relacy_success, at.info(),
-                                          detail::failure_order_at(failure, relacy_success, at), at.info());
+    const detail::exchange_orders orders{success, failure, at};
+    return value_.compare_exchange_strong(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
   bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure,
                              source_position at = source_position::current()) {
-    const rl::memory_order relacy_success = detail::order_at(success, at);
-    return value_.compare_exchange_weak(expected, desired, relacy_success, at.info(),
-                                        detail::failure_order_at(failure, relacy_success, at), at.info());
+    const detail::exchange_orders orders{success, failure, at};
+    return value_.compare_exchange_weak(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
 
   /// One turn of a futex: sleeps if the word still is `expected`. False when a deadline has passed.
@@ -249,10 +294,10 @@ class relacy_double_word {
   relacy_double_word& operator=(const relacy_double_word&) = delete;
 
   std::uint64_t load_value(std::memory_order order, source_position at = source_position::current()) const {
-    return value_.load(detail::order_at(order, at), at.info());
+    return value_.load(detail::order_of(operation::load, order, at), at.info());
   }
   std::uint64_t load_version(std::memory_order order, source_position at = source_position::current()) const {
-    return version_.load(detail::order_at(order, at), at.info());
+    return version_.load(detail::order_of(operation::load, order, at), at.info());
   }
   bool is_below(std::uint64_t bound, std::memory_order order, source_position at = source_position::current()) const {
     return load_value(order, at) < bound;
@@ -264,8 +309,7 @@ class relacy_double_word {
 
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order success,
                                std::memory_order failure, source_position at = source_position::current()) {
-    const rl::memory_order relacy_success = detail::order_at(success, at);
-    const rl::memory_order relacy_failure = detail::failure_order_at(failure, relacy_success, at);
+    const detail::exchange_orders orders{success, failure, at};
     const bool fails_anyway = detail::weakened(weakening::spurious, at) && rl::rand(2) == 0;
     rl::context& context = rl::ctx();
     context.sched();
@@ -273,11 +317,11 @@ class relacy_double_word {
     const bool exchanged = !fails_anyway && expected == versioned{value_.debug_value(), version_.debug_value()};
     if (exchanged) {
       // The value first: who reads the new version must not find the old value beside it.
-      value_.exchange(desired.value, relacy_success, at.info());
-      version_.exchange(desired.version, relacy_success, at.info());
+      value_.exchange(desired.value, orders.success, at.info());
+      version_.exchange(desired.version, orders.success, at.info());
     } else {
-      expected.value = detail::load_newest(value_, relacy_failure, at.info());
-      expected.version = detail::load_newest(version_, relacy_failure, at.info());
+      expected.value = detail::load_newest(value_, orders.failure, at.info());
+      expected.version = detail::load_newest(version_, orders.failure, at.info());
     }
     return exchanged;
   }
@@ -299,24 +343,32 @@ struct basic_relacy_platform {
 
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
 
-  static void light_barrier() noexcept {}
+  static void light_barrier(source_position at = source_position::current()) {
+    if constexpr (asymmetric) detail::observe(at, operation::light_barrier, std::memory_order_seq_cst);
+  }
   static constexpr bool heavy_barrier_available() noexcept { return Form != barrier_form::refused; }
 
   static bool heavy_barrier(source_position at = source_position::current()) {
+    if constexpr (asymmetric) detail::observe(at, operation::heavy_barrier, std::memory_order_seq_cst);
     if constexpr (Form == barrier_form::refused) {
-      full_barrier(at);
+      own_barrier(at);
       return false;
     }
     if constexpr (Form == barrier_form::asymmetric) {
       rl::ctx().sched();
-      if (!detail::weakened(weakening::removed, at)) rl::systemwide_fence(at.info());
+      if (detail::weakened(weakening::own_thread, at)) {
+        rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
+      } else if (!detail::weakened(weakening::removed, at)) {
+        rl::systemwide_fence(at.info());
+      }
     }
     return true;
   }
 
   static void full_barrier(source_position at = source_position::current()) {
     if constexpr (asymmetric) {
-      if (!detail::weakened(weakening::removed, at)) rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
+      detail::observe(at, operation::full_barrier, std::memory_order_seq_cst);
+      own_barrier(at);
     }
   }
 
@@ -332,6 +384,67 @@ struct basic_relacy_platform {
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }
   /// Time stands still; deadlines pass when the scheduler says so.
   static constexpr deadline now() noexcept { return deadline{}; }
+
+ private:
+  static void own_barrier(const source_position& at) {
+    if (!detail::weakened(weakening::removed, at)) rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
+  }
+};
+
+/// What portable_platform is made of, in Relacy's terms.
+struct relacy_primitives {
+  class mutex {
+   public:
+    void lock(source_position at = source_position::current()) { mutex_.lock(at.info()); }
+    void unlock(source_position at = source_position::current()) { mutex_.unlock(at.info()); }
+
+   private:
+    friend relacy_primitives;
+    rl::mutex mutex_;
+  };
+
+  class condition_variable {
+   public:
+    void wait(std::unique_lock<mutex>& lock, source_position at = source_position::current()) {
+      changed_.wait(lock.mutex()->mutex_, at.info());
+    }
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, deadline until,
+                              source_position at = source_position::current()) {
+      const bool woken = changed_.wait_for(lock.mutex()->mutex_, until, at.info());
+      return woken ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    void notify_all(source_position at = source_position::current()) { changed_.notify_all(at.info()); }
+
+   private:
+    rl::condition_variable changed_;
+  };
+
+  static void yield(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+
+  /// Each word has a lot of its own.
+  struct lot {
+    mutex guard;
+    condition_variable changed;
+  };
+  template <class T>
+  class atomic : public relacy_atomic<T> {
+   public:
+    using relacy_atomic<T>::relacy_atomic;
+
+   private:
+    friend relacy_primitives;
+    lot lot_;
+  };
+  static lot& lot_of(atomic<std::uint32_t>& word) { return word.lot_; }
+};
+
+struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>,
+                                  tidemark::detail::lot_parking<relacy_primitives> {
+  template <class T>
+  using atomic = relacy_primitives::atomic<T>;
+  using double_word = tidemark::detail::locked_double_word<relacy_primitives>;
+  using tidemark::detail::lot_parking<relacy_primitives>::park;
+  using tidemark::detail::lot_parking<relacy_primitives>::unpark;
 };
 
 }  // namespace tidemark::verify
@@ -341,6 +454,7 @@ namespace tidemark {
 using relacy_platform = verify::basic_relacy_platform<verify::barrier_form::asymmetric>;
 using relacy_symmetric_platform = verify::basic_relacy_platform<verify::barrier_form::symmetric>;
 using relacy_pinned_platform = verify::basic_relacy_platform<verify::barrier_form::refused>;
+using relacy_portable_platform = verify::portable_relacy_platform;
 
 }  // namespace tidemark
 
