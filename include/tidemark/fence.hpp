@@ -15,7 +15,7 @@
 // Name the events of a waiter R for target t and of a signal S of a value v >= t:
 //
 //      S1  value := v                (F1)             R1  registered: the root is at most t - 1    (H2) (H8)
-//      S2  StoreLoad                 (B1)             R2  StoreLoad                                (F21)
+//      S2  StoreLoad                 (F22)            R2  StoreLoad                                (F21)
 //      S3  monitored value is read   (F2)             R3  value is read again                      (F3)
 //
 // S2 and R2 are one ordering seen from two sides. In the symmetric form the four accesses are sequentially consistent,
@@ -198,6 +198,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
 
   /// S2 and S3, after S1 with `value`.
   void notify_if_due(std::uint64_t value) noexcept {
+    // (F22): S2, the frequent side of (F21); natively (B1).
     Platform::light_barrier();
     // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
     // where (B1) and (B2) order it after (F1).

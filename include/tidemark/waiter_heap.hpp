@@ -81,8 +81,9 @@ class waiter_heap {
   /// The least awaited target minus 1; `no_waiter` when nobody waits; 0 while the overflow lane is occupied (A12, A15).
   /// Progress: wait-free, one load. Thread-safe.
   std::uint64_t monitored_value() const noexcept {
-    // (W2): acquire alone: a look from outside, which takes part in no handshake; a signaller uses monitored_word().
-    return tree_.root().load_value(std::memory_order_acquire);
+    // (W2): relaxed alone: a look from outside, which takes part in no handshake and brings nothing along; a signaller
+    // uses monitored_word().
+    return tree_.root().load_value(std::memory_order_relaxed);
   }
 
   /// The word whose value half is monitored_value(), for a signaller to load with the order that its handshake needs.
