@@ -93,6 +93,47 @@ struct one_signaller_one_waiter : rl::test_suite<one_signaller_one_waiter<Timeli
   void after() { require_idle(timeline); }
 };
 
+/// [A3] [A37] The value is advanced one by one; the waiter needs the last value, and the data of both.
+template <class Timeline>
+struct signalled_one_by_one : rl::test_suite<signalled_one_by_one<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> data[2];
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (unsigned i = 0; i < 2; ++i) {
+        data[i].store(7);
+        MODEL_REQUIRE(timeline.signal_next() == i + 1);
+      }
+    } else {
+      MODEL_REQUIRE(timeline.wait(2) == wait_status::reached);
+      MODEL_REQUIRE(data[0].load() + data[1].load() == 14);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A7] [A35] The fence learns how long to spin, and counts the signals that took the slow path.
+template <class Timeline>
+struct learns_and_counts : rl::test_suite<learns_and_counts<Timeline>, 2> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(timeline.notify_count() <= 1);
+    require_idle(timeline);
+  }
+};
+
 /// [A19] [A20] [A37] Two waiters with different targets, signalled one after the other.
 template <class Timeline>
 struct one_signaller_two_waiters : rl::test_suite<one_signaller_two_waiters<Timeline>, 3> {
@@ -304,6 +345,7 @@ using namespace tidemark;
 constexpr fence_options small{.capacity = 2, .arity = 2, .max_spins = 0};
 constexpr fence_options single{.capacity = 1, .arity = 2, .max_spins = 0};
 constexpr fence_options spinning{.capacity = 1, .arity = 2, .max_spins = 1};
+constexpr fence_options learning{.capacity = 1, .arity = 2, .max_spins = 4, .statistics = true};
 
 // The build makes one program for each form of the barriers.
 using platform = TIDEMARK_MODEL_PLATFORM;
@@ -325,6 +367,8 @@ int main(int argc, char** argv) {
   std::vector<model::check> checks;
   add<one_signaller_one_waiter, single>(checks, "one_signaller_one_waiter");
   add<one_signaller_one_waiter, spinning>(checks, "spinning_waiter");
+  add<learns_and_counts, learning>(checks, "learns_and_counts");
+  add<signalled_one_by_one, single>(checks, "signalled_one_by_one");
   add<one_signaller_two_waiters, small>(checks, "one_signaller_two_waiters");
   add<timeout_against_claim, single>(checks, "timeout_against_claim");
   add<stop_against_claim, single>(checks, "stop_against_claim");

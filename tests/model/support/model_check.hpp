@@ -4,12 +4,12 @@
 //
 //   model_<stem> --list
 //   model_<stem> CHECK --search random|bounded|full [--executions N] [--bound N]
-//                [--weaken TAG=HOW] [--expect-failure] [--history]
+//                [--weaken SITE=HOW] [--blind-seam] [--expect-failure] [--sites] [--history]
 //
-// TAG is the number of an ordering comment in the headers, such as F2; HOW is an order (relaxed, acquire, release,
-// acq_rel), the same after `failure:`, `removed` for a barrier, or `spurious` for a strong exchange. With
-// --expect-failure the program succeeds only if the check fails, so a check that can't notice the weakening is itself
-// reported.
+// SITE is the number of an ordering comment in the headers, such as F2, or FILE:LINE:COLUMN as --sites prints it; HOW
+// is an order (relaxed, acquire, release, acq_rel), the same after `failure:`, `removed` for a barrier, `own_thread`
+// for a heavy one, or `spurious` for a strong exchange. With --expect-failure the program succeeds only if the check
+// fails, so a check that can't notice the weakening is itself reported. --blind-seam finds the site and weakens nothing.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 

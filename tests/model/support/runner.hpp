@@ -7,6 +7,7 @@
 
 #include "model_check.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +32,7 @@ struct command {
   bool list = false;
   bool expect_failure = false;
   bool history = false;
+  bool sites = false;
 };
 
 inline std::optional<command> parse(int argc, char** argv) {
@@ -52,6 +54,10 @@ inline std::optional<command> parse(int argc, char** argv) {
       result.expect_failure = true;
     } else if (word == "--history") {
       result.history = true;
+    } else if (word == "--sites") {
+      result.sites = true;
+    } else if (word == "--blind-seam") {
+      tidemark::verify::seam.blind = true;
     } else if (result.check.empty() && !word.starts_with("--")) {
       result.check = word;
     } else {
@@ -88,12 +94,27 @@ inline bool find_site(const std::string& tag, tidemark::verify::weakened_site& s
   return false;
 }
 
-inline bool weaken(const std::string& how_of_tag) {
+/// The site at FILE:LINE:COLUMN, as --sites prints it.
+inline bool parse_site(const std::string& position, tidemark::verify::weakened_site& site) {
+  static const std::regex form{"(.+):([0-9]+):([0-9]+)"};
+  static std::string file;
+  std::smatch parts;
+  if (!std::regex_match(position, parts, form)) return false;
+  file = parts[1];
+  site.file = file;
+  site.line = static_cast<unsigned>(std::stoul(parts[2]));
+  site.column = static_cast<unsigned>(std::stoul(parts[3]));
+  return true;
+}
+
+inline bool weaken(const std::string& how_of_site) {
   using tidemark::verify::weakening;
   auto& site = tidemark::verify::seam;
-  const std::size_t equals = how_of_tag.find('=');
-  if (equals == std::string::npos || !find_site(how_of_tag.substr(0, equals), site)) return false;
-  std::string how = how_of_tag.substr(equals + 1);
+  const std::size_t equals = how_of_site.find('=');
+  if (equals == std::string::npos) return false;
+  const std::string where = how_of_site.substr(0, equals);
+  if (!parse_site(where, site) && !find_site(where, site)) return false;
+  std::string how = how_of_site.substr(equals + 1);
   site.how = weakening::order;
   if (how.starts_with("failure:")) {
     site.how = weakening::failure_order;
@@ -101,6 +122,8 @@ inline bool weaken(const std::string& how_of_tag) {
   }
   if (how == "removed") {
     site.how = weakening::removed;
+  } else if (how == "own_thread") {
+    site.how = weakening::own_thread;
   } else if (how == "spurious") {
     site.how = weakening::spurious;
   } else if (how == "relaxed") {
@@ -117,6 +140,54 @@ inline bool weaken(const std::string& how_of_tag) {
   return true;
 }
 
+/// Every site that has run, with its orders. A plain array, because an observer must not allocate.
+class site_list {
+ public:
+  using operation = tidemark::verify::operation;
+
+  static void note(const tidemark::verify::source_position& at, operation what, std::memory_order order,
+                   std::memory_order failure) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const entry& known = entries_[i];
+      if (known.at.line == at.line && known.at.column == at.column && known.order == order &&
+          known.at.file == at.file) {
+        return;
+      }
+    }
+    if (count_ == entries_.size()) std::abort();
+    entries_[count_++] = {at, what, order, failure};
+  }
+
+  static void print() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto& [at, what, order, failure] = entries_[i];
+      std::cout << "site " << at.file << ":" << at.line << ":" << at.column << " " << name(what) << " " << name(order)
+                << " " << (what == operation::compare_exchange ? name(failure) : "-") << "\n";
+    }
+  }
+
+ private:
+  struct entry {
+    tidemark::verify::source_position at;
+    operation what;
+    std::memory_order order;
+    std::memory_order failure;
+  };
+
+  static const char* name(operation what) {
+    constexpr const char* names[] = {"load",          "store",         "read_modify_write", "compare_exchange",
+                                     "light_barrier", "heavy_barrier", "full_barrier"};
+    return names[static_cast<std::size_t>(what)];
+  }
+  static const char* name(std::memory_order order) {
+    constexpr const char* names[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
+    return names[static_cast<std::size_t>(order)];
+  }
+
+  static inline std::array<entry, 512> entries_;
+  static inline std::size_t count_ = 0;
+};
+
 inline int judge(const command& request, const rl::test_params& params, bool passed) {
   const auto& site = tidemark::verify::seam;
   std::cout << request.check << " [" << request.search;
@@ -129,6 +200,10 @@ inline int judge(const command& request, const rl::test_params& params, bool pas
     std::cout << "; the weakened site was never executed\n";
     return 1;
   }
+  if (request.sites) {
+    std::cout << "\n";
+    site_list::print();
+  }
   if (request.expect_failure) std::cout << (passed ? "; a failure was expected" : ", as expected");
   std::cout << "\n";
   return passed != request.expect_failure ? 0 : 1;
@@ -138,7 +213,7 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
   const std::optional<command> request = parse(argc, argv);
   if (!request) {
     std::cerr << "usage: CHECK --search random|bounded|full [--executions N] [--bound N] [--weaken TAG=HOW]"
-                 " [--expect-failure] [--history] | --list\n";
+                 " [--expect-failure] [--history] [--sites] [--blind-seam] | --list\n";
     return 2;
   }
   if (request->list) {
@@ -165,6 +240,7 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
     std::cerr << "no such site or order: " << request->weaken << "\n";
     return 2;
   }
+  if (request->sites) tidemark::verify::observer = site_list::note;
   for (const check& each : checks) {
     if (each.name == request->check) return judge(*request, params, each.simulate(params));
   }
