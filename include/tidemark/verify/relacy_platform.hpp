@@ -137,6 +137,12 @@ inline void observe(const source_position& at, operation what, std::memory_order
   if (observer != nullptr) observer(at, what, order, failure);
 }
 
+/// A barrier, whose order is always the strongest.
+inline void observe_barrier(const source_position& at, operation what) {
+  constexpr auto strongest = std::memory_order_seq_cst;
+  observe(at, what, strongest);
+}
+
 inline rl::memory_order to_relacy(std::memory_order order) noexcept {
   switch (order) {
     case std::memory_order_relaxed:
@@ -344,12 +350,12 @@ struct basic_relacy_platform {
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
 
   static void light_barrier(source_position at = source_position::current()) {
-    if constexpr (asymmetric) detail::observe(at, operation::light_barrier, std::memory_order_seq_cst);
+    if constexpr (asymmetric) detail::observe_barrier(at, operation::light_barrier);
   }
   static constexpr bool heavy_barrier_available() noexcept { return Form != barrier_form::refused; }
 
   static bool heavy_barrier(source_position at = source_position::current()) {
-    if constexpr (asymmetric) detail::observe(at, operation::heavy_barrier, std::memory_order_seq_cst);
+    if constexpr (asymmetric) detail::observe_barrier(at, operation::heavy_barrier);
     if constexpr (Form == barrier_form::refused) {
       own_barrier(at);
       return false;
@@ -367,7 +373,7 @@ struct basic_relacy_platform {
 
   static void full_barrier(source_position at = source_position::current()) {
     if constexpr (asymmetric) {
-      detail::observe(at, operation::full_barrier, std::memory_order_seq_cst);
+      detail::observe_barrier(at, operation::full_barrier);
       own_barrier(at);
     }
   }
