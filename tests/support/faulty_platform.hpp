@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Platforms on which things go wrong, all within what the platform policy allows: headers that work on a good day only
+// fail here.
+//
+//   seamed_platform  calls Visitor::visit(seam) before each operation that the policy offers, down to the single load
+//   faulty_platform  seams where threads are held up; parks that begin late, end late or end for no reason; wakes for
+//                    more threads than were asked for; weak exchanges that fail for no reason; heavy barriers that are
+//                    refused now and then, or always, and signals that then miss whoever has just registered
+//
+// Faults befall a thread while it has a `faults` object, whose numbers come from a seed and the thread's own stream.
+// Neither platform adds an atomic operation: that would order what the headers must order themselves.
+#ifndef TIDEMARK_TESTS_SUPPORT_FAULTY_PLATFORM_HPP
+#define TIDEMARK_TESTS_SUPPORT_FAULTY_PLATFORM_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include <tidemark/platform.hpp>
+
+#include "random.hpp"
+
+namespace testing {
+
+/// What a thread is about to do.
+enum class seam { load, store, exchange, light_barrier, heavy_barrier, full_barrier, park, unpark };
+
+template <class Base, class Visitor>
+struct seamed_platform : Base {
+  template <class T>
+  class atomic : public Base::template atomic<T> {
+    using inner = typename Base::template atomic<T>;
+
+   public:
+    using inner::inner;
+
+    T load(std::memory_order order) const noexcept { return before(seam::load), inner::load(order); }
+    void store(T value, std::memory_order order) noexcept { before(seam::store), inner::store(value, order); }
+    T exchange(T value, std::memory_order order) noexcept {
+      return before(seam::exchange), inner::exchange(value, order);
+    }
+    T fetch_add(T value, std::memory_order order) noexcept {
+      return before(seam::exchange), inner::fetch_add(value, order);
+    }
+    T fetch_sub(T value, std::memory_order order) noexcept {
+      return before(seam::exchange), inner::fetch_sub(value, order);
+    }
+    T fetch_and(T value, std::memory_order order) noexcept {
+      return before(seam::exchange), inner::fetch_and(value, order);
+    }
+    T fetch_or(T value, std::memory_order order) noexcept {
+      return before(seam::exchange), inner::fetch_or(value, order);
+    }
+    bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
+                                 std::memory_order failure) noexcept {
+      return before(seam::exchange), inner::compare_exchange_strong(expected, desired, success, failure);
+    }
+    bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure) noexcept {
+      before(seam::exchange);
+      if (Visitor::weak_exchange_fails()) {
+        expected = inner::load(failure);
+        return false;
+      }
+      return inner::compare_exchange_weak(expected, desired, success, failure);
+    }
+  };
+
+  class double_word : public Base::double_word {
+    using inner = typename Base::double_word;
+
+   public:
+    using inner::inner;
+
+    std::uint64_t load_value(std::memory_order order) const noexcept {
+      return before(seam::load), inner::load_value(order);
+    }
+    std::uint64_t load_version(std::memory_order order) const noexcept {
+      return before(seam::load), inner::load_version(order);
+    }
+    bool is_below(std::uint64_t bound, std::memory_order order) const noexcept {
+      before(seam::load);
+      if (Base::asymmetric && order == std::memory_order_relaxed && Visitor::relaxed_look_misses()) return false;
+      return inner::is_below(bound, order);
+    }
+    /// Version first, and something may happen in between.
+    tidemark::versioned load(std::memory_order order) const noexcept {
+      const auto version = load_version(order);
+      return {load_value(order), version};
+    }
+    bool compare_exchange_strong(tidemark::versioned& expected, tidemark::versioned desired, std::memory_order success,
+                                 std::memory_order failure) noexcept {
+      return before(seam::exchange), inner::compare_exchange_strong(expected, desired, success, failure);
+    }
+  };
+
+  static void light_barrier() noexcept { before(seam::light_barrier), Base::light_barrier(); }
+  static bool heavy_barrier() noexcept { return before(seam::heavy_barrier), Base::heavy_barrier(); }
+  static void full_barrier() noexcept { before(seam::full_barrier), Base::full_barrier(); }
+  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+    return before(seam::park), Base::park(word, expected, until);
+  }
+  static void unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
+    before(seam::unpark), Base::unpark(word, count);
+  }
+
+ private:
+  static void before(seam next) noexcept { Visitor::visit(next); }
+};
+
+/// How likely each fault is: one time in so many; 0: never; 1: always.
+struct fault_odds {
+  std::uint64_t slow = 0;      ///< Held up at a seam.
+  std::uint64_t spurious = 0;  ///< A park ends for no reason; an unpark wakes all.
+  std::uint64_t weak = 0;      ///< A weak exchange fails for no reason.
+  std::uint64_t refused = 0;   ///< The heavy barrier fails.
+  bool missing = false;        ///< Fences that are made meanwhile find no heavy barrier.
+  std::uint64_t missed = 0;    ///< A signal's look at who waits comes too early. Only where every barrier is refused.
+};
+
+struct fault_counts {
+  std::uint64_t slow = 0;
+  std::uint64_t spurious = 0;
+  std::uint64_t weak = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t missed = 0;
+};
+
+/// The faults of the thread that made this, while it lives.
+class faults {
+ public:
+  faults(const fault_odds& odds, std::uint64_t seed, std::uint64_t stream)
+      : odds_{odds}, random_{seed, stream}, outer_{std::exchange(mine_, this)} {}
+  faults(const faults&) = delete;
+  faults& operator=(const faults&) = delete;
+  ~faults() { mine_ = outer_; }
+
+  const fault_counts& counts() const { return counts_; }
+
+  /// Those of this thread, or null.
+  static faults* mine() noexcept { return mine_; }
+
+  bool is_barrier_missing() const noexcept { return odds_.missing; }
+  bool wakes_for_no_reason() noexcept { return strikes(odds_.spurious, counts_.spurious); }
+  bool fails_weakly() noexcept { return strikes(odds_.weak, counts_.weak); }
+  bool is_refused() noexcept { return strikes(odds_.refused, counts_.refused); }
+  bool misses() noexcept { return strikes(odds_.missed, counts_.missed); }
+
+  /// Loses time: mostly a fraction of a microsecond, sometimes its turn on the processor, sometimes long enough for
+  /// others to fall asleep. Nothing relies on how long.
+  void hold_up() noexcept {
+    if (!strikes(odds_.slow, counts_.slow)) return;
+    const std::uint64_t sort = random_.below(16);
+    if (sort == 0) return std::this_thread::sleep_for(std::chrono::microseconds{random_.below(50)});
+    if (sort < 4) return std::this_thread::yield();
+    for (std::uint64_t moment = random_.below(64); moment > 0; --moment) tidemark::native_platform::pause();
+  }
+
+  /// A moment for a sleep that ends for no reason.
+  std::chrono::microseconds short_sleep() noexcept { return std::chrono::microseconds{random_.below(30)}; }
+
+ private:
+  bool strikes(std::uint64_t odds, std::uint64_t& count) noexcept {
+    if (odds == 0 || (odds > 1 && random_.below(odds) != 0)) return false;
+    ++count;
+    return true;
+  }
+
+  static inline thread_local faults* mine_ = nullptr;
+
+  fault_odds odds_;
+  fault_counts counts_;
+  random_numbers random_;
+  faults* outer_;
+};
+
+/// Holds threads up at seams.
+struct fault_visitor {
+  static void visit(seam) noexcept {
+    if (faults* const mine = faults::mine()) mine->hold_up();
+  }
+  static bool weak_exchange_fails() noexcept {
+    faults* const mine = faults::mine();
+    return mine != nullptr && mine->fails_weakly();
+  }
+  static bool relaxed_look_misses() noexcept {
+    faults* const mine = faults::mine();
+    return mine != nullptr && mine->misses();
+  }
+};
+
+template <class Base>
+struct faulty_platform : seamed_platform<Base, fault_visitor> {
+  using seamed = seamed_platform<Base, fault_visitor>;
+  using parking_word = typename seamed::template atomic<std::uint32_t>;
+
+  static bool heavy_barrier_available() noexcept {
+    const faults* const mine = faults::mine();
+    return (mine == nullptr || !mine->is_barrier_missing()) && Base::heavy_barrier_available();
+  }
+
+  static bool heavy_barrier() noexcept {
+    faults* const mine = faults::mine();
+    if (mine == nullptr || !mine->is_refused()) return seamed::heavy_barrier();
+    seamed::full_barrier();
+    return false;
+  }
+
+  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+    faults* const mine = faults::mine();
+    if (mine == nullptr) return seamed::park(word, expected, until);
+    if (mine->wakes_for_no_reason()) {
+      const auto soon = Base::now() + mine->short_sleep();
+      if (soon < until) Base::park(word, expected, soon);
+      return true;
+    }
+    const bool woken = seamed::park(word, expected, until);
+    mine->hold_up();
+    return woken;
+  }
+
+  static void unpark(parking_word& word, std::uint32_t count) noexcept {
+    faults* const mine = faults::mine();
+    seamed::unpark(word, mine != nullptr && mine->wakes_for_no_reason() ? UINT32_MAX : count);
+  }
+};
+
+}  // namespace testing
+
+#endif  // TIDEMARK_TESTS_SUPPORT_FAULTY_PLATFORM_HPP
