@@ -50,6 +50,15 @@
 // only after its signallers have returned, for example after joining them: `wait(n); delete fence;` alone is not
 // enough. The same holds for poison(). Waiters must have returned too.
 //
+// fork(). The child has copies of all fences, as they were at that moment, and nothing that either process does later
+// reaches the other. The copies signal and wait as ever, and the heavy barrier still works (the registration survives a
+// fork; what the child executes registers anew). The other threads are not there, but those of them that waited still
+// are registered: a signal that is due to one releases it in vain and once; its slot stays taken in the child, and if
+// it shared the overflow lane, every signal of the child takes the slow path. A progress fence needs a signaller that
+// knows how far the copy has come. Not for the child: a fence on the portable platform on which others slept, as is so
+// for any condition variable; and where the double word is lock-based, one that other threads used during the fork,
+// which may leave a lock taken for ever.
+//
 // Not promised: fairness; that every value can be observed (values may be jumped over, wait for >=); lock-freedom where
 // the platform's double word has none, and then signal() is not for signal handlers.
 #ifndef TIDEMARK_FENCE_HPP

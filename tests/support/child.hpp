@@ -22,7 +22,8 @@ struct child_end {
   std::string errors;    // what it wrote to its standard error
 };
 
-/// Forks, which must happen while this process has one thread. The child runs `body` and exits with 0 if that returns.
+/// Forks. The child runs `body` and exits with 0 if that returns. Where this process has other threads, `body` must do
+/// with what they may have left behind: no lock, and no output through stdio.
 template <class Body>
 child_end run_in_child(const Body& body) {
   std::array<int, 2> pipe_ends{};
