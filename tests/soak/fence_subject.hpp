@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A fence as a subject, and lists of kinds of fence.
+#ifndef TIDEMARK_TESTS_SOAK_FENCE_SUBJECT_HPP
+#define TIDEMARK_TESTS_SOAK_FENCE_SUBJECT_HPP
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tidemark/fence.hpp>
+
+#include "fault.hpp"
+#include "subject.hpp"
+
+namespace soak {
+
+/// The wait that a request asks for, on whatever can be waited on.
+template <class Waitable, class... Token>
+tidemark::wait_status wait_as(const Waitable& on, const wait_request& request, const Token&... token) {
+  using std::chrono::microseconds;
+  const bool is_endless = request.microseconds == no_limit;
+  const std::uint64_t target = request.target - (has(fault::early) && request.target > 0 ? 1 : 0);
+  switch (request.form) {
+    case wait_form::timed:
+      return on.wait_for(target, is_endless ? microseconds::max() : microseconds{request.microseconds}, token...);
+    case wait_form::until:
+      return on.wait_until(target, is_endless ? tidemark::forever : request.at, token...);
+    default:
+      return on.wait(target, token...);
+  }
+}
+
+template <class Waitable>
+tidemark::wait_status wait_on(const Waitable& on, const wait_request& request) {
+  if (request.stop == nullptr) return wait_as(on, request);
+#if defined(__cpp_lib_jthread)
+  if (request.standard_token) return wait_as(on, request, request.stop->standard.get_token());
+#endif
+  return wait_as(on, request, request.stop->manual.get_token());
+}
+
+template <class Fence>
+class fence_subject final : public subject {
+  static constexpr bool is_elsewhere = Fence::options.storage == tidemark::value_storage::caller;
+
+ public:
+  explicit fence_subject(std::uint64_t initial) requires(!is_elsewhere) : fence_{initial} {}
+  explicit fence_subject(std::uint64_t initial) requires is_elsewhere : fence_{value_.data(), initial} {}
+
+  bool signal(std::uint64_t value) override {
+    if constexpr (std::same_as<decltype(fence_.signal(value)), bool>) {
+      return fence_.signal(value);
+    } else {
+      fence_.signal(value);
+      return true;
+    }
+  }
+  std::uint64_t signal_next() override { return fence_.signal_next(); }
+  void poison() override { fence_.poison(); }
+
+  tidemark::wait_status wait(const wait_request& request) override {
+    return request.by_view ? wait_on(fence_.view(), request) : wait_on(fence_, request);
+  }
+
+  std::uint64_t current_value(bool by_view) const override {
+    return by_view ? fence_.view().current_value() : fence_.current_value();
+  }
+  bool is_reached(std::uint64_t target, bool by_view) const override {
+    return by_view ? fence_.view().is_reached(target) : fence_.is_reached(target);
+  }
+  bool is_poisoned(bool by_view) const override { return by_view ? fence_.view().is_poisoned() : fence_.is_poisoned(); }
+  std::uint64_t monitored_value(bool by_view) const override {
+    return by_view ? fence_.view().monitored_value() : fence_.monitored_value();
+  }
+  std::uint64_t notify_count() const override {
+    if constexpr (Fence::options.statistics) {
+      return fence_.notify_count();
+    } else {
+      return 0;
+    }
+  }
+  bool is_pinned() const override { return !Fence::platform::heavy_barrier_available(); }
+
+ private:
+  alignas(std::uint64_t) std::array<std::byte, sizeof(std::uint64_t)> value_{};
+  Fence fence_;
+};
+
+inline std::string options_text(const tidemark::fence_options& options) {
+  using tidemark::fence_layout, tidemark::value_storage;
+  return " capacity " + std::to_string(options.capacity) + " arity " + std::to_string(options.arity) + " spins " +
+         std::to_string(options.max_spins) + (options.layout == fence_layout::one_line ? " one_line" : "") +
+         (options.storage == value_storage::caller ? " caller" : "") + (options.statistics ? " statistics" : "");
+}
+
+template <class Fence>
+void add_fence(std::vector<subject_kind>& kinds, const std::string& name, bool one_signaller) {
+  kinds.push_back({.name = name + options_text(Fence::options),
+                   .one_signaller = one_signaller,
+                   .has_statistics = Fence::options.statistics,
+                   .make = [](std::uint64_t initial) -> std::unique_ptr<subject> {
+                     return std::make_unique<fence_subject<Fence>>(initial);
+                   }});
+}
+
+// What there is to choose from. The twin has few: it is about the faults.
+inline constexpr auto one_line = tidemark::fence_layout::one_line;
+inline constexpr auto caller = tidemark::value_storage::caller;
+inline constexpr tidemark::fence_options usual{};
+inline constexpr tidemark::fence_options lone{.capacity = 1, .max_spins = 0};
+inline constexpr tidemark::fence_options pair{.capacity = 2, .arity = 2, .max_spins = 0, .statistics = true};
+inline constexpr tidemark::fence_options tight{.capacity = 3, .layout = one_line};
+inline constexpr tidemark::fence_options odd{
+    .capacity = 5, .arity = 3, .max_spins = 0, .layout = one_line, .statistics = true};
+inline constexpr tidemark::fence_options binary{.capacity = 8, .arity = 2, .storage = caller, .statistics = true};
+inline constexpr tidemark::fence_options flat{.capacity = 16, .arity = 16, .max_spins = 0, .storage = caller};
+inline constexpr tidemark::fence_options deep{.capacity = 33, .max_spins = 0, .statistics = true};
+inline constexpr tidemark::fence_options wide{
+    .capacity = 64, .max_spins = 0, .layout = one_line, .storage = caller, .statistics = true};
+
+/// Adds `Fence<Platform, Options>` for each of the options.
+template <template <class, tidemark::fence_options> class Fence, class Platform, tidemark::fence_options... Options>
+void add_each(std::vector<subject_kind>& kinds, const std::string& name, bool one_signaller) {
+  (add_fence<Fence<Platform, Options>>(kinds, name, one_signaller), ...);
+}
+
+}  // namespace soak
+
+#endif  // TIDEMARK_TESTS_SOAK_FENCE_SUBJECT_HPP
