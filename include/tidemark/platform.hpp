@@ -18,6 +18,11 @@
 //   symmetric_platform  no system call on the waiters' side; needed across processes, and what ThreadSanitizer gets
 //   portable_platform   the standard library alone: lock-based double word, condition variables to sleep on
 //
+// Under ThreadSanitizer all three use only what it models: native_platform is the symmetric one, and the double word is
+// the lock-based one. So a program built with -fsanitize=thread needs no suppression for tidemark, and a race that is
+// reported there is one of the program's own data. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and
+// TIDEMARK_FORCE_PORTABLE_PARKING force the fallbacks of other systems, one by one, to test with them.
+//
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support).
 // The model checker's platform is in <tidemark/verify/relacy_platform.hpp>.
 //

@@ -10,9 +10,10 @@
 // then its version is older than the one in memory (versions only rise), and a compare-exchange that expects it fails.
 //
 // x86-64 and AArch64 use inline instructions, so that no compiler flag and no -latomic is asked of the user. Elsewhere,
-// and under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place. It says so:
-// `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may interrupt another
-// one. It is a template over the words that it is made of, so that the model checker runs it too.
+// and under ThreadSanitizer, which can't see into inline assembly, `locked_double_word` takes its place, as it does
+// where TIDEMARK_FORCE_LOCKED_DOUBLE_WORD is defined (to test it; the same way in every translation unit of a program).
+// It says so: `is_always_lock_free` is false, and then signal() must not be called from a signal handler that may
+// interrupt another one. It is a template over the words that it is made of, so that the model checker runs it too.
 #ifndef TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 #define TIDEMARK_DETAIL_DOUBLE_WORD_HPP
 
@@ -32,7 +33,8 @@
 #define TIDEMARK_HAS_TSAN 0
 #endif
 
-#if !TIDEMARK_HAS_TSAN && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#if !TIDEMARK_HAS_TSAN && !defined(TIDEMARK_FORCE_LOCKED_DOUBLE_WORD) && defined(__GNUC__) && \
+    (defined(__x86_64__) || defined(__aarch64__))
 #define TIDEMARK_HAS_WIDE_CAS 1
 #else
 #define TIDEMARK_HAS_WIDE_CAS 0
@@ -83,7 +85,7 @@ class alignas(16) wide_double_word {
     return {value_.load(order), version};
   }
 
-  /// Never fails spuriously. On failure `expected` becomes what was found.
+  /// Never fails for no reason. On failure `expected` becomes what was found, which may be torn, as by load().
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
 #if defined(__x86_64__)
     bool exchanged;

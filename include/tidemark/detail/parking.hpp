@@ -7,6 +7,9 @@
 // passed. It may return true for no reason. `unpark(word, count)` wakes up to `count` of those who sleep on the word. A
 // changed word is never missed: between the comparison and the sleep no unpark() that follows a change can slip
 // through.
+//
+// Linux has futexes for this. Elsewhere, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined (to test it; the same way
+// in every translation unit of a program), condition variables take their place.
 #ifndef TIDEMARK_DETAIL_PARKING_HPP
 #define TIDEMARK_DETAIL_PARKING_HPP
 
@@ -19,7 +22,7 @@
 
 #include "native_atomic.hpp"
 
-#if defined(__linux__)
+#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING)
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -28,7 +31,7 @@
 #include <cerrno>
 #endif
 
-#if defined(__linux__) && defined(SYS_futex)
+#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING) && defined(SYS_futex)
 #define TIDEMARK_HAS_FUTEX 1
 #else
 #define TIDEMARK_HAS_FUTEX 0
