@@ -5,7 +5,7 @@
 # our tests.
 #
 #   cmake -D SOURCE_DIR=... -D BINARY_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=...
-#         -D FLAGS=... -D VERSION=... -P check_consumer.cmake
+#         -D FLAGS=... -D EMULATOR=... -D VERSION=... -P check_consumer.cmake
 
 function(run what)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
@@ -24,7 +24,7 @@ function(build_and_run how)
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_DISABLE_FIND_PACKAGE_doctest=ON -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON
       -DFETCHCONTENT_FULLY_DISCONNECTED=ON ${ARGN})
   run("${how}: build" "${CMAKE_COMMAND}" --build "${build_dir}")
-  run("${how}: run" "${build_dir}/consumer")
+  run("${how}: run" ${EMULATOR} "${build_dir}/consumer")
 endfunction()
 
 file(REMOVE_RECURSE "${WORK_DIR}")

@@ -7,6 +7,18 @@ include(FetchContent)
 
 # A fetched library is only unpacked: naming a folder without a CMakeLists.txt keeps its own build out of ours.
 
+# The include path for an installed library whose headers lie in <include_dir>/<name>. A cross compiler must not see the
+# rest of that folder, which holds the C library of this machine, so it gets a folder with a link to this library alone.
+function(tidemark_include_alone result include_dir name)
+  if(CMAKE_CROSSCOMPILING)
+    set(alone "${PROJECT_BINARY_DIR}/alone/${name}")
+    file(MAKE_DIRECTORY "${alone}")
+    file(CREATE_LINK "${include_dir}/${name}" "${alone}/${name}" SYMBOLIC)
+    set(include_dir "${alone}")
+  endif()
+  set(${result} "${include_dir}" PARENT_SCOPE)
+endfunction()
+
 # Defines tidemark_doctest: <doctest/doctest.h>.
 function(tidemark_need_doctest)
   if(TARGET tidemark_doctest)
@@ -25,6 +37,7 @@ function(tidemark_need_doctest)
     FetchContent_MakeAvailable(tidemark_doctest_source)
     set(include_dir "${tidemark_doctest_source_SOURCE_DIR}")
   endif()
+  tidemark_include_alone(include_dir "${include_dir}" doctest)
   add_library(tidemark_doctest INTERFACE)
   target_include_directories(tidemark_doctest SYSTEM INTERFACE "${include_dir}")
 endfunction()
@@ -52,6 +65,7 @@ function(tidemark_need_relacy)
     FetchContent_MakeAvailable(tidemark_relacy_source)
     set(include_dir "${tidemark_relacy_source_SOURCE_DIR}")
   endif()
+  tidemark_include_alone(include_dir "${include_dir}" relacy)
   add_library(tidemark_relacy INTERFACE)
   target_include_directories(tidemark_relacy SYSTEM INTERFACE "${include_dir}")
 endfunction()

@@ -3,10 +3,12 @@
 # Run after a doctest program has been linked: asks it for its test cases and writes a file for ctest with one test for
 # each, named `<stem>: <name of the test case>`. Names may hold commas, brackets, semicolons, quotes and asterisks.
 #
-#   cmake -D PROGRAM=... -D STEM=... -D OUTPUT=... -D TIMEOUT=... -D LABEL=... -P discover.cmake
+#   cmake -D PROGRAM=... -D EMULATOR=... -D STEM=... -D OUTPUT=... -D TIMEOUT=... -D LABEL=... -P discover.cmake
+#
+# EMULATOR: the command that runs the program, where this machine can't (empty otherwise).
 
 execute_process(
-  COMMAND "${PROGRAM}" --list-test-cases --no-colors=true
+  COMMAND ${EMULATOR} "${PROGRAM}" --list-test-cases --no-colors=true
   OUTPUT_VARIABLE listing
   ERROR_VARIABLE errors
   RESULT_VARIABLE status)
@@ -16,6 +18,10 @@ endif()
 
 # CMake's lists would break at semicolons and brackets, so the text is walked line by line.
 set(rule "===============================================================================")
+set(command "")
+foreach(word IN LISTS EMULATOR PROGRAM)
+  string(APPEND command " [==[${word}]==]")
+endforeach()
 set(script "")
 set(seen "\n")
 while(NOT listing STREQUAL "")
@@ -44,7 +50,7 @@ while(NOT listing STREQUAL "")
   string(REPLACE "," "\\," filter "${filter}")
   set(test "[==[${STEM}: ${name}]==]")
   string(
-    APPEND script "add_test(${test} [==[${PROGRAM}]==] [==[--test-case=${filter}]==] --case-sensitive=true)\n"
+    APPEND script "add_test(${test}${command} [==[--test-case=${filter}]==] --case-sensitive=true)\n"
     "set_tests_properties(${test} PROPERTIES TIMEOUT ${TIMEOUT} LABELS [==[${LABEL}]==]")
   # Measures time or counts wake-ups: wants the machine for itself.
   string(FIND "${name}" "[serial]" serial)
