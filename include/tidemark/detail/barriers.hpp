@@ -28,37 +28,23 @@
 
 namespace tidemark::detail {
 
-#if TIDEMARK_HAS_MEMBARRIER
-
-// Commands of membarrier(2), as <linux/membarrier.h> numbers them.
-inline constexpr int membarrier_private_expedited = 1 << 3;
-inline constexpr int membarrier_register_private_expedited = 1 << 4;
-
-inline bool call_membarrier(int command) noexcept {
-  const int saved = errno;
-  const bool done = syscall(SYS_membarrier, command, 0, 0) == 0;
-  errno = saved;
-  return done;
-}
-
-/// Registered while the program starts: 3 to 10 microseconds then, but 1 to 40 milliseconds once other threads run.
-inline const bool membarrier_registered = call_membarrier(membarrier_register_private_expedited);
-
+/// A template over what the machine and its system can do, so that the model checker runs it too.
+template <class Machine>
 struct asymmetric_barriers {
   static constexpr bool asymmetric = true;
 
   static void light_barrier() noexcept {
     // (B1): a compiler barrier, the frequent side of (B2). Stronger would be the instruction that this form exists to
     // avoid.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    Machine::compiler_fence(std::memory_order_seq_cst);
   }
 
-  static bool heavy_barrier_available() noexcept { return membarrier_registered; }
+  static bool heavy_barrier_available() noexcept { return Machine::can_interrupt(); }
 
   /// False where the system refused: then only this thread's own accesses were ordered.
   static bool heavy_barrier() noexcept {
     // (B2): on every running thread of the process the effect of a seq_cst fence at the place of its (B1).
-    if (membarrier_registered && call_membarrier(membarrier_private_expedited)) return true;
+    if (Machine::can_interrupt() && Machine::interrupt_all()) return true;
     full_barrier();
     return false;
   }
@@ -66,8 +52,32 @@ struct asymmetric_barriers {
   static void full_barrier() noexcept {
     // (B3): meets another (B3): the slow path of a signal, and the waiter of a pinned fence, see (B2). Nothing weaker
     // keeps a later load behind an earlier store.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Machine::thread_fence(std::memory_order_seq_cst);
   }
+};
+
+#if TIDEMARK_HAS_MEMBARRIER
+
+struct linux_machine {
+  static void compiler_fence(std::memory_order order) noexcept { std::atomic_signal_fence(order); }
+  static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+  static bool can_interrupt() noexcept { return registered; }
+  static bool interrupt_all() noexcept { return call(private_expedited); }
+
+ private:
+  // Commands of membarrier(2), as <linux/membarrier.h> numbers them.
+  static constexpr int private_expedited = 1 << 3;
+  static constexpr int register_private_expedited = 1 << 4;
+
+  static bool call(int command) noexcept {
+    const int saved = errno;
+    const bool done = syscall(SYS_membarrier, command, 0, 0) == 0;
+    errno = saved;
+    return done;
+  }
+
+  /// Done while the program starts: 3 to 10 microseconds then, but 1 to 40 milliseconds once other threads run.
+  static inline const bool registered = call(register_private_expedited);
 };
 
 #endif
@@ -82,7 +92,7 @@ struct symmetric_barriers {
 };
 
 #if TIDEMARK_HAS_MEMBARRIER
-using native_barriers = asymmetric_barriers;
+using native_barriers = asymmetric_barriers<linux_machine>;
 #else
 using native_barriers = symmetric_barriers;
 #endif

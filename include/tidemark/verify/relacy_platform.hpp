@@ -91,7 +91,16 @@ struct source_position {
 };
 
 /// What an operation does.
-enum class operation { load, store, read_modify_write, compare_exchange, light_barrier, heavy_barrier, full_barrier };
+enum class operation {
+  load,
+  store,
+  read_modify_write,
+  compare_exchange,
+  fence,
+  light_barrier,
+  heavy_barrier,
+  full_barrier,
+};
 
 /// Called for each operation that runs, with the orders that the program names (a barrier has seq_cst; `failure` is
 /// relaxed for all but a compare-exchange). Must not allocate. Set it before a simulation begins.
@@ -337,8 +346,28 @@ class relacy_double_word {
   rl::atomic<std::uint64_t> version_;
 };
 
+/// What the asymmetric barriers of a platform are made of, in Relacy's terms. There is no compiler that could move
+/// anything.
+template <bool Refused>
+struct relacy_machine {
+  static void compiler_fence(std::memory_order, source_position at = source_position::current()) {
+    detail::observe_barrier(at, operation::light_barrier);
+  }
+  static void thread_fence(std::memory_order order, source_position at = source_position::current()) {
+    const rl::memory_order fenced = detail::order_of(operation::fence, order, at);
+    if (fenced != rl::mo_relaxed) rl::atomic_thread_fence(fenced, at.info());
+  }
+  static constexpr bool can_interrupt() noexcept { return !Refused; }
+  static bool interrupt_all(source_position at = source_position::current()) {
+    rl::ctx().sched();
+    rl::systemwide_fence(at.info());
+    return true;
+  }
+};
+
 enum class barrier_form { asymmetric, symmetric, refused };
 
+/// The barriers have the position of the call that asks for one, where each can be weakened by itself.
 template <barrier_form Form>
 struct basic_relacy_platform {
   template <class T>
@@ -350,31 +379,28 @@ struct basic_relacy_platform {
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
 
   static void light_barrier(source_position at = source_position::current()) {
-    if constexpr (asymmetric) detail::observe_barrier(at, operation::light_barrier);
+    if constexpr (asymmetric) {
+      detail::observe_barrier(at, operation::light_barrier);
+      barriers::light_barrier();
+    }
   }
   static constexpr bool heavy_barrier_available() noexcept { return Form != barrier_form::refused; }
 
   static bool heavy_barrier(source_position at = source_position::current()) {
-    if constexpr (asymmetric) detail::observe_barrier(at, operation::heavy_barrier);
-    if constexpr (Form == barrier_form::refused) {
-      own_barrier(at);
-      return false;
+    if constexpr (!asymmetric) return true;
+    detail::observe_barrier(at, operation::heavy_barrier);
+    if (detail::weakened(weakening::removed, at)) return heavy_barrier_available();
+    if (detail::weakened(weakening::own_thread, at)) {
+      rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
+      return heavy_barrier_available();
     }
-    if constexpr (Form == barrier_form::asymmetric) {
-      rl::ctx().sched();
-      if (detail::weakened(weakening::own_thread, at)) {
-        rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
-      } else if (!detail::weakened(weakening::removed, at)) {
-        rl::systemwide_fence(at.info());
-      }
-    }
-    return true;
+    return barriers::heavy_barrier();
   }
 
   static void full_barrier(source_position at = source_position::current()) {
     if constexpr (asymmetric) {
       detail::observe_barrier(at, operation::full_barrier);
-      own_barrier(at);
+      if (!detail::weakened(weakening::removed, at)) barriers::full_barrier();
     }
   }
 
@@ -392,9 +418,7 @@ struct basic_relacy_platform {
   static constexpr deadline now() noexcept { return deadline{}; }
 
  private:
-  static void own_barrier(const source_position& at) {
-    if (!detail::weakened(weakening::removed, at)) rl::atomic_thread_fence(rl::mo_seq_cst, at.info());
-  }
+  using barriers = tidemark::detail::asymmetric_barriers<relacy_machine<Form == barrier_form::refused>>;
 };
 
 /// What portable_platform is made of, in Relacy's terms.

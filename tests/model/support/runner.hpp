@@ -175,8 +175,8 @@ class site_list {
   };
 
   static const char* name(operation what) {
-    constexpr const char* names[] = {"load",          "store",         "read_modify_write", "compare_exchange",
-                                     "light_barrier", "heavy_barrier", "full_barrier"};
+    constexpr const char* names[] = {"load",  "store",         "read_modify_write", "compare_exchange",
+                                     "fence", "light_barrier", "heavy_barrier",     "full_barrier"};
     return names[static_cast<std::size_t>(what)];
   }
   static const char* name(std::memory_order order) {
