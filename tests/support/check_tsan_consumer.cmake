@@ -60,10 +60,11 @@ endif()
 
 # ---- the consumer ----------------------------------------------------------------------------------------------------
 
-# expect(HEADERS VERDICT): builds against these headers and runs every hand-over; each is silent, or is a race.
+# expect(HEADERS VERDICT [FLAG]...): builds against these headers and runs every hand-over; each is silent, or is a
+# race.
 function(expect headers verdict)
   set(program "${WORK_DIR}/${verdict}")
-  build("${program}" "${headers}" "${consumer}/main.cpp")
+  build("${program}" "${headers}" "${consumer}/main.cpp" ${ARGN})
   # Compilers warn of what ThreadSanitizer does not model.
   if(NOT status EQUAL 0 OR NOT output STREQUAL "")
     message(FATAL_ERROR "${verdict}: must be built without a word, ended with ${status}:\n${output}")
@@ -106,4 +107,5 @@ foreach(mutant IN LISTS mutants)
   endif()
   set(headers "${WORK_DIR}/${name}")
 endforeach()
-expect("${headers}" racy)
+# Condition variables would hand over what the fence no longer does: their mutex is an order of its own.
+expect("${headers}" racy -UTIDEMARK_FORCE_PORTABLE_PARKING)
