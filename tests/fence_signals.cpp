@@ -310,11 +310,11 @@ class interrupted_thread {
   std::atomic<bool> is_over_{false};
 };
 
-/// A handler that comes at any moment may find the lock of a double word taken by the thread that it interrupts.
+/// A handler that comes at any moment may find a lock taken by the thread that it interrupts.
 template <class Fence>
 bool has_lock_here() {
-  if (Fence::platform::double_word::is_always_lock_free) return false;
-  MESSAGE("not tested: the double word of this build is not lock-free, and signal() not for signal handlers");
+  if (Fence::platform::is_async_signal_safe) return false;
+  MESSAGE("not tested: this build has locks in its double words or parks, so its signals are not for signal handlers");
   return true;
 }
 

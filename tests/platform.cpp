@@ -160,6 +160,9 @@ TEST_CASE_TEMPLATE("a double word's value is below a bound or not, whatever orde
 
 TEST_CASE("a platform says whether its double word is lock-free") {
   static_assert(!tidemark::portable_platform::double_word::is_always_lock_free);
+  static_assert(!tidemark::portable_platform::is_async_signal_safe);
+  static_assert(!tidemark::native_platform::is_async_signal_safe ||
+                tidemark::native_platform::double_word::is_always_lock_free);
   static_assert(tidemark::native_platform::double_word::is_always_lock_free ==
                 tidemark::symmetric_platform::double_word::is_always_lock_free);
 #if (defined(__x86_64__) || defined(__aarch64__)) && !TIDEMARK_HAS_TSAN && !defined(TIDEMARK_FORCE_LOCKED_DOUBLE_WORD)

@@ -374,7 +374,7 @@ class basic_fence : public detail::timeline<Platform, Options> {
 
   /// Raises the value to `value` and releases every waiter that is due. False, and nothing is done or handed over, when
   /// the timeline had already come so far. Progress: lock-free, one read-modify-write when undisturbed and nobody is
-  /// due. Thread-safe; async-signal-safe where the platform's double word is lock-free. Never throws, allocates or
+  /// due. Thread-safe; async-signal-safe where the platform says so (`is_async_signal_safe`). Never throws, allocates or
   /// locks. (A3, A17, trap 13)
   bool signal(std::uint64_t value) noexcept {
     // (F15): relaxed alone; a value that is too old only makes (F1) fail and look again.

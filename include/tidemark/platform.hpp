@@ -55,6 +55,9 @@ struct platform_of : Barriers, Parking {
   using var = native_var<T>;
   using double_word = DoubleWord;
 
+  /// Whether a signal handler may signal a fence.
+  static constexpr bool is_async_signal_safe = DoubleWord::is_always_lock_free && Parking::wakes_without_lock;
+
   static void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();

@@ -48,6 +48,9 @@ namespace detail {
 #if TIDEMARK_HAS_FUTEX
 
 struct futex_parking {
+  /// Whether unpark() may be called from a signal handler, and in the child of a fork for those who slept before it.
+  static constexpr bool wakes_without_lock = true;
+
   static bool park(native_atomic<std::uint32_t>& word, std::uint32_t expected, deadline until) noexcept {
     const int saved = errno;
     struct timespec at {};
@@ -79,9 +82,11 @@ struct futex_parking {
 #endif
 
 /// With nothing but a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all who sleep
-/// there. Not usable from a signal handler.
+/// there.
 template <class Primitives>
 struct lot_parking {
+  static constexpr bool wakes_without_lock = false;
+
   using lot = typename Primitives::lot;
   using word_type = typename Primitives::template atomic<std::uint32_t>;
 
