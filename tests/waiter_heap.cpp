@@ -366,26 +366,36 @@ TEST_CASE("a sleeper is woken by the pass that releases it, and not by one that 
 
 // ---- many threads --------------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("[A12][A33][trap 7] whoever has registered is monitored, however many come and go", Case, one_slot,
-                   two_slots, five_slots, sixteen_slots_in_pairs, word_and_a_slot) {
-  typename Case::heap heap;
+namespace {
+
+/// Runs `step(random)` again and again in four threads at once, each with numbers of its own.
+template <class Step>
+void repeat_in_four_threads(const Step& step) {
   const auto seed = fresh_seed();
-  std::atomic<std::uint64_t> overlooked{0};
   std::vector<std::thread> threads;
   for (std::uint64_t stream = 0; stream < 4; ++stream) {
     threads.emplace_back([&, stream] {
       random_numbers random{seed, stream};
-      for (repetitions rounds{40'000}; rounds.goes_on();) {
-        const std::uint64_t target = 1 + random.below(1000);
-        const auto ticket = heap.add(target);
-        for (std::uint64_t looks = random.below(4) + 1; looks > 0; --looks) {
-          if (heap.monitored_value() > target - 1) ++overlooked;
-        }
-        if (!heap.withdraw(ticket)) ++overlooked;  // nobody releases here
-      }
+      for (repetitions rounds{40'000}; rounds.goes_on();) step(random);
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("[A12][A33][trap 7] whoever has registered is monitored, however many come and go", Case, one_slot,
+                   two_slots, five_slots, sixteen_slots_in_pairs, word_and_a_slot) {
+  typename Case::heap heap;
+  std::atomic<std::uint64_t> overlooked{0};
+  repeat_in_four_threads([&](random_numbers& random) {
+    const std::uint64_t target = 1 + random.below(1000);
+    const auto ticket = heap.add(target);
+    for (std::uint64_t looks = random.below(4) + 1; looks > 0; --looks) {
+      if (heap.monitored_value() > target - 1) ++overlooked;
+    }
+    if (!heap.withdraw(ticket)) ++overlooked;  // nobody releases here
+  });
   CHECK(overlooked == 0);
   CHECK(heap.monitored_value() == no_waiter);
 }
@@ -429,22 +439,14 @@ TEST_CASE_TEMPLATE(
 TEST_CASE_TEMPLATE("[A16][A33] a pass that begins after a registration leaves nobody behind who is due", Case,
                    two_slots, five_slots, sixteen_slots, word_and_a_slot) {
   typename Case::heap heap;
-  const auto seed = fresh_seed();
   std::atomic<std::uint64_t> left_behind{0};
-  std::vector<std::thread> threads;
-  for (std::uint64_t stream = 0; stream < 4; ++stream) {
-    threads.emplace_back([&, stream] {
-      random_numbers random{seed, stream};
-      for (repetitions rounds{40'000}; rounds.goes_on();) {
-        const std::uint64_t target = 1 + random.below(20);
-        const auto ticket = heap.add(target);
-        heap.release_due(target + random.below(3));
-        const bool was_left = heap.withdraw(ticket);
-        if (was_left && !ticket.is_in_lane()) ++left_behind;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  repeat_in_four_threads([&](random_numbers& random) {
+    const std::uint64_t target = 1 + random.below(20);
+    const auto ticket = heap.add(target);
+    heap.release_due(target + random.below(3));
+    const bool was_left = heap.withdraw(ticket);
+    if (was_left && !ticket.is_in_lane()) ++left_behind;
+  });
   CHECK(left_behind == 0);
   CHECK(heap.monitored_value() == no_waiter);
 }

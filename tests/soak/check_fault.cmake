@@ -2,10 +2,10 @@
 #
 # The twin of the soak, told to make a mistake, finds it and says so.
 #
-#   cmake -D SOAK=... -D FAULT=... -D TEXT=<regular expression> -P check_fault.cmake
+#   cmake -D SOAK=... -D EMULATOR=... -D FAULT=... -D TEXT=<regular expression> -P check_fault.cmake
 
 execute_process(
-  COMMAND "${SOAK}" 1 --seed 1 --limit 3 --fault "${FAULT}"
+  COMMAND ${EMULATOR} "${SOAK}" 1 --seed 1 --limit 3 --fault "${FAULT}"
   OUTPUT_VARIABLE output
   ERROR_VARIABLE errors
   RESULT_VARIABLE status)

@@ -2,12 +2,12 @@
 #
 # Compares the schedules that the soak prints.
 #
-#   cmake -D SOAK=... -P check_seeds.cmake
+#   cmake -D SOAK=... -D EMULATOR=... -P check_seeds.cmake
 cmake_minimum_required(VERSION 3.23)
 
 function(schedules result)
   execute_process(
-    COMMAND "${SOAK}" ${ARGN}
+    COMMAND ${EMULATOR} "${SOAK}" ${ARGN}
     OUTPUT_VARIABLE output
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
@@ -39,7 +39,7 @@ must_be_equal("another first round has other schedules" "${middle}" "${later}")
 
 # Killed in the middle: what it had run until then is what the same seed gives again.
 execute_process(
-  COMMAND "${SOAK}" 10 --seed 7 --hashes
+  COMMAND ${EMULATOR} "${SOAK}" 10 --seed 7 --hashes
   OUTPUT_VARIABLE output
   TIMEOUT 1
   RESULT_VARIABLE status)
