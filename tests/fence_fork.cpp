@@ -206,9 +206,11 @@ TEST_CASE_TEMPLATE("a fork at any moment of the signals and waits of other threa
   const watchdog dog{[&] { return state_of(fence); }};
   const bool with_threads = may_start_threads_after_fork();
   std::atomic<bool> is_over{false};
+  std::atomic<int> running{0};
   std::list<std::thread> threads;
   threads.emplace_back([&] {
     random_numbers random{seed, 1};
+    ++running;
     while (!is_over) {
       fence.signal_next();
       dawdle(random);
@@ -217,11 +219,14 @@ TEST_CASE_TEMPLATE("a fork at any moment of the signals and waits of other threa
   for (std::uint64_t stream = 2; stream < 6; ++stream) {
     threads.emplace_back([&, stream] {
       random_numbers random{seed, stream};
+      ++running;
       while (fence.wait_for(fence.current_value() + 1 + random.below(3), 100us) != wait_status::lost) {
         if (is_over) return;
       }
     });
   }
+  // A sanitizer holds locks of its own while a thread begins, and the child would find them taken.
+  await([&] { return running == 5; });
   random_numbers random{seed};
   repetitions forks{100};
   while (forks.goes_on()) {
