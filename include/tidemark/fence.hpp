@@ -207,7 +207,8 @@ class timeline : public waitable<timeline<Platform, Options>> {
 
   /// S2 and S3, after S1 with `value`.
   void notify_if_due(std::uint64_t value) noexcept {
-    // (F22): S2, the frequent side of (F21); natively (B1).
+    // (F22): S2, the frequent side of (F21); natively (B1). Without it (F2) may be read before (F1) is written, by the
+    // compiler's doing; stronger is what the asymmetric form exists to avoid.
     Platform::light_barrier();
     // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
     // where (B1) and (B2) order it after (F1).

@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "native_atomic.hpp"
+#include "native_primitives.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define TIDEMARK_HAS_TSAN 1

@@ -6,11 +6,7 @@
 #define TIDEMARK_DETAIL_NATIVE_ATOMIC_HPP
 
 #include <atomic>
-#include <condition_variable>
-#include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 
 namespace tidemark::detail {
 
@@ -61,26 +57,6 @@ class native_var {
 
  private:
   T value_;
-};
-
-/// What the fallbacks of a platform are made of, here the standard library's. The model checker brings its own.
-struct native_primitives {
-  template <class T>
-  using atomic = native_atomic<T>;
-
-  static void yield() noexcept { std::this_thread::yield(); }
-
-  /// Where threads sleep on a word.
-  struct lot {
-    std::mutex guard;
-    std::condition_variable changed;
-  };
-  /// One of a fixed table, chosen by the word's address.
-  static lot& lot_of(const native_atomic<std::uint32_t>& word) noexcept {
-    constexpr std::size_t lots = 64;
-    static lot table[lots];
-    return table[(reinterpret_cast<std::uintptr_t>(&word) >> 2) % lots];
-  }
 };
 
 }  // namespace tidemark::detail

@@ -21,6 +21,7 @@
 #include <mutex>
 
 #include "native_atomic.hpp"
+#include "native_primitives.hpp"
 
 #if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING)
 #include <linux/futex.h>
