@@ -23,9 +23,13 @@ constexpr int misuse_status = 41;
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
+#include <tidemark/fence_log.hpp>
 #include <tidemark/tidemark.hpp>
 
 #include "support/child.hpp"
@@ -45,6 +49,9 @@ std::string reported_by(const Body& body) {
 
 constexpr tidemark::fence_options on_callers_storage{.storage = tidemark::value_storage::caller};
 using placed_fence = tidemark::basic_fence<tidemark::symmetric_platform, on_callers_storage>;
+
+template <tidemark::log_form Form>
+using placed_log = tidemark::ring_log<tidemark::fence_log_entry, std::dynamic_extent, Form>;
 
 }  // namespace
 
@@ -81,6 +88,30 @@ TEST_CASE("[A8] storage that is missing or not aligned is reported") {
   CHECK(reported_by([] { placed_fence{nullptr}; }) == expected);
 }
 
+namespace {
+
+template <tidemark::log_form Form>
+void check_misuse_of_logs() {
+  alignas(8) static std::array<std::byte, 512> storage{};
+  volatile std::size_t small = 8;  // a compiler that knew it would complain by itself
+  std::vector<std::byte> too_small(small);
+  const std::string few = "a ring has at least two entries, and less than 2^31";
+  CHECK(reported_by([] { placed_log<Form>{std::size_t{0}}; }) == few);
+  CHECK(reported_by([] { placed_log<Form>{std::size_t{1}}; }) == few);
+  CHECK(reported_by([] { placed_log<Form>{std::span{storage}.first(placed_log<Form>::page_type::bytes_for(1))}; }) ==
+        few);
+  CHECK(reported_by([&] { placed_log<Form>{std::span{too_small}}; }) == few);
+  CHECK(reported_by([] { placed_log<Form>{std::span{storage}.subspan(4)}; }) == "a log needs memory aligned to 8");
+}
+
+}  // namespace
+
+TEST_CASE("a ring log of less than two entries, or in memory that is not aligned, is reported") {
+  check_misuse_of_logs<tidemark::log_form::stamped>();
+  check_misuse_of_logs<tidemark::log_form::header_only>();
+  check_misuse_of_logs<tidemark::log_form::many_producers>();
+}
+
 TEST_CASE("proper use is not reported") {
   CHECK(reported_by([] {
           tidemark::progress_fence progress{UINT64_MAX - 1};
@@ -92,6 +123,9 @@ TEST_CASE("proper use is not reported") {
           heap.withdraw(heap.add(1));
           alignas(8) std::array<unsigned char, 8> storage{};
           placed_fence{storage.data()};
+          alignas(8) std::array<std::byte, 512> memory{};
+          placed_log<tidemark::log_form::stamped>{memory};
+          placed_log<tidemark::log_form::header_only>{std::size_t{2}};
           static_cast<void>(fence.wait_for(0, std::chrono::hours{1}));
         }) == "");
 }

@@ -93,8 +93,10 @@ template <std::size_t Unroll, class Operation>
   return value;
 }
 
-template <std::size_t Unroll = 64, class Operation>
-void measure_blocks(benchmark::State& state, Operation operation, std::uint64_t value = 0) {
+/// `counts()` is asked after each block, and once before, whether what happened since it was last asked is of interest;
+/// other blocks are timed again.
+template <std::size_t Unroll, class Operation, class Counts>
+void measure_blocks_that(benchmark::State& state, Operation operation, Counts counts, std::uint64_t value = 0) {
   constexpr double wanted_ns = 20'000;
   std::uint64_t blocks = 1;
   for (double took = 0; took < wanted_ns && blocks < (std::uint64_t{1} << 20); blocks *= 2) {
@@ -103,16 +105,26 @@ void measure_blocks(benchmark::State& state, Operation operation, std::uint64_t 
     took = nanoseconds_between(start, steady::now()) * 2;
   }
   std::vector<double> samples;
+  static_cast<void>(counts());
   for (auto _ : state) {
-    const auto start = steady::now();
-    value = run_blocks<Unroll>(operation, value, blocks);
-    const double took = nanoseconds_between(start, steady::now());
+    double took = 0;
+    do {
+      const auto start = steady::now();
+      value = run_blocks<Unroll>(operation, value, blocks);
+      took = nanoseconds_between(start, steady::now());
+    } while (!counts());
     state.SetIterationTime(took * 1e-9);
     samples.push_back(took);
   }
   const double operations = static_cast<double>(blocks) * Unroll;
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(blocks * Unroll));
   report_per_operation(state, std::move(samples), operations);
+}
+
+template <std::size_t Unroll = 64, class Operation>
+void measure_blocks(benchmark::State& state, Operation operation, std::uint64_t value = 0) {
+  measure_blocks_that<Unroll>(
+      state, operation, [] { return true; }, value);
 }
 
 /// Sweeps through twice the first-level data cache.
@@ -179,6 +191,9 @@ inline int run_all(int argc, char** argv) {
   benchmark::AddCustomContext("standard_library", "libc++");
 #else
   benchmark::AddCustomContext("standard_library", "libstdc++");
+#endif
+#if defined(BENCH_FLAGS)
+  benchmark::AddCustomContext("flags", BENCH_FLAGS);
 #endif
 #if defined(NDEBUG) && defined(__OPTIMIZE__)
   benchmark::AddCustomContext("build", "optimised, no assertions");

@@ -68,10 +68,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "detail/fence_value.hpp"
 #include "detail/waiting.hpp"
 #include "platform.hpp"
 #include "waiter_heap.hpp"
@@ -104,36 +104,6 @@ template <class Timeline>
 class basic_fence_view;
 
 namespace detail {
-
-/// The value, kept inside.
-template <class Platform>
-class own_value {
- public:
-  using word = typename Platform::template atomic<std::uint64_t>;
-  explicit own_value(std::uint64_t initial) noexcept : word_{initial} {}
-  word& get() const noexcept { return word_; }
-
- private:
-  mutable word word_;
-};
-
-/// The value, kept in the caller's memory, which outlives this.
-template <class Platform>
-class placed_value {
- public:
-  using word = typename Platform::template atomic<std::uint64_t>;
-  placed_value(void* storage, std::uint64_t initial) noexcept : word_{place(storage, initial)} {}
-  word& get() const noexcept { return *word_; }
-
- private:
-  static word* place(void* storage, std::uint64_t initial) noexcept {
-    TIDEMARK_ASSERT(storage != nullptr && reinterpret_cast<std::uintptr_t>(storage) % alignof(word) == 0,
-                    "a fence's value needs 8 bytes aligned to 8");
-    return ::new (storage) word{initial};
-  }
-
-  word* word_;
-};
 
 /// What both fences share: the value, the waiters, everything but S1.
 template <class Platform, fence_options Options>
@@ -187,6 +157,39 @@ class timeline : public waitable<timeline<Platform, Options>> {
   /// A handle that can look and wait but not signal (A10). The fence must outlive it.
   basic_fence_view<timeline> view() const noexcept { return basic_fence_view<timeline>{*this}; }
 
+  // ---- a signal in parts, for who does something in between or serves notifications elsewhere (queue.hpp, hub.hpp):
+  //      publish(v) is S1; is_due(v) is S2 and S3; if it says so, release_due() must follow, in any thread that knows of it
+
+  /// Whether a waiter may be due after publish(value). Progress: wait-free, one load. By the signaller. (A17, A18)
+  [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
+    // (F22): S2, the frequent side of (F21); natively (B1). Without it (F2) may be read before (F1) is written, by the
+    // compiler's doing; stronger is what the asymmetric form exists to avoid.
+    Platform::light_barrier();
+    // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
+    // where (B1) and (B2) order it after (F1).
+    return heap().monitored_word().is_below(value, monitor_order);
+  }
+
+  /// Releases who is due by the value of now; how many had a slot. One pass. Progress: wait-free but for the system
+  /// calls that wake. Thread-safe. (A19, A20)
+  std::size_t release_due() noexcept {
+    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (B3). Costs nothing that matters beside a
+    // wake-up.
+    Platform::full_barrier();
+    return release_due_after_barrier();
+  }
+  /// The same where the caller issued Platform::full_barrier() after it had learnt of the signal, for several fences
+  /// (A64).
+  std::size_t release_due_after_barrier() noexcept {
+    return heap().release_due([this] {
+      // (F8): relaxed; the signaller's (F1) or a later value. The waiter that is claimed by it sees it too, through
+      // the release half of (H3) and the acquire of (W3) or (H3).
+      return holder().get().load(std::memory_order_relaxed);
+    });
+  }
+  /// And where a log says which value was reached: the timeline's own is not read (A112).
+  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept { return heap().release_due(reached); }
+
   /// How many signals took the slow path (A7). Progress: wait-free, one load. Thread-safe.
   std::uint64_t notify_count() const noexcept requires(Options.statistics) {
     // (F11): relaxed alone, a statistic.
@@ -207,12 +210,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
 
   /// S2 and S3, after S1 with `value`.
   void notify_if_due(std::uint64_t value) noexcept {
-    // (F22): S2, the frequent side of (F21); natively (B1). Without it (F2) may be read before (F1) is written, by the
-    // compiler's doing; stronger is what the asymmetric form exists to avoid.
-    Platform::light_barrier();
-    // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
-    // where (B1) and (B2) order it after (F1).
-    if (heap().monitored_word().is_below(value, monitor_order)) [[unlikely]]
+    if (is_due(value)) [[unlikely]]
       notify();
   }
 
@@ -254,18 +252,11 @@ class timeline : public waitable<timeline<Platform, Options>> {
   }
 
   [[gnu::noinline]] void notify() noexcept {
-    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (B3). Costs nothing that matters beside a
-    // wake-up.
-    Platform::full_barrier();
     if constexpr (Options.statistics) {
       // (F12): relaxed alone, a statistic.
       notifies_.get().fetch_add(1, std::memory_order_relaxed);
     }
-    heap().release_due([this] {
-      // (F8): relaxed; this thread's own (F1) or a later value. The waiter that is claimed by it sees it too, through
-      // the release half of (H3) and the acquire of (W3) or (H3).
-      return holder().get().load(std::memory_order_relaxed);
-    });
+    release_due();
   }
 
   /// The whole of a wait; see the events R1 to R3 at the head.
@@ -375,9 +366,16 @@ class basic_fence : public detail::timeline<Platform, Options> {
 
   /// Raises the value to `value` and releases every waiter that is due. False, and nothing is done or handed over, when
   /// the timeline had already come so far. Progress: lock-free, one read-modify-write when undisturbed and nobody is
-  /// due. Thread-safe; async-signal-safe where the platform says so (`is_async_signal_safe`). Never throws, allocates or
-  /// locks. (A3, A17, trap 13)
+  /// due. Thread-safe; async-signal-safe where the platform says so (`is_async_signal_safe`). Never throws, allocates
+  /// or locks. (A3, A17, trap 13)
   bool signal(std::uint64_t value) noexcept {
+    if (!publish(value)) return false;
+    this->notify_if_due(value);
+    return true;
+  }
+
+  /// The first part of signal(): see is_due(). False where there is nothing more to do.
+  [[nodiscard]] bool publish(std::uint64_t value) noexcept {
     // (F15): relaxed alone; a value that is too old only makes (F1) fail and look again.
     std::uint64_t seen = this->value().load(std::memory_order_relaxed);
     do {
@@ -385,7 +383,6 @@ class basic_fence : public detail::timeline<Platform, Options> {
       // (F1): S1; release half for (F3) and (F5), and seq_cst for the handshake with (F2) and (F3) in the symmetric
       // form.
     } while (!this->value().compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
-    this->notify_if_due(value);
     return true;
   }
 
@@ -412,10 +409,16 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
   /// (asymmetric). One signaller at a time; async-signal-safe unless the handler interrupts its own signaller. Never
   /// throws, allocates or locks. (A3, A7, A17)
   void signal(std::uint64_t value) noexcept {
-    // (F17): relaxed alone; only the signaller writes the value.
-    TIDEMARK_ASSERT(value >= this->value().load(std::memory_order_relaxed), "a progress fence was signalled backwards");
     publish(value);
     this->notify_if_due(value);
+  }
+
+  /// The first part of signal(): see is_due(). Always true, as there always is more to do.
+  bool publish(std::uint64_t value) noexcept {
+    // (F17): relaxed alone; only the signaller writes the value.
+    TIDEMARK_ASSERT(value >= this->value().load(std::memory_order_relaxed), "a progress fence was signalled backwards");
+    store(value);
+    return true;
   }
 
   /// Advances the value by one and returns the new value; otherwise as signal(). UINT64_MAX is the last one: one more
@@ -424,13 +427,13 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
     // (F18): relaxed alone, as (F17).
     const std::uint64_t value = this->value().load(std::memory_order_relaxed) + 1;
     TIDEMARK_ASSERT(value != 0, "signal_next() beyond the last value of a timeline");
-    publish(value);
+    store(value);
     this->notify_if_due(value);
     return value;
   }
 
  private:
-  void publish(std::uint64_t value) noexcept {
+  void store(std::uint64_t value) noexcept {
     if constexpr (Platform::asymmetric) {
       // (F19): S1; release for (F3) and (F5). Not stronger: (B1) and (B2) do the rest.
       this->value().store(value, std::memory_order_release);

@@ -11,6 +11,7 @@
 //   P::asymmetric     true: light_barrier() and heavy_barrier() together are the StoreLoad barrier of both sides;
 //                     false: both sides use sequentially consistent accesses and the barriers are empty
 //   P::light_barrier(), P::heavy_barrier(), P::heavy_barrier_available(), P::full_barrier()
+//   P::has_thread_fences, P::thread_fence(order)      std::atomic_thread_fence, where relaxed accesses may rely on it
 //   P::park(word, expected, deadline), P::unpark(word, count)      on a P::atomic<std::uint32_t>
 //   P::pause(), P::now()
 //
@@ -30,6 +31,7 @@
 #ifndef TIDEMARK_PLATFORM_HPP
 #define TIDEMARK_PLATFORM_HPP
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +59,12 @@ struct platform_of : Barriers, Parking {
 
   /// Whether a signal handler may signal a fence.
   static constexpr bool is_async_signal_safe = DoubleWord::is_always_lock_free && Parking::wakes_without_lock;
+
+  /// False under ThreadSanitizer, which does not know fences: there each access has the order that it needs.
+  static constexpr bool has_thread_fences = !TIDEMARK_HAS_TSAN;
+#if !TIDEMARK_HAS_TSAN
+  static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+#endif
 
   static void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

@@ -6,6 +6,7 @@
 //   relacy_platform            asymmetric: light_barrier() is nothing, heavy_barrier() is Relacy's system-wide fence
 //   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
 //   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
+//   relacy_unfenced_platform   symmetric, without std::atomic_thread_fence: what ThreadSanitizer gets
 //   relacy_portable_platform   symmetric, with the lock-based double word and the condition variables of
 //                              portable_platform, made of Relacy's words, mutex and condition variable
 //
@@ -21,9 +22,9 @@
 //     moment;
 //   - an atomic remembers three values only, and a sequentially consistent access is not related to a lone fence.
 //
-// Every operation passes its source position on: into Relacy's history; to `observer`, which thus sees every site that a
-// check executes, with its orders; and to `seam`, through which one site can be made weaker while the program runs, so
-// that a check shows that it would notice.
+// Every operation passes its source position on: into Relacy's history; to `observer`, which thus sees every site that
+// a check executes, with its orders; and to `seam`, through which one site can be made weaker while the program runs,
+// so that a check shows that it would notice.
 #ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 
@@ -369,7 +370,7 @@ enum class barrier_form { asymmetric, symmetric, refused };
 
 /// The barriers have the position of the call that asks for one, where each can be weakened by itself.
 template <barrier_form Form>
-struct basic_relacy_platform {
+struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   template <class T>
   using atomic = relacy_atomic<T>;
   template <class T>
@@ -377,6 +378,7 @@ struct basic_relacy_platform {
   using double_word = relacy_double_word;
 
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
+  static constexpr bool has_thread_fences = true;
 
   static void light_barrier(source_position at = source_position::current()) {
     if constexpr (asymmetric) {
@@ -419,6 +421,11 @@ struct basic_relacy_platform {
 
  private:
   using barriers = tidemark::detail::asymmetric_barriers<relacy_machine<Form == barrier_form::refused>>;
+};
+
+/// No fence that orders relaxed accesses: what a block does under ThreadSanitizer.
+struct unfenced_relacy_platform : basic_relacy_platform<barrier_form::symmetric> {
+  static constexpr bool has_thread_fences = false;
 };
 
 /// What portable_platform is made of, in Relacy's terms.
@@ -485,6 +492,7 @@ using relacy_platform = verify::basic_relacy_platform<verify::barrier_form::asym
 using relacy_symmetric_platform = verify::basic_relacy_platform<verify::barrier_form::symmetric>;
 using relacy_pinned_platform = verify::basic_relacy_platform<verify::barrier_form::refused>;
 using relacy_portable_platform = verify::portable_relacy_platform;
+using relacy_unfenced_platform = verify::unfenced_relacy_platform;
 
 }  // namespace tidemark
 

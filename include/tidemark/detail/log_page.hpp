@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The memory of a ring log: header and slots, and how a word of a slot is stored and loaded. The head of ring_log.hpp
+// says what lies where, and why.
+#ifndef TIDEMARK_DETAIL_LOG_PAGE_HPP
+#define TIDEMARK_DETAIL_LOG_PAGE_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "../platform.hpp"
+
+namespace tidemark {
+
+/// What proves that an entry is whole, and who may append.
+enum class log_form { stamped, header_only, many_producers };
+
+inline constexpr std::size_t no_stamp_word = static_cast<std::size_t>(-1);
+
+/// Which 64-bit word of an Entry is left to the log for its stamp; by default none, and the stamp stands before the
+/// entry. Specialize it for entries that have a word to spare; readers find the stamp there.
+template <class Entry>
+inline constexpr std::size_t log_stamp_word = no_stamp_word;
+
+namespace detail {
+
+/// The words of an entry as they lie in its slot.
+template <class Entry, log_form Form>
+struct log_slot {
+  static_assert(std::is_trivially_copyable_v<Entry>, "an entry is copied word by word");
+
+  static constexpr std::size_t entry_words = (sizeof(Entry) + 7) / 8;
+  static constexpr bool has_stamp = Form != log_form::header_only;
+  static constexpr bool stamp_inside = has_stamp && log_stamp_word<Entry> != no_stamp_word;
+  static_assert(!stamp_inside || log_stamp_word<Entry> < entry_words, "the stamp must be a word of the entry");
+
+  /// Words before the entry: the stamp, if the entry has none to spare, and what was given up here.
+  static constexpr std::size_t given_up = has_stamp && !stamp_inside ? 1 : 0;
+  static constexpr std::size_t first_word = given_up + (Form == log_form::many_producers ? 1 : 0);
+  static constexpr std::size_t stamp = stamp_inside ? first_word + log_stamp_word<Entry> : 0;
+  static constexpr std::size_t size = first_word + entry_words;
+
+  static constexpr bool is_stamp(std::size_t word) noexcept { return has_stamp && first_word + word == stamp; }
+
+  static std::uint64_t word_of(const Entry& entry, std::size_t word) noexcept {
+    std::uint64_t found = 0;
+    std::memcpy(&found, reinterpret_cast<const std::byte*>(&entry) + 8 * word, bytes_of(word));
+    return found;
+  }
+  static void put_word(Entry& entry, std::size_t word, std::uint64_t value) noexcept {
+    std::memcpy(reinterpret_cast<std::byte*>(&entry) + 8 * word, &value, bytes_of(word));
+  }
+
+ private:
+  static constexpr std::size_t bytes_of(std::size_t word) noexcept {
+    return std::min<std::size_t>(8, sizeof(Entry) - 8 * word);
+  }
+};
+
+/// The word of the header for `written` entries: index low, wraps high. Wraps are counted modulo 2^32.
+constexpr std::uint64_t packed_position(std::uint64_t written, std::uint64_t entries) noexcept {
+  return (written / entries) << 32 | written % entries;
+}
+constexpr std::uint64_t unpacked_position(std::uint64_t position, std::uint64_t entries) noexcept {
+  return (position >> 32) * entries + (position & 0xffff'ffff);
+}
+
+/// 40 bytes in front of the slots. All but the position is constant.
+template <class Word>
+struct log_header {
+  Word position;
+  std::uint32_t type;
+  std::uint64_t number_of_entries;
+  std::uint64_t first_sequence;
+  std::uint64_t reserved;
+};
+
+/// Header and words inside the object.
+template <class Word, std::size_t Words>
+class inner_log_memory {
+ public:
+  using header_type = log_header<Word>;
+  inner_log_memory(std::size_t, std::uint64_t position, std::uint32_t type, std::uint64_t entries, std::uint64_t first)
+      : header_{Word{position}, type, entries, first, 0} {}
+  header_type& header() noexcept { return header_; }
+  const header_type& header() const noexcept { return header_; }
+  Word* words() noexcept { return words_; }
+  const Word* words() const noexcept { return words_; }
+
+ private:
+  header_type header_;
+  Word words_[Words];
+};
+
+/// Header and words in memory of their own: the caller's, or allocated.
+template <class Word>
+class outer_log_memory {
+ public:
+  using header_type = log_header<Word>;
+  static constexpr std::align_val_t alignment{cache_line};
+
+  static constexpr std::size_t bytes_for(std::size_t words) noexcept {
+    return sizeof(header_type) + words * sizeof(Word);
+  }
+
+  outer_log_memory(std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
+                   std::uint64_t first)
+      : outer_log_memory(::operator new(bytes_for(words), alignment), words, position, type, entries, first) {
+    is_owner_ = true;
+  }
+  outer_log_memory(void* memory, std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
+                   std::uint64_t first)
+      : header_{::new (memory) header_type{Word{position}, type, entries, first, 0}},
+        words_{reinterpret_cast<Word*>(header_ + 1)},
+        count_{words} {
+    std::uninitialized_default_construct_n(words_, words);
+  }
+  outer_log_memory(const outer_log_memory&) = delete;
+  outer_log_memory& operator=(const outer_log_memory&) = delete;
+  ~outer_log_memory() {
+    std::destroy_n(words_, count_);
+    std::destroy_at(header_);
+    if (is_owner_) ::operator delete(static_cast<void*>(header_), alignment);
+  }
+  header_type& header() const noexcept { return *header_; }
+  Word* words() const noexcept { return words_; }
+
+ private:
+  header_type* header_;
+  Word* words_;
+  std::size_t count_;
+  bool is_owner_ = false;
+};
+
+}  // namespace detail
+
+/// The memory of a log, which producers and readers share. With a fixed N it is a part of this object and holds no
+/// address, so several processes may map it (A85); with N = std::dynamic_extent it is elsewhere, laid out alike.
+/// Construct it before it is shared.
+template <class Entry, std::size_t N, log_form Form, class Platform>
+class alignas(cache_line) ring_log_page {
+ public:
+  using entry_type = Entry;
+  using platform_type = Platform;
+  using word = typename Platform::template atomic<std::uint64_t>;
+  using slot = detail::log_slot<Entry, Form>;
+  static constexpr log_form form = Form;
+  static constexpr bool is_fixed = N != std::dynamic_extent;
+  static constexpr std::uint64_t most_entries = (std::uint64_t{1} << 31) - 1;
+  static_assert(!is_fixed || (N >= 2 && N <= most_entries), "a ring has at least two entries, and less than 2^31");
+
+  /// @param entries         capacity; what N says where it is fixed
+  /// @param type            stands in the header for who finds the page; of no meaning to the log (A81)
+  /// @param first_sequence  the number of the first entry
+  ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
+      : memory_{checked(entries) * slot::size, first_position(entries, first_sequence), type, entries, first_sequence} {
+  }
+  /// In the caller's memory, which outlives the page and is aligned to 8; as many entries as fit.
+  ring_log_page(std::span<std::byte> memory, std::uint32_t type, std::uint64_t first_sequence) requires(!is_fixed)
+      : ring_log_page(memory.data(), entries_in(memory.size()), type, first_sequence) {}
+
+  /// What `entries` take, in bytes, and the other way round.
+  static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
+    return sizeof(detail::log_header<word>) + entries * slot::size * sizeof(word);
+  }
+  static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
+    return bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
+  }
+
+  std::uint64_t entries() const noexcept {
+    if constexpr (is_fixed) return N;
+    return memory_.header().number_of_entries;
+  }
+  std::uint32_t type() const noexcept { return memory_.header().type; }
+  std::uint64_t first_sequence() const noexcept { return memory_.header().first_sequence; }
+
+  word& position() noexcept { return memory_.header().position; }
+  const word& position() const noexcept { return memory_.header().position; }
+  word* slot_at(std::uint64_t index) noexcept { return memory_.words() + index * slot::size; }
+  const word* slot_at(std::uint64_t index) const noexcept { return memory_.words() + index * slot::size; }
+
+  /// How a word of a slot is stored and loaded. Where no fence orders relaxed accesses, each word does it by itself.
+  static void store_word(word& to, std::uint64_t value) noexcept {
+    constexpr auto store_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_release;
+    // (L1): who loads it in (L2) finds the stamp or position that was stored before it. Relaxed where (L3) does that.
+    to.store(value, store_order);
+  }
+  static std::uint64_t load_word(const word& from) noexcept {
+    constexpr auto load_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_acquire;
+    // (L2): the other end of (L1). Relaxed where (L4) does that.
+    return from.load(load_order);
+  }
+
+ private:
+  ring_log_page(std::byte* memory, std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
+      : memory_{checked(memory), checked(entries) * slot::size, first_position(entries, first_sequence), type, entries,
+                first_sequence} {}
+
+  static std::size_t checked(std::size_t entries) noexcept {
+    TIDEMARK_ASSERT(entries >= 2 && entries <= most_entries, "a ring has at least two entries, and less than 2^31");
+    return entries;
+  }
+  static std::byte* checked(std::byte* memory) noexcept {
+    TIDEMARK_ASSERT(reinterpret_cast<std::uintptr_t>(memory) % alignof(word) == 0, "a log needs memory aligned to 8");
+    return memory;
+  }
+  static constexpr std::uint64_t first_position(std::size_t entries, std::uint64_t first_sequence) noexcept {
+    if (Form == log_form::many_producers || entries == 0) return first_sequence;
+    return detail::packed_position(first_sequence, entries);
+  }
+
+  std::conditional_t<is_fixed, detail::inner_log_memory<word, is_fixed ? N * slot::size : 1>,
+                     detail::outer_log_memory<word>>
+      memory_;
+};
+
+namespace detail {
+
+template <class Page>
+[[gnu::always_inline]] inline void store_words(typename Page::word* to,
+                                               const typename Page::entry_type& entry) noexcept {
+  using slot = typename Page::slot;
+#pragma GCC unroll 8
+  for (std::size_t word = 0; word < slot::entry_words; ++word) {
+    if (!slot::is_stamp(word)) Page::store_word(to[slot::first_word + word], slot::word_of(entry, word));
+  }
+}
+
+template <class Page>
+void load_words(const typename Page::word* from, typename Page::entry_type& entry) noexcept {
+  using slot = typename Page::slot;
+#pragma GCC unroll 8
+  for (std::size_t word = 0; word < slot::entry_words; ++word) {
+    slot::put_word(entry, word, Page::load_word(from[slot::first_word + word]));
+  }
+}
+
+}  // namespace detail
+}  // namespace tidemark
+
+#endif  // TIDEMARK_DETAIL_LOG_PAGE_HPP

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a queue did to its fences, and when: the entries, the clocks and the rules of the two logs of a queue.
+//
+// A queue keeps two ring logs of one page each, one for the waits that it got past and one for the signals that it
+// executed (A84). The page, byte for byte (A81):
+//
+//      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
+//      8  u32 type (1 waits, 2 signals), 4 bytes of nothing
+//     16  u64 number_of_entries
+//     24  u64 reserved[2]
+//     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
+//
+// An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten.
+// Times of the processor that recorded a command are not in it (A93): what was queued, and when, is the business of the
+// trace, which joins both (trace.hpp).
+//
+// Not promised: that clocks of different machines agree; that time stamps of different queues are in any order.
+#ifndef TIDEMARK_FENCE_LOG_HPP
+#define TIDEMARK_FENCE_LOG_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "ring_log.hpp"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace tidemark {
+
+/// What a log holds; the header of its page says so.
+enum class fence_log_type : std::uint32_t { waits = 1, signals = 2 };
+
+/// What a queue did to a fence.
+enum class fence_operation : std::uint32_t { signal_executed = 0, wait_unblocked = 1 };
+
+/// One wait or signal of a queue (A81, A87).
+struct fence_log_entry {
+  std::uint64_t fence_value = 0;  ///< what was signalled, or what was waited for
+  std::uint32_t fence = 0;        ///< the number by which the queue's owner knows the fence
+  fence_operation operation = fence_operation::signal_executed;
+  std::uint64_t stamp = 0;  ///< the log's own: the number of the entry plus 1, which proves that it is whole
+  /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal (A91).
+  std::uint64_t observed_timestamp = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t end_timestamp = 0;  ///< when it was executed, not when it was recorded (A87); 0: not known (A103)
+};
+static_assert(sizeof(fence_log_entry) == 48);
+
+template <>
+inline constexpr std::size_t log_stamp_word<fence_log_entry> = 2;
+
+/// One log of a queue: a page of 84 entries, one producer, all entries readable, losses counted exactly.
+template <class Platform = native_platform>
+using basic_fence_log = ring_log<fence_log_entry, 84, log_form::stamped, Platform>;
+using fence_log = basic_fence_log<>;
+
+static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
+
+// ---- clocks
+// ----------------------------------------------------------------------------------------------------------
+//
+// A clock has now(), which any thread may call, in ticks of its own, and to_nanoseconds(ticks). Progress: wait-free.
+
+/// std::chrono::steady_clock, in nanoseconds.
+struct steady_log_clock {
+  static std::uint64_t now() noexcept {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+  }
+  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }
+};
+
+/// No time at all: each entry says "not known" (A103).
+struct no_log_clock {
+  static std::uint64_t now() noexcept { return 0; }
+  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }
+};
+
+#if defined(__x86_64__)
+
+/// The processor's time-stamp counter, the cheapest clock of this machine. Needs a processor whose counters run at one
+/// speed on all cores, as those of the last fifteen years do. May be read some instructions early or late.
+struct tsc_log_clock {
+  static std::uint64_t now() noexcept { return __rdtsc(); }
+
+  /// On the time line of steady_log_clock, so that both may stand in one trace. The first call measures the counter's
+  /// speed, which takes a millisecond.
+  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept {
+    static const scale measured = measure();
+    const double since = static_cast<double>(static_cast<std::int64_t>(ticks - measured.ticks));
+    return measured.nanoseconds + static_cast<std::uint64_t>(static_cast<std::int64_t>(since * measured.per_tick));
+  }
+
+ private:
+  struct scale {
+    std::uint64_t ticks;
+    std::uint64_t nanoseconds;
+    double per_tick;
+  };
+  struct reading {
+    std::uint64_t ticks;
+    std::uint64_t nanoseconds;
+  };
+  /// Both clocks at one moment: the quickest of several tries, since the thread may be stopped between them.
+  static reading read_both() noexcept {
+    reading best{};
+    std::uint64_t quickest = UINT64_MAX;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      const std::uint64_t before = now();
+      const std::uint64_t nanoseconds = steady_log_clock::now();
+      const std::uint64_t took = now() - before;
+      if (took >= quickest) continue;
+      quickest = took;
+      best = {before + took / 2, nanoseconds};
+    }
+    return best;
+  }
+  static scale measure() noexcept {
+    constexpr std::uint64_t long_enough = 1'000'000;
+    const reading start = read_both();
+    reading end = start;
+    while (end.nanoseconds - start.nanoseconds < long_enough) end = read_both();
+    const auto elapsed = static_cast<double>(end.nanoseconds - start.nanoseconds);
+    return {start.ticks, start.nanoseconds, elapsed / static_cast<double>(end.ticks - start.ticks)};
+  }
+};
+
+using default_log_clock = tsc_log_clock;
+#else
+using default_log_clock = steady_log_clock;
+#endif
+
+// ---- the order of time stamps
+// ----------------------------------------------------------------------------------------
+
+/// What is to be said of a time stamp, given those before it.
+enum class timestamp_verdict {
+  in_order,      ///< not smaller than the one before; equal is in order (A103)
+  not_recorded,  ///< zero: whoever executed the command did not write it down (A104)
+  backward,      ///< smaller than the last one that was recorded (A105)
+};
+
+/// Judges the time stamps of one log, entry by entry. For one thread at a time.
+class timestamp_order {
+ public:
+  /// A zero is no time, so it is neither too small nor what the next one is measured by (A104). After a backward one,
+  /// time goes on from there, so that each fall is reported once (A105).
+  [[nodiscard]] timestamp_verdict check(std::uint64_t timestamp) noexcept {
+    if (timestamp == 0) return timestamp_verdict::not_recorded;
+    const bool fell = timestamp < last_;
+    last_ = timestamp;
+    return fell ? timestamp_verdict::backward : timestamp_verdict::in_order;
+  }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_LOG_HPP
