@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hub: serves the notifications of many fences and queues. A signaller only says who may be due; the hub finds the
+// waiters and releases them, in the signaller's thread, in a dispatcher thread, or in an event loop.
+//
+//   notify(fences)      these fences: each is released by its value of now (A55, A56)
+//   notify(queue)       what this queue's log says: fences are released by the logged values, none is read (A111, A112)
+//   notify_engine(e)    all queues of this engine, and of no other (A115)
+//   notify_all()        somebody, somewhere: every native fence; with `legacy`, the legacy ones too (A58, A60, A62, A63)
+//
+// Notifications coalesce (A59): each leaves a mark, and only the first one since the last pass rings. A pass takes the
+// marks away before it looks at what they stand for, so that a mark that is left meanwhile causes another pass (trap
+// 12).
+//
+//   marks     who may be due; written by notifiers, taken by the one who serves
+//   requests  how many notifications are not served; who makes it 1 rings, and who serves is alone until it is 0 again
+//   slots     the fences and queues; written by the owner
+//
+// If a queue has overwritten entries that were not served yet, their fences are not known any more: then every fence is
+// released by its value of now (A99, A113), and the cursor goes on behind the gap (trap 19).
+//
+// Why nobody is forgotten (A61): a signal that finds a waiter due has stored its value and written its entry before it
+// leaves the mark, so the pass that takes the mark finds both. An entry that an earlier pass took was served then; who
+// registers for its value after that pass sees the value, by the full barrier between reading the entry and the pass.
+//
+// A stale id, of a fence that was removed, notifies nobody and is counted; in debug builds it is a programming error
+// (A57).
+//
+// Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
+#ifndef TIDEMARK_HUB_HPP
+#define TIDEMARK_HUB_HPP
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "detail/hub_service.hpp"
+#include "fence.hpp"
+#include "fence_log.hpp"
+#include "queue.hpp"
+
+namespace tidemark {
+
+/// Native waiters are looked for by every notify_all(), legacy ones only where it says so (A62).
+enum class fence_kind { native, legacy };
+
+/// One fence of a batch.
+struct fence_update {
+  std::uint32_t fence;  ///< its id
+  std::uint64_t value;
+};
+
+/// What a hub counts.
+enum class hub_event {
+  pass,         ///< over the marks
+  scan,         ///< of all fences, asked for
+  overrun,      ///< scan of all fences because entries of a queue were lost
+  value_read,   ///< a fence released by its value of now
+  log_release,  ///< an entry served by the value in the log
+  stale,        ///< an id that no fence has any more
+};
+
+/// @tparam Platform  its barriers must be those of the fences, or asymmetric
+/// @tparam Service   self_serving, dispatched or event_driven (detail/hub_service.hpp)
+/// @tparam Fences    at most so many at a time; a power of two
+/// @tparam Queues    at most so many at a time
+template <class Platform = native_platform, class Service = self_serving, std::size_t Fences = 256,
+          std::size_t Queues = 32>
+class basic_hub {
+ public:
+  static_assert(std::has_single_bit(Fences) && Fences <= std::size_t{1} << 16,
+                "ids wrap: a power of two, and not a large one");
+
+  using reader_type = queue_log_reader<Platform>;
+
+  explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {}
+  basic_hub(const basic_hub&) = delete;
+  basic_hub& operator=(const basic_hub&) = delete;
+
+  // ---- who is there: the hub's owner, one thread at a time
+  // -----------------------------------------------------------
+
+  /// Makes a fence known, which stays until it is removed. Its id is 0 when the hub is full; ids of removed fences
+  /// don't come again soon.
+  template <class Fence>
+  [[nodiscard]] logged_fence<Fence> add(Fence& timeline, fence_kind kind = fence_kind::native) noexcept {
+    static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");
+    for (std::size_t index = 0; index < Fences; ++index) {
+      fence_slot& slot = fences_[index];
+      if (slot.is_used) continue;
+      slot.is_used = true;
+      slot.object.store(&timeline);
+      slot.operations.store(&operations_of<Fence>);
+      slot.is_legacy.store(kind == fence_kind::legacy ? 1 : 0);
+      const std::uint32_t id = next_id(slot, index);
+      // (U1): release, pairs with (U2) and (U23): the slot is filled.
+      slot.id.store(id, std::memory_order_release);
+      return {&timeline, id};
+    }
+    return {&timeline, 0};
+  }
+
+  /// Forgets a fence. When it returns, no pass touches the fence any more; it may wait for the pass that runs now.
+  void remove(std::uint32_t id) noexcept {
+    fence_slot& slot = fences_[id % Fences];
+    // (U3): relaxed alone: the owner wrote it.
+    const bool is_known = id != 0 && slot.id.load(std::memory_order_relaxed) == id;
+    TIDEMARK_ASSERT(is_known, "a fence is removed that is not in the hub");
+    if (!is_known) return note(hub_event::stale);
+    // (U4): relaxed, (U20) releases it: a pass that begins after that finds no fence here.
+    slot.id.store(0, std::memory_order_relaxed);
+    let_pass_end();
+    slot.is_used = false;
+  }
+
+  /// Makes a queue known by a reader of its signal log; the id for notify(), or `no_queue` when the hub is full. Queues
+  /// stay as long as the hub.
+  /// @param engine  the engine it runs on, for notify_engine()
+  static constexpr std::size_t no_queue = Queues;
+  [[nodiscard]] std::size_t add_queue(reader_type signals, std::uint32_t engine = 0) {
+    // (U7): relaxed alone: the owner wrote it.
+    const std::size_t index = queue_count_.load(std::memory_order_relaxed);
+    if (index == Queues) return no_queue;
+    queues_[index].signals.emplace(std::move(signals));
+    queues_[index].engine.store(engine);
+    // (U8): release, pairs with (U9): the slot is filled.
+    queue_count_.store(index + 1, std::memory_order_release);
+    return index;
+  }
+
+  // ---- notifying: any thread. Progress: lock-free, and what Service does
+  // -------------------------------------------------
+
+  void notify(std::uint32_t id) noexcept {
+    if (mark_fence(id)) ring();
+  }
+  void notify(std::span<const std::uint32_t> ids) noexcept {
+    bool any = false;
+    for (const std::uint32_t id : ids) any = mark_fence(id) || any;
+    if (any) ring();
+  }
+  void notify_queue(std::size_t number) noexcept {
+    const bool is_known = number < queue_count();
+    TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
+    if (!is_known) return note(hub_event::stale);
+    mark(queue_marks_, number);
+    ring();
+  }
+  void notify_engine(std::uint32_t engine) noexcept {
+    const std::size_t queues = queue_count();
+    for (std::size_t number = 0; number < queues; ++number) {
+      if (queues_[number].engine.load() == engine) mark(queue_marks_, number);
+    }
+    ring();
+  }
+  void notify_all(bool legacy = false) noexcept {
+    // (U10): release, pairs with (U11).
+    scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
+    ring();
+  }
+
+  /// Signals several fences: all values first, then at most one notification for all who are due (A64). By who may signal
+  /// each of them. No full barrier: each fence's own is_due() has what it needs, and a pinned one gets it in the pass.
+  void signal_batch(std::span<const fence_update> updates) noexcept {
+    for (const fence_update& update : updates) {
+      if (const fence_slot* const slot = live(update.fence)) apply(*slot, &fence_operations::publish, update.value);
+    }
+    bool any = false;
+    for (const fence_update& update : updates) {
+      const fence_slot* const slot = known(update.fence);
+      if (slot != nullptr && apply(*slot, &fence_operations::is_due, update.value)) {
+        mark(fence_marks_, update.fence % Fences);
+        any = true;
+      }
+    }
+    if (any) ring();
+  }
+
+  // ---- serving
+  // -------------------------------------------------------------------------------------------------------
+
+  /// For a dispatcher: serves what there is; false when there was nothing. One thread at a time.
+  bool serve() noexcept requires(!Service::serves_itself) {
+    // (U12): relaxed alone: a hint; (U16) does the rest.
+    if (requests_.load(std::memory_order_relaxed) == 0) return false;
+    serve_all();
+    return true;
+  }
+
+  /// For a dispatcher thread: sleeps until there is something or until the deadline, then serves. False when the
+  /// deadline has passed. One thread at a time.
+  bool wait_and_serve(deadline until = forever) noexcept requires(Service::has_thread) {
+    for (;;) {
+      if (serve()) return true;
+      if (!Platform::park(requests_, 0, until)) return serve();
+    }
+  }
+
+  Service& service() noexcept { return service_; }
+
+  /// How often it happened; exact when nothing is in flight. Progress: wait-free. Thread-safe.
+  std::uint64_t count(hub_event what) const noexcept {
+    // (U25): relaxed alone, a statistic.
+    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  /// What the hub does with a fence, whatever its type.
+  struct fence_operations {
+    bool (*publish)(void*, std::uint64_t) noexcept;
+    bool (*is_due)(void*, std::uint64_t) noexcept;
+    std::size_t (*release)(void*) noexcept;
+    std::size_t (*release_by)(void*, std::uint64_t) noexcept;
+  };
+  template <class Fence>
+  static constexpr fence_operations operations_of{
+      [](void* object, std::uint64_t value) noexcept { return static_cast<Fence*>(object)->publish(value); },
+      [](void* object, std::uint64_t value) noexcept { return static_cast<Fence*>(object)->is_due(value); },
+      [](void* object) noexcept { return static_cast<Fence*>(object)->release_due_after_barrier(); },
+      [](void* object, std::uint64_t value) noexcept {
+        return static_cast<Fence*>(object)->release_due_after_barrier(value);
+      }};
+
+  template <class T>
+  using var = typename Platform::template var<T>;
+  template <class T>
+  using word = typename Platform::template atomic<T>;
+
+  struct fence_slot {
+    word<std::uint32_t> id;  // 0: no fence
+    var<void*> object;
+    var<const fence_operations*> operations;
+    var<int> is_legacy;
+    std::uint32_t generation = 0;  // the owner's
+    bool is_used = false;          // the owner's
+  };
+  struct queue_slot {
+    std::optional<reader_type> signals;  // of who serves
+    var<std::uint32_t> engine;
+  };
+  template <std::size_t Count>
+  using mark_words = std::array<word<std::uint64_t>, (Count + 63) / 64>;
+
+  // passes_: the number of the pass that runs or comes next, and these.
+  static constexpr std::uint32_t pass_running = 1;
+  static constexpr std::uint32_t pass_awaited = 2;
+
+  static constexpr std::uint32_t scan_native = 1;
+  static constexpr std::uint32_t scan_legacy = 2;
+
+  /// Wraps, and is never below Fences, so that 0 is no id.
+  static std::uint32_t next_id(fence_slot& slot, std::size_t index) noexcept {
+    std::uint32_t id = 0;
+    while (id < Fences) id = static_cast<std::uint32_t>(++slot.generation * Fences + index);
+    return id;
+  }
+
+  template <class Operation, class... Value>
+  static auto apply(const fence_slot& slot, Operation fence_operations::*operation, Value... value) noexcept {
+    void* const object = slot.object.load();
+    return (slot.operations.load()->*operation)(object, value...);
+  }
+
+  const fence_slot* live(std::uint32_t id) const noexcept {
+    const fence_slot& slot = fences_[id % Fences];
+    // (U2): acquire, pairs with (U1).
+    return id != 0 && slot.id.load(std::memory_order_acquire) == id ? &slot : nullptr;
+  }
+  std::size_t queue_count() const noexcept {
+    // (U9): acquire, pairs with (U8).
+    return queue_count_.load(std::memory_order_acquire);
+  }
+
+  /// As live(); says so where a caller names what is not there.
+  const fence_slot* known(std::uint32_t id) noexcept {
+    const fence_slot* const slot = live(id);
+    TIDEMARK_ASSERT(slot != nullptr, "a notification names a fence that is not in the hub");
+    if (slot == nullptr) note(hub_event::stale);
+    return slot;
+  }
+
+  bool mark_fence(std::uint32_t id) noexcept {
+    if (known(id) == nullptr) return false;
+    mark(fence_marks_, id % Fences);
+    return true;
+  }
+
+  template <class Marks>
+  static void mark(Marks& marks, std::size_t index) noexcept {
+    // (U13): release, pairs with (U14): what the notifier did before is there for the pass.
+    marks[index / 64].fetch_or(std::uint64_t{1} << index % 64, std::memory_order_release);
+  }
+
+  /// The first request since the last pass serves or rings; who comes meanwhile leaves it to that one.
+  void ring() noexcept {
+    // (U15): release, pairs with (U16): the mark is there for who serves. Who serves itself acquires there too.
+    if (requests_.fetch_add(1, std::memory_order_release) != 0) return;
+    if constexpr (Service::serves_itself) {
+      serve_all();
+    } else {
+      service_.template ring<Platform>(requests_);
+    }
+  }
+
+  void serve_all() noexcept {
+    std::uint32_t served;
+    do {
+      // (U16): acquire, pairs with (U15), and with (U17): the cursors and the number of the pass are as the last one who
+      // served left them.
+      served = requests_.load(std::memory_order_acquire);
+      pass();
+      // (U17): release, pairs with (U16). The next turn acquires there.
+    } while (requests_.fetch_sub(served, std::memory_order_release) != served);
+  }
+
+  /// Takes the marks, then does what they ask for.
+  void pass() noexcept {
+    const std::uint32_t number = pass_number_.load();
+    // (U5): acquire, pairs with (U20): who removed a fence before this is not seen to have it, and who does so later
+    // finds that a pass is running.
+    passes_.fetch_or(pass_running, std::memory_order_acquire);
+    note(hub_event::pass);
+    serve_fences();
+    for_each_mark(queue_marks_, [this](std::size_t index) { serve_queue(*queues_[index].signals); });
+    // (U11): acquire, pairs with (U10).
+    const std::uint32_t scan = scan_mark_.exchange(0, std::memory_order_acquire);
+    if (scan != 0) {
+      note(hub_event::scan);
+      release_all((scan & scan_legacy) != 0);
+    }
+    pass_number_.store(number + 1);
+    // (U6): release, pairs with (U20) and (U21): what the pass did to the fences is done.
+    const std::uint32_t ended = passes_.exchange((number + 1) << 2, std::memory_order_release);
+    if ((ended & pass_awaited) != 0) Platform::unpark(passes_, UINT32_MAX);
+  }
+
+  /// Waits for the pass that runs now, if one does.
+  void let_pass_end() noexcept {
+    // (U20): release, pairs with (U5), for (U4); acquire, pairs with (U6), for a pass that has just ended.
+    const std::uint32_t seen = passes_.fetch_or(pass_awaited, std::memory_order_acq_rel) | pass_awaited;
+    if ((seen & pass_running) == 0) return;
+    // (U21): acquire, pairs with (U6).
+    while (passes_.load(std::memory_order_acquire) == seen) sleep_through(seen);
+  }
+  void sleep_through(std::uint32_t pass) noexcept { Platform::park(passes_, pass, forever); }
+
+  template <class Marks, class Action>
+  static void for_each_mark(Marks& marks, const Action& action) noexcept {
+    for (std::size_t index = 0; index < marks.size(); ++index) {
+      // (U14): acquire, pairs with (U13). Taken before it is served: a mark left from now on is for the next pass.
+      std::uint64_t taken = marks[index].exchange(0, std::memory_order_acquire);
+      for (; taken != 0; taken &= taken - 1) action(index * 64 + static_cast<std::size_t>(std::countr_zero(taken)));
+    }
+  }
+
+  void serve_fences() noexcept {
+    bool any = false;
+    for_each_mark(fence_marks_, [&](std::size_t index) {
+      if (!std::exchange(any, true)) Platform::full_barrier();
+      release(fences_[index]);
+    });
+  }
+
+  /// Releases by the values in the log (A112). A lost entry may have been of any fence (A99).
+  void serve_queue(reader_type& signals) noexcept {
+    std::array<fence_log_entry, 16> buffer;
+    bool overrun = false;
+    for (;;) {
+      const auto batch = signals.read(buffer);
+      overrun = overrun || batch.lost != 0;
+      if (batch.entries.empty() && batch.lost == 0) break;
+      // After the entries were read: who registers for a value of theirs after this pass sees the value.
+      Platform::full_barrier();
+      for (const fence_log_entry& entry : batch.entries) {
+        const fence_slot* const slot = live(entry.fence);
+        if (slot == nullptr) continue;
+        note(hub_event::log_release);
+        apply(*slot, &fence_operations::release_by, entry.fence_value);
+      }
+    }
+    if (overrun) {
+      note(hub_event::overrun);
+      release_all(true);
+    }
+  }
+
+  void release_all(bool legacy) noexcept {
+    Platform::full_barrier();
+    for (const fence_slot& slot : fences_) release(slot, legacy);
+  }
+
+  void release(const fence_slot& slot, bool legacy = true) noexcept {
+    // (U23): acquire, pairs with (U1).
+    if (slot.id.load(std::memory_order_acquire) == 0) return;
+    if (!legacy && slot.is_legacy.load() != 0) return;
+    note(hub_event::value_read);
+    apply(slot, &fence_operations::release);
+  }
+
+  void note(hub_event what) noexcept {
+    // (U24): relaxed alone, as (U25).
+    counts_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  [[no_unique_address]] Service service_;
+  std::array<fence_slot, Fences> fences_;
+  std::array<queue_slot, Queues> queues_;
+  word<std::size_t> queue_count_;
+  alignas(cache_line) mark_words<Fences> fence_marks_;
+  mark_words<Queues> queue_marks_;
+  word<std::uint32_t> scan_mark_;
+  word<std::uint32_t> requests_;
+  alignas(cache_line) word<std::uint32_t> passes_;
+  var<std::uint32_t> pass_number_;  // of who serves
+  std::array<word<std::uint64_t>, 6> counts_;
+};
+
+/// What a queue tells its hub about a signal that has a waiter due.
+enum class notify_style {
+  by_queue,  ///< which queue it was: served from its log alone (A114)
+  by_fence,  ///< which fence it was (A110)
+  by_scan,   ///< that there was one, which may be due a legacy waiter too (A63)
+};
+
+/// The notifier of a queue that belongs to a hub. The queue's number comes after both exist, and before the first
+/// signal: `queue.notifier().number = hub.add_queue(queue.signal_log());`
+template <class Hub>
+struct hub_notifier {
+  Hub* hub;
+  notify_style style = notify_style::by_queue;
+  std::size_t number = Hub::no_queue;
+
+  template <class Fence>
+  void operator()(const logged_fence<Fence>& due) const noexcept {
+    switch (style) {
+      case notify_style::by_queue:
+        TIDEMARK_ASSERT(number != Hub::no_queue, "a queue signals before its hub knows it");
+        return hub->notify_queue(number);
+      case notify_style::by_fence:
+        return hub->notify(due.id);
+      case notify_style::by_scan:
+        return hub->notify_all(true);
+    }
+  }
+};
+
+using hub = basic_hub<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_HUB_HPP

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queue: the timeline of an in-order executor. It gets past waits, executes signals, logs both, and says by its
+// progress fence how many submissions are finished.
+//
+//   submitter (one at a time)           executor (one thread, in order)                       owner
+//   serial = queue.submit(publish)      queue.wait(input, 3);  ... work ...                   wait_log(), signal_log()
+//                                       queue.signal(output, 4);  queue.complete();           enable_tracing(), set_log()
+//
+// What a signal does, in this order (A95, A106, A107):
+//
+//   1. the value is stored        who sees it sees the work that came before
+//   2. the entry is logged        who is notified finds it in the log (A96)
+//   3. one StoreLoad barrier, then the monitored value is looked at; if a waiter is due, the notifier is called
+//
+// So a signal costs what it costs without a log and one entry more: in the asymmetric form no fence instruction.
+//
+// A signal that nobody waits for wakes nobody, but it stands in the log (A79). Each queue has two logs of one page, for the waits it got past and for the signals it executed (A84). Both
+// overwrite: a queue never waits for its readers (A97, A102).
+//
+// Serials: submit() stores the serial as last queued before the work becomes visible (A122), in the order of
+// submission, so "serial n is finished" implies all before it (trap 13). Serial n is finished when the progress fence
+// reaches n.
+//
+// Not promised: any order between entries of different queues; that a log reader sees an entry the moment after.
+#ifndef TIDEMARK_QUEUE_HPP
+#define TIDEMARK_QUEUE_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "detail/queue_log.hpp"
+#include "fence.hpp"
+#include "fence_log.hpp"
+
+namespace tidemark {
+
+/// A fence and the number by which logs and hubs know it.
+template <class Fence>
+struct logged_fence {
+  Fence* fence;
+  std::uint32_t id;
+};
+template <class Fence>
+logged_fence(Fence*, std::uint32_t) -> logged_fence<Fence>;
+
+/// The notifier of a queue without a hub: whoever signals releases the waiters.
+struct self_service {
+  template <class Fence>
+  void operator()(const logged_fence<Fence>& due) const noexcept {
+    due.fence->release_due();
+  }
+};
+
+/// The recorder of a queue whose operations are known without a log, such as one that the caller itself steps (A83):
+/// each is told to `sink` at once. Nothing is allocated.
+/// @tparam Sink  on_wait(entry) and on_signal(entry), called by the executor
+template <class Sink>
+class direct_recorder {
+ public:
+  explicit direct_recorder(Sink& sink) noexcept : sink_{&sink} {}
+  void record_wait(const fence_log_entry& entry) noexcept { sink_->on_wait(entry); }
+  void record_signal(const fence_log_entry& entry) noexcept { sink_->on_signal(entry); }
+
+ private:
+  Sink* sink_;
+};
+
+/// The recorder of other queues: two logs, which can't be left out (A118).
+template <class Platform>
+class log_recorder {
+ public:
+  /// 4 KiB each (A84).
+  static constexpr std::size_t default_entries = 84;
+
+  explicit log_recorder(std::size_t entries = default_entries)
+      : waits_{fence_log_type::waits, entries}, signals_{fence_log_type::signals, entries} {}
+
+  void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
+  void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
+
+  basic_queue_log<Platform>& log(fence_log_type type) noexcept {
+    return type == fence_log_type::waits ? waits_ : signals_;
+  }
+
+ private:
+  basic_queue_log<Platform> waits_;
+  alignas(cache_line) basic_queue_log<Platform> signals_;
+};
+
+/// @tparam Platform  of the progress fence and the logs
+/// @tparam Clock     for the time stamps; see fence_log.hpp
+/// @tparam Notifier  called with a logged fence that has a waiter due; self_service, or a hub's (hub.hpp)
+/// @tparam Recorder  log_recorder, or direct_recorder
+template <class Platform = native_platform, class Clock = default_log_clock, class Notifier = self_service,
+          class Recorder = log_recorder<Platform>>
+class basic_queue {
+ public:
+  using progress_type = basic_progress_fence<Platform>;
+  using reader_type = queue_log_reader<Platform>;
+  static constexpr bool has_logs = requires(Recorder & made) { made.log(fence_log_type::waits); };
+
+  /// @param progress  a fence of its own, which exists already and outlives the queue (A54); its value is the serial of
+  /// what
+  ///                  was finished so far
+  /// @param recorder  what the recorder is made from; for logs, how many entries each has
+  template <class... Arguments>
+  explicit basic_queue(logged_fence<progress_type> progress, Notifier notifier = {}, Arguments&&... recorder)
+      : progress_{progress},
+        notifier_{std::move(notifier)},
+        recorder_(std::forward<Arguments>(recorder)...),
+        last_queued_{progress.fence->current_value()},
+        is_aborted_{0} {}
+
+  // ---- submitting: one thread at a time
+  // ------------------------------------------------------------------------------
+
+  /// Gives the next serial to a piece of work and makes it visible to the executor, in this order, by calling
+  /// `make_visible(serial)`, which must not throw. 0, and nothing is called, once the queue is aborted. (A122, trap 13)
+  template <class MakeVisible>
+  [[nodiscard]] std::uint64_t submit(MakeVisible&& make_visible) {
+    // (Q9): acquire, for (Q14): what was done before abort() is visible to who is refused.
+    if (is_aborted_.load(std::memory_order_acquire) != 0) return 0;
+    // (Q10): relaxed alone: only the submitter writes it.
+    const std::uint64_t serial = last_queued_.load(std::memory_order_relaxed) + 1;
+    // (Q11): relaxed alone: comes before the work, and whatever makes the work visible makes this visible.
+    last_queued_.store(serial, std::memory_order_relaxed);
+    std::forward<MakeVisible>(make_visible)(serial);
+    // (Q12): relaxed alone, as (Q10).
+    TIDEMARK_ASSERT(last_queued_.load(std::memory_order_relaxed) == serial, "two threads submit to a queue at once");
+    return serial;
+  }
+
+  /// The serial of the last piece of work that was submitted. Progress: wait-free. Thread-safe.
+  [[nodiscard]] std::uint64_t last_queued() const noexcept {
+    // (Q13): relaxed alone, see (Q11).
+    return last_queued_.load(std::memory_order_relaxed);
+  }
+
+  /// Whether all that was submitted is finished; never true while work is visible that is not (A122). Progress:
+  /// wait-free. Thread-safe.
+  [[nodiscard]] bool is_idle() const noexcept {
+    // The progress first: what is submitted after that look makes the last serial too large, not too small.
+    const std::uint64_t finished = progress_.fence->current_value();
+    return finished >= last_queued() && !progress_.fence->is_poisoned();
+  }
+
+  /// Waits until all that was submitted before is finished: the way to end a queue. `lost` where it was aborted.
+  [[nodiscard]] wait_status drain() const noexcept { return progress_.fence->wait(last_queued()); }
+
+  /// The other way: refuses further work and releases who waits for progress, with `lost`. The executor has to be
+  /// stopped by other means; what it does meanwhile is still logged. Any thread, any number of times.
+  void abort() noexcept {
+    // (Q14): release, pairs with (Q9).
+    is_aborted_.store(1, std::memory_order_release);
+    progress_.fence->poison();
+  }
+
+  // ---- executing: one thread, in order
+  // -------------------------------------------------------------------------------
+
+  /// Gets past a wait: sleeps until the fence has reached `value`, then logs it; `limit` is what the fence's wait takes
+  /// besides (nothing, a stop token). A wait that ends otherwise is not logged. (A86, A87, A91)
+  template <class Fence, class... Limit>
+  [[nodiscard]] wait_status wait(const logged_fence<Fence>& input, std::uint64_t value, Limit&&... limit) noexcept {
+    std::uint64_t observed = 0;
+    wait_status status = input.fence->wait_for(value, std::chrono::nanoseconds{0});
+    if (status == wait_status::timeout) {
+      observed = Clock::now();
+      status = input.fence->wait(value, std::forward<Limit>(limit)...);
+    }
+    if (status == wait_status::reached) {
+      recorder_.record_wait({value, input.id, fence_operation::wait_unblocked, 0, observed, 0, Clock::now()});
+    }
+    return status;
+  }
+
+  /// Signals a fence: value, entry, notification. What the fence's own signal() returns; an entry is written also where
+  /// a fence had come further already. Progress: as the fence's signal(), and one append. (A86, A87, A95)
+  template <class Fence>
+  bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    const bool raised = output.fence->publish(value);
+    recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
+    if (raised && output.fence->is_due(value)) [[unlikely]]
+      notifier_(output);
+    return raised;
+  }
+
+  /// The last command of a piece of work: the progress fence reaches its serial, which is returned (A54). Once for each
+  /// submit(); a queue whose work comes without submit() just counts what is finished.
+  std::uint64_t complete() noexcept {
+    const std::uint64_t serial = ++completed_;
+    signal(progress_, serial);
+    return serial;
+  }
+
+  /// For what the notifier has to know before the first signal.
+  Notifier& notifier() noexcept { return notifier_; }
+
+  // ---- the logs: the queue's owner, one thread at a time
+  // -------------------------------------------------------------
+
+  /// A new reader of one log, from the oldest entry on of the log that the queue writes now. Readers may go to other
+  /// threads, and outlive the queue.
+  [[nodiscard]] reader_type wait_log() requires(has_logs) { return recorder_.log(fence_log_type::waits).reader(); }
+  [[nodiscard]] reader_type signal_log() requires(has_logs) { return recorder_.log(fence_log_type::signals).reader(); }
+
+  /// From its next entry on the executor writes to a new log of so many entries, or in this memory, which must outlive
+  /// the queue and its readers. Readers read the old one to its end first; numbers go on. (A92)
+  void set_log(fence_log_type type, std::size_t entries) requires(has_logs) { recorder_.log(type).replace(entries); }
+  void set_log(fence_log_type type, std::span<std::byte> memory) requires(has_logs) {
+    recorder_.log(type).replace(memory);
+  }
+
+  /// Call it before a tool begins to read: makes the logs so large that it need not hurry. Growing them when entries
+  /// were lost would be too late. (A101, trap 20)
+  void enable_tracing(std::size_t entries = 4096) requires(has_logs) {
+    set_log(fence_log_type::waits, entries);
+    set_log(fence_log_type::signals, entries);
+  }
+
+  /// Makes all entries visible to this thread that the executor had appended before. For readers that no notification and
+  /// no other hand-over has brought here. On a symmetric platform it is empty: there entries become visible by themselves,
+  /// soon. (A109)
+  static void flush_logs() noexcept { Platform::heavy_barrier(); }
+
+ private:
+  logged_fence<progress_type> progress_;
+  [[no_unique_address]] Notifier notifier_;
+  Recorder recorder_;
+  std::uint64_t completed_ = progress_.fence->current_value();  // the executor's
+  typename Platform::template atomic<std::uint64_t> last_queued_;
+  typename Platform::template atomic<std::uint32_t> is_aborted_;
+};
+
+using queue = basic_queue<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_HPP

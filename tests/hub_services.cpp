@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hub: who serves its notifications, and how that one is told.
+#include <doctest/doctest.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include <tidemark/hub.hpp>
+
+#include "support/hubs.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::wait_status;
+
+namespace {
+
+template <class Hub>
+concept can_be_served = requires(Hub hub) {
+  hub.serve();
+};
+template <class Hub>
+concept can_be_waited_for = requires(Hub hub) {
+  hub.wait_and_serve();
+};
+
+constexpr auto long_ago = tidemark::deadline{} + std::chrono::seconds{1};
+
+}  // namespace
+
+TEST_CASE("each service offers the ways to serve that can work, and no others") {
+  CHECK_FALSE(can_be_served<counted_hub<self_serving>>);
+  CHECK_FALSE(can_be_waited_for<counted_hub<self_serving>>);
+  CHECK(can_be_served<counted_hub<dispatched>>);
+  CHECK(can_be_waited_for<counted_hub<dispatched>>);
+  CHECK(can_be_served<counted_hub<event_driven>>);
+  CHECK_FALSE(can_be_waited_for<counted_hub<event_driven>>);  // nothing would wake who sleeps there
+}
+
+// ---- self_serving ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("with nobody else to do it, who notifies has served when it returns") {
+  counted_hub<self_serving> hub;
+  any_fence fence;
+  const auto dog = watch(fence);
+  const auto logged = hub.add(fence);
+  waiter waiting{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  CHECK(fence.publish(1));
+  hub.notify(logged.id);
+  CHECK(fence.monitored_value() == tidemark::no_waiter);
+  CHECK(waiting.status() == wait_status::reached);
+}
+
+namespace {
+
+/// A fence whose release waits until the test lets it go on.
+struct gate : probe {
+  std::size_t release_due_after_barrier() noexcept {
+    ++arrived;
+    await([this] { return open.load(); });
+    ++passed;
+    return 0;
+  }
+  using probe::release_due_after_barrier;
+
+  std::atomic<unsigned> arrived{0};
+  std::atomic<unsigned> passed{0};
+  std::atomic<bool> open{false};
+};
+
+}  // namespace
+
+TEST_CASE("[A59] who notifies while another thread serves leaves it to that one, and does not wait") {
+  counted_hub<self_serving> hub;
+  gate busy;
+  probe other;
+  const watchdog dog{[&] { return state_of_hub(hub); }};
+  const auto logged_busy = hub.add(busy);
+  const auto logged_other = hub.add(other);
+  background serving{[&] { hub.notify(logged_busy.id); }};
+  await([&] { return busy.arrived == 1; });
+  hub.notify(logged_other.id);
+  CHECK_FALSE(serving.has_returned());
+  busy.open = true;
+  serving.join();
+  CHECK(other.released == 1);
+  CHECK(hub.count(hub_event::pass) == 2);
+}
+
+// ---- dispatched -----------------------------------------------------------------------------------------------------
+
+TEST_CASE("a dispatcher sleeps until there is something, serves it, and sleeps again") {
+  counted_hub<dispatched> hub;
+  std::deque<any_fence> fences(2);
+  const auto dog = watch(fences[0]);
+  std::deque<waiter> waiters;
+  std::vector<std::uint32_t> ids;
+  for (auto& fence : fences) {
+    ids.push_back(hub.add(fence).id);
+    waiters.emplace_back([&fence] { return fence.wait(1); });
+    CHECK(waiters.back().falls_asleep());
+  }
+  std::atomic<bool> stops{false};
+  background dispatcher{[&] {
+    while (!stops) CHECK(hub.wait_and_serve());
+  }};
+  for (std::size_t n = 0; n < 2; ++n) {
+    CHECK(dispatcher.falls_asleep());
+    CHECK(hub.count(hub_event::pass) == n);
+    CHECK(fences[n].publish(1));
+    hub.notify(ids[n]);
+    CHECK(waiters[n].status() == wait_status::reached);
+  }
+  CHECK(dispatcher.falls_asleep());
+  stops = true;
+  hub.notify_all();
+}
+
+TEST_CASE("a dispatcher with a deadline says whether it has served") {
+  counted_hub<dispatched> hub;
+  probe fence;
+  const auto logged = hub.add(fence);
+  CHECK_FALSE(hub.serve());
+  CHECK_FALSE(hub.wait_and_serve(long_ago));
+  hub.notify(logged.id);
+  CHECK(hub.wait_and_serve(long_ago));
+  CHECK(fence.released == 1);
+  CHECK_FALSE(hub.wait_and_serve(long_ago));
+  hub.notify(logged.id);
+  CHECK(hub.serve());
+  CHECK(fence.released == 2);
+  CHECK_FALSE(hub.serve());
+}
+
+TEST_CASE("[A59] a dispatcher is woken by the first notification since it served last, and by no other") {
+  counted_hub<dispatched> hub;
+  probe fence;
+  const auto logged = hub.add(fence);
+  for (unsigned round = 0; round < 3; ++round) {
+    const meter<stepping_platform> during;
+    for (unsigned n = 0; n < 100; ++n) hub.notify(logged.id);
+    hub.notify_all();
+    CHECK(during.unparks() == 1);
+    CHECK(hub.serve());
+  }
+}
+
+// ---- event_driven ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("[A59] the descriptor is readable from the first notification until it is quiet") {
+  counted_hub<event_driven> hub;
+  probe fence;
+  const auto logged = hub.add(fence);
+  CHECK_FALSE(is_readable(hub.service()));
+  for (unsigned round = 1; round <= 3; ++round) {
+    hub.notify(logged.id);
+    hub.notify(logged.id);
+    CHECK(is_readable(hub.service()));
+    CHECK(fence.released == round - 1);
+    hub.service().quiet();
+    CHECK_FALSE(is_readable(hub.service()));
+    CHECK(hub.serve());
+    CHECK(fence.released == round);
+    CHECK_FALSE(is_readable(hub.service()));
+    CHECK_FALSE(hub.serve());
+  }
+}
+
+TEST_CASE("[trap 12] a notification between quiet() and serve() is served by it; one after it rings again") {
+  counted_hub<event_driven> hub;
+  probe fence;
+  const auto logged = hub.add(fence);
+  hub.notify(logged.id);
+  hub.service().quiet();
+  hub.notify(logged.id);
+  CHECK(hub.serve());
+  CHECK(fence.released == 1);
+  hub.notify(logged.id);
+  CHECK(is_readable(hub.service()));
+  hub.catch_up();
+  CHECK(fence.released == 2);
+}
+
+TEST_CASE("an event loop that sleeps in poll() is woken") {
+  counted_hub<event_driven> hub;
+  any_fence fence;
+  const auto dog = watch(fence);
+  const auto logged = hub.add(fence);
+  waiter waiting{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  std::atomic<bool> woken{false};
+  background loop{[&] {
+    woken = is_readable(hub.service(), -1);
+    hub.service().quiet();
+    hub.serve();
+  }};
+  CHECK(fence.publish(1));
+  hub.notify(logged.id);
+  CHECK(waiting.status() == wait_status::reached);
+  loop.join();
+  CHECK(woken);
+}
+
+TEST_CASE("notifying and quieting leave errno alone, and quieting twice does no harm") {
+  counted_hub<event_driven> hub;
+  probe fence;
+  const auto logged = hub.add(fence);
+  errno = 77;
+  hub.service().quiet();
+  hub.notify(logged.id);
+  hub.service().quiet();
+  hub.service().quiet();
+  CHECK(errno == 77);
+  CHECK(hub.serve());
+}
+
+TEST_CASE("a moved service keeps its descriptor, and each is closed once") {
+  auto first = event_driven::make();
+  REQUIRE(first.has_value());
+  const int descriptor = first->descriptor();
+  event_driven second{std::move(*first)};
+  CHECK(second.descriptor() == descriptor);
+  CHECK(first->descriptor() == -1);
+  first.reset();
+  struct pollfd watched {
+    descriptor, POLLIN, 0
+  };
+  CHECK(::poll(&watched, 1, 0) == 0);  // still open, and quiet
+  {
+    event_driven third{std::move(second)};
+    second = std::move(third);
+  }
+  CHECK(second.descriptor() == descriptor);
+  CHECK(::poll(&watched, 1, 0) == 0);
+}

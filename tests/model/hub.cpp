@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the hub: whoever is due is released, whichever way the hub was told and whoever serves.
+#include "support/model_check.hpp"
+
+#include <array>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<std::uint64_t>;
+using flag = platform::atomic<std::uint32_t>;
+using tidemark::hub_event;
+using tidemark::logged_fence;
+using tidemark::notify_style;
+using tidemark::wait_status;
+
+constexpr tidemark::fence_options small{.capacity = 1, .arity = 2, .max_spins = 0};
+using progress_fence = tidemark::basic_progress_fence<platform, small>;
+using queue_progress = tidemark::basic_progress_fence<platform>;
+template <class Service>
+using hub_of = tidemark::basic_hub<platform, Service, 2, 2>;
+template <class Service>
+using queue_of = tidemark::basic_queue<platform, tidemark::no_log_clock, tidemark::hub_notifier<hub_of<Service>>>;
+
+/// A fence in a hub, what it hands over, and who waits for it.
+struct timeline {
+  progress_fence line;
+  payload data;
+
+  void await() {
+    MODEL_REQUIRE(line.wait(1) == wait_status::reached);
+    MODEL_REQUIRE(data.load() == 42);
+  }
+};
+
+/// A queue of a hub, with logs of `Entries`.
+template <class Service, std::size_t Entries = 2>
+struct member {
+  queue_progress progress;
+  queue_of<Service> subject;
+
+  member(hub_of<Service>& owner, notify_style style)
+      : subject{{&progress, 0}, tidemark::hub_notifier<hub_of<Service>>{&owner, style}, Entries} {
+    subject.notifier().number = owner.add_queue(subject.signal_log());
+  }
+  void signal(const logged_fence<progress_fence>& output, timeline& of) {
+    of.data.store(42);
+    subject.signal(output, 1);
+  }
+};
+
+using self = tidemark::self_serving;
+using dispatched = tidemark::dispatched;
+
+/// [A61] [A96] [A112] One signal, one waiter; the signaller serves.
+template <notify_style Style>
+struct one_signal : rl::test_suite<one_signal<Style>, 2> {
+  hub_of<self> hub;
+  timeline output;
+  logged_fence<progress_fence> known = hub.add(output.line);
+  member<self> queue{hub, Style};
+
+  void thread(unsigned index) { index == 0 ? queue.signal(known, output) : output.await(); }
+  void after() {
+    const bool reads_values = Style != notify_style::by_queue;
+    MODEL_REQUIRE(reads_values || hub.count(hub_event::value_read) == 0);
+    MODEL_REQUIRE(hub.count(hub_event::overrun) == 0);
+  }
+};
+
+/// [A59] [A61] [trap 12] Two queues signal one fence each: one of them serves for the other, or each for itself.
+template <notify_style Style>
+struct two_notifiers : rl::test_suite<two_notifiers<Style>, 3> {
+  hub_of<self> hub;
+  std::array<timeline, 2> output;
+  std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
+  std::array<member<self>, 2> queue{member<self>{hub, Style}, member<self>{hub, Style}};
+
+  void thread(unsigned index) {
+    if (index < 2) {
+      queue[index].signal(known[index], output[index]);
+    } else {
+      output[0].await();
+      output[1].await();
+    }
+  }
+};
+
+/// [A61] [A112] An entry may be served by a pass for something else, before its own signal has looked for waiters: who
+/// registers for it after that pass sees the value.
+struct served_before_due : rl::test_suite<served_before_due, 3> {
+  hub_of<self> hub;
+  timeline output;
+  logged_fence<progress_fence> known = hub.add(output.line);
+  member<self> queue{hub, notify_style::by_queue};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      queue.signal(known, output);
+    } else if (index == 1) {
+      hub.notify_queue(0);
+    } else {
+      output.await();
+    }
+  }
+};
+
+/// [A59] [A61] A dispatcher sleeps until there is something, and serves.
+template <notify_style Style>
+struct dispatcher : rl::test_suite<dispatcher<Style>, 3> {
+  hub_of<dispatched> hub;
+  timeline output;
+  logged_fence<progress_fence> known = hub.add(output.line);
+  member<dispatched> queue{hub, Style};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      queue.signal(known, output);
+      hub.notify_all();
+    } else if (index == 1) {
+      while (hub.count(hub_event::scan) == 0) MODEL_REQUIRE(hub.wait_and_serve());
+    } else {
+      output.await();
+    }
+  }
+};
+
+/// [A99] [A113] [trap 19] The entry of a due signal is overwritten before it is served: its waiter is released by the
+/// value of now.
+struct overrun : rl::test_suite<overrun, 3> {
+  hub_of<dispatched> hub;
+  timeline output;
+  progress_fence other;
+  logged_fence<progress_fence> known = hub.add(output.line);
+  logged_fence<progress_fence> noise = hub.add(other);
+  member<dispatched, 2> queue{hub, notify_style::by_queue};
+  flag ended;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      queue.signal(known, output);
+      queue.subject.signal(noise, 1);
+      queue.subject.signal(noise, 2);
+      ended.store(1, std::memory_order_release);
+      hub.notify_queue(0);
+    } else if (index == 1) {
+      while (ended.load(std::memory_order_acquire) == 0 || hub.count(hub_event::pass) == 0) {
+        MODEL_REQUIRE(hub.wait_and_serve());
+      }
+    } else {
+      output.await();
+    }
+  }
+  void after() { MODEL_REQUIRE(hub.count(hub_event::overrun) <= 1); }
+};
+
+/// A fence that a pass may touch only while it is in the hub.
+struct mortal {
+  using platform = ::platform;
+  platform::var<int> gone;
+
+  bool publish(std::uint64_t) noexcept { return true; }
+  bool is_due(std::uint64_t) noexcept { return true; }
+  std::size_t release_due_after_barrier() noexcept {
+    MODEL_REQUIRE(gone.load() == 0);
+    return 0;
+  }
+  std::size_t release_due_after_barrier(std::uint64_t) noexcept { return release_due_after_barrier(); }
+};
+
+/// [A57] Added and removed while passes run: once remove() has returned, nobody touches the fence.
+template <unsigned Notifiers>
+struct removed_beside_pass : rl::test_suite<removed_beside_pass<Notifiers>, Notifiers + 1> {
+  hub_of<self> hub;
+  mortal output;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      const auto known = hub.add(output);
+      hub.remove(known.id);
+      output.gone.store(1);  // races with a pass that is late
+    } else {
+      hub.notify_all();
+    }
+  }
+};
+
+/// [A57] The same for a pass over the log of a queue.
+struct removed_beside_log : rl::test_suite<removed_beside_log, 2> {
+  hub_of<self> hub;
+  mortal output;
+  queue_progress progress;
+  tidemark::basic_queue<platform, tidemark::no_log_clock> subject{{&progress, 0}, {}, 2};
+
+  void before() {
+    MODEL_REQUIRE(hub.add_queue(subject.signal_log()) == 0);
+    progress_fence sent;
+    subject.signal(logged_fence{&sent, std::uint32_t{2}}, 1);  // the id that the next fence gets
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const auto known = hub.add(output);
+      MODEL_REQUIRE(known.id == 2);
+      hub.remove(known.id);
+      output.gone.store(1);
+    } else {
+      hub.notify_queue(0);
+    }
+  }
+};
+
+/// [A59] [trap 12] Two notifications that meet: whoever serves, each fence is looked at after what came before its
+/// notification.
+template <notify_style Style>
+struct both_are_served : rl::test_suite<both_are_served<Style>, 2> {
+  struct watched {
+    using platform = ::platform;
+    platform::var<int> value;
+    platform::atomic<int> seen;
+    bool publish(std::uint64_t) noexcept { return true; }
+    bool is_due(std::uint64_t) noexcept { return true; }
+    std::size_t release_due_after_barrier() noexcept {
+      seen.store(told.load(std::memory_order_acquire) == 0 ? 0 : value.load(), std::memory_order_relaxed);
+      return 0;
+    }
+    std::size_t release_due_after_barrier(std::uint64_t) noexcept { return release_due_after_barrier(); }
+    platform::atomic<int> told;
+  };
+  hub_of<self> hub;
+  std::array<watched, 2> output;
+  std::array<logged_fence<watched>, 2> known{hub.add(output[0]), hub.add(output[1])};
+
+  void thread(unsigned index) {
+    output[index].value.store(1);
+    output[index].told.store(1, std::memory_order_release);
+    Style == notify_style::by_fence ? hub.notify(known[index].id) : hub.notify_all();
+  }
+  void after() {
+    for (watched& one : output) MODEL_REQUIRE(one.seen.load(std::memory_order_relaxed) == 1);
+  }
+};
+
+/// [A57] A slot is used again: the next fence is served, whatever the marks of the one before.
+struct slot_of_the_hub_used_again : rl::test_suite<slot_of_the_hub_used_again, 2> {
+  hub_of<self> hub;
+  timeline first;
+  timeline second;
+  logged_fence<progress_fence> known = hub.add(first.line);
+  member<self> queue{hub, notify_style::by_fence};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      hub.remove(known.id);
+      const auto next = hub.add(second.line);
+      MODEL_REQUIRE(next.id != known.id && next.id % 2 == known.id % 2);
+      queue.signal(next, second);
+    } else {
+      second.await();
+    }
+  }
+};
+
+/// [A64] Two fences signalled as a batch: both waiters are released.
+struct batch : rl::test_suite<batch, 3> {
+  hub_of<self> hub;
+  std::array<timeline, 2> output;
+  std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (timeline& one : output) one.data.store(42);
+      const std::array<tidemark::fence_update, 2> updates{{{known[0].id, 1}, {known[1].id, 1}}};
+      hub.signal_batch(updates);
+    } else {
+      output[index - 1].await();
+    }
+  }
+};
+
+/// [A115] [trap 23] An engine's queues are served, and a queue that joins meanwhile is left whole.
+struct engine : rl::test_suite<engine, 3> {
+  hub_of<self> hub;
+  timeline output;
+  logged_fence<progress_fence> known = hub.add(output.line);
+  queue_progress progress;
+  tidemark::basic_queue<platform, tidemark::no_log_clock> subject{{&progress, 0}, {}, 2};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(hub.add_queue(subject.signal_log(), 3) == 0);
+    } else if (index == 1) {
+      hub.notify_engine(3);
+    } else {
+      output.data.store(42);
+      subject.signal(known, 1);
+    }
+  }
+  void after() {
+    hub.notify_engine(3);
+    MODEL_REQUIRE(hub.count(hub_event::log_release) == 1);
+    output.await();
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using style = notify_style;
+  return model::run(argc, argv,
+                    {
+                        model::make_check<one_signal<style::by_queue>>("one_signal.queue"),
+                        model::make_check<one_signal<style::by_fence>>("one_signal.fence"),
+                        model::make_check<one_signal<style::by_scan>>("one_signal.scan"),
+                        model::make_check<two_notifiers<style::by_queue>>("two_notifiers.queue"),
+                        model::make_check<two_notifiers<style::by_fence>>("two_notifiers.fence"),
+                        model::make_check<two_notifiers<style::by_scan>>("two_notifiers.scan"),
+                        model::make_check<served_before_due>("served_before_due"),
+                        model::make_check<dispatcher<style::by_queue>>("dispatcher.queue"),
+                        model::make_check<dispatcher<style::by_scan>>("dispatcher.scan"),
+                        model::make_check<overrun>("overrun"),
+                        model::make_check<removed_beside_pass<1>>("removed_beside_pass"),
+                        model::make_check<removed_beside_pass<2>>("removed_beside_two_passes"),
+                        model::make_check<removed_beside_log>("removed_beside_log"),
+                        model::make_check<both_are_served<style::by_fence>>("both_are_served.fence"),
+                        model::make_check<both_are_served<style::by_scan>>("both_are_served.scan"),
+                        model::make_check<slot_of_the_hub_used_again>("slot_used_again"),
+                        model::make_check<batch>("batch"),
+                        model::make_check<engine>("engine"),
+                    });
+}
+
+#include "support/runner.hpp"

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the queue: the order of value, entry and notification, the replacement of its logs, and submission.
+#include "support/model_check.hpp"
+
+#include <array>
+#include <optional>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<std::uint64_t>;
+using flag = platform::atomic<std::uint32_t>;
+using tidemark::fence_log_entry;
+using tidemark::fence_log_type;
+using tidemark::wait_status;
+
+constexpr tidemark::fence_options small{.capacity = 1, .arity = 2, .max_spins = 0};
+using any_fence = tidemark::basic_fence<platform, small>;
+using progress_fence = tidemark::basic_progress_fence<platform>;
+template <class Notifier = tidemark::self_service>
+using queue_with = tidemark::basic_queue<platform, tidemark::no_log_clock, Notifier>;
+using queue = queue_with<>;
+using reader = queue::reader_type;
+
+/// Reads once: the entries must be those that follow, with what was written before each. The number of those lost.
+template <std::size_t Entries>
+std::uint64_t read_in_order(reader& from, std::array<payload, Entries>& data) {
+  std::array<fence_log_entry, Entries> buffer;
+  const std::uint64_t before = from.next_sequence();
+  const auto batch = from.read(buffer);
+  MODEL_REQUIRE(batch.first_sequence == before + batch.lost);
+  std::uint64_t sequence = batch.first_sequence;
+  for (const fence_log_entry& entry : batch.entries) {
+    MODEL_REQUIRE(entry.fence_value == sequence + 1);
+    MODEL_REQUIRE(data[sequence].load() == sequence + 100);
+    ++sequence;
+  }
+  MODEL_REQUIRE(from.next_sequence() == sequence);
+  return batch.lost;
+}
+
+/// [A95] [A96] [trap 18] Whoever is notified of a value finds it stored, and its entry in the log.
+struct entry_before_notification : rl::test_suite<entry_before_notification, 2> {
+  struct looking {
+    entry_before_notification* check;
+    template <class Fence>
+    void operator()(const tidemark::logged_fence<Fence>& due) const {
+      MODEL_REQUIRE(due.fence->current_value() == 1);
+      MODEL_REQUIRE(check->log.has_new());
+      MODEL_REQUIRE(read_in_order(check->log, check->data) == 0);
+      MODEL_REQUIRE(check->log.next_sequence() == 1);
+      due.fence->release_due();
+    }
+  };
+  any_fence output;
+  progress_fence progress;
+  queue_with<looking> subject{{&progress, 1}, looking{this}};
+  reader log = subject.signal_log();
+  std::array<payload, 1> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data[0].store(100);
+      subject.signal(tidemark::logged_fence{&output, 2u}, 1);
+    } else {
+      MODEL_REQUIRE(output.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data[0].load() == 100);
+    }
+  }
+  void after() {
+    if (log.next_sequence() == 0) read_in_order(log, data);
+    MODEL_REQUIRE(log.next_sequence() == 1);
+  }
+};
+
+/// [A92] The logs are replaced while the queue works and somebody reads: each entry is read once or lost, in order.
+template <unsigned Replacements, std::uint64_t Signals>
+struct log_replaced : rl::test_suite<log_replaced<Replacements, Signals>, 3> {
+  progress_fence output;
+  progress_fence progress;
+  queue subject{{&progress, 1}, {}, 2};
+  std::optional<reader> log{subject.signal_log()};
+  std::array<payload, Signals> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint64_t value = 1; value <= Signals; ++value) {
+        data[value - 1].store(value + 99);
+        subject.signal(tidemark::logged_fence{&output, 2u}, value);
+      }
+    } else if (index == 1) {
+      for (unsigned time = 0; time < Replacements; ++time) subject.set_log(fence_log_type::signals, 2);
+    } else {
+      read_in_order(*log, data);
+      read_in_order(*log, data);
+    }
+  }
+  void after() {
+    while (log->has_new()) {
+      const std::uint64_t before = log->next_sequence();
+      read_in_order(*log, data);
+      if (log->next_sequence() == before) break;
+    }
+    MODEL_REQUIRE(log->next_sequence() == Signals);
+  }
+};
+
+/// [A92] A reader leaves a log for the next one while the producer leaves that one too: whoever is last frees it, and
+/// comes after all the others.
+struct log_left : rl::test_suite<log_left, 2> {
+  progress_fence output;
+  progress_fence progress;
+  queue subject{{&progress, 1}, {}, 2};
+  std::optional<reader> log{subject.signal_log()};
+  std::array<payload, 3> data;
+
+  void before() {
+    subject.set_log(fence_log_type::signals, 2);
+    signal(1);
+    static_cast<void>(subject.signal_log());  // the owner leaves the first log
+  }
+  void signal(std::uint64_t value) {
+    data[value - 1].store(value + 99);
+    subject.signal(tidemark::logged_fence{&output, 2u}, value);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      subject.set_log(fence_log_type::signals, 2);
+      signal(2);
+      static_cast<void>(subject.signal_log());  // and the second
+      signal(3);
+    } else {
+      read_in_order(*log, data);
+      log.reset();
+    }
+  }
+};
+
+/// [A109] An entry that was appended before the logs are flushed is there afterwards, though nothing handed it over.
+struct flushed : rl::test_suite<flushed, 2> {
+  progress_fence output;
+  progress_fence progress;
+  queue subject{{&progress, 1}, {}, 2};
+  reader log = subject.signal_log();
+  std::array<payload, 1> data;
+  flag appended;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data[0].store(100);
+      subject.signal(tidemark::logged_fence{&output, 2u}, 1);
+      appended.store(1, std::memory_order_relaxed);
+    } else if (appended.load(std::memory_order_relaxed) == 1) {
+      subject.flush_logs();
+      read_in_order(log, data);
+      MODEL_REQUIRE(log.next_sequence() == 1);
+    }
+  }
+};
+
+/// [A122] [trap 13] Who sees a piece of work and not its end never finds the queue idle; serials rise in the order of
+/// submission.
+struct idle_check : rl::test_suite<idle_check, 3> {
+  progress_fence progress;
+  queue subject{{&progress, 1}};
+  flag visible;
+  flag finished;
+  payload work;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint32_t expected = 1; expected <= 2; ++expected) {
+        const std::uint64_t serial = subject.submit([&](std::uint64_t given) {
+          if (given == 1) work.store(5);
+          visible.store(static_cast<std::uint32_t>(given), std::memory_order_release);
+        });
+        MODEL_REQUIRE(serial == expected);
+      }
+    } else if (index == 1) {
+      if (visible.load(std::memory_order_acquire) == 0) return;
+      MODEL_REQUIRE(work.load() == 5);
+      finished.store(1, std::memory_order_release);
+      MODEL_REQUIRE(subject.complete() == 1);
+    } else {
+      const std::uint32_t seen = visible.load(std::memory_order_acquire);
+      const bool idle = subject.is_idle();
+      if (seen == 2) MODEL_REQUIRE(!idle);
+      if (seen == 1 && idle) MODEL_REQUIRE(finished.load(std::memory_order_acquire) == 1);
+    }
+  }
+};
+
+/// [A122] Aborted beside a submission: who waits for progress is released, and a refused submitter sees why.
+struct abort_beside_submission : rl::test_suite<abort_beside_submission, 2> {
+  progress_fence progress;
+  queue subject{{&progress, 1}};
+  payload reason;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      reason.store(7);
+      subject.abort();
+    } else {
+      const std::uint64_t serial = subject.submit([](std::uint64_t) {});
+      if (serial == 0) {
+        MODEL_REQUIRE(reason.load() == 7);
+      } else {
+        MODEL_REQUIRE(subject.drain() == wait_status::lost);
+      }
+    }
+  }
+  void after() { MODEL_REQUIRE(!subject.is_idle()); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<entry_before_notification>("entry_before_notification"),
+                        model::make_check<log_replaced<1, 2>>("log_replaced"),
+                        model::make_check<log_replaced<1, 3>>("log_replaced_and_overwritten"),
+                        model::make_check<log_replaced<2, 2>>("log_replaced_twice"),
+                        model::make_check<log_left>("log_left"),
+                        model::make_check<flushed>("flushed"),
+                        model::make_check<idle_check>("idle_check"),
+                        model::make_check<abort_beside_submission>("abort_beside_submission"),
+                    });
+}
+
+#include "support/runner.hpp"

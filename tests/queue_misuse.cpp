@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of queues and hubs is reported through TIDEMARK_ASSERT. This program's hook prints the text and ends the
+// program; each misuse is made in a child process. What a hub does where the hook is empty is in hub_release.cpp.
+#include <unistd.h>
+
+#include <cstring>
+
+namespace testing {
+
+constexpr int misuse_status = 41;
+
+[[noreturn]] inline void on_misuse(const char* text) noexcept {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(misuse_status + 1);
+  _exit(misuse_status);
+}
+
+}  // namespace testing
+
+#define TIDEMARK_ASSERT(condition, text) \
+  (static_cast<bool>(condition) ? static_cast<void>(0) : testing::on_misuse(text))
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <tidemark/hub.hpp>
+#include <tidemark/queue.hpp>
+
+#include "support/child.hpp"
+
+using namespace testing;
+
+namespace {
+
+/// What the hook is told, or nothing if it is not called.
+template <class Body>
+std::string reported_by(const Body& body) {
+  const auto end = run_in_child(body);
+  CHECK(end.signal == 0);
+  CHECK(end.exit_status == (end.errors.empty() ? 0 : misuse_status));
+  return end.errors;
+}
+
+using hub_queue = tidemark::basic_queue<tidemark::native_platform, tidemark::default_log_clock,
+                                        tidemark::hub_notifier<tidemark::hub>>;
+
+const std::string stale = "a notification names a fence that is not in the hub";
+
+}  // namespace
+
+TEST_CASE("[A122][trap 13] submitting while another submission is not finished is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}};
+          static_cast<void>(
+              queue.submit([&](std::uint64_t) { static_cast<void>(queue.submit([](std::uint64_t) {})); }));
+        }) == "two threads submit to a queue at once");
+}
+
+TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
+  const std::string expected = "a ring has at least two entries, and less than 2^31";
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}, {}, std::size_t{0}};
+        }) == expected);
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}};
+          static std::array<std::byte, 16> too_small{};
+          queue.set_log(tidemark::fence_log_type::waits, too_small);
+          static_cast<void>(queue.wait(tidemark::logged_fence{&own, 1}, 0));
+        }) == expected);
+}
+
+TEST_CASE("[A54] signalling the progress of a queue backwards is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}};
+          own.signal(5);
+          queue.complete();
+        }) == "a progress fence was signalled backwards");
+}
+
+TEST_CASE("[A57][trap 24] a notification that names a fence that was removed is reported") {
+  static tidemark::hub hub;
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          const auto logged = hub.add(fence);
+          hub.remove(logged.id);
+          hub.notify(logged.id);
+        }) == stale);
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          tidemark::fence gone;
+          const std::array ids{hub.add(fence).id, hub.add(gone).id};
+          hub.remove(ids[1]);
+          hub.notify(ids);
+        }) == stale);
+  CHECK(reported_by([] { hub.notify(0); }) == stale);
+}
+
+TEST_CASE("[A57] and so is one whose place another fence has taken") {
+  static tidemark::hub hub;
+  CHECK(reported_by([] {
+          tidemark::fence gone;
+          tidemark::fence fence;
+          const auto before = hub.add(gone);
+          hub.remove(before.id);
+          static_cast<void>(hub.add(fence));
+          hub.notify(before.id);
+        }) == stale);
+}
+
+TEST_CASE("[A57] and a batch that signals a fence that was removed") {
+  static tidemark::hub hub;
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          const auto logged = hub.add(fence);
+          hub.remove(logged.id);
+          const std::array updates{tidemark::fence_update{logged.id, 1}};
+          hub.signal_batch(updates);
+        }) != "");
+}
+
+TEST_CASE("[A111] a notification that names a queue that is not there is reported") {
+  static tidemark::hub hub;
+  CHECK(reported_by([] { hub.notify_queue(0); }) == "a notification names a queue that is not in the hub");
+}
+
+TEST_CASE("[A114] a queue that has somebody to notify before its hub knows it is reported") {
+  CHECK(reported_by([] {
+          static tidemark::hub hub;
+          tidemark::progress_fence own;
+          hub_queue queue{{&own, 1}, {&hub}};
+          queue.notifier()(hub.add(own));
+        }) == "a queue signals before its hub knows it");
+}
+
+TEST_CASE("proper use of queues and hubs is not reported") {
+  CHECK(reported_by([] {
+          static tidemark::hub hub;
+          tidemark::progress_fence own;
+          tidemark::fence fence;
+          const auto logged = hub.add(fence);
+          hub_queue queue{hub.add(own), {&hub}};
+          queue.notifier().number = hub.add_queue(queue.signal_log());
+          static_cast<void>(queue.submit([](std::uint64_t) {}));
+          queue.signal(logged, 2);
+          queue.signal(logged, 1);  // too late, and legal
+          queue.complete();
+          queue.enable_tracing();
+          hub.notify(logged.id);
+          hub.notify_queue(0);
+          hub.notify_engine(3);  // an engine without queues
+          hub.notify_all();
+          queue.abort();
+          hub.remove(logged.id);
+        }) == "");
+}
