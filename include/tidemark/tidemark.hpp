@@ -5,7 +5,13 @@
 #define TIDEMARK_TIDEMARK_HPP
 
 #include "fence.hpp"
+#include "fence_log.hpp"
+#include "hub.hpp"
 #include "platform.hpp"
+#include "queue.hpp"
+#include "ring_log.hpp"
+#include "trace.hpp"
+#include "trace_export.hpp"
 #include "waiter_heap.hpp"
 
 #endif  // TIDEMARK_TIDEMARK_HPP
