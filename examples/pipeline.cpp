@@ -2,14 +2,17 @@
 // Moves a real file through three engines on three threads that are ordered by progress fences alone, compares the copy
 // with the original, and measures the same pipeline on fences made of a mutex and a condition variable.
 //
-// What the fences do is in pipeline/copy_pipeline.hpp. This file runs it, several rounds for each kind of fence, and
-// reports. Exit status: 0 if the copy is complete, 1 if not, 2 if the command line is wrong.
+// What the fences do is in pipeline/copy_pipeline.hpp. This file runs it, several rounds for each kind of fence, and if
+// a trace is wanted once more through queues, and reports. Exit status: 0 if the copy is complete, 1 if not, 2 if the
+// command line is wrong.
 
 #include "pipeline/condvar_fence.hpp"
 #include "pipeline/copy_pipeline.hpp"
-#include "pipeline/files.hpp"
 #include "pipeline/fnv1a.hpp"
 #include "pipeline/options.hpp"
+#include "pipeline/timelines.hpp"
+#include "support/files.hpp"
+#include "support/trace_files.hpp"
 
 #include <tidemark/tidemark.hpp>
 
@@ -47,8 +50,8 @@ struct measurement {
 
 /// The file, its copy, and what is known about both.
 struct copy_job {
-  pipeline::open_file input;
-  pipeline::output_file output;
+  support::open_file input;
+  support::output_file output;
   pipeline::staging_ring ring;
   std::uint64_t bytes = 0;
   std::uint64_t checksum = 0;
@@ -80,23 +83,35 @@ void verify(copy_job& job) {
 }
 
 /// Copies the file once, from the start; adds to `result` how long the engines took.
-template <class Fence>
-void copy_once(copy_job& job, measurement& result) {
+template <class Timelines>
+void copy_once(copy_job& job, measurement& result, Timelines& timelines) {
   job.input.rewind();
   if (!job.output.is_device()) job.output.file().restart();
 
-  pipeline::copy_pipeline<Fence> engines(job.input, job.output.file(), job.ring);
+  pipeline::copy_pipeline<Timelines> engines(job.input, job.output.file(), job.ring, timelines);
   const auto start = std::chrono::steady_clock::now();
   engines.run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   result.seconds.push_back(elapsed.count());
-  result.signals += engines.signal_count();
-  result.notifications += engines.notify_count();
+  result.signals += timelines.signal_count();
+  result.notifications += timelines.notify_count();
   job.bytes = engines.bytes();
   job.checksum = engines.checksum();
   ++job.copies;
   if (!job.output.is_device()) verify(job);
+}
+
+template <class Fence>
+void copy_once(copy_job& job, measurement& result) {
+  pipeline::fence_timelines<Fence> timelines;
+  copy_once(job, result, timelines);
+}
+
+void copy_once_traced(copy_job& job, measurement& result, support::trace_files& traces) {
+  pipeline::queue_timelines timelines;
+  copy_once(job, result, timelines);
+  traces.write(timelines.collect());
 }
 
 struct both_measurements {
@@ -104,13 +119,9 @@ struct both_measurements {
   measurement condvar;
 };
 
-/// A warm-up and then the rounds, in alternating order. A device gets the file once, so there is nothing to compare.
+/// A warm-up and then the rounds, in alternating order.
 both_measurements measure(copy_job& job, std::size_t rounds) {
   both_measurements result;
-  if (job.output.is_device()) {
-    copy_once<counting_fence>(job, result.tidemark);
-    return result;
-  }
   measurement warm_up;
   copy_once<counting_fence>(job, warm_up);
   copy_once<condvar_fence>(job, warm_up);
@@ -121,6 +132,21 @@ both_measurements measure(copy_job& job, std::size_t rounds) {
   }
   result.tidemark.sort();
   result.condvar.sort();
+  return result;
+}
+
+/// All copies. A device gets the file once, so there is nothing to compare; a trace is of a copy that is not measured.
+both_measurements copy_all(copy_job& job, std::size_t rounds, support::trace_files& traces) {
+  both_measurements result;
+  if (!job.output.is_device()) {
+    result = measure(job, rounds);
+    measurement not_measured;
+    if (traces.are_wanted()) copy_once_traced(job, not_measured, traces);
+  } else if (traces.are_wanted()) {
+    copy_once_traced(job, result.tidemark, traces);
+  } else {
+    copy_once<counting_fence>(job, result.tidemark);
+  }
   return result;
 }
 
@@ -172,14 +198,21 @@ void report(const copy_job& job, const pipeline::options& options, const both_me
           : "Blocks of this size: each costs two system calls, read and write, beside its three signals.");
 }
 
-/// Opens the files, copies and compares. The copy gets its name last, when nothing else can go wrong.
+/// Opens the files, copies and compares. The copy and the traces get their names last, when nothing else can go wrong.
 void run(const pipeline::options& options) {
-  copy_job job{.input = pipeline::open_input(*options.input),
-               .output = pipeline::output_file(options.output),
+  for (const std::string& trace : options.traces) {
+    support::refuse_same_file(trace, *options.input);
+    if (options.output) support::refuse_same_file(trace, *options.output);
+  }
+  copy_job job{.input = support::open_input(*options.input),
+               .output = support::output_file(options.output),
                .ring = {options.ring_length, options.block_size}};
-  const both_measurements result = measure(job, options.rounds);
+  support::trace_files traces(options.traces);
+  const both_measurements result = copy_all(job, options.rounds, traces);
   job.output.publish();
+  traces.publish();
   report(job, options, result);
+  traces.report();
   if (std::fflush(stdout) != 0 || std::ferror(stdout))
     throw std::system_error(errno, std::generic_category(), "cannot print the report");
 }

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: BSL-1.0
 // Three in-order engines, each on a thread of its own, move a file through a ring of staging buffers:
 //
-//     read_blocks ---read_done---> checksum_blocks ---checksum_done---> write_blocks
-//          ^                                                                 |
-//          +-------------------------------written---------------------------+
+//     reader -------> checksummer -------> writer
+//       ^                                    |
+//       +------------------------------------+
 //
 // Blocks are numbered from 1; block n lives in buffer n % ring length, and an empty block marks the end of the file.
 // Each engine owns one fence and signals it with n when it is done with block n. The buffers are plain memory: nothing
 // else orders the engines.
 //
 //     an engine that wants to ...   waits for                      because then
-//     read      block n             written >= n - ring length     the writer is done with the last block in its buffer
-//     checksum  block n             read_done >= n                 the reader has filled it
-//     write     block n             checksum_done >= n             and the checksum has been taken from it
+//     read      block n             writer >= n - ring length      the writer is done with the last block in its buffer
+//     checksum  block n             reader >= n                    the reader has filled it
+//     write     block n             checksummer >= n               and the checksum has been taken from it
 //
 // When the ring is full, the reader asks for half of it at once, with one wait for a value further ahead: the signals
 // below that value disturb nobody.
 //
-// An engine that fails poisons all three fences. A wait for a value that will now never come ends with `lost`, so the
+// An engine that fails aborts all three timelines. A wait for a value that will now never come ends with `lost`, so the
 // other engines stop by themselves, after at most the blocks that the ring holds already.
 
 #pragma once
 
-#include "files.hpp"
+#include "../support/files.hpp"
 #include "fnv1a.hpp"
+#include "timelines.hpp"
 
 #include <tidemark/tidemark.hpp>
 
@@ -60,12 +61,14 @@ class staging_ring {
   std::vector<buffer> buffers_;
 };
 
-/// One passage of a file through the engines. `Fence` is one of tidemark's or another with the same members.
-template <class Fence>
+using support::open_file;
+
+/// One passage of a file through the engines. `Timelines` are new ones: see timelines.hpp.
+template <class Timelines>
 class copy_pipeline {
  public:
-  copy_pipeline(open_file& input, open_file& output, staging_ring& ring)
-      : input_(input), output_(output), ring_(ring) {}
+  copy_pipeline(open_file& input, open_file& output, staging_ring& ring, Timelines& timelines)
+      : input_(input), output_(output), ring_(ring), timelines_(timelines) {}
 
   /// Runs the engines until the file is through, or throws what one of them failed with. To be called once.
   void run() {
@@ -77,7 +80,7 @@ class copy_pipeline {
       threads.emplace_back([this] { guard(writer_failure_, [this] { write_blocks(); }); });
     } catch (...) {
       start_failure_ = std::current_exception();
-      poison_fences();
+      timelines_.abort();
     }
     for (std::thread& thread : threads) thread.join();
 
@@ -89,28 +92,25 @@ class copy_pipeline {
   // What happened; to be asked after run() has returned.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t checksum() const { return checksum_; }
-  [[nodiscard]] std::uint64_t signal_count() const {  // each signal has raised its fence by one
-    return read_done_.current_value() + checksum_done_.current_value() + written_.current_value();
-  }
-  [[nodiscard]] std::uint64_t notify_count() const {
-    return read_done_.notify_count() + checksum_done_.notify_count() + written_.notify_count();
-  }
 
  private:
+  using enum engine;
+
   void read_blocks() {
     const std::uint64_t length = ring_.length();
     const std::uint64_t batch = (length + 1) / 2;
     std::uint64_t last_free = length;  // the buffers of the blocks up to this one are known to be free
     bool at_end = false;
     for (std::uint64_t block = 1; !at_end; ++block) {
+      if (!timelines_.submit(block)) return;
       if (block > last_free) {
         last_free += batch;  // never more than what has been read already, so the value will come
-        if (written_.wait(last_free - length) != tidemark::wait_status::reached) return;
+        if (timelines_.wait(reader, writer, last_free - length) != tidemark::wait_status::reached) return;
       }
       auto& buffer = ring_[block];
       buffer.size = input_.read(buffer.storage);
       at_end = buffer.size == 0;
-      read_done_.signal(block);
+      timelines_.signal(reader, block);
     }
   }
 
@@ -118,12 +118,12 @@ class copy_pipeline {
     fnv1a sum;
     bool at_end = false;
     for (std::uint64_t block = 1; !at_end; ++block) {
-      if (read_done_.wait(block) != tidemark::wait_status::reached) return;
+      if (timelines_.wait(checksummer, reader, block) != tidemark::wait_status::reached) return;
 
       const auto content = ring_[block].content();
       sum.add(content);
       at_end = content.empty();
-      checksum_done_.signal(block);
+      timelines_.signal(checksummer, block);
     }
     checksum_ = sum.value();
   }
@@ -132,13 +132,13 @@ class copy_pipeline {
     std::uint64_t bytes = 0;
     bool at_end = false;
     for (std::uint64_t block = 1; !at_end; ++block) {
-      if (checksum_done_.wait(block) != tidemark::wait_status::reached) return;
+      if (timelines_.wait(writer, checksummer, block) != tidemark::wait_status::reached) return;
 
       const auto content = ring_[block].content();
       output_.write(content);
       bytes += content.size();
       at_end = content.empty();
-      written_.signal(block);
+      timelines_.signal(writer, block);
     }
     bytes_ = bytes;
   }
@@ -149,23 +149,14 @@ class copy_pipeline {
       engine();
     } catch (...) {
       failure = std::current_exception();
-      poison_fences();
+      timelines_.abort();
     }
-  }
-
-  void poison_fences() {
-    read_done_.poison();
-    checksum_done_.poison();
-    written_.poison();
   }
 
   open_file& input_;
   open_file& output_;
   staging_ring& ring_;
-
-  Fence read_done_;      // signalled by read_blocks: blocks up to the value are in their buffers
-  Fence checksum_done_;  // signalled by checksum_blocks: they are in the checksum
-  Fence written_;        // signalled by write_blocks: they are in the output, their buffers are free
+  Timelines& timelines_;
 
   // Each is written by one engine and read after all have been joined.
   std::uint64_t checksum_ = 0;

@@ -3,19 +3,21 @@
 
 #pragma once
 
-#include <charconv>
+#include "../support/command_line.hpp"
+
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace pipeline {
 
-inline constexpr std::size_t kibibyte = 1024;
-inline constexpr std::size_t mebibyte = 1024 * kibibyte;
+using support::kibibyte;
+using support::mebibyte;
+using support::parse_number;
+using support::usage_error;
+
 inline constexpr std::size_t max_ring_memory = 1024 * mebibyte;
 
 struct options {
@@ -24,12 +26,8 @@ struct options {
   std::size_t block_size = 16 * kibibyte;
   std::size_t ring_length = 16;
   std::size_t rounds = 5;
+  std::vector<std::string> traces;  // where a trace goes, if one is wanted
   bool help = false;
-};
-
-/// What is wrong with the command line, in words for the user.
-class usage_error : public std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 inline constexpr const char* help_text =
@@ -44,28 +42,11 @@ inline constexpr const char* help_text =
     "  --block SIZE  bytes in a staging buffer, also as 64K or 1M (default 16K); small ones show the cost of a fence\n"
     "  --ring N      how many staging buffers there are (default 16)\n"
     "  --rounds N    how often each kind of fence is measured (default 5)\n"
+    "  --trace FILE  copies once more, through tidemark's queues, and writes what each engine waited for and "
+    "signalled,\n"
+    "                and when: FILE.html is a page for any browser, FILE.json has Chrome trace events, for Perfetto;\n"
+    "                may be given twice\n"
     "  --help        this text\n";
-
-/// A whole number from `least` to `most`. With `allow_suffix` a K or M after it multiplies by 1024 or 1024 * 1024.
-inline std::size_t parse_number(std::string_view option, std::string_view text, std::size_t least, std::size_t most,
-                                bool allow_suffix = false) {
-  std::size_t scale = 1;
-  std::string_view digits = text;
-  if (allow_suffix && digits.ends_with('K')) scale = kibibyte;
-  if (allow_suffix && digits.ends_with('M')) scale = mebibyte;
-  if (scale != 1) digits.remove_suffix(1);
-
-  std::size_t number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, number);
-  const bool is_number = stop == end && !digits.empty() && error != std::errc::invalid_argument;
-  if (!is_number) throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not a whole number");
-  if (error == std::errc::result_out_of_range || number > most / scale || number * scale < least) {
-    throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not between " + std::to_string(least) +
-                      " and " + std::to_string(most));
-  }
-  return number * scale;
-}
 
 inline void apply_option(options& result, std::string_view name, std::string_view value) {
   if (name == "--out") {
@@ -75,6 +56,8 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
     result.block_size = parse_number(name, value, 1, max_ring_memory, true);
   } else if (name == "--ring") {
     result.ring_length = parse_number(name, value, 1, 1'000'000);
+  } else if (name == "--trace") {
+    support::add_trace_path(result.traces, value);
   } else {
     result.rounds = parse_number(name, value, 1, 1'000);
   }
@@ -102,7 +85,7 @@ inline options parse_options(const std::vector<std::string_view>& arguments) {
     }
     const std::size_t equals = argument.find('=');
     const std::string_view name = argument.substr(0, equals);
-    if (name != "--out" && name != "--block" && name != "--ring" && name != "--rounds") {
+    if (name != "--out" && name != "--block" && name != "--ring" && name != "--rounds" && name != "--trace") {
       throw usage_error("unknown option '" + std::string(argument) + "'");
     }
     if (equals != std::string_view::npos) {

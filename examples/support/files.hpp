@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The files of the pipeline: POSIX descriptors that close themselves and know their names, so that every error tells
+// Files of the examples: POSIX descriptors that close themselves and know their names, so that every error tells
 // which path it concerns and why (std::system_error), and an output that gets its final name only when it is complete.
 
 #pragma once
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -21,7 +22,7 @@
 #include <system_error>
 #include <utility>
 
-namespace pipeline {
+namespace support {
 
 /// Throws "cannot <action> '<path>': <reason>"; the reason is errno's unless it is given.
 [[noreturn]] inline void fail(const char* action, const std::string& path, int reason = errno) {
@@ -40,6 +41,7 @@ class open_file {
   }
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
 
   /// Reads until the buffer is full or the file ends; returns the number of bytes.
   std::size_t read(std::span<std::byte> buffer) {
@@ -102,30 +104,40 @@ inline open_file open_input(const std::string& path) {
   return file;
 }
 
-/// Removes the unfinished copy when the program is interrupted or told to end.
+/// Removes unfinished files when the program is interrupted or told to end.
 class interrupt_guard {
  public:
+  /// From now on, until release() with the same pointer. More than a few files at a time are not protected.
   static void protect(const char* path) {
-    unfinished_ = path;
+    replace(nullptr, path);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       if (std::signal(signal, remove_and_end) == SIG_IGN) std::signal(signal, SIG_IGN);  // nohup remains in force
     }
   }
-  static void release() { unfinished_ = nullptr; }
+  static void release(const char* path) { replace(path, nullptr); }
 
  private:
+  static void replace(const char* present, const char* wanted) {
+    for (auto& path : unfinished_) {
+      const char* expected = present;
+      if (path.compare_exchange_strong(expected, wanted)) return;
+    }
+  }
+
   static void remove_and_end(int signal) {
-    if (const char* const path = unfinished_) ::unlink(path);
+    for (const auto& unfinished : unfinished_) {
+      if (const char* const path = unfinished) ::unlink(path);
+    }
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
 
-  static inline std::atomic<const char*> unfinished_ = nullptr;
+  static inline std::array<std::atomic<const char*>, 4> unfinished_{};
   static_assert(std::atomic<const char*>::is_always_lock_free, "a signal handler uses it");
 };
 
-/// Where the copy goes. Under the final name there is either nothing new or the complete copy: until publish() the
-/// bytes are in a file with a temporary name in the same folder, which is removed if publish() is never reached.
+/// Where something new goes. Under the final name there is either nothing new or all of it: until publish() the bytes
+/// are in a file with a temporary name in the same folder, which is removed if publish() is never reached.
 ///
 /// Without a path there is a temporary file only, without a name. What exists and is no regular file (a device, a
 /// pipe) is not replaced but written to, and can not be read back.
@@ -150,20 +162,21 @@ class output_file {
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
   ~output_file() {
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-    interrupt_guard::release();
+    if (temporary_.empty()) return;
+    ::unlink(temporary_.c_str());
+    interrupt_guard::release(temporary_.c_str());
   }
 
   [[nodiscard]] open_file& file() { return *file_; }
   [[nodiscard]] bool is_device() const { return is_device_; }
   [[nodiscard]] const std::string& description() const { return description_; }
 
-  /// Gives the complete copy its name.
+  /// Gives the complete file its name.
   void publish() {
     file_->close();
     if (temporary_.empty()) return;
     if (::rename(temporary_.c_str(), final_.c_str()) != 0) fail("write", final_.string());
-    interrupt_guard::release();
+    interrupt_guard::release(temporary_.c_str());
     temporary_.clear();
   }
 
@@ -202,7 +215,7 @@ class output_file {
   static std::pair<int, std::string> create_temporary(const std::filesystem::path& folder, const std::string& wanted,
                                                       mode_t mode) {
     for (int attempt = 0;; ++attempt) {
-      std::string path = folder / (".tidemark-pipeline." + std::to_string(attempt));
+      std::string path = folder / (".tidemark-unfinished." + std::to_string(attempt));
       const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
       if (descriptor >= 0) return {descriptor, std::move(path)};
       if (errno != EEXIST || attempt == 10'000) fail("create a file for", wanted);
@@ -216,4 +229,4 @@ class output_file {
   bool is_device_ = false;
 };
 
-}  // namespace pipeline
+}  // namespace support

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the command lines of the examples have in common.
+
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace support {
+
+inline constexpr std::size_t kibibyte = 1024;
+inline constexpr std::size_t mebibyte = 1024 * kibibyte;
+
+/// What is wrong with the command line, in words for the user.
+class usage_error : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A whole number from `least` to `most`. With `allow_suffix` a K or M after it multiplies by 1024 or 1024 * 1024.
+inline std::size_t parse_number(std::string_view option, std::string_view text, std::size_t least, std::size_t most,
+                                bool allow_suffix = false) {
+  std::size_t scale = 1;
+  std::string_view digits = text;
+  if (allow_suffix && digits.ends_with('K')) scale = kibibyte;
+  if (allow_suffix && digits.ends_with('M')) scale = mebibyte;
+  if (scale != 1) digits.remove_suffix(1);
+
+  std::size_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  const bool is_number = stop == end && !digits.empty() && error != std::errc::invalid_argument;
+  if (!is_number) throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not a whole number");
+  if (error == std::errc::result_out_of_range || number > most / scale || number * scale < least) {
+    throw usage_error(std::string(option) + ": '" + std::string(text) + "' is not between " + std::to_string(least) +
+                      " and " + std::to_string(most));
+  }
+  return number * scale;
+}
+
+/// Another file for the trace. What is to be written is told by the end of its name.
+inline void add_trace_path(std::vector<std::string>& paths, std::string_view path) {
+  if (path.empty()) throw usage_error("--trace: the path is empty");
+  if (!path.ends_with(".html") && !path.ends_with(".json")) {
+    throw usage_error("--trace: '" + std::string(path) + "' ends neither with .html, for a page, nor with .json, for " +
+                      "Chrome trace events");
+  }
+  if (paths.size() == 2) throw usage_error("--trace: more than two files");
+  paths.emplace_back(path);
+}
+
+/// A trace must not take the place of a file that has another purpose.
+inline void refuse_same_file(const std::string& trace, const std::string& other) {
+  std::error_code unknown;
+  const auto canonical = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  if (canonical(trace) == canonical(other)) {
+    throw usage_error("--trace: '" + trace + "' is the same file as '" + other + "'");
+  }
+}
+
+}  // namespace support
