@@ -60,8 +60,7 @@ std::uint64_t release_time(const trace& source, std::uint64_t value) {
 
 }  // namespace
 
-// ---- the join
-// --------------------------------------------------------------------------------------------------------
+// ---- the join -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[A91] [A94] the worked example: a wait on one queue, the signal on another, each with all of its times") {
   constexpr std::uint64_t cpu_t1 = 10, cpu_t2 = 20, gpu_to = 100, gpu_t1 = 300, gpu_t2 = 305, v1 = 42;
@@ -176,8 +175,7 @@ TEST_CASE("[A93] without the times of all of them, queued events count in the or
   CHECK(commands[2].queued_time == 20);
 }
 
-// ---- losses
-// ----------------------------------------------------------------------------------------------------------
+// ---- losses ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[A100] there is one marker for each gap, with its count and the times around it") {
   trace source;
@@ -318,8 +316,7 @@ TEST_CASE("[A94] [A100] whatever is lost, no command is joined with the queued e
   CHECK(lost > 100);
 }
 
-// ---- time stamps
-// -----------------------------------------------------------------------------------------------------
+// ---- time stamps ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("[A103] [A104] times that are zero or repeat are no error") {
   trace source;
@@ -370,8 +367,7 @@ TEST_CASE("[A91] entries have the default clock's ticks unless another is named"
   CHECK(source.commands()[0].end_time == tidemark::default_log_clock::to_nanoseconds(ticks));
 }
 
-// ---- who released whom
-// -----------------------------------------------------------------------------------------------
+// ---- who released whom ----------------------------------------------------------------------------------------------
 
 TEST_CASE("[A91] a wait is released by the first signal that reaches its value, on whatever queue") {
   trace source;
@@ -474,8 +470,7 @@ TEST_CASE("[A91] [A100] whatever is lost, a wait is never said to be released by
   CHECK(told > 1000);
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("queues and fences have names, or numbers") {
   trace source;

@@ -159,8 +159,7 @@ struct thousands : std::numpunct<char> {
 
 }  // namespace
 
-// ---- Chrome trace events
-// ---------------------------------------------------------------------------------------------
+// ---- Chrome trace events --------------------------------------------------------------------------------------------
 
 TEST_CASE("[A91] [A94] the worked example as trace events") {
   const json_value file = chrome(worked_example());
@@ -304,8 +303,7 @@ TEST_CASE("[A105] what went backward is marked, and its box has a width") {
   CHECK(page_data(source)["backward"].integer() == 1);
 }
 
-// ---- text
-// ------------------------------------------------------------------------------------------------------------
+// ---- text -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("any name is written as valid JSON and read back") {
   const std::string euro = "\xE2\x82\xAC";
@@ -359,8 +357,7 @@ TEST_CASE("a stream that fails is left as failed") {
   CHECK(stream.str().empty());
 }
 
-// ---- the page
-// --------------------------------------------------------------------------------------------------------
+// ---- the page -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("the page needs nothing but itself") {
   const std::string text = page_text(worked_example());

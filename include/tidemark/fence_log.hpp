@@ -60,8 +60,7 @@ using fence_log = basic_fence_log<>;
 
 static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
 
-// ---- clocks
-// ----------------------------------------------------------------------------------------------------------
+// ---- clocks ---------------------------------------------------------------------------------------------------------
 //
 // A clock has now(), which any thread may call, in ticks of its own, and to_nanoseconds(ticks). Progress: wait-free.
 
@@ -134,8 +133,7 @@ using default_log_clock = tsc_log_clock;
 using default_log_clock = steady_log_clock;
 #endif
 
-// ---- the order of time stamps
-// ----------------------------------------------------------------------------------------
+// ---- the order of time stamps ---------------------------------------------------------------------------------------
 
 /// What is to be said of a time stamp, given those before it.
 enum class timestamp_verdict {

@@ -9,8 +9,7 @@
 //   notify_all()        somebody, somewhere: every native fence; with `legacy`, the legacy ones too (A58, A60, A62, A63)
 //
 // Notifications coalesce (A59): each leaves a mark, and only the first one since the last pass rings. A pass takes the
-// marks away before it looks at what they stand for, so that a mark that is left meanwhile causes another pass (trap
-// 12).
+// marks away before it looks at what they stand for: a mark that is left meanwhile causes another pass (trap 12).
 //
 //   marks     who may be due; written by notifiers, taken by the one who serves
 //   requests  how many notifications are not served; who makes it 1 rings, and who serves is alone until it is 0 again
@@ -23,8 +22,7 @@
 // leaves the mark, so the pass that takes the mark finds both. An entry that an earlier pass took was served then; who
 // registers for its value after that pass sees the value, by the full barrier between reading the entry and the pass.
 //
-// A stale id, of a fence that was removed, notifies nobody and is counted; in debug builds it is a programming error
-// (A57).
+// A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57).
 //
 // Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
 #ifndef TIDEMARK_HUB_HPP
@@ -82,8 +80,7 @@ class basic_hub {
   basic_hub(const basic_hub&) = delete;
   basic_hub& operator=(const basic_hub&) = delete;
 
-  // ---- who is there: the hub's owner, one thread at a time
-  // -----------------------------------------------------------
+  // ---- who is there: the hub's owner, one thread at a time ----------------------------------------------------------
 
   /// Makes a fence known, which stays until it is removed. Its id is 0 when the hub is full; ids of removed fences
   /// don't come again soon.
@@ -118,10 +115,12 @@ class basic_hub {
     slot.is_used = false;
   }
 
-  /// Makes a queue known by a reader of its signal log; the id for notify(), or `no_queue` when the hub is full. Queues
-  /// stay as long as the hub.
-  /// @param engine  the engine it runs on, for notify_engine()
+  /// No queue's number.
   static constexpr std::size_t no_queue = Queues;
+
+  /// Makes a queue known by a reader of its signal log; its number for notify_queue(), or `no_queue` when the hub is
+  /// full. Queues stay as long as the hub.
+  /// @param engine  the engine it runs on, for notify_engine()
   [[nodiscard]] std::size_t add_queue(reader_type signals, std::uint32_t engine = 0) {
     // (U7): relaxed alone: the owner wrote it.
     const std::size_t index = queue_count_.load(std::memory_order_relaxed);
@@ -133,17 +132,19 @@ class basic_hub {
     return index;
   }
 
-  // ---- notifying: any thread. Progress: lock-free, and what Service does
-  // -------------------------------------------------
+  // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
 
+  /// Who waits for this fence may be due (A56, A110).
   void notify(std::uint32_t id) noexcept {
     if (mark_fence(id)) ring();
   }
+  /// For these fences (A55). An empty set notifies nobody: who does not know the set calls notify_all() (trap 23).
   void notify(std::span<const std::uint32_t> ids) noexcept {
     bool any = false;
     for (const std::uint32_t id : ids) any = mark_fence(id) || any;
     if (any) ring();
   }
+  /// For what this queue has logged since it was served last (A111, A112).
   void notify_queue(std::size_t number) noexcept {
     const bool is_known = number < queue_count();
     TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
@@ -151,6 +152,7 @@ class basic_hub {
     mark(queue_marks_, number);
     ring();
   }
+  /// For what the queues of this engine have logged (A115, trap 23).
   void notify_engine(std::uint32_t engine) noexcept {
     const std::size_t queues = queue_count();
     for (std::size_t number = 0; number < queues; ++number) {
@@ -158,6 +160,7 @@ class basic_hub {
     }
     ring();
   }
+  /// For every native fence, and for the legacy ones if it says so (A58, A60, A62, A63).
   void notify_all(bool legacy = false) noexcept {
     // (U10): release, pairs with (U11).
     scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
@@ -181,8 +184,7 @@ class basic_hub {
     if (any) ring();
   }
 
-  // ---- serving
-  // -------------------------------------------------------------------------------------------------------
+  // ---- serving ------------------------------------------------------------------------------------------------------
 
   /// For a dispatcher: serves what there is; false when there was nothing. One thread at a time.
   bool serve() noexcept requires(!Service::serves_itself) {

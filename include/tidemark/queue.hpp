@@ -116,8 +116,7 @@ class basic_queue {
         last_queued_{progress.fence->current_value()},
         is_aborted_{0} {}
 
-  // ---- submitting: one thread at a time
-  // ------------------------------------------------------------------------------
+  // ---- submitting: one thread at a time -----------------------------------------------------------------------------
 
   /// Gives the next serial to a piece of work and makes it visible to the executor, in this order, by calling
   /// `make_visible(serial)`, which must not throw. 0, and nothing is called, once the queue is aborted. (A122, trap 13)
@@ -160,8 +159,7 @@ class basic_queue {
     progress_.fence->poison();
   }
 
-  // ---- executing: one thread, in order
-  // -------------------------------------------------------------------------------
+  // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
   /// Gets past a wait: sleeps until the fence has reached `value`, then logs it; `limit` is what the fence's wait takes
   /// besides (nothing, a stop token). A wait that ends otherwise is not logged. (A86, A87, A91)
@@ -201,8 +199,7 @@ class basic_queue {
   /// For what the notifier has to know before the first signal.
   Notifier& notifier() noexcept { return notifier_; }
 
-  // ---- the logs: the queue's owner, one thread at a time
-  // -------------------------------------------------------------
+  // ---- the logs: the queue's owner, one thread at a time ------------------------------------------------------------
 
   /// A new reader of one log, from the oldest entry on of the log that the queue writes now. Readers may go to other
   /// threads, and outlive the queue.
