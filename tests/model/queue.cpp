@@ -151,7 +151,8 @@ struct flushed : rl::test_suite<flushed, 2> {
       data[0].store(100);
       subject.signal(tidemark::logged_fence{&output, 2u}, 1);
       appended.store(1, std::memory_order_relaxed);
-    } else if (appended.load(std::memory_order_relaxed) == 1) {
+    } else {
+      while (appended.load(std::memory_order_relaxed) == 0) platform::pause();
       subject.flush_logs();
       read_in_order(log, data);
       MODEL_REQUIRE(log.next_sequence() == 1);
