@@ -313,7 +313,9 @@ class trace {
   void order_by_time(indices::iterator first, indices::iterator last) const {
     const auto unknown = [&](std::size_t i) { return queued_[i].time == 0; };
     if (std::any_of(first, last, unknown)) return;
-    std::stable_sort(first, last, [&](std::size_t a, std::size_t b) { return queued_[a].time < queued_[b].time; });
+    std::sort(first, last, [&](std::size_t a, std::size_t b) {
+      return queued_[a].time != queued_[b].time ? queued_[a].time < queued_[b].time : a < b;
+    });
   }
 
   /// How many of the executed commands of one subject, of which `queued` were queued, can be joined without a guess.
