@@ -328,7 +328,7 @@ class basic_hub {
     passes_.fetch_or(pass_running, std::memory_order_acquire);
     note(hub_event::pass);
     serve_fences();
-    for_each_mark(queue_marks_, [this](std::size_t index) { serve_queue(*queues_[index].signals); });
+    serve_queues();
     // (U11): acquire, pairs with (U10).
     const std::uint32_t scan = scan_mark_.exchange(0, std::memory_order_acquire);
     if (scan != 0) {
@@ -351,21 +351,32 @@ class basic_hub {
   }
   void sleep_through(std::uint32_t pass) noexcept { Platform::park(passes_, pass, forever); }
 
-  template <class Marks, class Action>
-  static void for_each_mark(Marks& marks, const Action& action) noexcept {
-    for (std::size_t index = 0; index < marks.size(); ++index) {
-      // (U14): acquire, pairs with (U13). Taken before it is served: a mark left from now on is for the next pass.
-      std::uint64_t taken = marks[index].exchange(0, std::memory_order_acquire);
-      for (; taken != 0; taken &= taken - 1) action(index * 64 + static_cast<std::size_t>(std::countr_zero(taken)));
-    }
+  /// The marks of one word, which are not there any more.
+  static std::uint64_t take(word<std::uint64_t>& marks) noexcept {
+    // (U14): acquire, pairs with (U13). Taken before it is served: a mark left from now on is for the next pass.
+    return marks.exchange(0, std::memory_order_acquire);
+  }
+  template <class Action>
+  static void for_each_bit(std::uint64_t bits, std::size_t word, const Action& action) noexcept {
+    for (; bits != 0; bits &= bits - 1) action(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
   }
 
   void serve_fences() noexcept {
-    bool any = false;
-    for_each_mark(fence_marks_, [&](std::size_t index) {
-      if (!std::exchange(any, true)) Platform::full_barrier();
-      release(fences_[index]);
-    });
+    for (std::size_t index = 0; index < fence_marks_.size(); ++index) {
+      const std::uint64_t taken = take(fence_marks_[index]);
+      if (taken == 0) continue;
+      // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken come
+      // before the search for waiters. Meets the waiter's own (B3); nothing weaker does.
+      Platform::full_barrier();
+      for_each_bit(taken, index, [this](std::size_t fence_index) { release(fences_[fence_index]); });
+    }
+  }
+
+  void serve_queues() noexcept {
+    for (std::size_t index = 0; index < queue_marks_.size(); ++index) {
+      for_each_bit(take(queue_marks_[index]), index,
+                   [this](std::size_t number) { serve_queue(*queues_[number].signals); });
+    }
   }
 
   /// Releases by the values in the log (A112). A lost entry may have been of any fence (A99).
@@ -376,7 +387,8 @@ class basic_hub {
       const auto batch = signals.read(buffer);
       overrun = overrun || batch.lost != 0;
       if (batch.entries.empty() && batch.lost == 0) break;
-      // After the entries were read: who registers for a value of theirs after this pass sees the value.
+      // (U27): after the entries were read by (L6), as (F4): who registers for a value of theirs after this pass sees the
+      // value, since the waiter's (B3) then comes later. Nothing weaker does.
       Platform::full_barrier();
       for (const fence_log_entry& entry : batch.entries) {
         const fence_slot* const slot = live(entry.fence);
@@ -392,6 +404,7 @@ class basic_hub {
   }
 
   void release_all(bool legacy) noexcept {
+    // (U28): as (U26), after (U11), or after entries were found to be lost.
     Platform::full_barrier();
     for (const fence_slot& slot : fences_) release(slot, legacy);
   }

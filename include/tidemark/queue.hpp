@@ -223,7 +223,10 @@ class basic_queue {
   /// Makes all entries visible to this thread that the executor had appended before. For readers that no notification and
   /// no other hand-over has brought here. On a symmetric platform it is empty: there entries become visible by themselves,
   /// soon. (A109)
-  static void flush_logs() noexcept { Platform::heavy_barrier(); }
+  static void flush_logs() noexcept {
+    // (Q15): on the executor's thread the effect of (B2) behind its last (L5), which (L6) of this thread then finds.
+    Platform::heavy_barrier();
+  }
 
  private:
   logged_fence<progress_type> progress_;

@@ -53,6 +53,20 @@ struct member {
 using self = tidemark::self_serving;
 using dispatched = tidemark::dispatched;
 
+/// A fence that a pass may touch only while it is in the hub.
+struct mortal {
+  using platform = ::platform;
+  platform::var<int> gone;
+
+  bool publish(std::uint64_t) noexcept { return true; }
+  bool is_due(std::uint64_t) noexcept { return true; }
+  std::size_t release_due_after_barrier() noexcept {
+    MODEL_REQUIRE(gone.load() == 0);
+    return 0;
+  }
+  std::size_t release_due_after_barrier(std::uint64_t) noexcept { return release_due_after_barrier(); }
+};
+
 /// [A61] [A96] [A112] One signal, one waiter; the signaller serves.
 template <notify_style Style>
 struct one_signal : rl::test_suite<one_signal<Style>, 2> {
@@ -83,6 +97,28 @@ struct two_notifiers : rl::test_suite<two_notifiers<Style>, 3> {
     } else {
       output[0].await();
       output[1].await();
+    }
+  }
+};
+
+/// [A61] The fence is not among the first 64, so its mark is in another word, taken after that one.
+struct mark_in_second_word : rl::test_suite<mark_in_second_word, 2> {
+  tidemark::basic_hub<platform, self, 128, 1> hub;
+  mortal filler;
+  timeline output;
+  logged_fence<progress_fence> known = add_as_65th();
+
+  logged_fence<progress_fence> add_as_65th() {
+    for (unsigned place = 0; place < 64; ++place) static_cast<void>(hub.add(filler));
+    return hub.add(output.line);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      output.data.store(42);
+      output.line.publish(1);
+      if (output.line.is_due(1)) hub.notify(known.id);
+    } else {
+      output.await();
     }
   }
 };
@@ -153,20 +189,6 @@ struct overrun : rl::test_suite<overrun, 3> {
     }
   }
   void after() { MODEL_REQUIRE(hub.count(hub_event::overrun) <= 1); }
-};
-
-/// A fence that a pass may touch only while it is in the hub.
-struct mortal {
-  using platform = ::platform;
-  platform::var<int> gone;
-
-  bool publish(std::uint64_t) noexcept { return true; }
-  bool is_due(std::uint64_t) noexcept { return true; }
-  std::size_t release_due_after_barrier() noexcept {
-    MODEL_REQUIRE(gone.load() == 0);
-    return 0;
-  }
-  std::size_t release_due_after_barrier(std::uint64_t) noexcept { return release_due_after_barrier(); }
 };
 
 /// [A57] Added and removed while passes run: once remove() has returned, nobody touches the fence.
@@ -315,6 +337,7 @@ int main(int argc, char** argv) {
                         model::make_check<two_notifiers<style::by_queue>>("two_notifiers.queue"),
                         model::make_check<two_notifiers<style::by_fence>>("two_notifiers.fence"),
                         model::make_check<two_notifiers<style::by_scan>>("two_notifiers.scan"),
+                        model::make_check<mark_in_second_word>("mark_in_second_word"),
                         model::make_check<served_before_due>("served_before_due"),
                         model::make_check<dispatcher<style::by_queue>>("dispatcher.queue"),
                         model::make_check<dispatcher<style::by_scan>>("dispatcher.scan"),
