@@ -5,97 +5,27 @@
 #   cmake -DPIPELINE=<the program> -DWORK=<a folder of its own, emptied first> -P examples_pipeline.cmake
 cmake_minimum_required(VERSION 3.23)
 
-foreach(variable IN ITEMS PIPELINE WORK)
-  if("${${variable}}" STREQUAL "")
-    message(FATAL_ERROR "${variable} is not set")
-  endif()
-endforeach()
-
-set(temporary_pattern ".tidemark-unfinished.*")
-file(REMOVE_RECURSE "${WORK}")
+include("${CMAKE_CURRENT_LIST_DIR}/support/example_test.cmake")
+begin_tests(PIPELINE)
 file(MAKE_DIRECTORY "${WORK}/tmp")
 set(ENV{TMPDIR} "${WORK}/tmp")
-set(failures 0)
+set(temporary_pattern ".tidemark-unfinished.*")
+set(unfinished "FOLDER/${temporary_pattern}" "${WORK}/tmp/*" "${WORK}/tmp/${temporary_pattern}")
 
 # ---- vocabulary ------------------------------------------------------------------------------------------------------
-
-macro(fail text)
-  math(EXPR failures "${failures} + 1")
-  message(SEND_ERROR "${case}: ${text}\n  status ${status}\n  stdout: ${out}\n  stderr: ${err}")
-endmacro()
-
-# Begins a case: a new folder, where no temporary file may remain when the case has run.
-macro(begin name)
-  set(case "${name}")
-  set(folder "${WORK}/${name}")
-  file(MAKE_DIRECTORY "${folder}")
-  message(STATUS "${name}")
-endmacro()
-
-# Runs a command in the folder; sets status, out and err.
-macro(run)
-  execute_process(
-    COMMAND ${ARGN}
-    WORKING_DIRECTORY "${folder}"
-    TIMEOUT 60
-    RESULT_VARIABLE status
-    OUTPUT_VARIABLE out
-    ERROR_VARIABLE err)
-  file(GLOB remains "${folder}/${temporary_pattern}" "${WORK}/tmp/*" "${WORK}/tmp/${temporary_pattern}")
-  if(remains)
-    fail("left behind: ${remains}")
-    file(REMOVE ${remains})
-  endif()
-endmacro()
-
-macro(expect_status expected)
-  if(NOT "${status}" STREQUAL "${expected}")
-    fail("the exit status should be ${expected}")
-  endif()
-endmacro()
-
-# Both streams are searched with regular expressions.
-macro(expect_out)
-  foreach(expected IN ITEMS ${ARGN})
-    if(NOT out MATCHES "${expected}")
-      fail("the output should say '${expected}'")
-    endif()
-  endforeach()
-endmacro()
-
-macro(expect_err)
-  foreach(expected IN ITEMS ${ARGN})
-    if(NOT err MATCHES "${expected}")
-      fail("the message should say '${expected}'")
-    endif()
-  endforeach()
-endmacro()
-
-macro(expect_same one other)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files "${one}" "${other}" RESULT_VARIABLE differ)
-  if(differ)
-    fail("'${other}' should be the same as '${one}'")
-  endif()
-endmacro()
-
-macro(expect_absent path)
-  if(EXISTS "${path}" OR IS_SYMLINK "${path}")
-    fail("'${path}' should not exist")
-  endif()
-endmacro()
 
 # A run that works: copies `input` with the options that follow.
 macro(expect_copy input)
   run("${PIPELINE}" "${input}" --out "${folder}/copy" --rounds 2 ${ARGN})
   expect_status(0)
-  expect_out("identical to the input" "MB/s" "notifications" "needed none" "mutex and condvar")
+  expect_in(out "identical to the input" "MB/s" "notifications" "needed none" "mutex and condvar")
   expect_same("${input}" "${folder}/copy")
 endmacro()
 
 # A run that must fail: status 1, each of the two texts in the message, nothing on the standard output.
 macro(expect_failure text reason)
   expect_status(1)
-  expect_err("${text}" "${reason}")
+  expect_in(err "${text}" "${reason}")
   if(NOT "${out}" STREQUAL "")
     fail("nothing should be reported after a failure")
   endif()
@@ -121,7 +51,7 @@ expect_copy("${PIPELINE}" --block=777 --ring=2)
 begin(temporary_output)
 run("${PIPELINE}" "${WORK}/4097" --rounds 1)
 expect_status(0)
-expect_out("temporary file in ${WORK}/tmp" "4097 bytes" "4 copies, each identical")
+expect_in(out "temporary file in ${WORK}/tmp" "4097 bytes" "4 copies, each identical")
 file(GLOB remains "${folder}/*")
 if(remains)
   fail("left behind: ${remains}")
@@ -129,15 +59,15 @@ endif()
 
 begin(empty_file)
 expect_copy("${WORK}/empty")
-expect_out(" 0 bytes" "cbf29ce484222325")
+expect_in(out " 0 bytes" "cbf29ce484222325")
 
 begin(one_byte)
 expect_copy("${WORK}/a")
-expect_out(" 1 bytes" "af63dc4c8601ec8c")
+expect_in(out " 1 bytes" "af63dc4c8601ec8c")
 
 begin(known_checksum)
 expect_copy("${WORK}/foobar" --block 4)
-expect_out("85944171f73967e8")
+expect_in(out "85944171f73967e8")
 
 begin(multiple_of_the_block)
 expect_copy("${WORK}/4096" --block 1K)
@@ -186,13 +116,13 @@ expect_same("${WORK}/4097" "${folder}/copy")
 begin(output_is_a_pipe)
 run(sh -c "mkfifo pipe && { cat pipe > got & } && \"$1\" \"$2\" --out pipe && wait" sh "${PIPELINE}" "${WORK}/4097")
 expect_status(0)
-expect_out("written to once")
+expect_in(out "written to once")
 expect_same("${WORK}/4097" "${folder}/got")
 
 begin(output_is_a_device)
 run("${PIPELINE}" "${WORK}/4097" --out /dev/null)
 expect_status(0)
-expect_out("written to once")
+expect_in(out "written to once")
 
 # ---- the trace -------------------------------------------------------------------------------------------------------
 
@@ -247,7 +177,7 @@ endmacro()
 
 begin(trace)
 expect_copy("${WORK}/4097" --block 256 --ring 4 --trace "${folder}/trace.html" --trace "${folder}/trace.json")
-expect_out("trace  .*/trace.html: 3 queues, [0-9]+ commands, no log entry lost" "trace.json: 3 queues")
+expect_in(out "trace  .*/trace.html: 3 queues, [0-9]+ commands, no log entry lost" "trace.json: 3 queues")
 expect_page("${folder}/trace.html")
 expect_events("${folder}/trace.json")
 
@@ -262,7 +192,7 @@ expect_page("${folder}/trace.html")
 
 begin(trace_of_a_long_run)
 expect_copy("${WORK}/a_million" --block 50 --rounds 1 --trace trace.html)
-expect_out("3 queues, [0-9]+ commands, [1-9][0-9]+ older log entries overwritten")
+expect_in(out "3 queues, [0-9]+ commands, [1-9][0-9]+ older log entries overwritten")
 expect_page("${folder}/trace.html")
 if(NOT page MATCHES "\"losses\":\\[\n\\[")
   fail("the page should show the losses")
@@ -271,7 +201,7 @@ endif()
 begin(trace_of_a_copy_to_a_device)
 run("${PIPELINE}" "${WORK}/4097" --out /dev/null --block 512 --ring 4 --trace trace.json)
 expect_status(0)
-expect_out("written to once" "notifications" "trace.json: 3 queues")
+expect_in(out "written to once" "notifications" "trace.json: 3 queues")
 expect_events("${folder}/trace.json")
 
 begin(trace_can_not_be_written)
@@ -421,13 +351,13 @@ endforeach()
 begin(help)
 run("${PIPELINE}" --help)
 expect_status(0)
-expect_out("usage: pipeline" "--out" "--block" "--ring" "--rounds" "--trace")
+expect_in(out "usage: pipeline" "--out" "--block" "--ring" "--rounds" "--trace")
 
 begin(invalid_options)
 macro(expect_usage_error text)
   run("${PIPELINE}" ${ARGN})
   expect_status(2)
-  expect_err("^pipeline: " "${text}" "--help")
+  expect_in(err "^pipeline: " "${text}" "--help")
   expect_absent("${folder}/new")
 endmacro()
 set(input "${WORK}/4097")
@@ -462,7 +392,4 @@ file(COPY_FILE "${WORK}/precious" "${folder}/input.html")
 expect_usage_error("is the same file as 'input.html'" input.html --out new --trace "${folder}/input.html")
 expect_same("${WORK}/precious" "${folder}/input.html")
 
-if(failures GREATER 0)
-  message(FATAL_ERROR "${failures} check(s) failed")
-endif()
-message(STATUS "everything as promised")
+end_tests()

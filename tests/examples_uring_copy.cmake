@@ -7,73 +7,11 @@
 #         -DWORK=<a folder of its own, emptied first> [-DSANITIZE=<its sanitizers>] -P examples_uring_copy.cmake
 cmake_minimum_required(VERSION 3.23)
 
-foreach(variable IN ITEMS URING_COPY WITHOUT SOURCE_DIR WORK)
-  if("${${variable}}" STREQUAL "")
-    message(FATAL_ERROR "${variable} is not set")
-  endif()
-endforeach()
-
-file(REMOVE_RECURSE "${WORK}")
-file(MAKE_DIRECTORY "${WORK}")
-set(failures 0)
+include("${CMAKE_CURRENT_LIST_DIR}/support/example_test.cmake")
+begin_tests(URING_COPY WITHOUT SOURCE_DIR)
+set(unfinished "FOLDER/.tidemark-unfinished.*" "FOLDER/*.incomplete")
 
 # ---- vocabulary ------------------------------------------------------------------------------------------------------
-
-macro(fail text)
-  math(EXPR failures "${failures} + 1")
-  message(SEND_ERROR "${case}: ${text}\n  status ${status}\n  stdout: ${out}\n  stderr: ${err}")
-endmacro()
-
-macro(begin name)
-  set(case "${name}")
-  set(folder "${WORK}/${name}")
-  file(MAKE_DIRECTORY "${folder}")
-  message(STATUS "${name}")
-endmacro()
-
-# Runs a command in the folder; sets status, out and err. No unfinished file or folder may remain.
-macro(run)
-  execute_process(
-    COMMAND ${ARGN}
-    WORKING_DIRECTORY "${folder}"
-    TIMEOUT 60
-    RESULT_VARIABLE status
-    OUTPUT_VARIABLE out
-    ERROR_VARIABLE err)
-  file(GLOB remains "${folder}/.tidemark-unfinished.*" "${folder}/*.incomplete")
-  if(remains)
-    fail("left behind: ${remains}")
-    file(REMOVE_RECURSE ${remains})
-  endif()
-endmacro()
-
-macro(expect_status expected)
-  if(NOT "${status}" STREQUAL "${expected}")
-    fail("the exit status should be ${expected}")
-  endif()
-endmacro()
-
-# The streams are searched with regular expressions.
-macro(expect_in stream)
-  foreach(expected IN ITEMS ${ARGN})
-    if(NOT ${stream} MATCHES "${expected}")
-      fail("'${expected}' should be said")
-    endif()
-  endforeach()
-endmacro()
-
-macro(expect_absent path)
-  if(EXISTS "${path}" OR IS_SYMLINK "${path}")
-    fail("'${path}' should not exist")
-  endif()
-endmacro()
-
-macro(expect_same one other)
-  execute_process(COMMAND diff -r --no-dereference "${one}" "${other}" RESULT_VARIABLE differ OUTPUT_VARIABLE difference)
-  if(differ)
-    fail("'${other}' should be the same as '${one}': ${difference}")
-  endif()
-endmacro()
 
 # A run that works: copies `source` with the options that follow.
 macro(expect_copy source)
@@ -333,7 +271,4 @@ if(EXISTS /dev/full)
   expect_failure(1 "cannot write 'full.html'" "No space left on device")
 endif()
 
-if(failures GREATER 0)
-  message(FATAL_ERROR "${failures} check(s) failed")
-endif()
-message(STATUS "everything as promised")
+end_tests()

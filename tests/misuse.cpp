@@ -2,23 +2,7 @@
 //
 // Misuse is reported through TIDEMARK_ASSERT, and a program may put its own hook there. This one's prints the text and
 // ends the program; each misuse is made in a child process.
-#include <unistd.h>
-
-#include <cstring>
-
-namespace testing {
-
-constexpr int misuse_status = 41;
-
-[[noreturn]] inline void on_misuse(const char* text) noexcept {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(misuse_status + 1);
-  _exit(misuse_status);
-}
-
-}  // namespace testing
-
-#define TIDEMARK_ASSERT(condition, text) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : testing::on_misuse(text))
+#include "support/misuse_hook.hpp"
 
 #include <doctest/doctest.h>
 
@@ -32,20 +16,9 @@ constexpr int misuse_status = 41;
 #include <tidemark/fence_log.hpp>
 #include <tidemark/tidemark.hpp>
 
-#include "support/child.hpp"
-
 using namespace testing;
 
 namespace {
-
-/// What the hook is told, or nothing if it is not called.
-template <class Body>
-std::string reported_by(const Body& body) {
-  const auto end = run_in_child(body);
-  CHECK(end.signal == 0);
-  CHECK(end.exit_status == (end.errors.empty() ? 0 : misuse_status));
-  return end.errors;
-}
 
 constexpr tidemark::fence_options on_callers_storage{.storage = tidemark::value_storage::caller};
 using placed_fence = tidemark::basic_fence<tidemark::symmetric_platform, on_callers_storage>;

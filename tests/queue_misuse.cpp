@@ -2,23 +2,7 @@
 //
 // Misuse of queues and hubs is reported through TIDEMARK_ASSERT. This program's hook prints the text and ends the
 // program; each misuse is made in a child process. What a hub does where the hook is empty is in hub_release.cpp.
-#include <unistd.h>
-
-#include <cstring>
-
-namespace testing {
-
-constexpr int misuse_status = 41;
-
-[[noreturn]] inline void on_misuse(const char* text) noexcept {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(misuse_status + 1);
-  _exit(misuse_status);
-}
-
-}  // namespace testing
-
-#define TIDEMARK_ASSERT(condition, text) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : testing::on_misuse(text))
+#include "support/misuse_hook.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,20 +15,9 @@ constexpr int misuse_status = 41;
 #include <tidemark/hub.hpp>
 #include <tidemark/queue.hpp>
 
-#include "support/child.hpp"
-
 using namespace testing;
 
 namespace {
-
-/// What the hook is told, or nothing if it is not called.
-template <class Body>
-std::string reported_by(const Body& body) {
-  const auto end = run_in_child(body);
-  CHECK(end.signal == 0);
-  CHECK(end.exit_status == (end.errors.empty() ? 0 : misuse_status));
-  return end.errors;
-}
 
 using hub_queue = tidemark::basic_queue<tidemark::native_platform, tidemark::default_log_clock,
                                         tidemark::hub_notifier<tidemark::hub>>;
