@@ -102,6 +102,8 @@ struct fence_options {
 
 template <class Timeline>
 class basic_fence_view;
+template <class Platform>
+class basic_awaited;  // wait_many.hpp
 
 namespace detail {
 
@@ -217,6 +219,8 @@ class timeline : public waitable<timeline<Platform, Options>> {
  private:
   template <class>
   friend class tidemark::basic_fence_view;
+  template <class>
+  friend class tidemark::basic_awaited;
   friend waitable<timeline>;
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
@@ -281,17 +285,12 @@ class timeline : public waitable<timeline<Platform, Options>> {
       for (;;) {
         const std::uint32_t seen = heap().wakes(ticket);
         if (is_over(target) || token.stop_requested()) break;
-        const deadline limit = ordered ? until : look_again_before(until);
+        // Where the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
+        const deadline limit = ordered ? until : look_again_before(until, Platform::now());
         if (!heap().park(ticket, seen, limit) && limit == until) break;
       }
     }
     heap().withdraw(ticket);
-  }
-
-  /// Where the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
-  static deadline look_again_before(deadline until) noexcept {
-    const deadline soon = Platform::now() + std::chrono::milliseconds{1};
-    return until < soon ? until : soon;
   }
 
   /// R3, for the value and for the poison.
@@ -462,6 +461,8 @@ class basic_fence_view : public detail::waitable<basic_fence_view<Timeline>> {
 
  private:
   friend detail::waitable<basic_fence_view>;
+  template <class>
+  friend class basic_awaited;
 
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, Token token) const noexcept {

@@ -13,6 +13,7 @@
 //   P::light_barrier(), P::heavy_barrier(), P::heavy_barrier_available(), P::full_barrier()
 //   P::has_thread_fences, P::thread_fence(order)      std::atomic_thread_fence, where relaxed accesses may rely on it
 //   P::park(word, expected, deadline), P::unpark(word, count)      on a P::atomic<std::uint32_t>
+//   P::park_any(places, deadline), P::parking                      on several; the type whose words can be mixed
 //   P::pause(), P::now()
 //
 //   native_platform     the best of this machine: asymmetric where Linux has membarrier(2)
@@ -56,6 +57,7 @@ struct platform_of : Barriers, Parking {
   template <class T>
   using var = native_var<T>;
   using double_word = DoubleWord;
+  using parking = Parking;
 
   /// Whether a signal handler may signal a fence.
   static constexpr bool is_async_signal_safe = DoubleWord::is_always_lock_free && Parking::wakes_without_lock;

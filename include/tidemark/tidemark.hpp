@@ -12,6 +12,7 @@
 #include "ring_log.hpp"
 #include "trace.hpp"
 #include "trace_export.hpp"
+#include "wait_many.hpp"
 #include "waiter_heap.hpp"
 
 #endif  // TIDEMARK_TIDEMARK_HPP

@@ -41,6 +41,24 @@
 
 namespace tidemark {
 
+/// One waiter's registration. Made by waiter_heap::add(), ended by withdraw(), which must be called exactly once for
+/// each.
+class waiter_ticket {
+ public:
+  /// True when every slot was taken and the waiter shares the overflow lane.
+  bool is_in_lane() const noexcept { return slot_ == lane; }
+
+ private:
+  template <std::size_t, class, std::size_t, class>
+  friend class waiter_heap;
+  static constexpr std::size_t lane = SIZE_MAX;
+
+  waiter_ticket(std::size_t slot, versioned armed) noexcept : slot_{slot}, armed_{armed} {}
+
+  std::size_t slot_;
+  versioned armed_;
+};
+
 /// A lock-free set of up to `Capacity` awaited targets with slots of their own, and any number in the overflow lane.
 /// \tparam Capacity  slots; a heap takes about 28 bytes for each.
 /// \tparam Platform  see platform.hpp.
@@ -53,19 +71,8 @@ class waiter_heap {
  public:
   static_assert(Capacity > 0 && Capacity < (std::size_t{1} << 30), "the capacity counts slots");
 
-  /// One waiter's registration. Made by add(), ended by withdraw(), which must be called exactly once for each.
-  class ticket {
-   public:
-    /// True when every slot was taken and the waiter shares the overflow lane.
-    bool is_in_lane() const noexcept { return slot_ == lane_slot; }
-
-   private:
-    friend waiter_heap;
-    ticket(std::size_t slot, versioned armed) noexcept : slot_{slot}, armed_{armed} {}
-
-    std::size_t slot_;
-    versioned armed_;
-  };
+  using ticket = waiter_ticket;
+  using counter = typename Platform::template atomic<std::uint32_t>;
 
   template <class... Arguments>
   explicit waiter_heap(Arguments&&... neighbor) noexcept : tree_(std::forward<Arguments>(neighbor)...) {
@@ -155,6 +162,11 @@ class waiter_heap {
     return Platform::park(wakes_of(waiting), seen, until);
   }
 
+  /// The same for who sleeps on several tickets at once, also of other heaps: what Platform::park_any() takes.
+  parking_place<counter> place(const ticket& waiting, std::uint32_t seen) noexcept {
+    return {&wakes_of(waiting), seen};
+  }
+
   /// Wakes the waiter of this ticket without releasing it, from any thread, before it withdraws. Progress: wait-free
   /// but for the system call.
   void nudge(const ticket& waiting) noexcept {
@@ -170,8 +182,7 @@ class waiter_heap {
   const Neighbor& neighbor() const noexcept { return tree_.neighbor(); }
 
  private:
-  using counter = typename Platform::template atomic<std::uint32_t>;
-  static constexpr std::size_t lane_slot = SIZE_MAX;
+  static constexpr std::size_t lane_slot = ticket::lane;
   static constexpr std::uint32_t all_threads = UINT32_MAX;
 
   counter& wakes_of(const ticket& waiting) noexcept {

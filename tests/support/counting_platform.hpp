@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include <tidemark/platform.hpp>
@@ -32,6 +33,7 @@ struct event_counts {
 template <class Base>
 struct counting_platform : Base {
   using parking_word = typename Base::template atomic<std::uint32_t>;
+  using parking_place = tidemark::parking_place<parking_word>;
 
   static void light_barrier() noexcept {
     light_barriers.fetch_add(1, std::memory_order_relaxed);
@@ -46,11 +48,10 @@ struct counting_platform : Base {
     Base::full_barrier();
   }
   static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
-    parks.fetch_add(1, std::memory_order_relaxed);
-    if (inside_park != nullptr) inside_park->store(true);
-    const bool woken = Base::park(word, expected, until);
-    if (inside_park != nullptr) inside_park->store(false);
-    return woken;
+    return counted_park([&] { return Base::park(word, expected, until); });
+  }
+  static bool park_any(std::span<const parking_place> places, tidemark::deadline until) noexcept {
+    return counted_park([&] { return Base::park_any(places, until); });
   }
   static void unpark(parking_word& word, std::uint32_t count) noexcept {
     unparks.fetch_add(1, std::memory_order_relaxed);
@@ -66,6 +67,16 @@ struct counting_platform : Base {
   static inline std::atomic<std::uint64_t> full_barriers{0};
   static inline std::atomic<std::uint64_t> parks{0};
   static inline std::atomic<std::uint64_t> unparks{0};
+
+ private:
+  template <class Park>
+  static bool counted_park(const Park& park) {
+    parks.fetch_add(1, std::memory_order_relaxed);
+    if (inside_park != nullptr) inside_park->store(true);
+    const bool woken = park();
+    if (inside_park != nullptr) inside_park->store(false);
+    return woken;
+  }
 };
 
 /// What a counting platform has counted since this object was made.
@@ -103,6 +114,7 @@ class hook {
 template <class Base>
 struct hooked_platform : counting_platform<Base> {
   using counted = counting_platform<Base>;
+  using typename counted::parking_place;
   using typename counted::parking_word;
 
   static void light_barrier() noexcept {
@@ -116,6 +128,10 @@ struct hooked_platform : counting_platform<Base> {
   static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     at_park.run();
     return counted::park(word, expected, until);
+  }
+  static bool park_any(std::span<const parking_place> places, tidemark::deadline until) noexcept {
+    at_park.run();
+    return counted::park_any(places, until);
   }
   static void unpark(parking_word& word, std::uint32_t count) noexcept {
     at_unpark.run();

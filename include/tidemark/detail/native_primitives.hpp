@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the fallbacks of a platform, the lock-based double word and the parking on condition variables, are made of: here
-// the standard library's parts. The model checker brings its own (verify/relacy_platform.hpp).
+// the standard library's parts. The model checker brings its own (verify/relacy_portable_platform.hpp).
 #ifndef TIDEMARK_DETAIL_NATIVE_PRIMITIVES_HPP
 #define TIDEMARK_DETAIL_NATIVE_PRIMITIVES_HPP
 

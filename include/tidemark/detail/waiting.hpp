@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What every object that can be waited on offers: the public wait functions, written once, in terms of one `wait_status
-// Derived::wait_with(target, deadline, stop_token)`; and how durations, time points and stop tokens become that.
+// Derived::wait_with(target, deadline, stop_token)`; and how durations, time points and stop tokens, the limits of a
+// wait, become a deadline and a token.
 #ifndef TIDEMARK_DETAIL_WAITING_HPP
 #define TIDEMARK_DETAIL_WAITING_HPP
 
@@ -94,6 +95,38 @@ deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Du
   return deadline{ticks(at.time_since_epoch())};
 }
 
+// within<Platform>(wait, limits...) calls `wait(deadline, token)`, whose result can be compared with a
+// wait_status. The limits are a duration, a point of the steady or the system clock, or nothing; then a token, or nothing.
+
+template <class Platform, class Wait>
+auto within(const Wait& wait) noexcept {
+  return wait(forever, never_stops{});
+}
+template <class Platform, class Wait, stop_token_like Token>
+auto within(const Wait& wait, Token token) noexcept {
+  return wait(forever, std::move(token));
+}
+template <class Platform, class Wait, class Rep, class Period, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+  return wait(deadline_after(timeout, Platform::now()), std::move(token));
+}
+template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::time_point<std::chrono::steady_clock, Duration>& at,
+            Token token = {}) noexcept {
+  return wait(deadline_at(at), std::move(token));
+}
+/// Changes of the system clock while waiting are noticed at the end: never early, late if it is set back.
+template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
+            Token token = {}) noexcept {
+  for (;;) {
+    const wide_seconds left =
+        wide_seconds{at.time_since_epoch()} - wide_seconds{std::chrono::system_clock::now().time_since_epoch()};
+    const auto result = within<Platform>(wait, left, token);
+    if (!(result == wait_status::timeout) || left <= left.zero()) return result;
+  }
+}
+
 /// The wait functions of `Derived`. All are blocking, all may be called from any thread, none allocates or throws.
 ///
 /// Each waits until the timeline has reached `target`. A target of 0 is reached at once (A123); UINT64_MAX is a legal
@@ -103,54 +136,42 @@ template <class Derived>
 class waitable {
  public:
   /// Waits for ever. Returns `reached`, or `lost` once the timeline is poisoned.
-  wait_status wait(std::uint64_t target) const noexcept { return self().wait_with(target, forever, never_stops{}); }
+  wait_status wait(std::uint64_t target) const noexcept { return wait_within(target); }
 
   /// Waits until `token` is triggered at most. Returns `reached`, `stopped` or `lost`. A stop that comes together with
   /// the awaited value loses.
   template <stop_token_like Token>
   wait_status wait(std::uint64_t target, Token token) const noexcept {
-    return self().wait_with(target, forever, std::move(token));
+    return wait_within(target, std::move(token));
   }
 
   /// Waits for `timeout` at most. Zero or less looks once and does not sleep; a timeout that the clock can't express
   /// waits for ever. Returns `reached`, `timeout` or `lost`.
   template <class Rep, class Period>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout) const noexcept {
-    return wait_for(target, timeout, never_stops{});
+    return wait_within(target, timeout);
   }
 
   /// The same, or until `token` is triggered.
   template <class Rep, class Period, stop_token_like Token>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                        Token token) const noexcept {
-    return self().wait_with(target, deadline_after(timeout, Derived::platform::now()), std::move(token));
+    return wait_within(target, timeout, std::move(token));
   }
 
-  /// Waits until a point of the steady clock at most. A point in the past looks once. Returns `reached`, `timeout` or
-  /// `lost`.
+  /// Waits until a point of the steady or the system clock at most. A point in the past looks once. Changes of the
+  /// system clock while waiting are noticed at the end: never early, late if it is set back. Returns `reached`,
+  /// `timeout` or `lost`.
   template <class Clock, class Duration>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at) const noexcept {
-    return wait_until(target, at, never_stops{});
+    return wait_within(target, at);
   }
 
   /// The same, or until `token` is triggered.
-  template <class Duration, stop_token_like Token>
-  wait_status wait_until(std::uint64_t target, const std::chrono::time_point<std::chrono::steady_clock, Duration>& at,
+  template <class Clock, class Duration, stop_token_like Token>
+  wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
                          Token token) const noexcept {
-    return self().wait_with(target, deadline_at(at), std::move(token));
-  }
-
-  /// The same by the system clock, whose changes while waiting are noticed at the end: never early, late if it is set
-  /// back.
-  template <class Duration, stop_token_like Token>
-  wait_status wait_until(std::uint64_t target, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
-                         Token token) const noexcept {
-    for (;;) {
-      const wide_seconds left =
-          wide_seconds{at.time_since_epoch()} - wide_seconds{std::chrono::system_clock::now().time_since_epoch()};
-      const wait_status status = wait_for(target, left, token);
-      if (status != wait_status::timeout || left <= left.zero()) return status;
-    }
+    return wait_within(target, at, std::move(token));
   }
 
  protected:
@@ -158,7 +179,13 @@ class waitable {
   ~waitable() = default;
 
  private:
-  const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
+  template <class... Limits>
+  wait_status wait_within(std::uint64_t target, const Limits&... limits) const noexcept {
+    const auto wait = [&](deadline until, auto token) {
+      return static_cast<const Derived&>(*this).wait_with(target, until, std::move(token));
+    };
+    return within<typename Derived::platform>(wait, limits...);
+  }
 };
 
 }  // namespace detail

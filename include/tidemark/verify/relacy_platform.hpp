@@ -7,8 +7,7 @@
 //   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
 //   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
 //   relacy_unfenced_platform   symmetric, without std::atomic_thread_fence: what ThreadSanitizer gets
-//   relacy_portable_platform   symmetric, with the lock-based double word and the condition variables of
-//                              portable_platform, made of Relacy's words, mutex and condition variable
+//   relacy_portable_platform   symmetric, with the fallbacks of portable_platform: relacy_portable_platform.hpp
 //
 // Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new
 // and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile
@@ -30,10 +29,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <source_location>
+#include <span>
 #include <string_view>
 
 #include "../platform.hpp"
@@ -207,6 +205,9 @@ struct exchange_orders {
   rl::memory_order failure;
 };
 
+/// The threads that sleep in park() and were not woken yet: one bit each.
+inline std::uint32_t asleep = 0;
+
 /// Reads the newest value, as a failing compare-exchange or the kernel does, and writes nothing.
 template <class T>
 T load_newest(rl::atomic<T>& word, rl::memory_order order, const rl::debug_info& info) {
@@ -257,14 +258,24 @@ class relacy_atomic {
     return value_.compare_exchange_weak(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
 
-  /// One turn of a futex: sleeps if the word still is `expected`. False when a deadline has passed.
-  bool park(T expected, bool timed, const rl::debug_info& info) {
-    if (detail::load_newest(value_, rl::mo_relaxed, info) != expected) return true;
+  /// One turn of a futex for several words: sleeps if each still is what it is expected to be. False when a deadline has
+  /// passed. The kernel looks at one word after the other, but a wake-up between two looks is not lost, so that it comes
+  /// to the same.
+  static bool park(std::span<const parking_place<relacy_atomic>> places, bool timed, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
+    context.sched();
+    {
+      const rl::preemption_disabler whole{context};
+      for (const auto& place : places) {
+        if (detail::load_newest(place.word->value_, rl::mo_relaxed, info) != place.expected) return true;
+      }
+    }
     const std::uint32_t me = std::uint32_t{1} << context.threadx_->index_;
-    sleepers_ |= me;
+    detail::asleep |= me;
+    for (const auto& place : places) place.word->sleepers_ |= me;
     const rl::unpark_reason reason = context.park_current_thread(timed, spurious_wakeups, false, info);
-    sleepers_ &= ~me;
+    for (const auto& place : places) place.word->sleepers_ &= ~me;
+    detail::asleep &= ~me;
     return reason != rl::unpark_reason_timeout;
   }
 
@@ -272,10 +283,14 @@ class relacy_atomic {
     rl::context& context = rl::ctx();
     context.sched();
     for (unsigned thread = 0; thread < 32 && count != 0; ++thread) {
-      if ((sleepers_ >> thread & 1) == 0) continue;
-      sleepers_ &= ~(std::uint32_t{1} << thread);
-      context.unpark_thread(static_cast<rl::thread_id_t>(thread), false, info);
+      const std::uint32_t its_bit = std::uint32_t{1} << thread;
+      if ((sleepers_ & its_bit) == 0) continue;
+      sleepers_ &= ~its_bit;
       --count;
+      // Who was woken by another word, and has not gone on yet, takes this wake-up too.
+      if ((detail::asleep & its_bit) == 0) continue;
+      detail::asleep &= ~its_bit;
+      context.unpark_thread(static_cast<rl::thread_id_t>(thread), false, info);
     }
   }
 
@@ -376,6 +391,7 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   template <class T>
   using var = relacy_var<T>;
   using double_word = relacy_double_word;
+  using parking = basic_relacy_platform;
 
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
   static constexpr bool has_thread_fences = true;
@@ -408,7 +424,12 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
 
   static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, deadline until,
                    source_position at = source_position::current()) {
-    return word.park(expected, until != forever, at.info());
+    const parking_place<atomic<std::uint32_t>> place{&word, expected};
+    return park_any({&place, 1}, until, at);
+  }
+  static bool park_any(std::span<const parking_place<atomic<std::uint32_t>>> places, deadline until,
+                       source_position at = source_position::current()) {
+    return atomic<std::uint32_t>::park(places, until != forever, at.info());
   }
   static void unpark(atomic<std::uint32_t>& word, std::uint32_t count,
                      source_position at = source_position::current()) {
@@ -428,62 +449,6 @@ struct unfenced_relacy_platform : basic_relacy_platform<barrier_form::symmetric>
   static constexpr bool has_thread_fences = false;
 };
 
-/// What portable_platform is made of, in Relacy's terms.
-struct relacy_primitives {
-  class mutex {
-   public:
-    void lock(source_position at = source_position::current()) { mutex_.lock(at.info()); }
-    void unlock(source_position at = source_position::current()) { mutex_.unlock(at.info()); }
-
-   private:
-    friend relacy_primitives;
-    rl::mutex mutex_;
-  };
-
-  class condition_variable {
-   public:
-    void wait(std::unique_lock<mutex>& lock, source_position at = source_position::current()) {
-      changed_.wait(lock.mutex()->mutex_, at.info());
-    }
-    std::cv_status wait_until(std::unique_lock<mutex>& lock, deadline until,
-                              source_position at = source_position::current()) {
-      const bool woken = changed_.wait_for(lock.mutex()->mutex_, until, at.info());
-      return woken ? std::cv_status::no_timeout : std::cv_status::timeout;
-    }
-    void notify_all(source_position at = source_position::current()) { changed_.notify_all(at.info()); }
-
-   private:
-    rl::condition_variable changed_;
-  };
-
-  static void yield(source_position at = source_position::current()) { rl::yield(1, at.info()); }
-
-  /// Each word has a lot of its own.
-  struct lot {
-    mutex guard;
-    condition_variable changed;
-  };
-  template <class T>
-  class atomic : public relacy_atomic<T> {
-   public:
-    using relacy_atomic<T>::relacy_atomic;
-
-   private:
-    friend relacy_primitives;
-    lot lot_;
-  };
-  static lot& lot_of(atomic<std::uint32_t>& word) { return word.lot_; }
-};
-
-struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>,
-                                  tidemark::detail::lot_parking<relacy_primitives> {
-  template <class T>
-  using atomic = relacy_primitives::atomic<T>;
-  using double_word = tidemark::detail::locked_double_word<relacy_primitives>;
-  using tidemark::detail::lot_parking<relacy_primitives>::park;
-  using tidemark::detail::lot_parking<relacy_primitives>::unpark;
-};
-
 }  // namespace tidemark::verify
 
 namespace tidemark {
@@ -491,7 +456,6 @@ namespace tidemark {
 using relacy_platform = verify::basic_relacy_platform<verify::barrier_form::asymmetric>;
 using relacy_symmetric_platform = verify::basic_relacy_platform<verify::barrier_form::symmetric>;
 using relacy_pinned_platform = verify::basic_relacy_platform<verify::barrier_form::refused>;
-using relacy_portable_platform = verify::portable_relacy_platform;
 using relacy_unfenced_platform = verify::unfenced_relacy_platform;
 
 }  // namespace tidemark

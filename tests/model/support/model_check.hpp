@@ -28,6 +28,7 @@ void require(bool condition, const char* text, const char* file, unsigned line);
 
 #include <tidemark/tidemark.hpp>
 #include <tidemark/verify/relacy_platform.hpp>
+#include <tidemark/verify/relacy_portable_platform.hpp>
 
 namespace model {
 

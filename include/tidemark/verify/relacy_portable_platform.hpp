@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The platform of the Relacy race detector for the fallbacks of portable_platform: the lock-based double word and the
+// condition variables to sleep on, made of Relacy's words, mutex and condition variable. Include it last, see
+// relacy_platform.hpp.
+#ifndef TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
+#define TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "relacy_platform.hpp"
+
+namespace tidemark::verify {
+
+/// What portable_platform is made of, in Relacy's terms.
+struct relacy_primitives {
+  class mutex {
+   public:
+    void lock(source_position at = source_position::current()) { mutex_.lock(at.info()); }
+    void unlock(source_position at = source_position::current()) { mutex_.unlock(at.info()); }
+
+   private:
+    friend relacy_primitives;
+    rl::mutex mutex_;
+  };
+
+  class condition_variable {
+   public:
+    void wait(std::unique_lock<mutex>& lock, source_position at = source_position::current()) {
+      changed_.wait(lock.mutex()->mutex_, at.info());
+    }
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, deadline until,
+                              source_position at = source_position::current()) {
+      const bool woken = changed_.wait_for(lock.mutex()->mutex_, until, at.info());
+      return woken ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    void notify_all(source_position at = source_position::current()) { changed_.notify_all(at.info()); }
+
+   private:
+    rl::condition_variable changed_;
+  };
+
+  static void yield(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+
+  /// Each word has a lot of its own.
+  struct lot {
+    mutex guard;
+    condition_variable changed;
+  };
+  template <class T>
+  class atomic : public relacy_atomic<T> {
+   public:
+    using relacy_atomic<T>::relacy_atomic;
+
+   private:
+    friend relacy_primitives;
+    lot lot_;
+  };
+  static lot& lot_of(atomic<std::uint32_t>& word) { return word.lot_; }
+};
+
+struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>,
+                                  tidemark::detail::lot_parking<relacy_primitives> {
+  template <class T>
+  using atomic = relacy_primitives::atomic<T>;
+  using double_word = tidemark::detail::locked_double_word<relacy_primitives>;
+  using parking = tidemark::detail::lot_parking<relacy_primitives>;
+  using tidemark::detail::lot_parking<relacy_primitives>::park;
+  using tidemark::detail::lot_parking<relacy_primitives>::park_any;
+  using tidemark::detail::lot_parking<relacy_primitives>::unpark;
+};
+
+}  // namespace tidemark::verify
+
+namespace tidemark {
+
+using relacy_portable_platform = verify::portable_relacy_platform;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP

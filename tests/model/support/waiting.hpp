@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the checks of waits share. Times and stops are those of the checker. Include it after model_check.hpp.
+#ifndef TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
+#define TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
+
+#include <chrono>
+#include <cstdint>
+
+#include "model_check.hpp"
+
+namespace model {
+
+/// The type of the data that is handed over.
+template <class Timeline>
+using payload = typename Timeline::platform::template var<int>;
+
+/// A moment that may come at any time in the checker's eyes.
+constexpr tidemark::deadline some_time{std::chrono::hours{1}};
+
+/// A stop source of the shape of std::stop_source, made of the checker's own parts.
+template <class Platform>
+class stop_source {
+ public:
+  class token {
+   public:
+    explicit token(stop_source& source) : source_{&source} {}
+    bool stop_requested() const { return source_->requested_.load(std::memory_order_acquire) != 0; }
+
+    template <class Callback>
+    class callback_type {
+     public:
+      callback_type(const token& of, const Callback& callback) : source_{of.source_}, callback_{&callback} {
+        source_->guard_.lock(RL_INFO);
+        const bool late = of.stop_requested();
+        if (!late) {
+          source_->argument_ = this;
+          source_->call_ = [](void* self) { (*static_cast<callback_type*>(self)->callback_)(); };
+        }
+        source_->guard_.unlock(RL_INFO);
+        if (late) callback();
+      }
+      callback_type(const callback_type&) = delete;
+      ~callback_type() {
+        source_->guard_.lock(RL_INFO);
+        source_->call_ = nullptr;
+        source_->guard_.unlock(RL_INFO);
+      }
+
+     private:
+      stop_source* source_;
+      const Callback* callback_;
+    };
+
+   private:
+    stop_source* source_;
+  };
+
+  void request_stop() {
+    guard_.lock(RL_INFO);
+    requested_.store(1, std::memory_order_release);
+    if (call_ != nullptr) call_(argument_);
+    guard_.unlock(RL_INFO);
+  }
+
+ private:
+  typename Platform::template atomic<std::uint32_t> requested_{0};
+  rl::mutex guard_;
+  void (*call_)(void*) = nullptr;
+  void* argument_ = nullptr;
+};
+
+/// Nobody waits any more, so the monitored value says so (A15); 0 for ever where the fence is pinned.
+template <class Timeline>
+void require_idle(const Timeline& timeline) {
+  const std::uint64_t idle = Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0;
+  MODEL_REQUIRE(timeline.monitored_value() == idle);
+}
+
+}  // namespace model
+
+#endif  // TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
