@@ -188,6 +188,107 @@ TEST_CASE("[A83] a queue whose operations are told directly has no log, and allo
   CHECK(told.signal.fence == own_id);
 }
 
+TEST_CASE("[A119] the verbose log is off by default, and then costs no memory") {
+  any_fence output;
+  progress own;
+  const auto before = blocks.load();
+  logged_queue queue{{&own, own_id}};
+  const auto of_two_logs = blocks.load() - before;
+  const logged_fence target{&output, 3u};
+  waiter waiting{[&] { return output.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  CHECK(queue.signal(target, 1));
+  CHECK(waiting.status() == wait_status::reached);
+  CHECK(blocks.load() - before == of_two_logs);
+  queue.enable_verbose(tidemark::verbose_events::none);
+  CHECK(blocks.load() - before == of_two_logs);
+}
+
+TEST_CASE(
+    "[A119] the verbose log tells of waits that begin to stall and of signals that notify, if they are asked for") {
+  using tidemark::verbose_events;
+  any_fence fence;
+  progress own;
+  logged_queue queue{{&own, own_id}};
+  auto waits = queue.wait_log();
+  auto signals = queue.signal_log();
+  const logged_fence subject{&fence, 3u};
+  std::uint64_t value = 0;
+  const auto stall = [&] {  // the queue sleeps until somebody else signals
+    ++value;
+    waiter executor{[&] { return queue.wait(subject, value); }};
+    CHECK(executor.falls_asleep());
+    fence.signal(value);
+    CHECK(executor.status() == wait_status::reached);
+  };
+  const auto notify = [&] {  // somebody else sleeps until the queue signals
+    ++value;
+    waiter other{[&] { return fence.wait(value); }};
+    CHECK(other.falls_asleep());
+    CHECK(queue.signal(subject, value));
+    CHECK(other.status() == wait_status::reached);
+  };
+  const auto told = [](auto& reader) {
+    std::vector<fence_operation> operations;
+    for (const auto& entry : read_all(reader).entries) operations.push_back(entry.operation);
+    return operations;
+  };
+
+  queue.enable_verbose(verbose_events::all);
+  auto verbose = queue.verbose_log();
+  stall();
+  auto found = read_all(verbose).entries;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].operation == fence_operation::wait_stalled);
+  CHECK(found[0].fence == 3);
+  CHECK(found[0].fence_value == 1);
+  const auto unblocked = read_all(waits).entries;
+  REQUIRE(unblocked.size() == 1);
+  CHECK(found[0].observed_timestamp == unblocked[0].observed_timestamp);  // the same moment, told before it was over
+  CHECK(found[0].end_timestamp == 0);
+  notify();
+  found = read_all(verbose).entries;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].operation == fence_operation::signal_notified);
+  CHECK(found[0].fence_value == 2);
+  CHECK(found[0].end_timestamp > read_all(signals).entries.at(0).end_timestamp);
+  CHECK(queue.wait(subject, 2) == wait_status::reached);  // neither stalls nor notifies
+  CHECK(queue.signal(subject, ++value));
+  CHECK(told(verbose).empty());
+
+  queue.enable_verbose(verbose_events::stalls);
+  notify();
+  stall();
+  CHECK(told(verbose) == std::vector{fence_operation::wait_stalled});
+  queue.enable_verbose(verbose_events::notifications, 4);  // another log, which the reader goes on with
+  stall();
+  notify();
+  CHECK(told(verbose) == std::vector{fence_operation::signal_notified});
+  queue.enable_verbose(verbose_events::none);
+  stall();
+  notify();
+  CHECK(told(verbose).empty());
+  // The other logs, which a trace reads, have none of it.
+  for (const auto operation : told(waits)) CHECK(operation == fence_operation::wait_unblocked);
+  for (const auto operation : told(signals)) CHECK(operation == fence_operation::signal_executed);
+}
+
+TEST_CASE("[A119] the page of a verbose log says that it is one") {
+  progress own;
+  logged_queue queue{{&own, own_id}};
+  queue.enable_verbose(tidemark::verbose_events::stalls);
+  alignas(8) std::array<std::byte, 4096> memory{};
+  queue.set_log(fence_log_type::verbose, memory);
+  any_fence fence;
+  waiter executor{[&] { return queue.wait(logged_fence{&fence, 3u}, 1); }};
+  CHECK(executor.falls_asleep());
+  fence.signal(1);
+  CHECK(executor.status() == wait_status::reached);
+  std::uint32_t type = 0;
+  std::memcpy(&type, memory.data() + 8, sizeof type);
+  CHECK(type == static_cast<std::uint32_t>(fence_log_type::verbose));
+}
+
 TEST_CASE("[A118] a queue with a log recorder can't be had without its logs") {
   static_assert(!std::is_constructible_v<logged_queue>);
   static_assert(

@@ -50,6 +50,14 @@ TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
         }) == expected);
 }
 
+TEST_CASE("[A119] reading a verbose log that was never enabled is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}};
+          static_cast<void>(queue.verbose_log());
+        }) == "the verbose log of a queue was never enabled");
+}
+
 TEST_CASE("[A54] signalling the progress of a queue backwards is reported") {
   CHECK(reported_by([] {
           tidemark::progress_fence own;

@@ -31,11 +31,19 @@
 
 namespace tidemark {
 
-/// What a log holds; the header of its page says so.
-enum class fence_log_type : std::uint32_t { waits = 1, signals = 2 };
+/// What a log holds; the header of its page says so. The third is only there once a tool has asked for it (A119).
+enum class fence_log_type : std::uint32_t { waits = 1, signals = 2, verbose = 3 };
 
 /// What a queue did to a fence.
-enum class fence_operation : std::uint32_t { signal_executed = 0, wait_unblocked = 1 };
+enum class fence_operation : std::uint32_t {
+  signal_executed = 0,
+  wait_unblocked = 1,
+  wait_stalled = 2,     ///< verbose: the queue begins to sleep in a wait, since `observed_timestamp`
+  signal_notified = 3,  ///< verbose: a signal found a waiter due, and begins to notify at `end_timestamp`
+};
+
+/// Which entries the verbose log gets (A119).
+enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
 
 /// One wait or signal of a queue (A81, A87).
 struct fence_log_entry {

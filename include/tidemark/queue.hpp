@@ -15,8 +15,9 @@
 //
 // So a signal costs what it costs without a log and one entry more: in the asymmetric form no fence instruction.
 //
-// A signal that nobody waits for wakes nobody, but it stands in the log (A79). Each queue has two logs of one page, for the waits it got past and for the signals it executed (A84). Both
-// overwrite: a queue never waits for its readers (A97, A102).
+// A signal that nobody waits for wakes nobody, but it stands in the log (A79). Each queue has two logs of one page, for
+// the waits it got past and for the signals it executed (A84). Both overwrite: a queue never waits for its readers (A97,
+// A102). A third, verbose one is there when a tool asks for it (A119).
 //
 // Serials: submit() stores the serial as last queued before the work becomes visible (A122), in the order of
 // submission, so "serial n is finished" implies all before it (trap 13). Serial n is finished when the progress fence
@@ -30,6 +31,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -82,14 +84,40 @@ class log_recorder {
 
   void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
   void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
+  /// `entry()` is asked for if a tool wants that event.
+  template <class Entry>
+  void record_verbose(verbose_events event, const Entry& entry) noexcept {
+    // (Q16): acquire, pairs with (Q17): the log is there as it was made.
+    const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
+    if ((wanted & static_cast<std::uint32_t>(event)) != 0) verbose_.load()->append(entry());
+  }
 
+  /// The verbose log: only after enable_verbose().
   basic_queue_log<Platform>& log(fence_log_type type) noexcept {
-    return type == fence_log_type::waits ? waits_ : signals_;
+    TIDEMARK_ASSERT(type != fence_log_type::verbose || own_verbose_, "the verbose log of a queue was never enabled");
+    return type == fence_log_type::waits ? waits_ : type == fence_log_type::signals ? signals_ : *own_verbose_;
+  }
+
+  /// By the owner. The log stays when the events are turned off.
+  void enable_verbose(verbose_events events, std::size_t entries) {
+    if (events != verbose_events::none) {
+      if (own_verbose_) {
+        own_verbose_->replace(entries);
+      } else {
+        own_verbose_ = std::make_unique<basic_queue_log<Platform>>(fence_log_type::verbose, entries);
+        verbose_.store(own_verbose_.get());
+      }
+    }
+    // (Q17): release, pairs with (Q16).
+    wanted_.store(static_cast<std::uint32_t>(events), std::memory_order_release);
   }
 
  private:
   basic_queue_log<Platform> waits_;
   alignas(cache_line) basic_queue_log<Platform> signals_;
+  std::unique_ptr<basic_queue_log<Platform>> own_verbose_;  // the owner's
+  typename Platform::template var<basic_queue_log<Platform>*> verbose_;
+  typename Platform::template atomic<std::uint32_t> wanted_;  // bits of verbose_events
 };
 
 /// @tparam Platform  of the progress fence and the logs
@@ -169,6 +197,9 @@ class basic_queue {
     wait_status status = input.fence->wait_for(value, std::chrono::nanoseconds{0});
     if (status == wait_status::timeout) {
       observed = Clock::now();
+      record_verbose(verbose_events::stalls, [&] {
+        return fence_log_entry{value, input.id, fence_operation::wait_stalled, 0, observed, 0, 0};
+      });
       status = input.fence->wait(value, std::forward<Limit>(limit)...);
     }
     if (status == wait_status::reached) {
@@ -184,7 +215,7 @@ class basic_queue {
     const bool raised = output.fence->publish(value);
     recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
     if (raised && output.fence->is_due(value)) [[unlikely]]
-      notifier_(output);
+      notify(output, value);
     return raised;
   }
 
@@ -220,6 +251,15 @@ class basic_queue {
     set_log(fence_log_type::signals, entries);
   }
 
+  /// Turns on what no tool needs all the time, in a third log, or off with `none`: waits that begin to stall, so that one
+  /// sees what a queue hangs in; signals that found a waiter due. Costs nothing while it is off, and nothing where
+  /// nobody stalls or is due. (A119)
+  void enable_verbose(verbose_events events, std::size_t entries = Recorder::default_entries) requires(has_logs) {
+    recorder_.enable_verbose(events, entries);
+  }
+  /// A reader of that log, which must have been enabled before, and may be off again.
+  [[nodiscard]] reader_type verbose_log() requires(has_logs) { return recorder_.log(fence_log_type::verbose).reader(); }
+
   /// Makes all entries visible to this thread that the executor had appended before. For readers that no notification and
   /// no other hand-over has brought here. On a symmetric platform it is empty: there entries become visible by themselves,
   /// soon. (A109)
@@ -229,6 +269,19 @@ class basic_queue {
   }
 
  private:
+  template <class Entry>
+  void record_verbose(verbose_events event, const Entry& entry) noexcept {
+    if constexpr (has_logs) recorder_.record_verbose(event, entry);
+  }
+
+  template <class Fence>
+  void notify(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    record_verbose(verbose_events::notifications, [&] {
+      return fence_log_entry{value, output.id, fence_operation::signal_notified, 0, 0, 0, Clock::now()};
+    });
+    notifier_(output);
+  }
+
   logged_fence<progress_type> progress_;
   [[no_unique_address]] Notifier notifier_;
   Recorder recorder_;

@@ -160,6 +160,32 @@ struct flushed : rl::test_suite<flushed, 2> {
   }
 };
 
+/// [A119] The verbose log is turned on while the executor comes to a wait: its stall is told or not, and the log is whole.
+struct verbose_enabled : rl::test_suite<verbose_enabled, 2> {
+  any_fence input;
+  progress_fence progress;
+  queue subject{{&progress, 1}, {}, 2};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      subject.enable_verbose(tidemark::verbose_events::stalls, 2);
+      input.signal(1);
+    } else {
+      MODEL_REQUIRE(subject.wait(tidemark::logged_fence{&input, 2u}, 1) == wait_status::reached);
+    }
+  }
+  void after() {
+    reader log = subject.verbose_log();
+    std::array<fence_log_entry, 2> buffer;
+    const auto batch = log.read(buffer);
+    MODEL_REQUIRE(batch.lost == 0 && batch.entries.size() <= 1);
+    for (const fence_log_entry& entry : batch.entries) {
+      MODEL_REQUIRE(entry.fence_value == 1);
+      MODEL_REQUIRE(entry.operation == tidemark::fence_operation::wait_stalled);
+    }
+  }
+};
+
 /// [A122] [trap 13] Who sees a piece of work and not its end never finds the queue idle; serials rise in the order of
 /// submission.
 struct idle_check : rl::test_suite<idle_check, 3> {
@@ -225,6 +251,7 @@ int main(int argc, char** argv) {
                         model::make_check<log_replaced<2, 2>>("log_replaced_twice"),
                         model::make_check<log_left>("log_left"),
                         model::make_check<flushed>("flushed"),
+                        model::make_check<verbose_enabled>("verbose_enabled"),
                         model::make_check<idle_check>("idle_check"),
                         model::make_check<abort_beside_submission>("abort_beside_submission"),
                     });
