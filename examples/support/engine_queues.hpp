@@ -12,7 +12,6 @@
 
 #include <tidemark/tidemark.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,7 +36,7 @@ class engine_queues {
   engine_queues(const std::vector<names>& engines, bool is_traced) : is_traced_(is_traced) {
     for (const names& name : engines) {
       const auto number = static_cast<std::uint32_t>(engines_.size());
-      engines_.emplace_back(name, number, is_traced);
+      logs_.add(number, engines_.emplace_back(name, number, is_traced).queue);
     }
   }
 
@@ -101,16 +100,12 @@ class engine_queues {
       result.on_queued(command.engine, command.kind, command.fence, command.value,
                        clock::to_nanoseconds(command.ticks));
     }
-    for (std::uint32_t number = 0; number < engines_.size(); ++number) {
-      drain(result, number, tidemark::fence_log_type::waits, engines_[number].waits);
-      drain(result, number, tidemark::fence_log_type::signals, engines_[number].signals);
-    }
+    logs_.collect(result);
     return result;
   }
 
  private:
   static constexpr std::size_t traced_entries = 16'384;  // in each log, at most
-  static constexpr std::size_t small_log = 84;
 
   /// Releases the waiters itself, as a queue does that has no hub, and counts how often.
   struct counting_service {
@@ -133,8 +128,6 @@ class engine_queues {
     std::uint32_t number;
     queue_type::progress_type fence;
     queue_type queue{logged()};
-    queue_type::reader_type waits = queue.wait_log();
-    queue_type::reader_type signals = queue.signal_log();
   };
 
   struct queued_command {
@@ -156,19 +149,9 @@ class engine_queues {
     }
   }
 
-  static void drain(tidemark::trace& result, std::uint32_t number, tidemark::fence_log_type type,
-                    queue_type::reader_type& log) {
-    std::array<tidemark::fence_log_entry, small_log> buffer;
-    for (;;) {
-      const auto batch = log.read(buffer);
-      if (batch.lost != 0) result.on_lost(number, type, batch.first_sequence - batch.lost, batch.lost);
-      for (const auto& entry : batch.entries) result.on_executed<clock>(number, entry);
-      if (batch.entries.empty() && batch.lost == 0) return;
-    }
-  }
-
   bool is_traced_;
-  std::deque<lane> engines_;            // not moved: queues have neighbors' addresses
+  std::deque<lane> engines_;  // not moved: queues have neighbors' addresses
+  tidemark::basic_log_collector<platform, clock> logs_;
   std::vector<queued_command> queued_;  // a ring once it is full
   std::size_t next_oldest_ = 0;
 };

@@ -63,10 +63,10 @@ enum class hub_event {
   stale,        ///< an id that no fence has any more
 };
 
-/// @tparam Platform  its barriers must be those of the fences, or asymmetric
-/// @tparam Service   self_serving, dispatched or event_driven (detail/hub_service.hpp)
-/// @tparam Fences    at most so many at a time; a power of two
-/// @tparam Queues    at most so many at a time
+/// \tparam Platform  its barriers must be those of the fences, or asymmetric
+/// \tparam Service   self_serving, dispatched or event_driven (detail/hub_service.hpp)
+/// \tparam Fences    at most so many at a time; a power of two
+/// \tparam Queues    at most so many at a time
 template <class Platform = native_platform, class Service = self_serving, std::size_t Fences = 256,
           std::size_t Queues = 32>
 class basic_hub {
@@ -120,7 +120,7 @@ class basic_hub {
 
   /// Makes a queue known by a reader of its signal log; its number for notify_queue(), or `no_queue` when the hub is
   /// full. Queues stay as long as the hub.
-  /// @param engine  the engine it runs on, for notify_engine()
+  /// \param engine  the engine it runs on, for notify_engine()
   [[nodiscard]] std::size_t add_queue(reader_type signals, std::uint32_t engine = 0) {
     // (U7): relaxed alone: the owner wrote it.
     const std::size_t index = queue_count_.load(std::memory_order_relaxed);

@@ -60,7 +60,7 @@ struct self_service {
 
 /// The recorder of a queue whose operations are known without a log, such as one that the caller itself steps (A83):
 /// each is told to `sink` at once. Nothing is allocated.
-/// @tparam Sink  on_wait(entry) and on_signal(entry), called by the executor
+/// \tparam Sink  on_wait(entry) and on_signal(entry), called by the executor
 template <class Sink>
 class direct_recorder {
  public:
@@ -120,10 +120,10 @@ class log_recorder {
   typename Platform::template atomic<std::uint32_t> wanted_;  // bits of verbose_events
 };
 
-/// @tparam Platform  of the progress fence and the logs
-/// @tparam Clock     for the time stamps; see fence_log.hpp
-/// @tparam Notifier  called with a logged fence that has a waiter due; self_service, or a hub's (hub.hpp)
-/// @tparam Recorder  log_recorder, or direct_recorder
+/// \tparam Platform  of the progress fence and the logs
+/// \tparam Clock     for the time stamps; see fence_log.hpp
+/// \tparam Notifier  called with a logged fence that has a waiter due; self_service, or a hub's (hub.hpp)
+/// \tparam Recorder  log_recorder, or direct_recorder
 template <class Platform = native_platform, class Clock = default_log_clock, class Notifier = self_service,
           class Recorder = log_recorder<Platform>>
 class basic_queue {
@@ -132,10 +132,10 @@ class basic_queue {
   using reader_type = queue_log_reader<Platform>;
   static constexpr bool has_logs = requires(Recorder & made) { made.log(fence_log_type::waits); };
 
-  /// @param progress  a fence of its own, which exists already and outlives the queue (A54); its value is the serial of
+  /// \param progress  a fence of its own, which exists already and outlives the queue (A54); its value is the serial of
   /// what
   ///                  was finished so far
-  /// @param recorder  what the recorder is made from; for logs, how many entries each has
+  /// \param recorder  what the recorder is made from; for logs, how many entries each has
   template <class... Arguments>
   explicit basic_queue(logged_fence<progress_type> progress, Notifier notifier = {}, Arguments&&... recorder)
       : progress_{progress},

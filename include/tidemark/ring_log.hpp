@@ -302,9 +302,9 @@ class ring_log_reader {
 
 /// A page and its producer's state.
 ///
-/// @tparam Entry     trivially copyable
-/// @tparam N         how many entries; std::dynamic_extent: said at construction, which allocates
-/// @tparam Form      see the head of this file
+/// \tparam Entry     trivially copyable
+/// \tparam N         how many entries; std::dynamic_extent: said at construction, which allocates
+/// \tparam Form      see the head of this file
 template <class Entry, std::size_t N = 84, log_form Form = log_form::stamped, class Platform = native_platform>
 class ring_log {
  public:
@@ -312,11 +312,11 @@ class ring_log {
   using reader_type = ring_log_reader<page_type>;
   using batch = log_batch<Entry>;
 
-  /// @param type            for the page's header (A81)
-  /// @param first_sequence  what the first entry is numbered; goes on where another log ended (A92)
+  /// \param type            for the page's header (A81)
+  /// \param first_sequence  what the first entry is numbered; goes on where another log ended (A92)
   explicit ring_log(std::uint32_t type = 0, std::uint64_t first_sequence = 0) noexcept requires(page_type::is_fixed)
       : page_{N, type, first_sequence}, producer_{page_} {}
-  /// @param entries  2 to 2^31 - 1
+  /// \param entries  2 to 2^31 - 1
   explicit ring_log(std::size_t entries, std::uint32_t type = 0,
                     std::uint64_t first_sequence = 0) requires(!page_type::is_fixed)
       : page_{entries, type, first_sequence}, producer_{page_} {}

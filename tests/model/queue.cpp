@@ -160,6 +160,38 @@ struct flushed : rl::test_suite<flushed, 2> {
   }
 };
 
+/// [A108] Of a log that shows something new the collector brings all that was appended before its round, though nothing
+/// handed it over.
+struct collected : rl::test_suite<collected, 2> {
+  any_fence output;
+  progress_fence progress;
+  queue subject{{&progress, 1}, {}, 2};
+  reader log = subject.signal_log();
+  tidemark::basic_log_collector<platform, tidemark::no_log_clock> collector;
+  std::array<payload, 2> data;
+  flag appended;
+
+  void before() { collector.add(1, subject); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint64_t value = 1; value <= 2; ++value) {
+        data[value - 1].store(value + 99);
+        subject.signal(tidemark::logged_fence{&output, 2u}, value);
+      }
+      appended.store(1, std::memory_order_relaxed);
+    } else {
+      while (appended.load(std::memory_order_relaxed) == 0 || !log.has_new()) platform::pause();
+      MODEL_REQUIRE((collector.collect(*this) == tidemark::collected_entries{1, 2, 0}));
+    }
+  }
+
+  template <class Clock>
+  void on_executed(std::uint32_t, const fence_log_entry& entry) {
+    MODEL_REQUIRE(data[entry.fence_value - 1].load() == entry.fence_value + 99);
+  }
+  void on_lost(std::uint32_t, fence_log_type, std::uint64_t, std::uint64_t) { MODEL_REQUIRE(false); }
+};
+
 /// [A119] The verbose log is turned on while the executor comes to a wait: its stall is told or not, and the log is whole.
 struct verbose_enabled : rl::test_suite<verbose_enabled, 2> {
   any_fence input;
@@ -251,6 +283,7 @@ int main(int argc, char** argv) {
                         model::make_check<log_replaced<2, 2>>("log_replaced_twice"),
                         model::make_check<log_left>("log_left"),
                         model::make_check<flushed>("flushed"),
+                        model::make_check<collected>("collected"),
                         model::make_check<verbose_enabled>("verbose_enabled"),
                         model::make_check<idle_check>("idle_check"),
                         model::make_check<abort_beside_submission>("abort_beside_submission"),

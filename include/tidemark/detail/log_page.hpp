@@ -156,9 +156,9 @@ class alignas(cache_line) ring_log_page {
   static constexpr std::uint64_t most_entries = (std::uint64_t{1} << 31) - 1;
   static_assert(!is_fixed || (N >= 2 && N <= most_entries), "a ring has at least two entries, and less than 2^31");
 
-  /// @param entries         capacity; what N says where it is fixed
-  /// @param type            stands in the header for who finds the page; of no meaning to the log (A81)
-  /// @param first_sequence  the number of the first entry
+  /// \param entries         capacity; what N says where it is fixed
+  /// \param type            stands in the header for who finds the page; of no meaning to the log (A81)
+  /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
       : memory_{checked(entries) * slot::size, first_position(entries, first_sequence), type, entries, first_sequence} {
   }

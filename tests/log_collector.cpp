@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The collector: which logs it reads, when it flushes, and what it tells.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <tidemark/log_collector.hpp>
+#include <tidemark/trace.hpp>
+
+#include "support/queues.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::collected_entries;
+
+namespace {
+
+using logged_queue = tidemark::basic_queue<stepping_platform, ticking_clock>;
+using collector = tidemark::basic_log_collector<stepping_platform, ticking_clock>;
+
+/// Some queues, and all that a collector has told of them.
+struct stand {
+  explicit stand(std::size_t queues, std::size_t entries = 84) {
+    for (std::uint32_t number = 0; number < queues; ++number) {
+      lane& made = lanes.emplace_back(number, entries);
+      logs.add(number, made.queue);
+    }
+  }
+
+  struct lane {
+    lane(std::uint32_t number, std::size_t entries) : queue{{&own, number}, {}, entries} {}
+    progress own;
+    logged_queue queue;
+  };
+
+  /// A sink that keeps what it is told.
+  struct told {
+    template <class Clock>
+    void on_executed(std::uint32_t queue, const fence_log_entry& entry) {
+      static_assert(std::is_same_v<Clock, ticking_clock>);
+      entries.emplace_back(queue, entry.operation, entry.fence_value);
+    }
+    void on_lost(std::uint32_t queue, fence_log_type log, std::uint64_t first, std::uint64_t count) {
+      losses.emplace_back(queue, log, first, count);
+      entries_before_loss = entries.size();
+    }
+
+    std::vector<std::tuple<std::uint32_t, fence_operation, std::uint64_t>> entries;
+    std::vector<std::tuple<std::uint32_t, fence_log_type, std::uint64_t, std::uint64_t>> losses;
+    std::size_t entries_before_loss = 0;
+  };
+
+  std::deque<lane> lanes;
+  collector logs;
+  told sink;
+};
+
+}  // namespace
+
+TEST_CASE("[A108] logs without anything new get no flush, and those that have share one") {
+  stand at{3};
+  const meter<stepping_platform> during;
+  CHECK(at.logs.collect(at.sink) == collected_entries{});
+  CHECK(during.heavy_barriers() == 0);
+
+  at.lanes[1].queue.complete();
+  at.lanes[1].queue.complete();
+  CHECK(at.logs.collect(at.sink) == collected_entries{1, 2, 0});
+  CHECK(during.heavy_barriers() == 1);
+  CHECK(at.logs.collect(at.sink) == collected_entries{});
+  CHECK(during.heavy_barriers() == 1);
+
+  for (auto& lane : at.lanes) lane.queue.complete();
+  CHECK(at.logs.collect(at.sink) == collected_entries{3, 3, 0});
+  CHECK(during.heavy_barriers() == 2);
+}
+
+TEST_CASE("[A108] each entry is told once, with the number of its queue, and waits before signals") {
+  stand at{2};
+  auto& [own, queue] = at.lanes[1];
+  queue.complete();
+  CHECK(queue.wait(logged_fence{&own, 1u}, 1) == tidemark::wait_status::reached);
+  queue.complete();
+  at.lanes[0].queue.complete();
+  at.logs.collect(at.sink);
+  at.logs.collect(at.sink);
+  using expected = decltype(at.sink.entries);
+  CHECK(at.sink.entries == expected{{0, fence_operation::signal_executed, 1},
+                                    {1, fence_operation::wait_unblocked, 1},
+                                    {1, fence_operation::signal_executed, 1},
+                                    {1, fence_operation::signal_executed, 2}});
+}
+
+TEST_CASE("[A100][A108] what was overwritten is told at its place, once") {
+  stand at{1, 4};
+  at.lanes[0].queue.complete();
+  at.logs.collect(at.sink);
+  for (int i = 0; i < 9; ++i) at.lanes[0].queue.complete();
+  CHECK(at.logs.collect(at.sink) == collected_entries{1, 4, 5});
+  using expected = decltype(at.sink.losses);
+  CHECK(at.sink.losses == expected{{0, fence_log_type::signals, 1, 5}});
+  CHECK(at.sink.entries_before_loss == 1);
+  CHECK(at.logs.collect(at.sink) == collected_entries{});
+}
+
+TEST_CASE("[A92][A108] logs that were replaced are read to their ends") {
+  stand at{1, 4};
+  for (std::size_t entries = 4; entries < 64; entries *= 2) {
+    for (std::size_t i = 0; i < entries; ++i) at.lanes[0].queue.complete();
+    at.lanes[0].queue.set_log(fence_log_type::signals, entries * 2);
+  }
+  CHECK(at.logs.collect(at.sink) == collected_entries{1, 60, 0});
+}
+
+TEST_CASE("[A108] a round ends, however much there is, and the next one goes on") {
+  stand at{1, 1024};
+  for (int i = 0; i < 1000; ++i) at.lanes[0].queue.complete();
+  std::uint64_t rounds = 0;
+  std::uint64_t entries = 0;
+  for (;;) {
+    const collected_entries found = at.logs.collect(at.sink, 100);
+    CHECK(found.entries <= 100 + 64);
+    if (found == collected_entries{}) break;
+    ++rounds;
+    entries += found.entries;
+  }
+  CHECK(entries == 1000);
+  CHECK(rounds >= 7);
+}
+
+TEST_CASE("a collector outlives its queues, and forgets those that are removed") {
+  stand at{2};
+  at.lanes[0].queue.complete();
+  at.lanes[1].queue.complete();
+  at.logs.remove(0);
+  at.lanes.clear();
+  CHECK(at.logs.collect(at.sink) == collected_entries{1, 1, 0});
+  CHECK(std::get<0>(at.sink.entries.at(0)) == 1);
+}
+
+TEST_CASE("[A119] the verbose log is none that is collected") {
+  stand at{1};
+  at.lanes[0].queue.enable_verbose(tidemark::verbose_events::all);
+  auto& [own, queue] = at.lanes[0];
+  waiter waiting{[&own = own] { return own.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  queue.complete();
+  CHECK(waiting.status() == tidemark::wait_status::reached);
+  CHECK(at.logs.collect(at.sink) == collected_entries{1, 1, 0});
+  auto verbose = queue.verbose_log();
+  CHECK(read_all(verbose).values() == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE(
+    "[A108] a trace is a sink: signals come before the waits that they release, from queues that work meanwhile") {
+  constexpr std::uint64_t commands = 2'000;
+  tidemark::progress_fence first_own;
+  tidemark::progress_fence second_own;
+  tidemark::queue first{{&first_own, 1}};
+  tidemark::queue second{{&second_own, 2}};
+  first.enable_tracing(commands + 1);
+  second.enable_tracing(commands + 1);
+  const auto dog = watch(second_own);
+  tidemark::log_collector logs;
+  logs.add(1, first);
+  logs.add(2, second);
+  std::thread producer{[&] {
+    for (std::uint64_t i = 0; i < commands; ++i) first.complete();
+  }};
+  std::thread consumer{[&] {
+    for (std::uint64_t i = 1; i <= commands; ++i) {
+      if (second.wait(logged_fence{&first_own, 1u}, i) == tidemark::wait_status::reached) second.complete();
+    }
+  }};
+  tidemark::trace trace;
+  std::uint64_t entries = 0;
+  while (!second_own.is_reached(commands)) entries += logs.collect(trace).entries;
+  producer.join();
+  consumer.join();
+  for (auto found = logs.collect(trace); found.logs != 0; found = logs.collect(trace)) entries += found.entries;
+  CHECK(entries == 3 * commands);
+  std::uint64_t released = 0;
+  for (const auto& command : trace.commands()) released += command.released_by != tidemark::trace_command::none ? 1 : 0;
+  CHECK(released == commands);
+}
