@@ -148,14 +148,14 @@ TEST_CASE("a collector outlives its queues, and forgets those that are removed")
 
 TEST_CASE("[A119] the verbose log is none that is collected") {
   stand at{1};
-  at.lanes[0].queue.enable_verbose(tidemark::verbose_events::all);
-  auto& [own, queue] = at.lanes[0];
-  waiter waiting{[&own = own] { return own.wait(1); }};
+  auto& lane = at.lanes[0];
+  lane.queue.enable_verbose(tidemark::verbose_events::all);
+  waiter waiting{[&] { return lane.own.wait(1); }};
   CHECK(waiting.falls_asleep());
-  queue.complete();
+  lane.queue.complete();
   CHECK(waiting.status() == tidemark::wait_status::reached);
   CHECK(at.logs.collect(at.sink) == collected_entries{1, 1, 0});
-  auto verbose = queue.verbose_log();
+  auto verbose = lane.queue.verbose_log();
   CHECK(read_all(verbose).values() == std::vector<std::uint64_t>{1});
 }
 
