@@ -272,35 +272,35 @@ constexpr fence_options learning{.capacity = 1, .arity = 2, .max_spins = 4, .sta
 // The build makes one program for each form of the barriers.
 using platform = TIDEMARK_MODEL_PLATFORM;
 
-template <template <class> class Scenario, fence_options Options>
-void add_fence(std::vector<model::check>& checks, const std::string& name) {
-  checks.push_back(model::make_check<Scenario<basic_fence<platform, Options>>>(name + ".fence"));
+template <template <class> class Scenario, fence_options Options, model::name Name>
+void add_fence(std::vector<model::check>& checks) {
+  checks.push_back(model::make_check<Scenario<basic_fence<platform, Options>>, Name + ".fence">());
 }
 
-template <template <class> class Scenario, fence_options Options>
-void add(std::vector<model::check>& checks, const std::string& name) {
-  add_fence<Scenario, Options>(checks, name);
-  checks.push_back(model::make_check<Scenario<basic_progress_fence<platform, Options>>>(name + ".progress"));
+template <template <class> class Scenario, fence_options Options, model::name Name>
+void add(std::vector<model::check>& checks) {
+  add_fence<Scenario, Options, Name>(checks);
+  checks.push_back(model::make_check<Scenario<basic_progress_fence<platform, Options>>, Name + ".progress">());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<model::check> checks;
-  add<one_signaller_one_waiter, single>(checks, "one_signaller_one_waiter");
-  add<one_signaller_one_waiter, spinning>(checks, "spinning_waiter");
-  add<one_signaller_one_waiter, learning>(checks, "learning_waiter");
-  add<signalled_one_by_one, single>(checks, "signalled_one_by_one");
-  add<one_signaller_two_waiters, small>(checks, "one_signaller_two_waiters");
-  add<timeout_against_claim, single>(checks, "timeout_against_claim");
-  add<stop_against_claim, single>(checks, "stop_against_claim");
-  add<stop_alone, single>(checks, "stop_alone");
-  add<slot_used_again, single>(checks, "slot_used_again");
-  add<overflow_lane, single>(checks, "overflow_lane");
-  add<poison_alone, single>(checks, "poison_alone");
-  add<poison_against_signal, single>(checks, "poison_against_signal");
-  add_fence<two_signallers_one_waiter, single>(checks, "two_signallers_one_waiter");
-  add_fence<two_signallers_two_waiters, small>(checks, "two_signallers_two_waiters");
+  add<one_signaller_one_waiter, single, "one_signaller_one_waiter">(checks);
+  add<one_signaller_one_waiter, spinning, "spinning_waiter">(checks);
+  add<one_signaller_one_waiter, learning, "learning_waiter">(checks);
+  add<signalled_one_by_one, single, "signalled_one_by_one">(checks);
+  add<one_signaller_two_waiters, small, "one_signaller_two_waiters">(checks);
+  add<timeout_against_claim, single, "timeout_against_claim">(checks);
+  add<stop_against_claim, single, "stop_against_claim">(checks);
+  add<stop_alone, single, "stop_alone">(checks);
+  add<slot_used_again, single, "slot_used_again">(checks);
+  add<overflow_lane, single, "overflow_lane">(checks);
+  add<poison_alone, single, "poison_alone">(checks);
+  add<poison_against_signal, single, "poison_against_signal">(checks);
+  add_fence<two_signallers_one_waiter, single, "two_signallers_one_waiter">(checks);
+  add_fence<two_signallers_two_waiters, small, "two_signallers_two_waiters">(checks);
   return model::run(argc, argv, checks);
 }
 

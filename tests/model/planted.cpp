@@ -36,9 +36,9 @@ struct rendezvous : rl::test_suite<rendezvous, 2> {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<hand_over<false>>("hand_over"),
-                        model::make_check<hand_over<true>>("missing_order"),
-                        model::make_check<rendezvous>("rendezvous"),
+                        model::make_check<hand_over<false>, "hand_over">(),
+                        model::make_check<hand_over<true>, "missing_order">(),
+                        model::make_check<rendezvous, "rendezvous">(),
                     });
 }
 

@@ -277,16 +277,16 @@ struct abort_beside_submission : rl::test_suite<abort_beside_submission, 2> {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<entry_before_notification>("entry_before_notification"),
-                        model::make_check<log_replaced<1, 2>>("log_replaced"),
-                        model::make_check<log_replaced<1, 3>>("log_replaced_and_overwritten"),
-                        model::make_check<log_replaced<2, 2>>("log_replaced_twice"),
-                        model::make_check<log_left>("log_left"),
-                        model::make_check<flushed>("flushed"),
-                        model::make_check<collected>("collected"),
-                        model::make_check<verbose_enabled>("verbose_enabled"),
-                        model::make_check<idle_check>("idle_check"),
-                        model::make_check<abort_beside_submission>("abort_beside_submission"),
+                        model::make_check<entry_before_notification, "entry_before_notification">(),
+                        model::make_check<log_replaced<1, 2>, "log_replaced">(),
+                        model::make_check<log_replaced<1, 3>, "log_replaced_and_overwritten">(),
+                        model::make_check<log_replaced<2, 2>, "log_replaced_twice">(),
+                        model::make_check<log_left, "log_left">(),
+                        model::make_check<flushed, "flushed">(),
+                        model::make_check<collected, "collected">(),
+                        model::make_check<verbose_enabled, "verbose_enabled">(),
+                        model::make_check<idle_check, "idle_check">(),
+                        model::make_check<abort_beside_submission, "abort_beside_submission">(),
                     });
 }
 

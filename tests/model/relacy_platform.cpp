@@ -178,17 +178,17 @@ struct strong_exchange : rl::test_suite<strong_exchange, 1> {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<store_then_load>("store_then_load"),
-                        model::make_check<asymmetric_store_then_load>("asymmetric_store_then_load"),
-                        model::make_check<light_barriers_only>("light_barriers_only"),
-                        model::make_check<park_and_unpark>("park_and_unpark"),
-                        model::make_check<park_without_unpark>("park_without_unpark"),
-                        model::make_check<park_on_two>("park_on_two"),
-                        model::make_check<park_on_another_word>("park_on_another_word"),
-                        model::make_check<parking_synchronizes_nothing>("parking_synchronizes_nothing"),
-                        model::make_check<torn_pair_is_refused>("torn_pair_is_refused"),
-                        model::make_check<pairs_are_never_torn>("pairs_are_never_torn"),
-                        model::make_check<strong_exchange>("strong_exchange"),
+                        model::make_check<store_then_load, "store_then_load">(),
+                        model::make_check<asymmetric_store_then_load, "asymmetric_store_then_load">(),
+                        model::make_check<light_barriers_only, "light_barriers_only">(),
+                        model::make_check<park_and_unpark, "park_and_unpark">(),
+                        model::make_check<park_without_unpark, "park_without_unpark">(),
+                        model::make_check<park_on_two, "park_on_two">(),
+                        model::make_check<park_on_another_word, "park_on_another_word">(),
+                        model::make_check<parking_synchronizes_nothing, "parking_synchronizes_nothing">(),
+                        model::make_check<torn_pair_is_refused, "torn_pair_is_refused">(),
+                        model::make_check<pairs_are_never_torn, "pairs_are_never_torn">(),
+                        model::make_check<strong_exchange, "strong_exchange">(),
                     });
 }
 

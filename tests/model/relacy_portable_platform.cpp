@@ -65,9 +65,9 @@ struct one_exchange_wins : rl::test_suite<one_exchange_wins, 2> {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<park_and_unpark>("park_and_unpark"),
-                        model::make_check<park_without_unpark>("park_without_unpark"),
-                        model::make_check<one_exchange_wins>("one_exchange_wins"),
+                        model::make_check<park_and_unpark, "park_and_unpark">(),
+                        model::make_check<park_without_unpark, "park_without_unpark">(),
+                        model::make_check<one_exchange_wins, "one_exchange_wins">(),
                     });
 }
 

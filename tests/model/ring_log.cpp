@@ -199,22 +199,23 @@ constexpr std::uint64_t seam = (std::uint64_t{2} << 32) - 2;
 }  // namespace
 
 int main(int argc, char** argv) {
-  return model::run(argc, argv,
-                    {
-                        model::make_check<whole_entries<stamped<2>, 0, 4, 1>>("whole_entries.stamped"),
-                        model::make_check<whole_entries<stamped_inside<2>, 0, 4, 1>>("whole_entries.stamped_inside"),
-                        model::make_check<whole_entries<header_only<2>, 0, 4, 1>>("whole_entries.header_only"),
-                        model::make_check<whole_entries<stamped<2>, seam, 4, 1>>("counter_rolls_over.stamped"),
-                        model::make_check<whole_entries<header_only<2>, seam, 4, 1>>("counter_rolls_over.header_only"),
-                        model::make_check<whole_entries<stamped<2>, 0, 3, 2>>("two_readers.stamped"),
-                        model::make_check<whole_entries<header_only<2>, 0, 3, 2>>("two_readers.header_only"),
-                        model::make_check<entry_before_flag<stamped<2>>>("entry_before_flag.stamped"),
-                        model::make_check<entry_before_flag<header_only<2>>>("entry_before_flag.header_only"),
-                        model::make_check<entry_before_flag<many<2>>>("entry_before_flag.many"),
-                        model::make_check<laggard<2, 2, 0>>("two_producers"),
-                        model::make_check<laggard<2, 3, 0>>("laggard"),
-                        model::make_check<laggard<2, 3, 1>>("laggard_and_reader"),
-                    });
+  return model::run(
+      argc, argv,
+      {
+          model::make_check<whole_entries<stamped<2>, 0, 4, 1>, "whole_entries.stamped">(),
+          model::make_check<whole_entries<stamped_inside<2>, 0, 4, 1>, "whole_entries.stamped_inside">(),
+          model::make_check<whole_entries<header_only<2>, 0, 4, 1>, "whole_entries.header_only">(),
+          model::make_check<whole_entries<stamped<2>, seam, 4, 1>, "counter_rolls_over.stamped">(),
+          model::make_check<whole_entries<header_only<2>, seam, 4, 1>, "counter_rolls_over.header_only">(),
+          model::make_check<whole_entries<stamped<2>, 0, 3, 2>, "two_readers.stamped">(),
+          model::make_check<whole_entries<header_only<2>, 0, 3, 2>, "two_readers.header_only">(),
+          model::make_check<entry_before_flag<stamped<2>>, "entry_before_flag.stamped">(),
+          model::make_check<entry_before_flag<header_only<2>>, "entry_before_flag.header_only">(),
+          model::make_check<entry_before_flag<many<2>>, "entry_before_flag.many">(),
+          model::make_check<laggard<2, 2, 0>, "two_producers">(),
+          model::make_check<laggard<2, 3, 0>, "laggard">(),
+          model::make_check<laggard<2, 3, 1>, "laggard_and_reader">(),
+      });
 }
 
 #include "support/runner.hpp"

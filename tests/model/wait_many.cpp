@@ -174,16 +174,16 @@ struct all_is_stopped : rl::test_suite<all_is_stopped, 2>, two_timelines {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<any_of_one_signalled<0>>("any_of_one_signalled.first"),
-                        model::make_check<any_of_one_signalled<1>>("any_of_one_signalled.second"),
-                        model::make_check<any_of_two_signalled>("any_of_two_signalled"),
-                        model::make_check<all_of_two<1>>("all_of_two.one_signaller"),
-                        model::make_check<all_of_two<2>>("all_of_two.two_signallers"),
-                        model::make_check<all_counts_nothing_twice>("all_counts_nothing_twice"),
-                        model::make_check<one_is_lost<true>>("one_is_lost.all"),
-                        model::make_check<one_is_lost<false>>("one_is_lost.any"),
-                        model::make_check<any_in_time>("any_in_time"),
-                        model::make_check<all_is_stopped>("all_is_stopped"),
+                        model::make_check<any_of_one_signalled<0>, "any_of_one_signalled.first">(),
+                        model::make_check<any_of_one_signalled<1>, "any_of_one_signalled.second">(),
+                        model::make_check<any_of_two_signalled, "any_of_two_signalled">(),
+                        model::make_check<all_of_two<1>, "all_of_two.one_signaller">(),
+                        model::make_check<all_of_two<2>, "all_of_two.two_signallers">(),
+                        model::make_check<all_counts_nothing_twice, "all_counts_nothing_twice">(),
+                        model::make_check<one_is_lost<true>, "one_is_lost.all">(),
+                        model::make_check<one_is_lost<false>, "one_is_lost.any">(),
+                        model::make_check<any_in_time, "any_in_time">(),
+                        model::make_check<all_is_stopped, "all_is_stopped">(),
                     });
 }
 

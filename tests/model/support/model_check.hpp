@@ -21,9 +21,10 @@ void require(bool condition, const char* text, const char* file, unsigned line);
 #define TIDEMARK_ASSERT(condition, text) ::model::require(static_cast<bool>(condition), text, __FILE__, __LINE__)
 #define MODEL_REQUIRE(condition) ::model::require(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include <tidemark/tidemark.hpp>
@@ -32,15 +33,49 @@ void require(bool condition, const char* text, const char* file, unsigned line);
 
 namespace model {
 
+/// The name of a check, known to the compiler.
+struct name {
+  constexpr name() = default;
+  template <std::size_t Size>
+  constexpr name(const char (&text)[Size]) {
+    static_assert(Size <= sizeof characters);
+    for (std::size_t i = 0; i < Size; ++i) characters[i] = text[i];
+  }
+  constexpr std::string_view text() const { return characters; }
+
+  friend constexpr name operator+(const name& first, const name& second) {
+    name both = first;
+    std::size_t end = first.text().size();
+    for (const char next : second.text()) both.characters[end++] = next;
+    return both;
+  }
+
+  char characters[64] = {};
+};
+
+/// Whether this program has a check of that name: of a changed copy of the headers one check is wanted, and the others
+/// would take most of the time to compile.
+constexpr bool is_wanted(std::string_view check) {
+#if defined(TIDEMARK_MODEL_ONLY)
+  return check == TIDEMARK_MODEL_ONLY;
+#else
+  return !check.empty();
+#endif
+}
+
 /// One check: a Relacy suite with a name. Its `thread(index)` runs in each thread, `after()` when all have ended.
 struct check {
   std::string name;
-  bool (*simulate)(rl::test_params&);
+  bool (*simulate)(rl::test_params&) = nullptr;  // nullptr: not wanted
 };
 
-template <class Suite>
-check make_check(std::string name) {
-  return {std::move(name), [](rl::test_params& params) { return rl::simulate<Suite>(params); }};
+template <class Suite, name Name>
+check make_check() {
+  check made{std::string{Name.text()}};
+  if constexpr (is_wanted(Name.text())) {
+    made.simulate = [](rl::test_params& params) { return rl::simulate<Suite>(params); };
+  }
+  return made;
 }
 
 /// The whole of main() but the list of checks. The result is the exit status: 0 as expected, 1 not, 2 for a bad command
