@@ -7,6 +7,7 @@
 #include "fence.hpp"
 #include "fence_log.hpp"
 #include "hub.hpp"
+#include "lock_decision.hpp"
 #include "log_collector.hpp"
 #include "platform.hpp"
 #include "queue.hpp"
