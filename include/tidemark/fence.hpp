@@ -164,18 +164,18 @@ class timeline : public waitable<timeline<Platform, Options>> {
 
   /// Whether a waiter may be due after publish(value). Progress: wait-free, one load. By the signaller. (A17, A18)
   [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
-    // (F22): S2, the frequent side of (F21); natively (B1). Without it (F2) may be read before (F1) is written, by the
+    // (F22): S2, the frequent side of (F21); natively (G1). Without it (F2) may be read before (F1) is written, by the
     // compiler's doing; stronger is what the asymmetric form exists to avoid.
     Platform::light_barrier();
     // (F2): S3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric one,
-    // where (B1) and (B2) order it after (F1).
+    // where (G1) and (G2) order it after (F1).
     return heap().monitored_word().is_below(value, monitor_order);
   }
 
   /// Releases who is due by the value of now; how many had a slot. One pass. Progress: wait-free but for the system
   /// calls that wake. Thread-safe. (A19, A20)
   std::size_t release_due() noexcept {
-    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (B3). Costs nothing that matters beside a
+    // (F4): for a pinned fence, S2 of which this is; meets the waiter's own (G3). Costs nothing that matters beside a
     // wake-up.
     Platform::full_barrier();
     return release_due_after_barrier();
@@ -277,7 +277,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
   template <class Token>
   void sleep(std::uint64_t target, deadline until, const Token& token) const noexcept {
     const auto ticket = heap().add(target);
-    // (F21): R2, between (H2) (H8) and (F3); the waiter's side of (B1), or of (F4) when the fence is pinned.
+    // (F21): R2, between (H2) (H8) and (F3); the waiter's side of (G1), or of (F4) when the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
     const auto nudge = [this, &ticket] { heap().nudge(ticket); };
     {
@@ -434,7 +434,7 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
  private:
   void store(std::uint64_t value) noexcept {
     if constexpr (Platform::asymmetric) {
-      // (F19): S1; release for (F3) and (F5). Not stronger: (B1) and (B2) do the rest.
+      // (F19): S1; release for (F3) and (F5). Not stronger: (G1) and (G2) do the rest.
       this->value().store(value, std::memory_order_release);
     } else {
       // (F20): S1; seq_cst with (F2) and (F3). An exchange, which costs less than a store and a fence.

@@ -366,7 +366,7 @@ class basic_hub {
       const std::uint64_t taken = take(fence_marks_[index]);
       if (taken == 0) continue;
       // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken come
-      // before the search for waiters. Meets the waiter's own (B3); nothing weaker does.
+      // before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
       Platform::full_barrier();
       for_each_bit(taken, index, [this](std::size_t fence_index) { release(fences_[fence_index]); });
     }
@@ -388,7 +388,7 @@ class basic_hub {
       overrun = overrun || batch.lost != 0;
       if (batch.entries.empty() && batch.lost == 0) break;
       // (U27): after the entries were read by (L6), as (F4): who registers for a value of theirs after this pass sees the
-      // value, since the waiter's (B3) then comes later. Nothing weaker does.
+      // value, since the waiter's (G3) then comes later. Nothing weaker does.
       Platform::full_barrier();
       for (const fence_log_entry& entry : batch.entries) {
         const fence_slot* const slot = live(entry.fence);

@@ -70,7 +70,7 @@ class basic_log_collector {
       found.logs += one.changed ? 1 : 0;
     }
     if (found.logs == 0) return found;
-    // (C1): on the executors' threads the effect of (B2) behind their last (L5), which (L6) of this thread then finds.
+    // (Q18): on the executors' threads the effect of (G2) behind their last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();
     for (log& one : logs_) {
       if (one.changed) read(one, sink, most, found);

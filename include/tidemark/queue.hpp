@@ -264,7 +264,7 @@ class basic_queue {
   /// no other hand-over has brought here. On a symmetric platform it is empty: there entries become visible by themselves,
   /// soon. (A109)
   static void flush_logs() noexcept {
-    // (Q15): on the executor's thread the effect of (B2) behind its last (L5), which (L6) of this thread then finds.
+    // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();
   }
 

@@ -34,7 +34,7 @@ struct asymmetric_barriers {
   static constexpr bool asymmetric = true;
 
   static void light_barrier() noexcept {
-    // (B1): a compiler barrier, the frequent side of (B2). Stronger would be the instruction that this form exists to
+    // (G1): a compiler barrier, the frequent side of (G2). Stronger would be the instruction that this form exists to
     // avoid.
     Machine::compiler_fence(std::memory_order_seq_cst);
   }
@@ -43,14 +43,14 @@ struct asymmetric_barriers {
 
   /// False where the system refused: then only this thread's own accesses were ordered.
   static bool heavy_barrier() noexcept {
-    // (B2): on every running thread of the process the effect of a seq_cst fence at the place of its (B1).
+    // (G2): on every running thread of the process the effect of a seq_cst fence at the place of its (G1).
     if (Machine::can_interrupt() && Machine::interrupt_all()) return true;
     full_barrier();
     return false;
   }
 
   static void full_barrier() noexcept {
-    // (B3): meets another (B3): the slow path of a signal, and the waiter of a pinned fence, see (B2). Nothing weaker
+    // (G3): meets another (G3): the slow path of a signal, and the waiter of a pinned fence, see (G2). Nothing weaker
     // keeps a later load behind an earlier store.
     Machine::thread_fence(std::memory_order_seq_cst);
   }

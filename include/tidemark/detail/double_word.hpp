@@ -149,24 +149,24 @@ class alignas(16) locked_double_word {
   }
 
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
-    // (D1): acquire, takes over what (D2) released: both halves as the last holder left them, and, for who finds
-    // another pair than it expected, all that its writer did before. Not stronger: (D5) and (D6) are what others see.
+    // (V1): acquire, takes over what (V2) released: both halves as the last holder left them, and, for who finds
+    // another pair than it expected, all that its writer did before. Not stronger: (V5) and (V6) are what others see.
     while (locked_.exchange(1, std::memory_order_acquire) != 0) Primitives::yield();
-    // (D3): relaxed alone; written under the lock only, so (D1) has brought the newest.
+    // (V3): relaxed alone; written under the lock only, so (V1) has brought the newest.
     const auto version = version_.load(std::memory_order_relaxed);
-    // (D4): relaxed alone, as (D3).
+    // (V4): relaxed alone, as (V3).
     const versioned found{value_.load(std::memory_order_relaxed), version};
     const bool exchanged = found == expected;
     if (exchanged) {
-      // (D5): seq_cst, a change of a leaf or node in the one total order of detail/min_tree.hpp, see (H5) and (H6). It
-      // comes before (D6), so that who reads the version first never pairs a new version with an old value.
+      // (V5): seq_cst, a change of a leaf or node in the one total order of detail/min_tree.hpp, see (H5) and (H6). It
+      // comes before (V6), so that who reads the version first never pairs a new version with an old value.
       value_.store(desired.value, std::memory_order_seq_cst);
-      // (D6): seq_cst as (D5), after it.
+      // (V6): seq_cst as (V5), after it.
       version_.store(desired.version, std::memory_order_seq_cst);
     } else {
       expected = found;
     }
-    // (D2): release, taken over by (D1). Not stronger: nothing after it is ordered by the lock.
+    // (V2): release, taken over by (V1). Not stronger: nothing after it is ordered by the lock.
     locked_.store(0, std::memory_order_release);
     return exchanged;
   }

@@ -247,7 +247,7 @@ class min_tree {
         if (child < Leaves && clear_if_due(child, current)) cleared.insert(child);
         continue;
       }
-      // (H9): relaxed; what let the caller see the root low, the acquire half of (F2) or the barriers (B1) and (B3),
+      // (H9): relaxed; what let the caller see the root low, the acquire half of (F2) or the barriers (G1) and (G3),
       // has also shown it every (H8) below that the root rests on. A waiter that is still registering looks for itself.
       const std::uint64_t least = body_[shape::first[level - 1] + child].load_value(std::memory_order_relaxed);
       if (least < reached) clear_due_below(level - 1, child, reached, current, cleared);
