@@ -128,6 +128,7 @@ template <class Platform = native_platform, class Clock = default_log_clock, cla
           class Recorder = log_recorder<Platform>>
 class basic_queue {
  public:
+  using platform = Platform;
   using progress_type = basic_progress_fence<Platform>;
   using reader_type = queue_log_reader<Platform>;
   static constexpr bool has_logs = requires(Recorder & made) { made.log(fence_log_type::waits); };
@@ -176,8 +177,15 @@ class basic_queue {
     return finished >= last_queued() && !progress_.fence->is_poisoned();
   }
 
+  /// Whether the work of this serial is finished, or never will be since the queue was aborted; what it did is visible.
+  /// Progress: wait-free. Thread-safe.
+  [[nodiscard]] bool is_finished(std::uint64_t serial) const noexcept { return progress_.fence->is_reached(serial); }
+
+  /// Waits for that: `reached`, or `lost` where the queue was aborted before.
+  [[nodiscard]] wait_status wait_finished(std::uint64_t serial) const noexcept { return progress_.fence->wait(serial); }
+
   /// Waits until all that was submitted before is finished: the way to end a queue. `lost` where it was aborted.
-  [[nodiscard]] wait_status drain() const noexcept { return progress_.fence->wait(last_queued()); }
+  [[nodiscard]] wait_status drain() const noexcept { return wait_finished(last_queued()); }
 
   /// The other way: refuses further work and releases who waits for progress, with `lost`. The executor has to be
   /// stopped by other means; what it does meanwhile is still logged. Any thread, any number of times.

@@ -11,6 +11,7 @@
 #include "log_collector.hpp"
 #include "platform.hpp"
 #include "queue.hpp"
+#include "retire_queue.hpp"
 #include "ring_log.hpp"
 #include "trace.hpp"
 #include "trace_export.hpp"

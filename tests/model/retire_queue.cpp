@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the retire queue: nobody frees what is still used, and everything is freed once.
+#include "support/model_check.hpp"
+
+#include <array>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using progress_fence = tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2}>;
+
+/// What a queue is to a retire queue, and nothing else: the checks have room for few operations.
+class small_queue {
+ public:
+  using platform = ::platform;
+
+  void submit() { last_queued_.store(1, std::memory_order_relaxed); }
+  void complete() { progress_.signal(1); }
+  void abort() { progress_.poison(); }
+
+  std::uint64_t last_queued() const { return last_queued_.load(std::memory_order_relaxed); }
+  bool is_finished(std::uint64_t serial) const { return progress_.is_reached(serial); }
+  tidemark::wait_status wait_finished(std::uint64_t serial) const { return progress_.wait(serial); }
+
+ private:
+  platform::atomic<std::uint64_t> last_queued_;
+  progress_fence progress_;
+};
+
+struct object : tidemark::retire_hook<1> {
+  payload content;
+  int disposed = 0;
+};
+struct destroy {
+  void operator()(object& which) const noexcept {
+    which.content.store(-1);
+    ++which.disposed;
+  }
+};
+
+/// One queue, and objects that it uses.
+template <unsigned Objects>
+struct stand {
+  small_queue queue;
+  tidemark::retire_queue<small_queue> reclaimer{queue};
+  std::array<object, Objects> objects;
+
+  void before() {
+    for (object& one : objects) one.content.store(7);
+    queue.submit();
+  }
+  /// The executor: uses all objects, then says so.
+  void execute() {
+    for (object& one : objects) MODEL_REQUIRE(one.content.load() == 7);
+    queue.complete();
+  }
+  void after() {
+    reclaimer.finish();
+    for (const object& one : objects) MODEL_REQUIRE(one.disposed == 1);
+  }
+};
+
+/// [B3] [B5] [trap 28] An object is retired and looked for while it is used; another thread drains too.
+struct used_retired_and_drained : rl::test_suite<used_retired_and_drained, 3>, stand<1> {
+  void before() { stand::before(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      execute();
+    } else if (index == 1) {
+      reclaimer.retire(objects[0], destroy{});
+      reclaimer.drain();
+    } else {
+      reclaimer.drain();
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// [B5] Two retire, and one of them drains meanwhile: nothing is lost, and nothing is freed twice.
+struct two_retire : rl::test_suite<two_retire, 3>, stand<3> {
+  void before() { stand::before(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      execute();
+    } else if (index == 1) {
+      reclaimer.retire(objects[0], destroy{});
+      reclaimer.retire(objects[1], destroy{});
+      reclaimer.drain(1);
+    } else {
+      reclaimer.retire(objects[2], destroy{});
+      reclaimer.drain();
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// What two threads did with objects that no queue uses is visible to the third one, which disposes of them.
+struct handed_over : rl::test_suite<handed_over, 3>, stand<2> {
+  void before() { stand::before(); }
+  void thread(unsigned index) {
+    if (index < 2) {
+      objects[index].content.store(7);
+      reclaimer.retire(objects[index], destroy{}, {0});
+    } else {
+      reclaimer.drain();
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// [B7] The synchronous form returns after the last use.
+struct retired_and_waited_for : rl::test_suite<retired_and_waited_for, 2>, stand<1> {
+  void before() { stand::before(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      execute();
+    } else {
+      reclaimer.retire_and_wait(objects[0], destroy{});
+      MODEL_REQUIRE(objects[0].disposed == 1);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// [A120] [B5] The queue is aborted, after its executor was stopped, while an object is retired.
+struct aborted : rl::test_suite<aborted, 3>, stand<1> {
+  void before() { stand::before(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(objects[0].content.load() == 7);
+      queue.abort();
+    } else if (index == 1) {
+      reclaimer.retire(objects[0], destroy{});
+      reclaimer.drain();
+    } else {
+      reclaimer.drain();
+    }
+  }
+  void after() { stand::after(); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<used_retired_and_drained, "used_retired_and_drained">(),
+                        model::make_check<two_retire, "two_retire">(),
+                        model::make_check<handed_over, "handed_over">(),
+                        model::make_check<retired_and_waited_for, "retired_and_waited_for">(),
+                        model::make_check<aborted, "aborted">(),
+                    });
+}
+
+#include "support/runner.hpp"
