@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A system that refuses membarrier(2): from the start, and from some moment on. Here it is a filter that a process puts
-// on itself (seccomp). It can't be taken off, so the test cases named "with membarrier refused ..." are skipped unless
-// asked for, which the others do in a child process.
+// A system that refuses membarrier(2), from the start and from some moment on, or futex_waitv(2). Here it is a filter
+// that a process puts on itself (seccomp). It can't be taken off, so the test cases named "with ... refused" are skipped
+// unless asked for, which the others do in a child process.
 #include <doctest/doctest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -19,6 +19,7 @@
 #include <string>
 
 #include <tidemark/fence.hpp>
+#include <tidemark/wait_many.hpp>
 
 #include "support/child.hpp"
 #include "support/kinds.hpp"
@@ -38,11 +39,11 @@ namespace {
 
 constexpr int no_filter_here = 77;
 
-/// From now on membarrier fails with EPERM, in this process and in what it executes. False: no filter is permitted.
-bool refuse_membarrier() {
+/// From now on a system call fails with EPERM, in this process and in what it executes. False: no filter is permitted.
+bool refuse(std::uint32_t call) {
   std::array<sock_filter, 4> program{{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_membarrier},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   }};
@@ -51,18 +52,14 @@ bool refuse_membarrier() {
 }
 
 /// Runs test cases of this program in a process of their own.
-void check_in_child(const std::string& test_cases, bool refused_from_the_start) {
-  if (!native_platform::asymmetric) {
-    MESSAGE("not tested: this build does not use membarrier");
-    return;
-  }
-  const auto probe = run_in_child([] { _exit(refuse_membarrier() ? 0 : no_filter_here); });
+void check_in_child(const std::string& test_cases, bool without_membarrier) {
+  const auto probe = run_in_child([] { _exit(refuse(SYS_membarrier) ? 0 : no_filter_here); });
   if (probe.exit_status == no_filter_here) {
     MESSAGE("not tested: this system permits no seccomp filter");
     return;
   }
   const auto end = run_in_child([&] {
-    if (refused_from_the_start && !refuse_membarrier()) _exit(no_filter_here);
+    if (without_membarrier && !refuse(SYS_membarrier)) _exit(no_filter_here);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     const std::string only = "--test-case=" + test_cases + "*";
     execl("/proc/self/exe", "platform_refused", only.c_str(), "--no-skip=true", "--no-colors=true", nullptr);
@@ -75,19 +72,54 @@ void check_in_child(const std::string& test_cases, bool refused_from_the_start) 
 
 /// For the second form: the program has started with membarrier, and now loses it.
 void lose_membarrier() {
-  if (!native_platform::heavy_barrier_available() || !refuse_membarrier()) _exit(no_filter_here);
+  if (!native_platform::heavy_barrier_available() || !refuse(SYS_membarrier)) _exit(no_filter_here);
+}
+
+bool uses_membarrier() {
+  if (native_platform::asymmetric) return true;
+  MESSAGE("not tested: this build does not use membarrier");
+  return false;
 }
 
 constexpr fence_options eager_to_sleep{.max_spins = 0};
 
+/// Waits for several of which the one that comes is not the first, and which end in other ways.
+void check_waits_for_several() {
+  using platform = progress_native::platform;
+  std::array<progress_native::fence<eager_to_sleep>, 3> fences;
+  const auto dog = watch(fences[0]);
+  const std::array<tidemark::basic_awaited<platform>, 3> list{{{fences[0], 1}, {fences[1], 1}, {fences[2], 1}}};
+  manual_stop stop;
+  tidemark::wait_any_result first{};
+  waiter any{[&] { return (first = tidemark::wait_any<platform>(list)).status; }};
+  waiter all{[&] { return tidemark::wait_all<platform>(list); }};
+  waiter stopped{[&] { return tidemark::wait_all<platform>(list, stop.get_token()); }};
+  CHECK(any.falls_asleep());
+  CHECK(all.falls_asleep());
+  CHECK(stopped.falls_asleep());
+  fences[2].signal(1);
+  CHECK(any.status() == wait_status::reached);
+  CHECK(first.index == 2);
+  stop.request();
+  CHECK(stopped.status() == wait_status::stopped);
+  CHECK(tidemark::wait_all<platform>(list, 2ms) == wait_status::timeout);
+  fences[0].signal(1);
+  fences[1].signal(1);
+  CHECK(all.status() == wait_status::reached);
+}
+
 }  // namespace
 
 TEST_CASE("[A34] where membarrier is refused from the start, fences say so and work all the same") {
-  check_in_child("with membarrier refused from the start:", true);
+  if (uses_membarrier()) check_in_child("with membarrier refused from the start:", true);
 }
 
 TEST_CASE("[A34] where membarrier is refused later, waits look again by themselves") {
-  check_in_child("with membarrier refused later:", false);
+  if (uses_membarrier()) check_in_child("with membarrier refused later:", false);
+}
+
+TEST_CASE("[A65] where the system lets nobody sleep on several words, waits for several look again by themselves") {
+  check_in_child("with futex_waitv refused:", false);
 }
 
 // ---- from the start ------------------------------------------------------------------------------------------------
@@ -144,6 +176,10 @@ TEST_CASE_TEMPLATE("with membarrier refused from the start: no wake-up is lost" 
   MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(3, 50'000) << " rounds of 3 races");
 }
 
+TEST_CASE("with membarrier refused from the start: waits for several end in every way" * doctest::skip()) {
+  check_waits_for_several();
+}
+
 // ---- later ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("with membarrier refused later: the barrier fails and waits end" * doctest::skip()) {
@@ -168,4 +204,18 @@ TEST_CASE_TEMPLATE("with membarrier refused later: a race is late at worst" * do
   lose_membarrier();
   MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(1, 50'000) << " races");
   MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(3, 50'000) << " rounds of 3 races");
+}
+
+TEST_CASE("with membarrier refused later: waits for several end in every way" * doctest::skip()) {
+  lose_membarrier();
+  check_waits_for_several();
+}
+
+// ---- futex_waitv ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("with futex_waitv refused: waits for several end in every way" * doctest::skip()) {
+#if defined(SYS_futex_waitv)
+  if (!refuse(SYS_futex_waitv)) _exit(no_filter_here);
+#endif
+  check_waits_for_several();
 }

@@ -18,7 +18,7 @@
 // 64; `any` looks at the others once in a millisecond.
 //
 // A wait for all wakes up each time that one of its timelines comes while it sleeps. That is the price for noticing at
-// once that one of them is lost.
+// once that one of them is lost (of more than 64: one of those whose turn it is).
 //
 // Where the system can't sleep on several words (see detail/parking.hpp), the waiter looks at all each millisecond.
 //
@@ -65,13 +65,13 @@ class basic_awaited {
  public:
   /// A fence or progress_fence, or a view of one, and the value to wait for.
   template <class Other, fence_options Options>
-  requires detail::can_wait_for<Platform, Other> basic_awaited(const detail::timeline<Other, Options>& timeline,
-                                                               std::uint64_t target)
-  noexcept : timeline_{&timeline}, operations_{&operations_of<detail::timeline<Other, Options>>}, target_{target} {}
+  basic_awaited(const detail::timeline<Other, Options>& timeline, std::uint64_t target) noexcept
+      requires(detail::can_wait_for<Platform, Other>)
+      : timeline_{&timeline}, operations_{&operations_of<detail::timeline<Other, Options>>}, target_{target} {}
   template <class Timeline>
-  requires detail::can_wait_for<Platform, typename Timeline::platform> basic_awaited(
-      const basic_fence_view<Timeline>& view, std::uint64_t target)
-  noexcept : basic_awaited(*view.timeline_, target) {}
+  basic_awaited(const basic_fence_view<Timeline>& view, std::uint64_t target) noexcept
+      requires(detail::can_wait_for<Platform, typename Timeline::platform>)
+      : basic_awaited(*view.timeline_, target) {}
 
  private:
   friend detail::many_waits<Platform>;
@@ -168,7 +168,7 @@ class many_waits {
 
   static bool is_reached(const entry& one) noexcept { return one.operations_->is_reached(one.timeline_, one.target_); }
   static bool is_lost(const entry& one) noexcept {
-    // Poison first: who finds it and then no value is told so by the same poison.
+    // In this order, so that a value that was reached before the poison is seen.
     return one.operations_->is_poisoned(one.timeline_) && !is_reached(one);
   }
 
