@@ -298,7 +298,7 @@ TEST_CASE("[B3][B5] under load nothing is freed while it is used, and everything
       for (std::uint64_t serial = 1; serial <= frames; ++serial) {
         while (visible.load(std::memory_order_acquire) < serial) std::this_thread::yield();
         const resource& used = *commands[serial];
-        used_dead += used.alive.load(std::memory_order_relaxed) && used.payload == serial ? 0 : 1;
+        used_dead += used.alive.load(std::memory_order_relaxed) && used.payload == serial ? 0U : 1U;
         queue.complete();
       }
     }};
