@@ -55,7 +55,7 @@ struct entry_before_notification : rl::test_suite<entry_before_notification, 2> 
   };
   any_fence output;
   progress_fence progress;
-  queue_with<looking> subject{{&progress, 1}, looking{this}};
+  queue_with<looking> subject{{&progress, 1}, looking{this}, 2};
   reader log = subject.signal_log();
   std::array<payload, 1> data;
 
@@ -222,7 +222,7 @@ struct verbose_enabled : rl::test_suite<verbose_enabled, 2> {
 /// submission.
 struct idle_check : rl::test_suite<idle_check, 3> {
   progress_fence progress;
-  queue subject{{&progress, 1}};
+  queue subject{{&progress, 1}, {}, 2};
   flag visible;
   flag finished;
   payload work;
@@ -253,7 +253,7 @@ struct idle_check : rl::test_suite<idle_check, 3> {
 /// [A122] Aborted beside a submission: who waits for progress is released, and a refused submitter sees why.
 struct abort_beside_submission : rl::test_suite<abort_beside_submission, 2> {
   progress_fence progress;
-  queue subject{{&progress, 1}};
+  queue subject{{&progress, 1}, {}, 2};
   payload reason;
 
   void thread(unsigned index) {
