@@ -95,17 +95,18 @@ TYPE_TO_STRING_AS("portable", portable);
 TEST_CASE("[A65] a wait for all of five timelines issues one heavy barrier, and a wait for any of them another one") {
   std::array<native::progress_fence, 5> fences;
   const native::list all{{fences[0], 1}, {fences[1], 1}, {fences[2], 1}, {fences[3], 1}, {fences[4], 1}};
+  constexpr std::uint64_t one = native::platform::asymmetric ? 1 : 0;
   const meter<native::platform> during;
   waiter everybody{[&] { return native::all(all); }};
   CHECK(everybody.falls_asleep());
-  CHECK(during.heavy_barriers() == 1);
+  CHECK(during.heavy_barriers() == one);
   any_waiter somebody{[&] { return native::any(all); }};
   CHECK(somebody.falls_asleep());
-  CHECK(during.heavy_barriers() == 2);
+  CHECK(during.heavy_barriers() == 2 * one);
   for (std::size_t i = fences.size(); i-- > 0;) fences[i].signal(1);
   CHECK(everybody.status() == wait_status::reached);
   CHECK(somebody.result().status == wait_status::reached);
-  CHECK(during.heavy_barriers() == 2);
+  CHECK(during.heavy_barriers() == 2 * one);
   for (const auto& fence : fences) CHECK(is_idle(fence));
 }
 
@@ -168,6 +169,10 @@ TEST_CASE_TEMPLATE("[trap 11] a timeline that jumps twice, or stands in the list
 
 TEST_CASE("[trap 11] one that comes while the others are being registered is not waited for") {
   using platform = hooked_platform<tidemark::native_platform>;
+  if (!platform::asymmetric) {
+    MESSAGE("not tested: this build issues no barrier at which one could come");
+    return;
+  }
   for (const bool all : {true, false}) {
     tidemark::basic_progress_fence<platform> first;
     tidemark::basic_progress_fence<platform> second;
