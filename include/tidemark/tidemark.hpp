@@ -15,6 +15,7 @@
 #include "ring_log.hpp"
 #include "trace.hpp"
 #include "trace_export.hpp"
+#include "upload_ring.hpp"
 #include "wait_many.hpp"
 #include "waiter_heap.hpp"
 

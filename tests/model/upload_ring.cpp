@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the upload ring: nobody writes bytes that another one has or the executor still reads.
+#include "support/model_check.hpp"
+
+#include <array>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using progress_fence =
+    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+using view_type = decltype(std::declval<const progress_fence&>().view());
+using tidemark::upload_part;
+using tidemark::upload_status;
+
+/// A ring, and one field for each of its bytes.
+template <unsigned Bytes, unsigned Parts>
+struct stand {
+  progress_fence finished;
+  tidemark::upload_ring<view_type> ring{Bytes, finished.view(), Parts};
+  std::array<payload, Bytes> memory;
+
+  void fill(const upload_part& part, int with) {
+    for (std::uint64_t i = 0; i < part.bytes; ++i) memory[part.offset + i].store(with);
+  }
+  void require(const upload_part& part, int with) {
+    for (std::uint64_t i = 0; i < part.bytes; ++i) MODEL_REQUIRE(memory[part.offset + i].load() == with);
+  }
+  void after() {
+    ring.reclaim();
+    MODEL_REQUIRE(ring.bytes_in_use() == 0);
+  }
+};
+
+/// Two allocate at the same time, and have different bytes.
+struct two_allocate : rl::test_suite<two_allocate, 2>, stand<2, 2> {
+  void thread(unsigned index) {
+    const upload_part part = ring.try_allocate(1);
+    MODEL_REQUIRE(part);
+    fill(part, 7);
+    require(part, 7);
+    ring.retire(part, 0);
+  }
+  void after() { stand::after(); }
+};
+
+/// There is room for two, and one record: one of them may be refused, and no part is forgotten.
+struct one_record : rl::test_suite<one_record, 2>, stand<2, 1> {
+  void thread(unsigned) {
+    const upload_part part = ring.try_allocate(1);
+    if (!part) return;
+    fill(part, 7);
+    require(part, 7);
+    ring.retire(part, 0);
+  }
+  void after() { stand::after(); }
+};
+
+/// [trap 27] Two allocate and give back parts that don't fit into the end of the ring, where its head stands.
+template <unsigned Parts>
+struct across_the_end : rl::test_suite<across_the_end<Parts>, 2>, stand<3, Parts> {
+  using here = stand<3, Parts>;
+
+  void before() { here::ring.retire(here::ring.try_allocate(2), 0); }
+  void thread(unsigned index) {
+    const upload_part part = here::ring.try_allocate(2);
+    if (!part) return;
+    here::fill(part, static_cast<int>(index));
+    here::require(part, static_cast<int>(index));
+    here::ring.retire(part, 0);
+  }
+  void after() { here::after(); }
+};
+
+/// One part is read by the executor until it signals; the next one who has its bytes comes after that, whoever took them
+/// back.
+template <bool Reclaimer>
+struct read_until_signalled : rl::test_suite<read_until_signalled<Reclaimer>, Reclaimer ? 3 : 2>, stand<1, 2> {
+  upload_part part;
+
+  void before() {
+    part = ring.try_allocate(1);
+    fill(part, 7);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.retire(part, 1);
+      require(part, 7);
+      finished.signal(1);
+    } else if (index == 1) {
+      const upload_part next = ring.try_allocate(1);
+      if (!next) return;
+      fill(next, 8);
+      ring.retire(next, 0);
+    } else {
+      ring.reclaim();
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// The same with a wait for space: it ends, with the bytes or because there is nothing to wait for yet.
+struct waited_for : rl::test_suite<waited_for, 2>, stand<1, 2> {
+  upload_part part;
+
+  void before() {
+    part = ring.try_allocate(1);
+    fill(part, 7);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.retire(part, 1);
+      require(part, 7);
+      finished.signal(1);
+    } else {
+      const upload_part next = ring.allocate(1, 1);
+      MODEL_REQUIRE(next || next.status == upload_status::all_open);
+      if (!next) return;
+      fill(next, 8);
+      ring.retire(next, 0);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<two_allocate, "two_allocate">(),
+                        model::make_check<one_record, "one_record">(),
+                        model::make_check<across_the_end<4>, "across_the_end">(),
+                        model::make_check<across_the_end<1>, "one_part_at_a_time">(),
+                        model::make_check<read_until_signalled<false>, "read_until_signalled">(),
+                        model::make_check<read_until_signalled<true>, "reclaimed_by_another">(),
+                        model::make_check<waited_for, "waited_for">(),
+                    });
+}
+
+#include "support/runner.hpp"

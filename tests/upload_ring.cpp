@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The upload ring: what is given out, what is refused and why, and what comes back.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include <tidemark/upload_ring.hpp>
+
+#include "support/counting_platform.hpp"
+#include "support/manual_stop.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::upload_part;
+using tidemark::upload_status;
+
+namespace {
+
+using counted = counting_platform<tidemark::native_platform>;
+using counted_fence = tidemark::basic_progress_fence<counted>;
+using counted_view = decltype(std::declval<const counted_fence&>().view());
+using counted_ring = tidemark::upload_ring<counted_view>;
+
+struct stand {
+  explicit stand(std::uint64_t capacity, std::size_t parts = 1024) : ring{capacity, finished.view(), parts} {}
+
+  /// Allocates, and says that the part is in use until the given value.
+  upload_part use(std::uint64_t bytes, std::uint64_t until, std::uint64_t alignment = 1) {
+    const upload_part part = ring.try_allocate(bytes, alignment);
+    if (part) ring.retire(part, until);
+    return part;
+  }
+
+  counted_fence finished;
+  counted_ring ring;
+};
+
+}  // namespace
+
+// ---- what is given out -----------------------------------------------------------------------------------------------
+
+TEST_CASE("parts follow one another, each at its alignment") {
+  stand at{1024};
+  CHECK(at.use(10, 1).offset == 0);
+  CHECK(at.use(10, 1).offset == 10);
+  CHECK(at.use(10, 1, 16).offset == 32);
+  CHECK(at.use(1, 1, 512).offset == 512);
+  CHECK(at.use(1, 1).offset == 513);
+  CHECK(at.ring.bytes_in_use() == 514);
+}
+
+TEST_CASE(
+    "[trap 27] a part never lies across the end: what is left there is passed over, and comes back with the part") {
+  stand at{100};
+  CHECK(at.use(40, 1).offset == 0);
+  CHECK(at.use(40, 2).offset == 40);
+  at.finished.signal(1);
+  const upload_part wrapped = at.use(30, 3);
+  CHECK(wrapped.offset == 0);
+  CHECK(at.ring.bytes_in_use() == 40 + 20 + 30);
+  CHECK(at.use(11, 4).status == upload_status::no_space);
+  CHECK(at.use(10, 4).offset == 30);
+  CHECK(at.ring.bytes_in_use() == 100);
+  at.finished.signal(2);
+  at.ring.reclaim();
+  CHECK(at.ring.bytes_in_use() == 20 + 30 + 10);
+  at.finished.signal(4);
+  CHECK(at.ring.reclaim() == 60);
+  CHECK(at.ring.bytes_in_use() == 0);
+}
+
+TEST_CASE("[trap 27] of an empty ring the whole capacity can be had, wherever its head stands") {
+  stand at{100};
+  for (std::uint64_t first = 1; first <= 100; ++first) {
+    CHECK(at.use(first, 0));
+    at.ring.reclaim();
+    CHECK(at.ring.bytes_in_use() == 0);
+    const upload_part whole = at.use(100, 0);
+    CHECK(whole);
+    CHECK(whole.offset == 0);
+    at.ring.reclaim();
+  }
+}
+
+TEST_CASE("[trap 27] a full ring is not an empty one, and the other way round") {
+  stand at{64};
+  CHECK(at.use(64, 1));
+  CHECK(at.ring.bytes_in_use() == 64);
+  CHECK(at.use(1, 1).status == upload_status::no_space);
+  at.finished.signal(1);
+  CHECK(at.use(64, 2));
+  CHECK(at.use(64, 2).status == upload_status::no_space);
+}
+
+// ---- what is refused, and why ----------------------------------------------------------------------------------------
+
+TEST_CASE("what can never be had is refused at once, also by the form that waits, and changes nothing") {
+  stand at{64};
+  for (const bool waits : {false, true}) {
+    const auto ask = [&](std::uint64_t bytes, std::uint64_t alignment) {
+      return waits ? at.ring.allocate(bytes, alignment).status : at.ring.try_allocate(bytes, alignment).status;
+    };
+    CHECK(ask(65, 1) == upload_status::too_large);
+    CHECK(ask(UINT64_MAX, 1) == upload_status::too_large);
+    CHECK(ask(0, 1) == upload_status::invalid);
+    CHECK(ask(1, 0) == upload_status::invalid);
+    CHECK(ask(1, 3) == upload_status::invalid);
+  }
+  CHECK(at.ring.bytes_in_use() == 0);
+  CHECK(at.use(64, 1, std::uint64_t{1} << 63).offset == 0);  // at the beginning everything is aligned
+}
+
+TEST_CASE("while the oldest part is not retired there is nothing to wait for, and the caller is told so") {
+  stand at{64};
+  const upload_part oldest = at.ring.try_allocate(32);
+  CHECK(at.use(32, 1));
+  at.finished.signal(1);
+  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+  CHECK(at.ring.allocate(1, 1).status == upload_status::all_open);
+  CHECK(at.ring.allocate(1, 1, 24h).status == upload_status::all_open);
+  at.ring.retire(oldest, 1);
+  CHECK(at.ring.allocate(1, 1));
+}
+
+TEST_CASE("no more parts than there are records, however small") {
+  stand at{1024, 3};  // rounded up to 4
+  for (int i = 0; i < 4; ++i) CHECK(at.use(1, 1));
+  CHECK(at.use(1, 1).status == upload_status::no_space);
+  at.finished.signal(1);
+  CHECK(at.use(1, 2).offset == 4);
+}
+
+// ---- what comes back -------------------------------------------------------------------------------------------------
+
+TEST_CASE("[B4][trap 27] bytes come back in the order of the parts, whatever order they are finished in") {
+  stand at{30};
+  const upload_part first = at.ring.try_allocate(10);
+  const upload_part second = at.ring.try_allocate(10);
+  const upload_part third = at.ring.try_allocate(10);
+  at.ring.retire(third, 1);
+  at.ring.retire(second, 2);
+  at.finished.signal(2);
+  CHECK(at.ring.reclaim() == 0);
+  at.ring.retire(first, 3);
+  CHECK(at.ring.reclaim() == 0);
+  at.finished.signal(3);
+  CHECK(at.ring.reclaim() == 30);
+  CHECK(at.ring.reclaim() == 0);
+}
+
+TEST_CASE("[B12] a wait for space parks until the oldest part is free, with one heavy barrier") {
+  stand at{64};
+  CHECK(at.use(64, 5));
+  const meter<counted> during;
+  upload_part part;
+  background waiting{[&] { part = at.ring.allocate(64, 1); }};
+  CHECK(waiting.falls_asleep());
+  at.finished.signal(4);
+  CHECK(waiting.falls_asleep());
+  at.finished.signal(5);
+  waiting.join();
+  CHECK(part);
+  CHECK(during.parks() >= 1);
+  CHECK(during.heavy_barriers() == 1);
+}
+
+TEST_CASE("a wait for space ends by time and by stop, and changes nothing") {
+  stand at{64};
+  CHECK(at.use(64, 5));
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(at.ring.allocate(1, 1, 3ms).status == upload_status::no_space);
+  CHECK(std::chrono::steady_clock::now() - start >= 3ms);
+  CHECK(at.ring.allocate(1, 1, std::chrono::system_clock::now() + 2ms).status == upload_status::no_space);
+  CHECK(at.ring.allocate(1, 1, 0s).status == upload_status::no_space);
+  manual_stop stop;
+  upload_part part;
+  background waiting{[&] { part = at.ring.allocate(1, 1, stop.get_token()); }};
+  CHECK(waiting.falls_asleep());
+  stop.request();
+  waiting.join();
+  CHECK(part.status == upload_status::stopped);
+  CHECK(at.ring.bytes_in_use() == 64);
+}
+
+TEST_CASE("[A120] once the fence is poisoned nothing is in use any more, and who waits for space gets it") {
+  stand at{64};
+  CHECK(at.use(64, 5));
+  upload_part part;
+  background waiting{[&] { part = at.ring.allocate(64, 1); }};
+  CHECK(waiting.falls_asleep());
+  at.finished.poison();
+  waiting.join();
+  CHECK(part);
+}
+
+// ---- against a model, and under load ---------------------------------------------------------------------------------
+
+TEST_CASE("[trap 27] random parts never overlap, and what is refused does not fit, by a naive model") {
+  random_numbers numbers{fresh_seed()};
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t capacity = 1 + numbers.below(200);
+    stand at{capacity, 8};
+    struct live {
+      upload_part part;
+      std::uint64_t from;  // with what was passed over
+      std::uint64_t until;
+    };
+    std::deque<live> parts;
+    std::uint64_t head = 0;
+    std::uint64_t now = 0;
+    for (int step = 0; step < 200; ++step) {
+      if (numbers.below(3) == 0) {
+        now += numbers.below(3);
+        at.finished.signal(now);
+      }
+      while (!parts.empty() && parts.front().until <= now) parts.pop_front();
+      const std::uint64_t bytes = 1 + numbers.below(capacity);
+      const std::uint64_t alignment = std::uint64_t{1} << numbers.below(6);
+      const std::uint64_t until = now + numbers.below(4);
+      std::uint64_t start = head;
+      while (start % capacity % alignment != 0 || start % capacity + bytes > capacity) ++start;
+      const std::uint64_t from = parts.empty() ? start : parts.front().from;
+      const bool fits = start + bytes - from <= capacity && parts.size() < 8;
+      const upload_part part = at.use(bytes, until, alignment);
+      REQUIRE(static_cast<bool>(part) == fits);
+      if (!fits) continue;
+      REQUIRE(part.offset == start % capacity);
+      parts.push_back({part, head, until});
+      head = start + bytes;
+    }
+  }
+}
+
+TEST_CASE("[B5] with several who allocate nobody writes what is still read, and every byte comes back") {
+  constexpr std::uint64_t capacity = 4096;
+  constexpr std::uint64_t rounds = 20'000;
+  tidemark::fence finished;
+  tidemark::upload_ring ring{capacity, finished.view(), 64};
+  std::vector<std::uint8_t> buffer(capacity);
+  std::atomic<std::uint64_t> torn{0};
+  const auto dog = watch(finished);
+  // Each thread writes a part, hands it to itself as executor a little later, checks it, and signals.
+  const auto body = [&](std::uint8_t mark) {
+    random_numbers numbers{mark};
+    std::uint64_t refused = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const upload_part part = ring.try_allocate(1 + numbers.below(700), 8);
+      if (!part) {
+        ++refused;
+        std::this_thread::yield();
+        continue;
+      }
+      std::memset(buffer.data() + part.offset, mark, part.bytes);
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < part.bytes; ++i) wrong += buffer[part.offset + i] == mark ? 0U : 1U;
+      if (wrong != 0) torn.fetch_add(1);
+      ring.retire(part, finished.signal_next());
+    }
+    return refused;
+  };
+  std::vector<std::thread> threads;
+  for (std::uint8_t mark = 1; mark <= 3; ++mark) threads.emplace_back([&, mark] { body(mark); });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(torn == 0);
+  ring.reclaim();
+  CHECK(ring.bytes_in_use() == 0);
+}
