@@ -121,7 +121,7 @@ class upload_ring {
     TIDEMARK_ASSERT(own.retired.load(std::memory_order_relaxed) != part.number + 1, "a part was retired twice");
     // (E9): relaxed, (E6) is behind it.
     own.busy_until.store(finished, std::memory_order_relaxed);
-    // (E6): release, pairs with (E5) and (E14): where the part ends, and until when it is in use.
+    // (E6): release, pairs with (E5): where the part ends, and until when it is in use.
     own.retired.store(part.number + 1, std::memory_order_release);
   }
 
@@ -180,12 +180,13 @@ class upload_ring {
       if (part.status != upload_status::no_space) return {part};
       const std::uint64_t oldest = oldest_number();
       const record& one = record_of(oldest);
-      // (E14): acquire, pairs with (E6), for (E17).
-      if (one.retired.load(std::memory_order_acquire) != oldest + 1) {
+      // (E14): relaxed alone: where (E17) then finds the value of an earlier part, that one came back, so its value was
+      // reached, and the wait ends at once.
+      if (one.retired.load(std::memory_order_relaxed) != oldest + 1) {
         if (oldest_number() != oldest) continue;
         return {{upload_status::all_open}};
       }
-      // (E17): relaxed, behind (E14). If the record is another part's meanwhile, the wait is for that one, and no longer.
+      // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
       const std::uint64_t awaited = one.busy_until.load(std::memory_order_relaxed);
       switch (finished_.wait_until(awaited, until, token)) {
         case wait_status::reached:
