@@ -42,7 +42,7 @@ using two_queues = tidemark::retire_queue<counted_queue, counted_queue>;
 
 /// An object that says how often it was disposed of.
 template <std::size_t Queues>
-struct counted_object : tidemark::retire_hook<Queues> {
+struct counted_object : tidemark::retire_hook<Queues, stepping_platform> {
   int disposed = 0;
 };
 struct count_it {

@@ -45,8 +45,9 @@ namespace tidemark {
 
 /// What an object has to have to be retired without an allocation: a base, or a member of which the disposer knows where
 /// it is. It belongs to the retire queue from retire() until the disposer is called.
-/// \tparam Queues  how many queues the retire queue knows
-template <std::size_t Queues>
+/// \tparam Queues    how many queues the retire queue knows
+/// \tparam Platform  theirs
+template <std::size_t Queues, class Platform = native_platform>
 class retire_hook {
  public:
   retire_hook() noexcept = default;
@@ -57,11 +58,25 @@ class retire_hook {
   template <class...>
   friend class retire_queue;
 
-  retire_hook* next_ = nullptr;   // in its chain
-  retire_hook* tail_ = nullptr;   // of a chain's first: its last
-  retire_hook* below_ = nullptr;  // of a chain's first: the next chain
-  void (*dispose_)(retire_hook*) noexcept = nullptr;
-  std::array<std::uint64_t, Queues> used_until_{};
+  template <class T>
+  using var = typename Platform::template var<T>;
+  using serials = std::array<std::uint64_t, Queues>;
+  using disposer = void (*)(retire_hook*) noexcept;
+
+  void use_until(const serials& until) noexcept {
+    for (std::size_t i = 0; i < Queues; ++i) used_until_[i].store(until[i]);
+  }
+  serials used_until() const noexcept {
+    serials until;
+    for (std::size_t i = 0; i < Queues; ++i) until[i] = used_until_[i].load();
+    return until;
+  }
+
+  var<retire_hook*> next_;   // in its chain
+  var<retire_hook*> tail_;   // of a chain's first: its last
+  var<retire_hook*> below_;  // of a chain's first: the next chain
+  var<disposer> dispose_;
+  std::array<var<std::uint64_t>, Queues> used_until_;
 };
 
 /// For retire(): the caller knows that no queue uses the object (B6).
@@ -75,7 +90,7 @@ class retire_queue {
 
  public:
   using platform = typename std::tuple_element_t<0, std::tuple<Queues...>>::platform;
-  using hook = retire_hook<sizeof...(Queues)>;
+  using hook = retire_hook<sizeof...(Queues), platform>;
   /// A serial of each queue: 0 where the object is not used.
   using serials = std::array<std::uint64_t, sizeof...(Queues)>;
 
@@ -100,8 +115,8 @@ class retire_queue {
     static_assert(std::is_empty_v<Dispose> && std::is_default_constructible_v<Dispose>,
                   "the disposer is a type: a function object without state");
     hook& retired = object;
-    retired.dispose_ = [](hook* which) noexcept { Dispose{}(static_cast<Object&>(*which)); };
-    retired.used_until_ = used_until;
+    retired.dispose_.store([](hook* which) noexcept { Dispose{}(static_cast<Object&>(*which)); });
+    retired.use_until(used_until);
     push_one(retired);
   }
 
@@ -135,7 +150,7 @@ class retire_queue {
     hook* looked_at_first = nullptr;  // of those that went to the end: they are not looked at twice
     for (std::size_t looks = 0; looks < most && all.head != nullptr && all.head != looked_at_first; ++looks) {
       hook* const object = all.pop();
-      if (is_finished(object->used_until_)) {
+      if (is_finished(object->used_until())) {
         due.append(object);
       } else {
         all.append(object);
@@ -149,7 +164,9 @@ class retire_queue {
   /// Waits for all that is still in use, and disposes of it; what the disposers retire too. Blocking.
   void finish() noexcept {
     for (chain all = take_all(); all.head != nullptr; all = take_all()) {
-      for (const hook* object = all.head; object != nullptr; object = object->next_) wait_for(object->used_until_);
+      for (const hook* object = all.head; object != nullptr; object = object->next_.load()) {
+        wait_for(object->used_until());
+      }
       all.dispose_all();
     }
   }
@@ -162,12 +179,13 @@ class retire_queue {
 
     hook* pop() noexcept {
       hook* const first = head;
-      head = std::exchange(first->next_, nullptr);
+      head = first->next_.load();
+      first->next_.store(nullptr);
       if (head == nullptr) tail = nullptr;
       return first;
     }
     void append(hook* object) noexcept {
-      (tail == nullptr ? head : tail->next_) = object;
+      tail == nullptr ? void(head = object) : tail->next_.store(object);
       tail = object;
     }
     /// How many. An object is not touched any more once its disposer was called.
@@ -175,7 +193,7 @@ class retire_queue {
       std::size_t count = 0;
       for (; head != nullptr; ++count) {
         hook* const object = pop();
-        object->dispose_(object);
+        object->dispose_.load()(object);
       }
       return count;
     }
@@ -184,11 +202,11 @@ class retire_queue {
   template <class Call>
   struct deferred_call : hook {
     deferred_call(Call&& made, const serials& used_until) : call{std::move(made)} {
-      this->used_until_ = used_until;
-      this->dispose_ = [](hook* which) noexcept {
+      this->use_until(used_until);
+      this->dispose_.store([](hook* which) noexcept {
         const std::unique_ptr<deferred_call> own{static_cast<deferred_call*>(which)};
         own->call();
-      };
+      });
     }
     Call call;
   };
@@ -213,18 +231,18 @@ class retire_queue {
   }
 
   void push_one(hook& object) noexcept {
-    object.next_ = nullptr;
+    object.next_.store(nullptr);
     push({&object, &object});
   }
 
   void push(const chain& made) noexcept {
-    made.head->tail_ = made.tail;
+    made.head->tail_.store(made.tail);
     // (R1): relaxed, (R2) does the rest.
-    made.head->below_ = top_.load(std::memory_order_relaxed);
-    // (R2): release, pairs with (R3): the objects and their links. Not stronger: nobody reads through what was there.
-    while (!top_.compare_exchange_weak(made.head->below_, made.head, std::memory_order_release,
-                                       std::memory_order_relaxed)) {
-    }
+    hook* below = top_.load(std::memory_order_relaxed);
+    do {
+      made.head->below_.store(below);
+      // (R2): release, pairs with (R3): the objects and their links. Not stronger: nobody reads through what was there.
+    } while (!top_.compare_exchange_weak(below, made.head, std::memory_order_release, std::memory_order_relaxed));
   }
 
   /// In the order in which they were retired or put back.
@@ -233,9 +251,10 @@ class retire_queue {
     hook* newest = top_.exchange(nullptr, std::memory_order_acquire);
     chain all;
     while (newest != nullptr) {
-      hook* const below = newest->below_;
-      newest->tail_->next_ = all.head;
-      if (all.head == nullptr) all.tail = newest->tail_;
+      hook* const below = newest->below_.load();
+      hook* const tail = newest->tail_.load();
+      tail->next_.store(all.head);
+      if (all.head == nullptr) all.tail = tail;
       all.head = newest;
       newest = below;
     }

@@ -216,7 +216,8 @@ class many_waits {
     bool order() const noexcept {
       const auto is_asymmetric = [](const registration& r) { return r.of->operations_->is_asymmetric; };
       if (std::none_of(all().begin(), all().end(), is_asymmetric)) return true;
-      // (M1): R2 of all these timelines at once, as (F21).
+      // (M1): R2 of all these timelines at once, for each what (F21) is for one: between (H2) (H8) and (F3), against (F22).
+      // One is enough, since it orders all registrations before all looks.
       if (Platform::heavy_barrier()) return true;
       return std::all_of(all().begin(), all().end(), [&](const registration& r) {
         return !is_asymmetric(r) || r.of->operations_->is_pinned(r.of->timeline_);

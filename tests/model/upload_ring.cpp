@@ -28,6 +28,14 @@ struct stand {
   void require(const upload_part& part, int with) {
     for (std::uint64_t i = 0; i < part.bytes; ++i) MODEL_REQUIRE(memory[part.offset + i].load() == with);
   }
+  /// Allocates, writes, and gives back what was not refused; the executor has nothing to do with it.
+  void use_once(std::uint64_t bytes, int with) {
+    const upload_part part = ring.try_allocate(bytes);
+    if (!part) return;
+    fill(part, with);
+    require(part, with);
+    ring.retire(part, 0);
+  }
   void after() {
     ring.reclaim();
     MODEL_REQUIRE(ring.bytes_in_use() == 0);
@@ -48,13 +56,7 @@ struct two_allocate : rl::test_suite<two_allocate, 2>, stand<2, 2> {
 
 /// There is room for two, and one record: one of them may be refused, and no part is forgotten.
 struct one_record : rl::test_suite<one_record, 2>, stand<2, 1> {
-  void thread(unsigned) {
-    const upload_part part = ring.try_allocate(1);
-    if (!part) return;
-    fill(part, 7);
-    require(part, 7);
-    ring.retire(part, 0);
-  }
+  void thread(unsigned index) { use_once(1, static_cast<int>(index)); }
   void after() { stand::after(); }
 };
 
@@ -64,13 +66,7 @@ struct across_the_end : rl::test_suite<across_the_end<Parts>, 2>, stand<3, Parts
   using here = stand<3, Parts>;
 
   void before() { here::ring.retire(here::ring.try_allocate(2), 0); }
-  void thread(unsigned index) {
-    const upload_part part = here::ring.try_allocate(2);
-    if (!part) return;
-    here::fill(part, static_cast<int>(index));
-    here::require(part, static_cast<int>(index));
-    here::ring.retire(part, 0);
-  }
+  void thread(unsigned index) { here::use_once(2, static_cast<int>(index)); }
   void after() { here::after(); }
 };
 
