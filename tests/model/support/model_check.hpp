@@ -3,7 +3,7 @@
 // What every model check shares: the assertion, the shape of a check, and the program that runs checks by name.
 //
 //   model_<stem> --list
-//   model_<stem> CHECK --search random|bounded|full [--executions N] [--bound N]
+//   model_<stem> CHECK --search random|bounded [--executions N] [--bound N]
 //                [--weaken SITE=HOW] [--blind-seam] [--expect-failure] [--sites] [--history]
 //
 // SITE is the number of an ordering comment in the headers, such as F2, or FILE:LINE:COLUMN as --sites prints it; HOW
@@ -63,6 +63,33 @@ constexpr bool is_wanted(std::string_view check) {
 #endif
 }
 
+/// Whether what failed is executed once more, to print what happened.
+inline bool shows_history = false;
+
+/// Like rl::simulate(), which would be compiled for a third search too, and of a changed copy for one only: the bounded
+/// one. `params` tells the outcome.
+template <class Suite>
+bool simulate(rl::test_params& params) {
+  constexpr auto threads = Suite::params::thread_count;
+  const auto search = [&params](rl::ostringstream& state, bool repeats) {
+#if !defined(TIDEMARK_MODEL_ONLY)
+    if (params.search_type == rl::random_scheduler_type) {
+      return rl::run_test<Suite, rl::random_scheduler<threads>>(params, state, repeats);
+    }
+#endif
+    return rl::run_test<Suite, rl::context_bound_scheduler<threads>>(params, state, repeats);
+  };
+  rl::ostringstream state;
+  if (search(state, false) == rl::test_result_success) return true;
+  if (shows_history) {
+    params.initial_state = params.final_state = state.str();
+    params.collect_history = true;
+    rl::ostringstream unused;
+    search(unused, true);
+  }
+  return false;
+}
+
 /// One check: a Relacy suite with a name. Its `thread(index)` runs in each thread, `after()` when all have ended.
 struct check {
   std::string name;
@@ -72,9 +99,7 @@ struct check {
 template <class Suite, name Name>
 check make_check() {
   check made{std::string{Name.text()}};
-  if constexpr (is_wanted(Name.text())) {
-    made.simulate = [](rl::test_params& params) { return rl::simulate<Suite>(params); };
-  }
+  if constexpr (is_wanted(Name.text())) made.simulate = simulate<Suite>;
   return made;
 }
 
