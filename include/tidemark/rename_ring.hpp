@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// rename_ring: one resource with several backings, so that who writes it anew need not wait for the executor that still
+// reads what was written before.
+//
+//   rename_ring ring{uploads.view(), {.bytes = 4096, .alignment = 64}, {.max_renames = 3}};
+//   auto mapped = ring.map(map_mode::discard);       a backing that nobody reads: the current one if it is idle, another
+//   ... write to mapped.memory, submit work that reads it, which signals `serial` ...          one if it is not
+//   ring.retire(mapped, serial);                     the backing is in use until the fence reaches that value
+//
+//   current                                          backings form a circle, in the order in which they were renamed:
+//      |                                             the one behind the current one was used longest ago
+//      v
+//   [ backing ] --> [ backing ] --> [ backing ] -->
+//     in use until    mapped          idle
+//
+// A discard takes the first backing from the current one on that is idle: that has no mapping, and whose values the fence
+// has reached. Only where there is none it makes another one, up to `max_renames`; then it waits for the value that comes
+// first (B43, B44). A backing is made current after it was taken (trap 26). Mappings nest: a backing is in use until the
+// greatest of the values that its mappings were retired with, and until the last one was (B46).
+//
+// Who discards a backing owns it until it is retired; who maps it otherwise is a guest. A guest that finds the backing
+// discarded shares it (they are mappings of one resource), one that finds it trimmed looks for the current one. How they
+// see each other is in detail/backing_use.hpp. With one mapping thread (mappers::one) everything is a plain load or store.
+//
+// What a mapper did before it retired happens before the next discard of the same backing, and what the executor did
+// before it signalled happens before the next map that waits for it.
+//
+// Not promised: that a map for reading runs beside an executor that only reads (it waits for all uses); which backing a
+// no_overwrite map gets that runs beside another thread's discard, the one before or the one after it. Two mappings of one
+// backing at a time may write the same bytes: that is for those who have them to agree on.
+#ifndef TIDEMARK_RENAME_RING_HPP
+#define TIDEMARK_RENAME_RING_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "detail/assert.hpp"
+#include "detail/backing_use.hpp"
+#include "detail/waiting.hpp"
+#include "fence.hpp"
+#include "platform.hpp"
+
+namespace tidemark {
+
+/// What a map is for. One of: `read`, `write`, both; `discard`; `no_overwrite`, the last two with or without `write`.
+/// `do_not_wait` goes with the first three only (B13).
+enum class map_mode : std::uint32_t {
+  read = 1,          ///< What is there. Waits until nothing uses the current backing.
+  write = 2,         ///< The same.
+  discard = 4,       ///< A backing that nothing uses; what is in it is anything.
+  no_overwrite = 8,  ///< The current backing, whoever uses it: the caller writes only where nobody reads. Never waits.
+  do_not_wait = 16,  ///< was_still_drawing instead of a wait.
+};
+[[nodiscard]] constexpr map_mode operator|(map_mode one, map_mode other) noexcept {
+  return static_cast<map_mode>(static_cast<std::uint32_t>(one) | static_cast<std::uint32_t>(other));
+}
+
+enum class map_status : std::uint8_t {
+  mapped,
+  was_still_drawing,  ///< Not now: in use. From the forms that do not wait, or at the deadline. Nothing was changed.
+  all_mapped,  ///< Not now, and there is nothing to wait for: every backing has a mapping, and there may be no more.
+  no_memory,   ///< The same, and the source refused to make one more; or it never made the first.
+  invalid,     ///< That combination of modes does not exist.
+  stopped,     ///< The stop token was triggered first.
+};
+
+/// What all backings of a ring have in common (B45).
+struct backing_traits {
+  std::size_t bytes = 0;
+  std::size_t alignment = alignof(std::max_align_t);
+};
+
+struct rename_options {
+  std::size_t max_renames =
+      0;  ///< At most so many backings, the first one included; 0: as many as the source makes (B44).
+};
+
+/// How many threads map, retire and trim.
+enum class mappers : std::uint8_t {
+  one,      ///< One at a time; another one later, if the hand-over itself synchronizes.
+  several,  ///< Any.
+};
+
+/// Where backings come from. create() returns what converts to false where one more is too much: then maps wait for the
+/// backings that there are. With several mappers it is called by several threads.
+template <class Source>
+concept backing_source = requires(Source& source, const typename Source::backing& made, const backing_traits& traits) {
+  { source.create(traits) }
+  noexcept->std::same_as<typename Source::backing>;
+  { source.destroy(made, traits) }
+  noexcept;
+  static_cast<bool>(made);
+};
+
+/// Memory of the process.
+struct heap_source {
+  using backing = std::byte*;
+
+  backing create(const backing_traits& traits) noexcept {
+    return static_cast<backing>(::operator new (traits.bytes, std::align_val_t{traits.alignment}, std::nothrow));
+  }
+  void destroy(backing made, const backing_traits& traits) noexcept {
+    ::operator delete (made, std::align_val_t{traits.alignment});
+  }
+};
+
+/// \tparam Source   makes and destroys backings, see `backing_source`
+/// \tparam View     of a fence that tells which work is finished; once it is poisoned, nothing is in use any more
+/// \tparam Mappers  how many threads call functions that are not for looking only
+template <backing_source Source = heap_source, class View = progress_fence_view, mappers Mappers = mappers::one>
+class rename_ring {
+  struct slot;
+
+ public:
+  using platform = typename View::platform;
+  using backing = typename Source::backing;
+
+  /// A backing that the caller may use as it has asked for, until retire(); or why there is none.
+  struct [[nodiscard]] mapping {
+    map_status status = map_status::invalid;
+    backing memory{};
+    bool renamed = false;  ///< It is another backing than the one that was current before.
+
+    mapping() noexcept = default;
+    explicit operator bool() const noexcept { return status == map_status::mapped; }
+
+   private:
+    friend rename_ring;
+    mapping(map_status why) noexcept : status{why} {}
+    mapping(slot& which, bool is_guest, bool is_renamed) noexcept
+        : status{map_status::mapped},
+          memory{which.memory.load()},
+          renamed{is_renamed},
+          is_guest_{is_guest},
+          slot_{&which} {}
+
+    bool is_guest_ = false;
+    slot* slot_ = nullptr;
+  };
+
+  /// Makes the first backing. Where the source refuses, the first discard tries again; until then other maps are
+  /// refused.
+  explicit rename_ring(View finished, const backing_traits& traits, const rename_options& options = {},
+                       Source source = {}) noexcept
+      : finished_{finished}, traits_{traits}, options_{options}, source_{std::move(source)}, current_{&first_} {
+    // (N25): relaxed alone, nobody else knows the ring yet.
+    first_.next.store(&first_, std::memory_order_relaxed);
+    const backing made = source_.create(traits_);
+    first_.memory.store(made);
+    const bool is_there = static_cast<bool>(made);
+    if (!is_there) first_.use.give(vacant);
+    // (N17): relaxed, as (N18).
+    count_.store(is_there ? 1 : 0, std::memory_order_relaxed);
+  }
+  rename_ring(const rename_ring&) = delete;
+  rename_ring& operator=(const rename_ring&) = delete;
+  /// Waits for all that is still in use, and destroys the backings, those too whose mapper never retired them. No other
+  /// call may be under way.
+  ~rename_ring() {
+    slot* one = &first_;
+    do {
+      if (one->use.word() != vacant) {
+        static_cast<void>(finished_.wait(in_use_until(*one)));  // reached or lost: nothing uses it any more
+        source_.destroy(one->memory.load(), traits_);
+      }
+      slot* const next = one->next_slot();
+      if (one != &first_) delete one;
+      one = next;
+    } while (one != &first_);
+  }
+
+  /// Maps without waiting. What is refused changes nothing. Progress: lock-free; one more backing may be made, by the
+  /// source. (B8-B10, B43-B45)
+  mapping try_map(map_mode mode) noexcept {
+    if (!is_valid(mode)) return map_status::invalid;
+    std::uint64_t awaited = 0;
+    return attempt(mode, awaited);
+  }
+
+  /// Maps, and waits, while it must, for the fence to reach the first value that helps: for ever, or until `limits`, which
+  /// are a duration, or a point of the steady or the system clock, or nothing; then a stop token, or nothing. Blocking,
+  /// parked, never a poll. (B11-B13)
+  template <class... Limits>
+  mapping map(map_mode mode, const Limits&... limits) noexcept {
+    if (!is_valid(mode)) return map_status::invalid;
+    const auto wait = [&](deadline until, auto token) { return map_until(mode, until, token); };
+    return detail::within<platform>(wait, limits...).made;
+  }
+
+  /// Ends the mapping: the backing is in use until the fence has reached `finished`, and not less long than others have
+  /// said before. False where nothing is mapped any more: an unmatched call, which changes nothing (B46). Values are less
+  /// than 2^64 - 2^33. Progress: lock-free; after a discard, and with one mapper, wait-free.
+  bool retire(const mapping& made, std::uint64_t finished) noexcept {
+    return made.slot_ != nullptr && retire(*made.slot_, made.is_guest_, finished);
+  }
+  /// The same for the current backing: who maps alone need not keep the mapping.
+  bool retire(std::uint64_t finished) noexcept requires(Mappers == mappers::one) {
+    return retire(current(), !backing_word::is_mapped(current().use.word()), finished);
+  }
+  /// Ends the mapping; no work was given the backing meanwhile.
+  bool unmap(const mapping& made) noexcept { return retire(made, 0); }
+
+  /// Destroys idle backings, but the current one, while there are more than `keep`; how many. Two threads that trim at a
+  /// time may leave fewer. Progress: lock-free but for the source. (B43)
+  std::size_t trim(std::size_t keep = 1) noexcept {
+    std::size_t freed = 0;
+    slot& first = current();
+    for (slot* one = first.next_slot(); one != &first && backings() > keep; one = one->next_slot()) {
+      if (one == &current()) continue;
+      const std::uint64_t before = take_idle(*one, finished_.current_value(), backing_word::trimmed);
+      if (before == not_idle) continue;
+      // It may have become current, and idle again, before it was taken.
+      if (one == &current()) {
+        one->use.give(before);
+        continue;
+      }
+      source_.destroy(one->memory.load(), traits_);
+      one->use.give(vacant);
+      // (N19): relaxed, as (N18).
+      count_.fetch_sub(1, std::memory_order_relaxed);
+      ++freed;
+    }
+    return freed;
+  }
+
+  /// For looking only. Progress: wait-free.
+  [[nodiscard]] std::size_t backings() const noexcept {
+    // (N20): relaxed alone, for looking.
+    return count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using backing_word = detail::backing_word;
+  using backing_use = std::conditional_t<Mappers == mappers::several, detail::shared_backing_use<platform>,
+                                         detail::lone_backing_use<platform>>;
+
+  static constexpr std::uint64_t vacant = backing_word::vacant;
+  static constexpr std::uint64_t not_idle = UINT64_MAX;
+
+  struct alignas(Mappers == mappers::several ? cache_line : alignof(std::max_align_t)) slot {
+    backing_use use;
+    typename platform::template var<backing> memory;
+    typename platform::template atomic<slot*> next;
+
+    slot* next_slot() const noexcept {
+      // (N14): acquire, pairs with (N15): the slot, as it was made.
+      return next.load(std::memory_order_acquire);
+    }
+  };
+
+  struct outcome {
+    mapping made;
+    friend bool operator==(const outcome& result, wait_status) noexcept {
+      return result.made.status == map_status::was_still_drawing;
+    }
+  };
+
+  static bool has_guests(const slot& one) noexcept { return one.use.guests() % backing_use::arrival != 0; }
+  /// By whoever has no mapping now.
+  static std::uint64_t in_use_until(const slot& one) noexcept {
+    const std::uint64_t word = one.use.word();
+    return std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
+  }
+
+  /// Takes a backing that is idle now that the fence has `reached` a value; it is `as` then. What it was before, or
+  /// `not_idle`.
+  static std::uint64_t take_idle(slot& one, std::uint64_t reached, std::uint64_t as) noexcept {
+    for (;;) {
+      const std::uint64_t before = one.use.word();
+      if (before > reached || !backing_word::is_value(before)) return not_idle;
+      if (has_guests(one) || one.use.guest_until() > reached) return not_idle;
+      if (!one.use.take(before, as)) continue;
+      if (!has_guests(one) && one.use.guest_until() <= reached) return before;
+      one.use.give(before);
+      return not_idle;
+    }
+  }
+
+  static constexpr bool has(map_mode mode, map_mode asked) noexcept {
+    return (static_cast<std::uint32_t>(mode) & static_cast<std::uint32_t>(asked)) != 0;
+  }
+  static constexpr bool is_valid(map_mode mode) noexcept {
+    using enum map_mode;
+    const auto without = [mode](map_mode flag) {
+      return static_cast<map_mode>(static_cast<std::uint32_t>(mode) & ~static_cast<std::uint32_t>(flag));
+    };
+    if (without(write) == discard || without(write) == no_overwrite) return true;
+    const map_mode access = without(do_not_wait);
+    return access == read || access == write || access == (read | write);
+  }
+
+  template <class Token>
+  outcome map_until(map_mode mode, deadline until, const Token& token) noexcept {
+    for (;;) {
+      std::uint64_t awaited = 0;
+      const mapping made = attempt(mode, awaited);
+      if (made.status != map_status::was_still_drawing || has(mode, map_mode::do_not_wait)) return {made};
+      switch (finished_.wait_until(awaited, until, token)) {
+        case wait_status::reached:
+        case wait_status::lost:  // then nothing is in use any more
+          break;
+        case wait_status::timeout:
+          return {made};
+        case wait_status::stopped:
+          return {map_status::stopped};
+      }
+    }
+  }
+
+  /// `awaited`: what to wait for when it was still drawing.
+  mapping attempt(map_mode mode, std::uint64_t& awaited) noexcept {
+    if (has(mode, map_mode::discard)) return map_idle(awaited);
+    return map_current(has(mode, map_mode::no_overwrite), awaited);
+  }
+
+  mapping map_current(bool in_use_too, std::uint64_t& awaited) noexcept {
+    for (;;) {
+      slot& one = current();
+      awaited = in_use_until(one);
+      if (!in_use_too && !finished_.is_reached(awaited)) return map_status::was_still_drawing;
+      one.use.enter();
+      const std::uint64_t word = one.use.word_for_guest();
+      // Who trims it looks whether it is current once more, and for guests, and gives it back.
+      const bool is_there = word < backing_word::trimmed || (word == backing_word::trimmed && &one == &current());
+      awaited = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
+      if (is_there && (in_use_too || finished_.is_reached(awaited))) return {one, true, false};
+      one.use.leave();
+      if (is_there) return map_status::was_still_drawing;
+      // The first backing could not be made, if it was not there while it was current.
+      if (&one == &current() && one.use.word() == word) return map_status::no_memory;
+    }
+  }
+
+  mapping map_idle(std::uint64_t& awaited) noexcept {
+    const std::uint64_t reached = finished_.current_value();
+    slot& first = current();
+    if (take_idle(first, reached, backing_word::mapped) != not_idle) return make_current(first, false);
+    slot& oldest = *first.next_slot();
+    if (take_idle(oldest, reached, backing_word::mapped) != not_idle) return make_current(oldest, true);
+    return search_idle(awaited);
+  }
+
+  [[gnu::noinline]] mapping search_idle(std::uint64_t& awaited) noexcept {
+    std::uint64_t seen_before = 0;
+    for (;;) {
+      slot& first = current();
+      slot* vacant_slot = nullptr;
+      slot* one = &first;
+      bool is_awaited = false;
+      bool is_idle = false;
+      std::uint64_t seen = 0;
+      const std::uint64_t mark = next_mark();
+      const std::uint64_t reached = finished_.current_value();
+      do {
+        if (take_idle(*one, reached, backing_word::mapped) != not_idle) return make_current(*one, one != &first);
+        std::uint64_t word = one->use.word();
+        const std::uint64_t guests = one->use.guests();
+        if (word == vacant) vacant_slot = one;
+        if (word == backing_word::mapped) word = one->use.mark(word, mark);
+        if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
+          const std::uint64_t until = std::max(word, one->use.guest_until());
+          is_idle = is_idle || until <= reached;
+          awaited = is_awaited ? std::min(awaited, until) : until;
+          is_awaited = true;
+        }
+        seen = (seen * 31 + word) * 31 + guests;
+        one = one->next_slot();
+      } while (one != &first);
+      if (is_idle) continue;  // just now
+      const mapping grown = map_new(first, vacant_slot);
+      if (grown) return grown;
+      if (is_awaited) return map_status::was_still_drawing;
+      // No two marks are the same, nor two numbers of guests that came. So if there was no change between two rounds, every
+      // backing was mapped at the end of the first.
+      if (seen == seen_before) return grown;
+      seen_before = seen;
+    }
+  }
+
+  std::uint64_t next_mark() noexcept {
+    if constexpr (Mappers == mappers::one) return backing_word::mapped;
+    // (N21): relaxed alone, it only has to be another one each time.
+    return backing_word::mapped + 1 + marks_.fetch_add(1, std::memory_order_relaxed) % UINT32_MAX;
+  }
+
+  /// One more backing, in a slot that has none or in a new one behind `after`.
+  mapping map_new(slot& after, slot* vacant_slot) noexcept {
+    if (!count_one_more()) return map_status::all_mapped;
+    const backing made = source_.create(traits_);
+    if (static_cast<bool>(made)) {
+      const bool fills = vacant_slot != nullptr && fill(*vacant_slot, made);
+      if (slot* const filled = fills ? vacant_slot : insert(after, made)) return make_current(*filled, true);
+      source_.destroy(made, traits_);
+    }
+    // (N22): relaxed, as (N18).
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return map_status::no_memory;
+  }
+
+  bool count_one_more() noexcept {
+    if (options_.max_renames == 0) {
+      // (N24): relaxed, as (N18).
+      count_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    std::size_t seen = backings();
+    do {
+      if (seen >= options_.max_renames) return false;
+      // (N18): relaxed alone, it hands nothing over.
+    } while (!count_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
+    return true;
+  }
+
+  bool fill(slot& which, const backing& made) noexcept {
+    if (!which.use.take(vacant, backing_word::made)) return false;
+    which.memory.store(made);
+    which.use.give(backing_word::mapped);
+    return true;
+  }
+
+  slot* insert(slot& after, const backing& made) noexcept {
+    slot* const added = new (std::nothrow) slot;
+    if (added == nullptr) return nullptr;
+    added->memory.store(made);
+    added->use.give(backing_word::mapped);
+    // (N16): relaxed, (N15) does the rest.
+    slot* behind = after.next.load(std::memory_order_relaxed);
+    do {
+      // (N23): relaxed, (N15) is behind it.
+      added->next.store(behind, std::memory_order_relaxed);
+      // (N15): release, pairs with (N14); those that were inserted here before keep their release. Slots stay as long as
+      // the ring.
+    } while (!after.next.compare_exchange_weak(behind, added, std::memory_order_release, std::memory_order_relaxed));
+    return added;
+  }
+
+  bool retire(slot& which, bool is_guest, std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring knows values less than 2^64 - 2^33");
+    if (is_guest) {
+      if (!has_guests(which)) return false;
+      which.use.extend(finished);
+      return which.use.leave();
+    }
+    if (!backing_word::is_mapped(which.use.word())) return false;
+    which.use.give(finished);
+    return true;
+  }
+
+  slot& current() const noexcept {
+    // (N12): acquire, pairs with (N13): the slot, as it was made.
+    return *current_.load(std::memory_order_acquire);
+  }
+  mapping make_current(slot& taken, bool is_renamed) noexcept {
+    // (N13): release, pairs with (N12).
+    current_.store(&taken, std::memory_order_release);
+    return {taken, false, is_renamed};
+  }
+
+  const View finished_;
+  const backing_traits traits_;
+  const rename_options options_;
+  [[no_unique_address]] Source source_;
+  typename platform::template atomic<std::size_t> count_;
+  typename platform::template atomic<std::uint64_t> marks_;
+  alignas(cache_line) typename platform::template atomic<slot*> current_;
+  slot first_;
+};
+
+/// Of several mapping threads.
+template <backing_source Source = heap_source, class View = progress_fence_view>
+using shared_rename_ring = rename_ring<Source, View, mappers::several>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_RENAME_RING_HPP

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the rename ring with several mappers: nobody writes a backing that the executor still reads, that
+// another one has, or that is gone.
+#include "support/model_check.hpp"
+
+#include <array>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using progress_fence =
+    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+using view_type = decltype(std::declval<const progress_fence&>().view());
+using tidemark::map_mode;
+using tidemark::map_status;
+
+constexpr int destroyed = -1;
+
+/// A backing: two fields that different mappings may write.
+struct cell {
+  std::array<payload, 2> half;
+
+  void fill(int with) {
+    for (payload& one : half) one.store(with);
+  }
+  void require(int with) {
+    for (payload& one : half) MODEL_REQUIRE(one.load() == with);
+  }
+};
+
+/// A few cells, each of which is made at most once.
+struct pool {
+  std::array<cell, 4> cells;
+  platform::atomic<unsigned> taken;
+};
+class pool_source {
+ public:
+  using backing = cell*;
+
+  explicit pool_source(pool& from) : from_{&from} {}
+
+  backing create(const tidemark::backing_traits&) noexcept {
+    const unsigned index = from_->taken.fetch_add(1, std::memory_order_relaxed);
+    MODEL_REQUIRE(index < from_->cells.size());
+    from_->cells[index].fill(0);
+    return &from_->cells[index];
+  }
+  void destroy(backing made, const tidemark::backing_traits&) noexcept { made->fill(destroyed); }
+
+ private:
+  pool* from_;
+};
+
+template <std::size_t MaxRenames>
+struct stand {
+  using ring_type = tidemark::shared_rename_ring<pool_source, view_type>;
+  using mapping = ring_type::mapping;
+
+  pool memory;
+  progress_fence finished;
+  ring_type ring{finished.view(), {}, {.max_renames = MaxRenames}, pool_source{memory}};
+
+  /// A discard that is written and read, and given to nobody.
+  map_status use_once(int with) {
+    const mapping mapped = ring.try_map(map_mode::discard);
+    if (!mapped) return mapped.status;
+    mapped.memory->fill(with);
+    mapped.memory->require(with);
+    MODEL_REQUIRE(ring.unmap(mapped));
+    return mapped.status;
+  }
+  /// A discard that work uses until the given value.
+  mapping use(std::uint64_t until) {
+    const mapping mapped = ring.try_map(map_mode::discard);
+    MODEL_REQUIRE(mapped);
+    mapped.memory->fill(7);
+    MODEL_REQUIRE(ring.retire(mapped, until));
+    return mapped;
+  }
+  /// Two backings: the current one is in use until 1, the other one is idle.
+  void busy_and_idle() {
+    const mapping idle = ring.try_map(map_mode::discard);
+    ring.unmap(ring.try_map(map_mode::discard));
+    ring.unmap(idle);
+    use(1);
+  }
+};
+
+/// [B5] [B9] What the executor reads is not written before it has signalled, however often the resource is discarded.
+struct discard_beside_executor : rl::test_suite<discard_beside_executor, 2>, stand<2> {
+  mapping used;
+
+  void before() { used = use(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      used.memory->require(7);
+      finished.signal(1);
+    } else {
+      MODEL_REQUIRE(use_once(8) == map_status::mapped);
+      MODEL_REQUIRE(use_once(9) == map_status::mapped);
+    }
+  }
+};
+
+/// [B12] [B44] The same with a wait for the only backing.
+struct waited_for : rl::test_suite<waited_for, 2>, stand<1> {
+  mapping used;
+
+  void before() { used = use(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      used.memory->require(7);
+      finished.signal(1);
+    } else {
+      const mapping mapped = ring.map(map_mode::discard);
+      MODEL_REQUIRE(mapped);
+      mapped.memory->fill(8);
+      ring.unmap(mapped);
+    }
+  }
+};
+
+/// Two discard: with room for two each gets a backing of its own, with room for one they take turns, or are told.
+template <std::size_t Backings>
+struct two_mappers : rl::test_suite<two_mappers<Backings>, 2>, stand<Backings> {
+  void thread(unsigned index) {
+    const map_status status = this->use_once(static_cast<int>(index));
+    MODEL_REQUIRE(status == map_status::mapped || (Backings == 1 && status == map_status::all_mapped));
+  }
+  void after() { MODEL_REQUIRE(this->use_once(9) == map_status::mapped); }
+};
+
+/// [B44] There may be one more backing, and two want it: one gets it, and the other one walks past it.
+struct one_more : rl::test_suite<one_more, 2>, stand<2> {
+  std::array<mapping, 2> mapped;
+
+  void before() { use(1); }
+  void thread(unsigned index) { mapped[index] = ring.try_map(map_mode::discard); }
+  void after() {
+    MODEL_REQUIRE(static_cast<bool>(mapped[0]) != static_cast<bool>(mapped[1]));
+    for (const mapping& one : mapped) MODEL_REQUIRE(one || one.status == map_status::was_still_drawing);
+    finished.signal(1);
+  }
+};
+
+/// [B46] Two mappings of one backing write their halves of it; nobody discards it before both were retired.
+struct nested : rl::test_suite<nested, 2>, stand<2> {
+  std::array<mapping, 2> mapped;
+
+  void before() {
+    mapped[0] = ring.try_map(map_mode::discard);
+    mapped[1] = ring.try_map(map_mode::no_overwrite);
+  }
+  void thread(unsigned index) {
+    mapped[index].memory->half[index].store(7);
+    MODEL_REQUIRE(mapped[index].memory->half[index].load() == 7);
+    ring.unmap(mapped[index]);
+    if (index == 1) MODEL_REQUIRE(use_once(8) == map_status::mapped);
+  }
+};
+
+/// [B46] Two mappings are retired at the same time: the backing is in use until the greater of their values.
+struct retired_together : rl::test_suite<retired_together, 2>, stand<1> {
+  std::array<mapping, 2> mapped;
+
+  void before() {
+    mapped[0] = ring.try_map(map_mode::discard);
+    mapped[1] = ring.try_map(map_mode::no_overwrite);
+  }
+  void thread(unsigned index) { MODEL_REQUIRE(ring.retire(mapped[index], 1 + index)); }
+  void after() {
+    finished.signal(1);
+    MODEL_REQUIRE(use_once(8) == map_status::was_still_drawing);
+    finished.signal(2);
+    MODEL_REQUIRE(use_once(8) == map_status::mapped);
+  }
+};
+
+/// [B43] One trims while another one discards, and goes on with what is current.
+struct trim_beside_discard : rl::test_suite<trim_beside_discard, 2>, stand<0> {
+  void before() { busy_and_idle(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.trim();
+    } else {
+      use_once(7);
+      const mapping mapped = ring.try_map(map_mode::no_overwrite);
+      MODEL_REQUIRE(mapped);
+      mapped.memory->require(7);
+      ring.unmap(mapped);
+    }
+  }
+  void after() { finished.signal(1); }
+};
+
+/// [B8] [B43] Who asks for the current backing gets one that is there, while others are renamed, trimmed and made again.
+struct current_beside_trim : rl::test_suite<current_beside_trim, 2>, stand<2> {
+  void before() { busy_and_idle(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const mapping moved = ring.try_map(map_mode::discard);
+      MODEL_REQUIRE(ring.retire(moved, 2));
+      finished.signal(1);
+      ring.trim();
+      ring.unmap(ring.try_map(map_mode::discard));
+    } else {
+      const mapping mapped = ring.try_map(map_mode::no_overwrite);
+      MODEL_REQUIRE(mapped);
+      MODEL_REQUIRE(mapped.memory->half[0].load() != destroyed);
+      ring.unmap(mapped);
+    }
+  }
+  void after() { finished.signal(2); }
+};
+
+/// The executor is done with one backing, and the other one is given to it before the first is taken: at no moment are both
+/// mapped.
+struct never_all_mapped : rl::test_suite<never_all_mapped, 2>, stand<2> {
+  mapping held;
+
+  void before() {
+    busy_and_idle();
+    held = ring.try_map(map_mode::discard);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      finished.signal(1);
+      ring.retire(held, 2);
+      held = ring.try_map(map_mode::discard);
+    } else {
+      const mapping mapped = ring.try_map(map_mode::discard);
+      MODEL_REQUIRE(mapped.status != map_status::all_mapped);
+      if (mapped) ring.retire(mapped, 0);
+    }
+  }
+  void after() { finished.signal(2); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<discard_beside_executor, "discard_beside_executor">(),
+                        model::make_check<waited_for, "waited_for">(),
+                        model::make_check<two_mappers<1>, "two_mappers.one_backing">(),
+                        model::make_check<two_mappers<2>, "two_mappers.two_backings">(),
+                        model::make_check<one_more, "one_more">(),
+                        model::make_check<nested, "nested">(),
+                        model::make_check<retired_together, "retired_together">(),
+                        model::make_check<trim_beside_discard, "trim_beside_discard">(),
+                        model::make_check<current_beside_trim, "current_beside_trim">(),
+                        model::make_check<never_all_mapped, "never_all_mapped">(),
+                    });
+}
+
+#include "support/runner.hpp"

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The rename ring: which backing a map gets, what is refused and why, and when a backing may be used again. With one and
+// with several mapping threads.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tidemark/rename_ring.hpp>
+
+#include "support/backings.hpp"
+#include "support/counting_platform.hpp"
+#include "support/manual_stop.hpp"
+#include "support/threads.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::map_mode;
+using tidemark::map_status;
+using tidemark::mappers;
+
+namespace {
+
+using counted = counting_platform<tidemark::native_platform>;
+using counted_fence = tidemark::basic_progress_fence<counted>;
+using counted_view = decltype(std::declval<const counted_fence&>().view());
+
+using one_mapper = std::integral_constant<mappers, mappers::one>;
+using several_mappers = std::integral_constant<mappers, mappers::several>;
+
+constexpr tidemark::backing_traits traits{.bytes = 256, .alignment = 128};
+
+template <class Kind>
+struct stand {
+  using ring_type = tidemark::rename_ring<counted_source, counted_view, Kind::value>;
+
+  explicit stand(std::size_t max_renames = 0, std::size_t may_create = SIZE_MAX)
+      : made{may_create}, ring{finished.view(), traits, {.max_renames = max_renames}, counted_source{made}} {}
+  ~stand() { finished.poison(); }  // nobody waits for what a test leaves in use
+
+  /// A discard that work uses until the given value.
+  auto use(std::uint64_t until) {
+    struct used {
+      backing* memory;
+      bool renamed;
+    };
+    const auto mapped = ring.try_map(map_mode::discard);
+    REQUIRE(mapped);
+    CHECK(ring.retire(mapped, until));
+    return used{mapped.memory, mapped.renamed};
+  }
+  auto status(map_mode mode) { return ring.try_map(mode).status; }
+
+  backings made;
+  counted_fence finished;
+  ring_type ring;
+};
+
+}  // namespace
+
+// ---- which backing ---------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[B43] a discard of an idle resource keeps its backing", Kind, one_mapper, several_mappers) {
+  stand<Kind> at;
+  const auto first = at.use(1);
+  CHECK_FALSE(first.renamed);
+  at.finished.signal(1);
+  const auto second = at.use(2);
+  CHECK(second.memory == first.memory);
+  CHECK_FALSE(second.renamed);
+  CHECK(at.ring.backings() == 1);
+}
+
+TEST_CASE_TEMPLATE("[B9][trap 26] a discard of a busy resource gets another backing, and what was written stays", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  const auto first = at.ring.try_map(map_mode::discard);
+  first.memory->content = 7;
+  CHECK(at.ring.retire(first, 1));
+  const auto second = at.ring.try_map(map_mode::discard);
+  CHECK(second.renamed);
+  CHECK(second.memory != first.memory);
+  second.memory->content = 8;
+  CHECK(first.memory->content == 7);
+  CHECK(at.ring.retire(second, 2));
+}
+
+TEST_CASE_TEMPLATE("backings come again in the order in which they were used, before another one is made", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  std::vector<backing*> order;
+  for (std::uint64_t i = 1; i <= 5; ++i) order.push_back(at.use(i).memory);
+  CHECK(std::set<backing*>(order.begin(), order.end()).size() == 5);
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    at.finished.signal(i);
+    CHECK(at.use(i + 5).memory == order[(i - 1) % 5]);
+  }
+  CHECK(at.made.created == 5);
+}
+
+TEST_CASE_TEMPLATE("a backing that is made in the middle of the circle comes behind the current one", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  backing* const first = at.use(1).memory;
+  backing* const second = at.use(2).memory;
+  at.finished.signal(1);
+  CHECK(at.use(9).memory == first);
+  backing* const third = at.use(3).memory;
+  CHECK(at.made.created == 3);
+  at.finished.signal(2);
+  CHECK(at.use(9).memory == second);
+  at.finished.signal(3);
+  CHECK(at.use(9).memory == third);
+}
+
+TEST_CASE_TEMPLATE("[B8] no_overwrite gives the current backing at once, also while it is in use", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  backing* const current = at.use(5).memory;
+  const meter<counted> during;
+  for (const map_mode mode : {map_mode::no_overwrite, map_mode::no_overwrite | map_mode::write}) {
+    const auto mapped = at.ring.map(mode);
+    CHECK(mapped.memory == current);
+    CHECK_FALSE(mapped.renamed);
+    CHECK(at.ring.retire(mapped, 6));
+  }
+  CHECK(during.parks() + during.heavy_barriers() == 0);
+  at.finished.signal(5);
+  CHECK(at.use(7).memory != current);
+}
+
+TEST_CASE_TEMPLATE("[B14] a pointer holds as long as there is no discard, and the ring has no say in who uses it", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  backing* const current = at.use(0).memory;
+  for (int i = 0; i < 10'000; ++i) {
+    const auto mapped = at.ring.map(i % 2 == 0 ? map_mode::write : map_mode::no_overwrite);
+    REQUIRE(mapped.memory == current);
+    REQUIRE(at.ring.unmap(mapped));
+  }
+}
+
+// ---- waiting ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[B10] a map that may not wait says was_still_drawing, and nothing is mapped", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  at.use(1);
+  using enum map_mode;
+  for (const map_mode mode : {read, write, read | write}) {
+    const auto refused = at.ring.try_map(mode);
+    CHECK(refused.status == map_status::was_still_drawing);
+    CHECK_FALSE(at.ring.unmap(refused));
+    CHECK(at.ring.map(mode | do_not_wait).status == map_status::was_still_drawing);
+    CHECK(at.ring.map(mode, 0s).status == map_status::was_still_drawing);
+  }
+  CHECK_FALSE(at.ring.retire(at.ring.try_map(write), 9));
+  at.finished.signal(1);
+  CHECK(at.use(2).renamed == false);  // a value of 9 would have stayed
+}
+
+TEST_CASE_TEMPLATE("[B11][B12] a map waits, parked, until the last use is over, with one heavy barrier", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  backing* const current = at.use(5).memory;
+  const meter<counted> during;
+  typename stand<Kind>::ring_type::mapping mapped;
+  background mapper{[&] { mapped = at.ring.map(map_mode::write); }};
+  CHECK(mapper.falls_asleep());
+  at.finished.signal(4);
+  CHECK(mapper.falls_asleep());
+  at.finished.signal(5);
+  mapper.join();
+  CHECK(mapped.memory == current);
+  CHECK(during.parks() >= 1);
+  CHECK(during.heavy_barriers() == 1);
+}
+
+TEST_CASE_TEMPLATE("[B44][trap 26] at the cap a discard waits for the backing that is free first", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at{3};
+  std::vector<backing*> used;
+  for (const std::uint64_t until : {30u, 10u, 20u}) used.push_back(at.use(until).memory);
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  CHECK(at.made.created == 3);
+  typename stand<Kind>::ring_type::mapping mapped;
+  background mapper{[&] { mapped = at.ring.map(map_mode::discard); }};
+  CHECK(mapper.falls_asleep());
+  at.finished.signal(10);
+  mapper.join();
+  CHECK(mapped.memory == used[1]);
+  CHECK(at.ring.retire(mapped, 30));
+  CHECK(at.ring.backings() == 3);
+}
+
+TEST_CASE_TEMPLATE("[trap 26] a discard that is refused leaves the current backing current", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at{2};
+  at.use(1);
+  backing* const current = at.use(2).memory;
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  CHECK(at.ring.try_map(map_mode::no_overwrite).memory == current);
+}
+
+TEST_CASE_TEMPLATE("[B12] a wait for a backing ends by time and by stop, and changes nothing", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at{1};
+  backing* const only = at.use(5).memory;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(at.ring.map(map_mode::discard, 3ms).status == map_status::was_still_drawing);
+  CHECK(std::chrono::steady_clock::now() - start >= 3ms);
+  CHECK(at.ring.map(map_mode::read, std::chrono::system_clock::now() + 2ms).status == map_status::was_still_drawing);
+  manual_stop stop;
+  typename stand<Kind>::ring_type::mapping mapped;
+  background mapper{[&] { mapped = at.ring.map(map_mode::write, stop.get_token()); }};
+  CHECK(mapper.falls_asleep());
+  stop.request();
+  mapper.join();
+  CHECK(mapped.status == map_status::stopped);
+  at.finished.signal(5);
+  CHECK(at.use(6).memory == only);
+}
+
+TEST_CASE_TEMPLATE("[A120] once the fence is poisoned nothing is in use any more, and who waits goes on", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{1};
+  at.use(5);
+  typename stand<Kind>::ring_type::mapping mapped;
+  background mapper{[&] { mapped = at.ring.map(map_mode::discard); }};
+  CHECK(mapper.falls_asleep());
+  at.finished.poison();
+  mapper.join();
+  CHECK(mapped);
+}
+
+// ---- mappings that nest ----------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[B46] three maps and three unmaps are well, a fourth unmap is an error and changes nothing", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  const auto first = at.ring.try_map(map_mode::write);
+  const auto second = at.ring.try_map(map_mode::read);
+  const auto third = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(first.memory == second.memory);
+  CHECK(second.memory == third.memory);
+  CHECK(at.ring.unmap(second));
+  CHECK(at.ring.retire(first, 1));
+  CHECK(at.ring.unmap(third));
+  CHECK_FALSE(at.ring.retire(third, 100));
+  at.finished.signal(1);
+  CHECK_FALSE(at.use(2).renamed);
+}
+
+TEST_CASE_TEMPLATE("a backing is in use until its last mapping was retired, and until the greatest value of all", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at;
+  const auto first = at.ring.try_map(map_mode::discard);
+  const auto second = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(at.ring.retire(first, 7));
+  at.finished.signal(7);
+  const auto other = at.ring.try_map(map_mode::discard);  // the second one still has it
+  CHECK(other.renamed);
+  CHECK(at.ring.retire(other, 9));
+  CHECK(at.ring.retire(second, 8));
+  CHECK(at.use(10).memory != first.memory);
+  at.finished.signal(8);
+  CHECK(at.use(11).memory == first.memory);
+}
+
+TEST_CASE_TEMPLATE("a value that is smaller than one before does not end the use earlier", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  backing* const current = at.use(5).memory;
+  const auto mapped = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(at.ring.retire(mapped, 3));
+  at.finished.signal(4);
+  CHECK(at.status(map_mode::write) == map_status::was_still_drawing);
+  at.finished.signal(5);
+  CHECK(at.use(0).memory == current);
+}
+
+TEST_CASE_TEMPLATE(
+    "with every backing mapped there is nothing to wait for, and the caller is told so, also if it would wait", Kind,
+    one_mapper, several_mappers) {
+  stand<Kind> at{2};
+  const auto first = at.ring.try_map(map_mode::discard);
+  const auto second = at.ring.try_map(map_mode::discard);
+  CHECK(second.renamed);
+  CHECK(at.status(map_mode::discard) == map_status::all_mapped);
+  CHECK(at.ring.map(map_mode::discard).status == map_status::all_mapped);
+  CHECK(at.ring.map(map_mode::discard, 24h).status == map_status::all_mapped);
+  CHECK(at.ring.retire(first, 1));
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  at.finished.signal(1);
+  CHECK(at.ring.map(map_mode::discard).memory == first.memory);
+}
+
+TEST_CASE("a mapper that dies with a backing mapped takes that one with it, and no other") {
+  backings made;
+  counted_fence finished;
+  {
+    tidemark::shared_rename_ring<counted_source, counted_view> ring{
+        finished.view(), traits, {.max_renames = 2}, counted_source{made}};
+    backing* lost = nullptr;
+    std::thread{[&] { lost = ring.try_map(map_mode::discard).memory; }}.join();
+    for (std::uint64_t i = 1; i <= 10; ++i) {
+      const auto mapped = ring.map(map_mode::discard);
+      REQUIRE(mapped);
+      CHECK(mapped.memory != lost);
+      ring.retire(mapped, i);
+      CHECK(ring.try_map(map_mode::discard).status == map_status::was_still_drawing);
+      finished.signal(i);
+    }
+    CHECK(ring.trim() == 0);
+  }
+  CHECK(made.destroyed == 2);
+}
+
+TEST_CASE("who maps alone need not keep the mapping") {
+  stand<one_mapper> at;
+  backing* const first = at.ring.map(map_mode::discard).memory;
+  CHECK(at.ring.retire(1));
+  CHECK_FALSE(at.ring.retire(1));
+  CHECK(at.ring.map(map_mode::discard).memory != first);
+  CHECK(at.ring.retire(2));
+  CHECK(at.ring.map(map_mode::no_overwrite));
+  CHECK(at.ring.retire(3));
+}
+
+// ---- what is refused -------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[B13][B28] combinations that make no sense are refused, and change nothing", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  backing* const current = at.use(1).memory;
+  using enum map_mode;
+  std::set<map_mode> valid{read, write, read | write, discard, discard | write, no_overwrite, no_overwrite | write};
+  for (const map_mode mode : {read, write, read | write}) valid.insert(mode | do_not_wait);
+  std::size_t refused = 0;
+  const auto look = [&](std::uint32_t bits) {
+    const auto mode = static_cast<map_mode>(bits);
+    if (valid.contains(mode)) return;
+    CHECK(at.status(mode) == map_status::invalid);
+    CHECK(at.ring.map(mode).status == map_status::invalid);
+    ++refused;
+  };
+  for (std::uint32_t bits = 0; bits < 32; ++bits) look(bits);
+  CHECK(refused == 32 - 10);
+  for (unsigned reserved = 5; reserved < 32; ++reserved) {
+    for (const map_mode mode : valid) look(std::uint32_t{1} << reserved | static_cast<std::uint32_t>(mode));
+  }
+  CHECK(at.made.created == 1);
+  at.finished.signal(1);
+  CHECK(at.use(2).memory == current);
+}
+
+TEST_CASE_TEMPLATE("[B43] where the source makes no more backings, a discard waits for those that there are", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{0, 2};
+  backing* const first = at.use(1).memory;
+  const auto second = at.ring.try_map(map_mode::discard);
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  at.finished.signal(1);
+  CHECK(at.ring.map(map_mode::discard).memory == first);
+  CHECK(at.ring.map(map_mode::discard).status == map_status::no_memory);
+  CHECK(at.ring.backings() == 2);
+  CHECK(at.ring.unmap(second));
+}
+
+TEST_CASE_TEMPLATE("a ring whose first backing could not be made says so, and the first discard tries again", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{0, 0};
+  CHECK(at.ring.backings() == 0);
+  for (const map_mode mode : {map_mode::read, map_mode::write, map_mode::no_overwrite, map_mode::discard}) {
+    CHECK(at.ring.map(mode).status == map_status::no_memory);
+  }
+  at.made.may_create = 1;
+  CHECK(at.use(0).memory != nullptr);
+  CHECK(at.ring.backings() == 1);
+  CHECK(at.status(map_mode::write) == map_status::mapped);
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[B45] every backing is made with what the first one was made with", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at;
+  for (std::uint64_t i = 1; i <= 4; ++i) at.use(i);
+  CHECK(at.made.created == 4);
+  CHECK(at.made.other_traits == 0);
+  CHECK(at.made.last.bytes == traits.bytes);
+  CHECK(at.made.last.alignment == traits.alignment);
+}
+
+TEST_CASE("[B45] memory of the process is aligned as was asked") {
+  tidemark::progress_fence finished;
+  for (const std::size_t alignment : {1u, 8u, 64u, 4096u}) {
+    tidemark::rename_ring ring{finished.view(), {.bytes = 100, .alignment = alignment}};
+    for (int i = 0; i < 3; ++i) {
+      const auto mapped = ring.map(map_mode::discard);
+      CHECK(reinterpret_cast<std::uintptr_t>(mapped.memory) % alignment == 0);
+      mapped.memory[99] = std::byte{1};
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("[B43] trimming destroys what is idle, keeps the current backing, and what is in use or mapped",
+                   Kind, one_mapper, several_mappers) {
+  stand<Kind> at;
+  for (std::uint64_t i = 1; i <= 4; ++i) at.use(i);
+  const auto mapped = at.ring.try_map(map_mode::discard);
+  backing* const current = at.use(0).memory;
+  CHECK(at.ring.backings() == 6);
+  CHECK(at.ring.trim() == 0);
+  at.finished.signal(3);
+  CHECK(at.ring.trim(5) == 1);
+  CHECK(at.ring.trim() == 2);
+  CHECK(at.made.destroyed == 3);
+  CHECK(at.ring.backings() == 3);
+  CHECK(at.ring.trim() == 0);
+  CHECK(at.ring.try_map(map_mode::no_overwrite).memory == current);
+  CHECK(at.ring.unmap(mapped));
+}
+
+TEST_CASE_TEMPLATE("[B43][B44] after a trim there may be as many as before", Kind, one_mapper, several_mappers) {
+  stand<Kind> at{3};
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    for (std::uint64_t i = 1; i <= 3; ++i) at.use(round * 3 + i);
+    CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+    at.finished.signal(round * 3 + 3);
+    CHECK(at.ring.trim() == 2);
+    CHECK(at.ring.backings() == 1);
+  }
+  CHECK(at.made.created == 1 + 5 * 2);
+}
+
+TEST_CASE_TEMPLATE("at the end what is in use is waited for, and every backing is destroyed once", Kind, one_mapper,
+                   several_mappers) {
+  backings made;
+  counted_fence finished;
+  background owner{[&] {
+    tidemark::rename_ring<counted_source, counted_view, Kind::value> ring{
+        finished.view(), traits, {}, counted_source{made}};
+    for (std::uint64_t i = 1; i <= 3; ++i) ring.retire(ring.map(map_mode::discard), i);
+  }};
+  CHECK(owner.falls_asleep());
+  finished.signal(2);
+  CHECK(owner.falls_asleep());
+  finished.signal(3);
+  owner.join();
+  CHECK(made.created == 3);
+  CHECK(made.destroyed == 3);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A source of backings for rename rings that counts what it is asked for, and refuses beyond a limit.
+#ifndef TIDEMARK_TESTS_SUPPORT_BACKINGS_HPP
+#define TIDEMARK_TESTS_SUPPORT_BACKINGS_HPP
+
+#include <atomic>
+#include <cstddef>
+
+#include <tidemark/rename_ring.hpp>
+
+namespace testing {
+
+struct backing {
+  int content = 0;
+};
+
+struct backings {
+  explicit backings(std::size_t at_most = SIZE_MAX) : may_create{at_most} {}
+
+  std::atomic<std::size_t> may_create;
+  std::atomic<std::size_t> created{0};
+  std::atomic<std::size_t> destroyed{0};
+  std::atomic<std::size_t> other_traits{0};  // than the first time
+  tidemark::backing_traits last;
+};
+
+class counted_source {
+ public:
+  using backing = testing::backing*;
+
+  explicit counted_source(backings& where) : where_{&where} {}
+
+  backing create(const tidemark::backing_traits& traits) noexcept {
+    if (where_->created == where_->may_create) return nullptr;
+    const bool is_same = traits.bytes == where_->last.bytes && traits.alignment == where_->last.alignment;
+    if (where_->created.fetch_add(1) != 0 && !is_same) ++where_->other_traits;
+    where_->last = traits;
+    return new testing::backing;
+  }
+  void destroy(backing made, const tidemark::backing_traits&) noexcept {
+    ++where_->destroyed;
+    delete made;
+  }
+
+ private:
+  backings* where_;
+};
+
+}  // namespace testing
+
+#endif  // TIDEMARK_TESTS_SUPPORT_BACKINGS_HPP

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Memory that nobody may use for a while: AddressSanitizer reports who does. Elsewhere nothing happens.
+#ifndef TIDEMARK_TESTS_SUPPORT_POISON_HPP
+#define TIDEMARK_TESTS_SUPPORT_POISON_HPP
+
+#include <cstddef>
+#include <span>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TESTING_HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TESTING_HAS_ASAN 1
+#endif
+#endif
+#ifndef TESTING_HAS_ASAN
+#define TESTING_HAS_ASAN 0
+#endif
+
+#if TESTING_HAS_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace testing {
+
+/// At multiples of 8 bytes, as the sanitizer keeps its books.
+template <class T, std::size_t Extent>
+void forbid([[maybe_unused]] std::span<T, Extent> memory) noexcept {
+#if TESTING_HAS_ASAN
+  __asan_poison_memory_region(memory.data(), memory.size_bytes());
+#endif
+}
+
+template <class T, std::size_t Extent>
+void allow([[maybe_unused]] std::span<T, Extent> memory) noexcept {
+#if TESTING_HAS_ASAN
+  __asan_unpoison_memory_region(memory.data(), memory.size_bytes());
+#endif
+}
+
+}  // namespace testing
+
+#endif  // TIDEMARK_TESTS_SUPPORT_POISON_HPP
