@@ -3,6 +3,7 @@
 // The upload ring: what is given out, what is refused and why, and what comes back.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <deque>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tidemark/upload_ring.hpp>
@@ -31,28 +34,40 @@ namespace {
 using counted = counting_platform<tidemark::native_platform>;
 using counted_fence = tidemark::basic_progress_fence<counted>;
 using counted_view = decltype(std::declval<const counted_fence&>().view());
-using counted_ring = tidemark::upload_ring<counted_view>;
+using lone_ring = tidemark::upload_ring<counted_view>;
+using shared_ring = tidemark::shared_upload_ring<counted_view>;
 
+template <class Ring>
 struct stand {
-  explicit stand(std::uint64_t capacity, std::size_t parts = 1024) : ring{capacity, finished.view(), parts} {}
+  static constexpr bool is_shared = std::is_same_v<Ring, shared_ring>;
 
+  explicit stand(std::uint64_t capacity, std::size_t records = 1024) : ring{capacity, finished.view(), records} {}
+
+  /// Of the part that was allocated last.
+  void retire([[maybe_unused]] const upload_part& part, std::uint64_t until) {
+    if constexpr (is_shared) {
+      ring.retire(part, until);
+    } else {
+      ring.retire(until);
+    }
+  }
   /// Allocates, and says that the part is in use until the given value.
   upload_part use(std::uint64_t bytes, std::uint64_t until, std::uint64_t alignment = 1) {
     const upload_part part = ring.try_allocate(bytes, alignment);
-    if (part) ring.retire(part, until);
+    if (part) retire(part, until);
     return part;
   }
 
   counted_fence finished;
-  counted_ring ring;
+  Ring ring;
 };
 
 }  // namespace
 
 // ---- what is given out -----------------------------------------------------------------------------------------------
 
-TEST_CASE("parts follow one another, each at its alignment") {
-  stand at{1024};
+TEST_CASE_TEMPLATE("parts follow one another, each at its alignment", Ring, lone_ring, shared_ring) {
+  stand<Ring> at{1024};
   CHECK(at.use(10, 1).offset == 0);
   CHECK(at.use(10, 1).offset == 10);
   CHECK(at.use(10, 1, 16).offset == 32);
@@ -61,9 +76,10 @@ TEST_CASE("parts follow one another, each at its alignment") {
   CHECK(at.ring.bytes_in_use() == 514);
 }
 
-TEST_CASE(
-    "[trap 27] a part never lies across the end: what is left there is passed over, and comes back with the part") {
-  stand at{100};
+TEST_CASE_TEMPLATE(
+    "[trap 27] a part never lies across the end: what is left there is passed over, and comes back with the part", Ring,
+    lone_ring, shared_ring) {
+  stand<Ring> at{100};
   CHECK(at.use(40, 1).offset == 0);
   CHECK(at.use(40, 2).offset == 40);
   at.finished.signal(1);
@@ -81,8 +97,9 @@ TEST_CASE(
   CHECK(at.ring.bytes_in_use() == 0);
 }
 
-TEST_CASE("[trap 27] of an empty ring the whole capacity can be had, wherever its head stands") {
-  stand at{100};
+TEST_CASE_TEMPLATE("[trap 27] of an empty ring the whole capacity can be had, wherever its head stands", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{100};
   for (std::uint64_t first = 1; first <= 100; ++first) {
     CHECK(at.use(first, 0));
     at.ring.reclaim();
@@ -94,8 +111,8 @@ TEST_CASE("[trap 27] of an empty ring the whole capacity can be had, wherever it
   }
 }
 
-TEST_CASE("[trap 27] a full ring is not an empty one, and the other way round") {
-  stand at{64};
+TEST_CASE_TEMPLATE("[trap 27] a full ring is not an empty one, and the other way round", Ring, lone_ring, shared_ring) {
+  stand<Ring> at{64};
   CHECK(at.use(64, 1));
   CHECK(at.ring.bytes_in_use() == 64);
   CHECK(at.use(1, 1).status == upload_status::no_space);
@@ -106,8 +123,9 @@ TEST_CASE("[trap 27] a full ring is not an empty one, and the other way round") 
 
 // ---- what is refused, and why ----------------------------------------------------------------------------------------
 
-TEST_CASE("what can never be had is refused at once, also by the form that waits, and changes nothing") {
-  stand at{64};
+TEST_CASE_TEMPLATE("what can never be had is refused at once, also by the form that waits, and changes nothing", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{64};
   for (const bool waits : {false, true}) {
     const auto ask = [&](std::uint64_t bytes, std::uint64_t alignment) {
       return waits ? at.ring.allocate(bytes, alignment).status : at.ring.try_allocate(bytes, alignment).status;
@@ -123,7 +141,7 @@ TEST_CASE("what can never be had is refused at once, also by the form that waits
 }
 
 TEST_CASE("while the oldest part is not retired there is nothing to wait for, and the caller is told so") {
-  stand at{64};
+  stand<shared_ring> at{64};
   const upload_part oldest = at.ring.try_allocate(32);
   CHECK(at.use(32, 1));
   at.finished.signal(1);
@@ -134,18 +152,40 @@ TEST_CASE("while the oldest part is not retired there is nothing to wait for, an
   CHECK(at.ring.allocate(1, 1));
 }
 
+TEST_CASE("while nothing is retired there is nothing to wait for, and the caller is told so") {
+  stand<lone_ring> at{64};
+  CHECK(at.ring.try_allocate(32));
+  CHECK(at.ring.try_allocate(32));
+  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+  CHECK(at.ring.allocate(1, 1).status == upload_status::all_open);
+  at.ring.retire(1);
+  at.finished.signal(1);
+  CHECK(at.ring.allocate(1, 1, 24h));
+}
+
 TEST_CASE("no more parts than there are records, however small") {
-  stand at{1024, 3};  // rounded up to 4
+  stand<shared_ring> at{1024, 3};  // rounded up to 4
   for (int i = 0; i < 4; ++i) CHECK(at.use(1, 1));
   CHECK(at.use(1, 1).status == upload_status::no_space);
   at.finished.signal(1);
   CHECK(at.use(1, 2).offset == 4);
 }
 
+TEST_CASE("where there are more batches than can be told apart, they join, and none comes back too early") {
+  stand<lone_ring> at{1024, 3};  // rounded up to 4
+  for (std::uint64_t until = 1; until <= 4; ++until) CHECK(at.use(10, until));
+  CHECK(at.use(10, 9));
+  CHECK(at.use(10, 5));
+  at.finished.signal(8);
+  CHECK(at.ring.reclaim() == 30);
+  at.finished.signal(9);
+  CHECK(at.ring.reclaim() == 30);
+}
+
 // ---- what comes back -------------------------------------------------------------------------------------------------
 
 TEST_CASE("[B4][trap 27] bytes come back in the order of the parts, whatever order they are finished in") {
-  stand at{30};
+  stand<shared_ring> at{30};
   const upload_part first = at.ring.try_allocate(10);
   const upload_part second = at.ring.try_allocate(10);
   const upload_part third = at.ring.try_allocate(10);
@@ -160,8 +200,61 @@ TEST_CASE("[B4][trap 27] bytes come back in the order of the parts, whatever ord
   CHECK(at.ring.reclaim() == 0);
 }
 
-TEST_CASE("[B12] a wait for space parks until the oldest part is free, with one heavy barrier") {
-  stand at{64};
+TEST_CASE("[B4] all parts since the last time are one batch, which comes back at once") {
+  stand<lone_ring> at{100};
+  CHECK(at.ring.try_allocate(10));
+  CHECK(at.ring.try_allocate(10));
+  at.ring.retire(1);
+  at.ring.retire(7);  // of nothing
+  CHECK(at.use(10, 2));
+  at.finished.signal(1);
+  CHECK(at.ring.reclaim() == 20);
+  at.finished.signal(2);
+  CHECK(at.ring.reclaim() == 10);
+}
+
+TEST_CASE_TEMPLATE("an idle ring can be trimmed in pieces, and used as before", Ring, lone_ring, shared_ring) {
+  stand<Ring> at{1024 + 100};
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    std::vector<std::uint64_t> released;
+    const auto release = [&](std::uint64_t offset) { released.push_back(offset); };
+    CHECK(at.ring.trim(256, release) == 1024);
+    CHECK(released == std::vector<std::uint64_t>{0, 256, 512, 768});
+    CHECK(at.ring.trim(2048, release) == 0);
+    CHECK(at.use(1000, round));
+    CHECK(at.ring.trim(1024, release) == 0);
+    CHECK(at.ring.bytes_in_use() == 1000);
+    at.finished.signal(round);
+  }
+  CHECK(at.use(1024 + 100, 3));
+}
+
+TEST_CASE("of a ring in use by one thread the rest can be trimmed") {
+  stand<lone_ring> at{1024};
+  const auto trimmed = [&] {
+    std::vector<std::uint64_t> released;
+    const std::uint64_t bytes = at.ring.trim(256, [&](std::uint64_t offset) { released.push_back(offset); });
+    CHECK(bytes == released.size() * 256);
+    std::sort(released.begin(), released.end());
+    return released;
+  };
+  CHECK(at.use(256, 1));
+  CHECK(at.use(257, 2, 256));
+  CHECK(trimmed() == std::vector<std::uint64_t>{768});
+  at.finished.signal(1);
+  CHECK(trimmed() == std::vector<std::uint64_t>{0, 768});
+  CHECK(at.use(512, 3).status == upload_status::no_space);
+  CHECK(at.use(256, 3, 256).offset == 768);
+  CHECK(at.ring.try_allocate(1));  // open: stays so
+  CHECK(trimmed().empty());
+  at.ring.retire(4);
+  at.finished.signal(3);
+  CHECK(trimmed() == std::vector<std::uint64_t>{256, 512, 768});
+}
+
+TEST_CASE_TEMPLATE("[B12] a wait for space parks until the oldest part is free, with one heavy barrier", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{64};
   CHECK(at.use(64, 5));
   const meter<counted> during;
   upload_part part;
@@ -176,8 +269,8 @@ TEST_CASE("[B12] a wait for space parks until the oldest part is free, with one 
   CHECK(during.heavy_barriers() == 1);
 }
 
-TEST_CASE("a wait for space ends by time and by stop, and changes nothing") {
-  stand at{64};
+TEST_CASE_TEMPLATE("a wait for space ends by time and by stop, and changes nothing", Ring, lone_ring, shared_ring) {
+  stand<Ring> at{64};
   CHECK(at.use(64, 5));
   const auto start = std::chrono::steady_clock::now();
   CHECK(at.ring.allocate(1, 1, 3ms).status == upload_status::no_space);
@@ -194,8 +287,9 @@ TEST_CASE("a wait for space ends by time and by stop, and changes nothing") {
   CHECK(at.ring.bytes_in_use() == 64);
 }
 
-TEST_CASE("[A120] once the fence is poisoned nothing is in use any more, and who waits for space gets it") {
-  stand at{64};
+TEST_CASE_TEMPLATE("[A120] once the fence is poisoned nothing is in use any more, and who waits for space gets it",
+                   Ring, lone_ring, shared_ring) {
+  stand<Ring> at{64};
   CHECK(at.use(64, 5));
   upload_part part;
   background waiting{[&] { part = at.ring.allocate(64, 1); }};
@@ -207,11 +301,12 @@ TEST_CASE("[A120] once the fence is poisoned nothing is in use any more, and who
 
 // ---- against a model, and under load ---------------------------------------------------------------------------------
 
-TEST_CASE("[trap 27] random parts never overlap, and what is refused does not fit, by a naive model") {
+TEST_CASE_TEMPLATE("[trap 27] random parts never overlap, and what is refused does not fit, by a naive model", Ring,
+                   lone_ring, shared_ring) {
   random_numbers numbers{fresh_seed()};
   for (int round = 0; round < 200; ++round) {
     const std::uint64_t capacity = 1 + numbers.below(200);
-    stand at{capacity, 8};
+    stand<Ring> at{capacity, 8};
     struct live {
       upload_part part;
       std::uint64_t from;  // with what was passed over
@@ -226,6 +321,10 @@ TEST_CASE("[trap 27] random parts never overlap, and what is refused does not fi
         at.finished.signal(now);
       }
       while (!parts.empty() && parts.front().until <= now) parts.pop_front();
+      if (!stand<Ring>::is_shared) {
+        at.ring.reclaim();
+        if (parts.empty()) head = 0;
+      }
       const std::uint64_t bytes = 1 + numbers.below(capacity);
       const std::uint64_t alignment = std::uint64_t{1} << numbers.below(6);
       const std::uint64_t until = now + numbers.below(4);
@@ -247,7 +346,7 @@ TEST_CASE("[B5] with several who allocate nobody writes what is still read, and 
   constexpr std::uint64_t capacity = 4096;
   constexpr std::uint64_t rounds = 20'000;
   tidemark::fence finished;
-  tidemark::upload_ring ring{capacity, finished.view(), 64};
+  tidemark::shared_upload_ring ring{capacity, finished.view(), 64};
   std::vector<std::uint8_t> buffer(capacity);
   std::atomic<std::uint64_t> torn{0};
   const auto dog = watch(finished);

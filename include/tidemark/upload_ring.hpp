@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// upload_ring: memory for data on its way to an executor, given out from one ring and taken back in order when a fence
-// has reached a value.
+// upload_ring and shared_upload_ring: memory for data on its way to an executor, given out from one ring and taken back in
+// order when a fence has reached a value.
 //
-//   upload_ring ring{buffer.size(), uploads.view()};
-//   upload_part part = ring.allocate(bytes, 16);           an offset into the buffer; waits while the ring is full
-//   ... write to buffer + part.offset, submit work that reads it, which signals `serial` ...
-//   ring.retire(part, serial);                             in use until the fence reaches that value
+//   upload_ring ring{buffer.size(), uploads.view()};     one thread allocates: a few additions
+//   upload_part part = ring.allocate(bytes, 16);         an offset into the buffer; waits while the ring is full
+//   ... write to buffer + part.offset; more parts; submit work that reads them, which signals `serial` ...
+//   ring.retire(serial);                                 all parts so far are in use until the fence reaches that value
 //
-//   tail                                    head           positions only rise; position modulo capacity is the offset
-//   |  part  |  part  | waste |  part  |    |
+//   shared_upload_ring ring{buffer.size(), uploads.view()};     any thread allocates
+//   ring.retire(part, serial);                                  this part is in use until then
+//
+//   tail                                    head           the shared ring: positions only rise; position modulo capacity
+//   |  part  |  part  | waste |  part  |    |              is the offset
 //   record n  n + 1    of n + 2  n + 2      n + 3          one record for each part: where it ends, and until when it is
 //                                                          in use (`retired` says for which part that was written)
 //
-// A part never wraps: what is left at the end of the ring is passed over, and counts as the part's until that is free.
-// Positions don't wrap either (2^64 bytes), so an empty ring (tail = head) and a full one are never taken for one another;
-// of an empty ring the whole capacity can be had, wherever its head stands (trap 27).
+// A part never wraps: what is left at the end of the ring is passed over, and counts as the part's until that is free. An
+// empty ring and a full one are never taken for one another: bytes in use are counted, or positions don't wrap (2^64
+// bytes). Of an empty ring the whole capacity can be had, wherever its head stands (trap 27).
 //
-// Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}; a record, the
-// thread that has the part; the tail, any thread that allocates and finds the oldest part free, by one exchange of
-// {position, number of the oldest part}, which only one of several can win.
+// Who writes a shared ring: the head, any thread that allocates, by one exchange of {position, number of the next part}; a
+// record, the thread that has the part; the tail, any thread that allocates and finds the oldest part free, by one exchange
+// of {position, number of the oldest part}, which only one of several can win.
 //
 // What the executor read before it signalled happens before who gets the same bytes next writes them.
 //
@@ -27,11 +30,13 @@
 #ifndef TIDEMARK_UPLOAD_RING_HPP
 #define TIDEMARK_UPLOAD_RING_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "detail/assert.hpp"
 #include "detail/waiting.hpp"
@@ -59,25 +64,219 @@ struct [[nodiscard]] upload_part {
   explicit operator bool() const noexcept { return status == upload_status::allocated; }
 };
 
+namespace detail {
+
+/// What a wait for space comes to, as within() wants it.
+struct upload_outcome {
+  upload_part part;
+  friend bool operator==(const upload_outcome& result, wait_status) noexcept {
+    return result.part.status == upload_status::no_space;
+  }
+};
+
+/// Tries, and waits for what `oldest_use()` says is in use, which is nothing while that is not known.
+template <class Try, class OldestUse, class View, class Token>
+upload_outcome allocate_until(const Try& attempt, const OldestUse& oldest_use, const View& finished, deadline until,
+                              const Token& token) noexcept {
+  for (;;) {
+    const upload_part part = attempt();
+    if (part.status != upload_status::no_space) return {part};
+    const std::optional<std::uint64_t> awaited = oldest_use();
+    if (!awaited) return {{upload_status::all_open}};
+    switch (finished.wait_until(*awaited, until, token)) {
+      case wait_status::reached:
+      case wait_status::lost:  // then nothing is in use any more
+        break;
+      case wait_status::timeout:
+        return {{upload_status::no_space}};
+      case wait_status::stopped:
+        return {{upload_status::stopped}};
+    }
+  }
+}
+
+constexpr std::uint64_t too_many_bytes = std::uint64_t{1} << 62;  // for any ring
+
+constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t alignment) noexcept {
+  return (offset + alignment - 1) & ~(alignment - 1);
+}
+
+}  // namespace detail
+
+/// For one allocating thread at a time; another one later, if the hand-over itself synchronizes.
+///
+///   not wrapped   | free |   in use   | free       |        limit = capacity
+///                        tail         head
+///   wrapped       |  in use   | free  |   in use   |        limit = tail
+///                             head    tail
+///
 /// \tparam View  of a fence that tells which work is finished; once it is poisoned, nothing is in use any more
 template <class View = progress_fence_view>
 class upload_ring {
  public:
   using platform = typename View::platform;
 
+  /// \param capacity      bytes
+  /// \param most_batches  retire() can tell so many of them apart, rounded up to a power of two; 24 bytes each
+  upload_ring(std::uint64_t capacity, View finished, std::size_t most_batches = 256)
+      : finished_{finished},
+        capacity_{capacity},
+        mask_{std::bit_ceil(most_batches) - 1},
+        batches_{std::make_unique<batch[]>(mask_ + 1)},
+        now_{.limit = capacity} {
+    TIDEMARK_ASSERT(capacity > 0 && capacity < detail::too_many_bytes, "an upload ring has some bytes, less than 2^62");
+  }
+  upload_ring(const upload_ring&) = delete;
+  upload_ring& operator=(const upload_ring&) = delete;
+
+  /// Some bytes at a multiple of `alignment` of the ring's buffer, if they are free; never waits. What is refused changes
+  /// nothing. Progress: wait-free; only where the contiguous rest is too short, O(batches that came back).
+  upload_part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
+    if (bytes == 0 || !std::has_single_bit(alignment)) return {upload_status::invalid};
+    if (!fits(bytes, alignment)) [[unlikely]] {
+      if (const upload_status outcome = make_room(bytes, alignment); outcome != upload_status::allocated)
+        return {outcome};
+    }
+    return take(bytes, alignment);
+  }
+
+  /// The same, waiting for the oldest batch while there is no room: for ever, or until `limits`, which are a duration, or a
+  /// point of the steady or the system clock, or nothing; then a stop token, or nothing. Blocking, parked.
+  template <class... Limits>
+  upload_part allocate(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
+    const auto attempt = [&] { return try_allocate(bytes, alignment); };
+    const auto oldest_use = [&] {
+      return first_ == end_ ? std::nullopt : std::optional{batches_[first_ & mask_].busy_until};
+    };
+    const auto wait = [&](deadline until, auto token) {
+      return detail::allocate_until(attempt, oldest_use, finished_, until, token);
+    };
+    return detail::within<platform>(wait, limits...).part;
+  }
+
+  /// All parts that were allocated since the last call, a batch, are in use until the fence has reached `finished`; their
+  /// bytes come back when all batches before are free too. Where there are too many batches, this one joins the last one.
+  /// Progress: wait-free.
+  void retire(std::uint64_t finished) noexcept {
+    if (now_.head == now_.open && !now_.open_wraps) return;
+    if (end_ - first_ > mask_) {
+      batch& last = batches_[(end_ - 1) & mask_];
+      last = {now_.head, std::max(last.busy_until, finished), last.wraps || now_.open_wraps};
+    } else {
+      batches_[end_++ & mask_] = {now_.head, finished, now_.open_wraps};
+    }
+    now_.open = now_.head;
+    now_.open_wraps = false;
+  }
+
+  /// Takes back what is free from the oldest batch on; how many bytes. Allocating does so when it has no room. Progress:
+  /// wait-free.
+  std::uint64_t reclaim() noexcept {
+    const std::uint64_t before = bytes_in_use();
+    for (; first_ != end_ && finished_.is_reached(batches_[first_ & mask_].busy_until); ++first_) {
+      const batch& oldest = batches_[first_ & mask_];
+      now_.tail = oldest.end;
+      now_.wrapped = now_.wrapped && !oldest.wraps;
+    }
+    now_.limit = now_.wrapped ? now_.tail : capacity_;
+    if (bytes_in_use() == 0) now_ = {.limit = capacity_};
+    return before - bytes_in_use();
+  }
+
+  /// Calls `release(offset)` for every piece of `bytes` bytes, a power of two, at a multiple of that, that is free: its
+  /// content may be dropped, and its memory given back to the system until it is written again. How many bytes.
+  template <class Release>
+  std::uint64_t trim(std::uint64_t bytes, const Release& release) noexcept {
+    TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
+    reclaim();
+    const state before = now_;
+    std::uint64_t trimmed = 0;
+    while (fits(bytes, bytes) || wrap(bytes)) {
+      release(take(bytes, bytes).offset);
+      trimmed += bytes;
+    }
+    now_ = before;
+    return trimmed;
+  }
+
+  /// Bytes that can't be had now, those that were passed over included.
+  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept {
+    return now_.wrapped ? capacity_ - now_.tail + now_.head : now_.head - now_.tail;
+  }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+
+ private:
+  struct batch {
+    std::uint64_t end = 0;  // an offset
+    std::uint64_t busy_until = 0;
+    bool wraps = false;  // its end is behind the ring's end
+  };
+  struct state {
+    std::uint64_t head = 0;
+    std::uint64_t limit = 0;  // up to here there is nothing in the way of the head
+    std::uint64_t tail = 0;
+    std::uint64_t open = 0;  // where the parts begin that were not retired yet
+    bool wrapped = false;
+    bool open_wraps = false;
+  };
+
+  bool fits(std::uint64_t bytes, std::uint64_t alignment) const noexcept {
+    // A sum of less than 2^63 and less than 2^62.
+    return bytes < detail::too_many_bytes && detail::align_up(now_.head, alignment) + bytes <= now_.limit;
+  }
+
+  /// What fits.
+  upload_part take(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+    const std::uint64_t offset = detail::align_up(now_.head, alignment);
+    now_.head = offset + bytes;
+    return {upload_status::allocated, offset, bytes};
+  }
+
+  /// So that it fits, or why not.
+  [[gnu::noinline]] upload_status make_room(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+    if (bytes > capacity_) return upload_status::too_large;
+    reclaim();
+    return fits(bytes, alignment) || wrap(bytes) ? upload_status::allocated : upload_status::no_space;
+  }
+
+  /// Passes over what is left at the end, if there is room for so many bytes at the beginning.
+  bool wrap(std::uint64_t bytes) noexcept {
+    if (now_.wrapped || bytes > now_.tail) return false;
+    now_.head = 0;
+    now_.limit = now_.tail;
+    now_.wrapped = now_.open_wraps = true;
+    return true;
+  }
+
+  const View finished_;
+  const std::uint64_t capacity_;
+  const std::uint64_t mask_;
+  const std::unique_ptr<batch[]> batches_;
+  std::uint64_t first_ = 0;  // the oldest batch
+  std::uint64_t end_ = 0;
+  state now_;
+};
+
+/// For any number of allocating threads.
+/// \tparam View  of a fence that tells which work is finished; once it is poisoned, nothing is in use any more
+template <class View = progress_fence_view>
+class shared_upload_ring {
+ public:
+  using platform = typename View::platform;
+
   /// \param capacity    bytes
   /// \param most_parts  at most so many at a time, rounded up to a power of two; 24 bytes each
-  upload_ring(std::uint64_t capacity, View finished, std::size_t most_parts = 1024)
+  shared_upload_ring(std::uint64_t capacity, View finished, std::size_t most_parts = 1024)
       : finished_{finished},
         capacity_{capacity},
         mask_{std::bit_ceil(most_parts) - 1},
         records_{std::make_unique<record[]>(mask_ + 1)},
         head_{0},
         tail_{0} {
-    TIDEMARK_ASSERT(capacity > 0 && capacity < std::uint64_t{1} << 62, "an upload ring has some bytes, less than 2^62");
+    TIDEMARK_ASSERT(capacity > 0 && capacity < detail::too_many_bytes, "an upload ring has some bytes, less than 2^62");
   }
-  upload_ring(const upload_ring&) = delete;
-  upload_ring& operator=(const upload_ring&) = delete;
+  shared_upload_ring(const shared_upload_ring&) = delete;
+  shared_upload_ring& operator=(const shared_upload_ring&) = delete;
 
   /// Some bytes at a multiple of `alignment` of the ring's buffer, if they are free; never waits. What is refused changes
   /// nothing. Progress: lock-free. Thread-safe.
@@ -108,7 +307,15 @@ class upload_ring {
   /// point of the steady or the system clock, or nothing; then a stop token, or nothing. Blocking, parked. Thread-safe.
   template <class... Limits>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
-    const auto wait = [&](deadline until, auto token) { return allocate_until(bytes, alignment, until, token); };
+    std::uint64_t oldest = 0;
+    const auto attempt = [&] {
+      oldest = oldest_number();
+      return try_allocate(bytes, alignment);
+    };
+    const auto wait = [&](deadline until, auto token) {
+      return detail::allocate_until(
+          attempt, [&] { return use_of(oldest); }, finished_, until, token);
+    };
     return detail::within<platform>(wait, limits...).part;
   }
 
@@ -149,6 +356,21 @@ class upload_ring {
     }
   }
 
+  /// If nothing is in use, calls `release(offset)` for every piece of `bytes` bytes, a power of two, at a multiple of that:
+  /// its content may be dropped, and its memory given back to the system until it is written again. How many bytes. Who
+  /// allocates meanwhile finds the ring full. Progress: lock-free but for `release`.
+  template <class Release>
+  std::uint64_t trim(std::uint64_t bytes, const Release& release) noexcept {
+    TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
+    reclaim();
+    const upload_part whole = try_allocate(capacity_);
+    if (!whole) return 0;
+    std::uint64_t trimmed = 0;
+    for (; trimmed + bytes <= capacity_; trimmed += bytes) release(trimmed);
+    retire(whole, 0);
+    return trimmed;
+  }
+
   /// Bytes that can't be had now, those that were passed over included. For looking only. Progress: wait-free.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept {
     // (E12): relaxed alone, for looking.
@@ -166,38 +388,15 @@ class upload_ring {
     typename platform::template atomic<std::uint64_t> retired;  // the number of the part that this is said of, plus 1
   };
 
-  struct outcome {
-    upload_part part;
-    friend bool operator==(const outcome& result, wait_status) noexcept {
-      return result.part.status == upload_status::no_space;
-    }
-  };
-
-  template <class Token>
-  outcome allocate_until(std::uint64_t bytes, std::uint64_t alignment, deadline until, const Token& token) noexcept {
-    for (;;) {
-      const upload_part part = try_allocate(bytes, alignment);
-      if (part.status != upload_status::no_space) return {part};
-      const std::uint64_t oldest = oldest_number();
-      const record& one = record_of(oldest);
-      // (E14): relaxed alone: where (E17) then finds the value of an earlier part, that one came back, so its value was
-      // reached, and the wait ends at once.
-      if (one.retired.load(std::memory_order_relaxed) != oldest + 1) {
-        if (oldest_number() != oldest) continue;
-        return {{upload_status::all_open}};
-      }
-      // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
-      const std::uint64_t awaited = one.busy_until.load(std::memory_order_relaxed);
-      switch (finished_.wait_until(awaited, until, token)) {
-        case wait_status::reached:
-        case wait_status::lost:  // then nothing is in use any more
-          break;
-        case wait_status::timeout:
-          return {{upload_status::no_space}};
-        case wait_status::stopped:
-          return {{upload_status::stopped}};
-      }
-    }
+  /// Until when the part is in use that was the oldest one before there was no space; nothing if it is not retired yet.
+  std::optional<std::uint64_t> use_of(std::uint64_t number) const noexcept {
+    const record& one = record_of(number);
+    // (E14): relaxed alone: where (E17) then finds the value of an earlier part, that one came back, so its value was
+    // reached, and the wait ends at once.
+    const bool is_retired = one.retired.load(std::memory_order_relaxed) == number + 1;
+    if (!is_retired && oldest_number() == number) return {};
+    // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
+    return is_retired ? one.busy_until.load(std::memory_order_relaxed) : 0;
   }
 
   versioned head() const noexcept {
@@ -206,14 +405,14 @@ class upload_ring {
   }
 
   std::uint64_t oldest_number() const noexcept {
-    // (E13): relaxed alone: a guess at whom to wait for; try_allocate() looks again.
+    // (E13): relaxed alone: which part to wait for. If that came back meanwhile, (E14) finds a value that is reached.
     return tail_.load_version(std::memory_order_relaxed);
   }
 
   /// Where a part begins, at the earliest: not across the end of the ring.
   std::uint64_t place(std::uint64_t position, std::uint64_t bytes, std::uint64_t alignment) const noexcept {
     const std::uint64_t lap = position - position % capacity_;
-    const std::uint64_t offset = (position - lap + alignment - 1) & ~(alignment - 1);
+    const std::uint64_t offset = detail::align_up(position - lap, alignment);
     return offset <= capacity_ - bytes ? lap + offset : lap + capacity_;
   }
 

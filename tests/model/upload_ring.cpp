@@ -19,7 +19,7 @@ using tidemark::upload_status;
 template <unsigned Bytes, unsigned Parts>
 struct stand {
   progress_fence finished;
-  tidemark::upload_ring<view_type> ring{Bytes, finished.view(), Parts};
+  tidemark::shared_upload_ring<view_type> ring{Bytes, finished.view(), Parts};
   std::array<payload, Bytes> memory;
 
   void fill(const upload_part& part, int with) {
@@ -121,6 +121,62 @@ struct waited_for : rl::test_suite<waited_for, 2>, stand<1, 2> {
   void after() { stand::after(); }
 };
 
+/// The only part was retired before: who waits for its bytes gets them, whoever took them back.
+struct reclaimed_while_waiting : rl::test_suite<reclaimed_while_waiting, 3>, stand<1, 2> {
+  void before() { ring.retire(ring.try_allocate(1), 1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      finished.signal(1);
+    } else if (index == 1) {
+      ring.reclaim();
+    } else {
+      const upload_part next = ring.allocate(1, 1);
+      MODEL_REQUIRE(next);
+      ring.retire(next, 0);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// One trims the idle ring while another one allocates: the pieces are nobody's meanwhile.
+struct trimmed_beside : rl::test_suite<trimmed_beside, 2>, stand<2, 2> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      use_once(1, 7);
+    } else {
+      ring.trim(1, [this](std::uint64_t offset) {
+        memory[offset].store(8);
+        MODEL_REQUIRE(memory[offset].load() == 8);
+      });
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// [trap 27] One thread allocates what the executor reads until it signals, again and again, from a ring with room for
+/// two.
+struct alone : rl::test_suite<alone, 2> {
+  progress_fence finished;
+  tidemark::upload_ring<view_type> ring{2, finished.view(), 2};
+  std::array<payload, 2> memory;
+
+  void before() { use(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(memory[0].load() == 7);
+      finished.signal(1);
+    } else {
+      for (std::uint64_t round = 0; round < 3; ++round) use(0);
+    }
+  }
+  void use(std::uint64_t until) {
+    const upload_part part = ring.try_allocate(1);
+    if (!part) return;
+    memory[part.offset].store(7);
+    ring.retire(until);
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -133,6 +189,9 @@ int main(int argc, char** argv) {
                         model::make_check<read_until_signalled<false>, "read_until_signalled">(),
                         model::make_check<read_until_signalled<true>, "reclaimed_by_another">(),
                         model::make_check<waited_for, "waited_for">(),
+                        model::make_check<reclaimed_while_waiting, "reclaimed_while_waiting">(),
+                        model::make_check<trimmed_beside, "trimmed_beside">(),
+                        model::make_check<alone, "alone">(),
                     });
 }
 
