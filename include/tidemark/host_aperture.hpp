@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// host_aperture: the window through which the processor sees memory that it can't address: some pages, each of which can
+// be pointed at any page of that memory.
+//
+//   host_aperture window{256, uploads.view()};                 256 pages
+//   auto view = window.map(pages_of_texture);                   page i of the view shows page pages_of_texture[i]
+//   window.for_each(view, [](auto page) { ... });               where each is: page.window, page.source
+//   window.unmap(view, serial);                                 the pages come back when the fence has reached that value
+//
+//   view  -->  page 7  -->  page 2  -->  page 5                 any pages that are free, whatever lies between (B31)
+//              source 40    source 41    source 42
+//
+// Each page of the window has one word: a value, which is free once the fence has reached it, or `open` while it is mapped.
+// Who maps counts its pages first, so that never more are mapped than there are (B32), and then takes free pages one by
+// one, each by an exchange from a value that is reached. What was counted can be had at the latest when all values are
+// reached; until then the map says `in_use`, or waits for the value that comes first.
+//
+// Who writes: the word, who takes the page and who has it; what the page shows and which one follows, who has it.
+//
+// What was done through a page before it was unmapped, and by the executor before it signalled, happens before the next
+// map of that page.
+//
+// Not promised: which pages of the window a view gets, or that they lie side by side. The window itself does not move any
+// memory: mapped_view.hpp does that with pages of the operating system.
+#ifndef TIDEMARK_HOST_APERTURE_HPP
+#define TIDEMARK_HOST_APERTURE_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+
+#include "detail/assert.hpp"
+#include "detail/waiting.hpp"
+#include "fence.hpp"
+#include "platform.hpp"
+
+namespace tidemark {
+
+enum class aperture_status : std::uint8_t {
+  mapped,
+  in_use,  ///< Not now: pages are free of mappings, and still in use. From the form that does not wait, or at the deadline.
+  no_space,  ///< Not now, and there is nothing to wait for: so many pages are not free of mappings (B32).
+  invalid,   ///< No pages.
+  stopped,   ///< The stop token was triggered first.
+};
+
+/// Some pages of a window, or why there are none.
+struct [[nodiscard]] aperture_view {
+  aperture_status status = aperture_status::invalid;
+  std::size_t first = 0;  ///< Page of the window that shows the first page.
+  std::size_t pages = 0;
+
+  explicit operator bool() const noexcept { return status == aperture_status::mapped; }
+};
+
+/// One page of a view.
+struct aperture_page {
+  std::size_t index = 0;     ///< In the view.
+  std::size_t window = 0;    ///< In the window.
+  std::uint64_t source = 0;  ///< Page that it shows.
+};
+
+/// How many pages of a window a view of so many bytes takes; of an allocation that each of several linked adapters has for
+/// itself, all of them (B33). Pure.
+[[nodiscard]] constexpr std::uint64_t aperture_pages(std::uint64_t bytes, std::uint64_t page_bytes,
+                                                     std::uint64_t instances = 1) noexcept {
+  return (bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0)) * instances;
+}
+
+/// \tparam View  of a fence that tells which work is finished; once it is poisoned, nothing is in use any more
+template <class View = progress_fence_view>
+class host_aperture {
+ public:
+  using platform = typename View::platform;
+
+  /// \param pages     of the window
+  /// \param reserved  the first ones, which are not given out (B33)
+  host_aperture(std::size_t pages, View finished, std::size_t reserved = 0)
+      : finished_{finished}, pages_{pages}, reserved_{reserved}, slots_{std::make_unique<slot[]>(pages)} {
+    TIDEMARK_ASSERT(pages > reserved, "a host aperture has some pages that are not reserved");
+  }
+  host_aperture(const host_aperture&) = delete;
+  host_aperture& operator=(const host_aperture&) = delete;
+
+  /// A view of the given pages, in their order; never waits. What is refused changes nothing. Progress: lock-free, O(pages of
+  /// the window). Thread-safe. (B30-B32)
+  /// \param sources  a sized range of page numbers, of anything
+  template <std::ranges::sized_range Sources>
+  aperture_view try_map(const Sources& sources) noexcept {
+    std::uint64_t awaited = 0;
+    return attempt(sources, awaited);
+  }
+
+  /// The same, waiting for pages that are in use: for ever, or until `limits`, which are a duration, or a point of the steady
+  /// or the system clock, or nothing; then a stop token, or nothing. Blocking, parked. Thread-safe.
+  template <std::ranges::sized_range Sources, class... Limits>
+  aperture_view map(const Sources& sources, const Limits&... limits) noexcept {
+    const auto wait = [&](deadline until, auto token) { return map_until(sources, until, token); };
+    return detail::within<platform>(wait, limits...).view;
+  }
+
+  /// Calls `body(aperture_page)` for each page of a view, in its order. By who has the view. Progress: wait-free but for
+  /// `body`.
+  template <class Body>
+  void for_each(const aperture_view& view, const Body& body) const {
+    std::size_t window = view.first;
+    for (std::size_t index = 0; index < view.pages; ++index) {
+      const slot& one = slots_[window];
+      body(aperture_page{index, window, one.source.load()});
+      window = one.next.load();
+    }
+  }
+
+  /// Ends the view: its pages are in use until the fence has reached `finished`, 0 for not at all. Once for each view.
+  /// Progress: wait-free, O(pages). Thread-safe.
+  void unmap(const aperture_view& view, std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be unmapped");
+    TIDEMARK_ASSERT(finished < open, "a host aperture knows values less than the greatest");
+    give_back(view.first, view.pages, [finished](const slot&) { return finished; });
+    // (J6): release, pairs with (J5): who counts on these pages finds them.
+    mapped_.fetch_sub(view.pages, std::memory_order_release);
+  }
+
+  /// Pages that can be mapped at a time.
+  [[nodiscard]] std::size_t capacity() const noexcept { return pages_ - reserved_; }
+  /// Pages that have no mapping, in use or not. For looking only. Progress: wait-free.
+  [[nodiscard]] std::size_t unmapped_pages() const noexcept {
+    // (J4): relaxed alone, for looking.
+    return capacity() - mapped_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint64_t open = UINT64_MAX;
+
+  struct slot {
+    typename platform::template atomic<std::uint64_t> word;  // in use until then; or open
+    typename platform::template var<std::uint64_t> before;   // while it is taken: what the word was
+    typename platform::template var<std::uint64_t> source;
+    typename platform::template var<std::size_t> next;  // of the same view
+  };
+
+  struct outcome {
+    aperture_view view;
+    friend bool operator==(const outcome& result, wait_status) noexcept {
+      return result.view.status == aperture_status::in_use;
+    }
+  };
+
+  template <class Sources, class Token>
+  outcome map_until(const Sources& sources, deadline until, const Token& token) noexcept {
+    for (;;) {
+      std::uint64_t awaited = 0;
+      const aperture_view view = attempt(sources, awaited);
+      if (view.status != aperture_status::in_use) return {view};
+      switch (finished_.wait_until(awaited, until, token)) {
+        case wait_status::reached:
+        case wait_status::lost:  // then nothing is in use any more
+          break;
+        case wait_status::timeout:
+          return {view};
+        case wait_status::stopped:
+          return {{aperture_status::stopped}};
+      }
+    }
+  }
+
+  /// `awaited`: the value that comes first of those that are waited for.
+  template <class Sources>
+  aperture_view attempt(const Sources& sources, std::uint64_t& awaited) noexcept {
+    const std::size_t pages = std::ranges::size(sources);
+    if (pages == 0) return {aperture_status::invalid};
+    if (!count(pages)) return {aperture_status::no_space};
+    const std::size_t taken_first = take_pages(pages, awaited);
+    if (taken_first == none) return {aperture_status::in_use};
+    std::size_t window = taken_first;
+    for (const auto& source : sources) {
+      slots_[window].source.store(static_cast<std::uint64_t>(source));
+      window = slots_[window].next.load();
+    }
+    return {aperture_status::mapped, taken_first, pages};
+  }
+
+  bool count(std::size_t pages) noexcept {
+    // (J8): relaxed, (J5) does the rest.
+    std::size_t seen = mapped_.load(std::memory_order_relaxed);
+    do {
+      if (pages > capacity() - seen) return false;
+      // (J5): acquire, pairs with (J6) and (J7): pages that are counted as unmapped are found to be so. Not stronger: a count
+      // hands nothing over.
+    } while (!mapped_.compare_exchange_weak(seen, seen + pages, std::memory_order_acquire, std::memory_order_relaxed));
+    return true;
+  }
+
+  static constexpr std::size_t none = SIZE_MAX;
+
+  /// Takes that many free pages, which are counted; or none, with what to wait for. Only pages in use are missing: everybody
+  /// looks from the beginning and takes what is free, so what comes free behind somebody's back is taken by those who
+  /// count on it, and what lies ahead is left to him.
+  std::size_t take_pages(std::size_t pages, std::uint64_t& awaited) noexcept {
+    chain taken;
+    bool is_awaited = false;
+    for (std::size_t window = reserved_; window < pages_; ++window) {
+      slot& one = slots_[window];
+      // (J1): relaxed: a guess, which (J2) makes sure of.
+      std::uint64_t before = one.word.load(std::memory_order_relaxed);
+      if (before == open) continue;
+      if (!finished_.is_reached(before)) {
+        awaited = is_awaited ? std::min(awaited, before) : before;
+        is_awaited = true;
+        continue;
+      }
+      // (J2): acquire, pairs with (J3): what was done through the page.
+      if (!one.word.compare_exchange_strong(before, open, std::memory_order_acquire, std::memory_order_relaxed))
+        continue;
+      one.before.store(before);
+      append(taken, window);
+      if (taken.pages == pages) return taken.first;
+    }
+    give_back(taken.first, taken.pages, [](const slot& one) { return one.before.load(); });
+    // (J7): release, pairs with (J5), as (J6).
+    mapped_.fetch_sub(pages, std::memory_order_release);
+    return none;
+  }
+
+  struct chain {
+    std::size_t first = none;
+    std::size_t last = none;
+    std::size_t pages = 0;
+  };
+  void append(chain& to, std::size_t window) noexcept {
+    to.pages == 0 ? void(to.first = window) : slots_[to.last].next.store(window);
+    to.last = window;
+    ++to.pages;
+  }
+
+  template <class Until>
+  void give_back(std::size_t first, std::size_t pages, const Until& until) noexcept {
+    std::size_t window = first;
+    for (std::size_t left = pages; left > 0; --left) {
+      slot& one = slots_[window];
+      const std::uint64_t value = until(one);
+      window = one.next.load();
+      // (J3): release, pairs with (J2). From here on it is somebody else's.
+      one.word.store(value, std::memory_order_release);
+    }
+  }
+
+  const View finished_;
+  const std::size_t pages_;
+  const std::size_t reserved_;
+  const std::unique_ptr<slot[]> slots_;
+  alignas(cache_line) typename platform::template atomic<std::size_t> mapped_;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_HOST_APERTURE_HPP

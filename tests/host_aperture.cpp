@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The host aperture: which pages of the window a view gets, what is refused and why, and when pages come back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tidemark/host_aperture.hpp>
+
+#include "support/counting_platform.hpp"
+#include "support/manual_stop.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::aperture_page;
+using tidemark::aperture_pages;
+using tidemark::aperture_status;
+using tidemark::aperture_view;
+
+namespace {
+
+using counted = counting_platform<tidemark::native_platform>;
+using counted_fence = tidemark::basic_progress_fence<counted>;
+using counted_view = decltype(std::declval<const counted_fence&>().view());
+
+std::vector<std::uint64_t> numbers_from(std::uint64_t first, std::size_t count) {
+  std::vector<std::uint64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+struct stand {
+  explicit stand(std::size_t pages, std::size_t reserved = 0) : window{pages, finished.view(), reserved} {}
+
+  aperture_view map(std::size_t pages, std::uint64_t first_source = 0) {
+    return window.try_map(numbers_from(first_source, pages));
+  }
+  std::vector<std::size_t> windows_of(const aperture_view& view) {
+    std::vector<std::size_t> found;
+    window.for_each(view, [&](const aperture_page& page) { found.push_back(page.window); });
+    return found;
+  }
+
+  counted_fence finished;
+  tidemark::host_aperture<counted_view> window;
+};
+
+}  // namespace
+
+TEST_CASE("[B29][B30] page i of a view shows page i of what was asked for") {
+  stand at{8};
+  const std::vector<std::uint64_t> sources{40, 7, 1'000'000'000'000};
+  const aperture_view view = at.window.try_map(sources);
+  REQUIRE(view);
+  CHECK(view.pages == 3);
+  std::vector<std::uint64_t> shown;
+  at.window.for_each(view, [&](const aperture_page& page) {
+    CHECK(page.index == shown.size());
+    shown.push_back(page.source);
+  });
+  CHECK(shown == sources);
+}
+
+TEST_CASE("[B31] any free pages will do, whatever lies between them") {
+  stand at{6};
+  std::vector<aperture_view> single;
+  for (int i = 0; i < 6; ++i) single.push_back(at.map(1));
+  for (const std::size_t i : {0u, 2u, 5u}) at.window.unmap(single[i], 0);
+  const aperture_view view = at.map(3, 100);
+  REQUIRE(view);
+  std::vector<std::size_t> windows = at.windows_of(view);
+  std::sort(windows.begin(), windows.end());
+  std::vector<std::size_t> expected;
+  for (const std::size_t i : {0u, 2u, 5u}) expected.push_back(at.windows_of(single[i]).front());
+  std::sort(expected.begin(), expected.end());
+  CHECK(windows == expected);
+}
+
+TEST_CASE("[B32] never more pages than there are, and what is refused changes nothing") {
+  stand at{8};
+  const aperture_view first = at.map(5);
+  CHECK(at.map(4).status == aperture_status::no_space);
+  CHECK(at.window.map(numbers_from(0, 4)).status == aperture_status::no_space);
+  CHECK(at.window.unmapped_pages() == 3);
+  CHECK(at.map(9).status == aperture_status::no_space);
+  CHECK(at.map(3));
+  CHECK(at.map(1).status == aperture_status::no_space);
+  at.window.unmap(first, 0);
+  CHECK(at.map(5));
+  CHECK(at.window.unmapped_pages() == 0);
+}
+
+TEST_CASE("[B33] pages that are reserved are not given out") {
+  stand at{8, 3};
+  CHECK(at.window.capacity() == 5);
+  CHECK(at.map(6).status == aperture_status::no_space);
+  const aperture_view view = at.map(5);
+  for (const std::size_t window : at.windows_of(view)) CHECK(window >= 3);
+}
+
+TEST_CASE("[B33] a window can be used as soon as it is made, and a view may be as large as it is") {
+  for (const std::size_t pages : {1u, 2u, 1000u}) {
+    stand at{pages};
+    const aperture_view all = at.map(pages);
+    CHECK(all);
+    at.window.unmap(all, 0);
+    CHECK(at.map(pages));
+  }
+}
+
+TEST_CASE("[B33] so many pages for so many bytes, of each linked adapter") {
+  static_assert(aperture_pages(0, 4096) == 0);
+  static_assert(aperture_pages(1, 4096) == 1);
+  static_assert(aperture_pages(4096, 4096) == 1);
+  static_assert(aperture_pages(4097, 4096) == 2);
+  static_assert(aperture_pages(4097, 65536, 4) == 4);
+  CHECK(aperture_pages(UINT64_MAX, 65536) == std::uint64_t{1} << 48);
+}
+
+TEST_CASE("[B4] pages come back when the fence has reached their value") {
+  stand at{4};
+  const aperture_view early = at.map(2);
+  const aperture_view late = at.map(2);
+  at.window.unmap(late, 2);
+  at.window.unmap(early, 1);
+  CHECK(at.map(1).status == aperture_status::in_use);
+  CHECK(at.window.unmapped_pages() == 4);
+  at.finished.signal(1);
+  CHECK(at.map(3).status == aperture_status::in_use);
+  CHECK(at.window.unmapped_pages() == 4);
+  CHECK(at.map(2));
+  CHECK(at.map(2).status == aperture_status::in_use);
+  at.finished.signal(2);
+  CHECK(at.map(2));
+}
+
+TEST_CASE("a view of nothing is refused") {
+  stand at{2};
+  CHECK(at.map(0).status == aperture_status::invalid);
+  CHECK(at.window.map(std::vector<int>{}).status == aperture_status::invalid);
+}
+
+TEST_CASE("[B12] a map that waits parks until enough pages are free, with one heavy barrier for each value") {
+  stand at{4};
+  const aperture_view first = at.map(2);
+  const aperture_view second = at.map(2);
+  at.window.unmap(first, 3);
+  at.window.unmap(second, 5);
+  const meter<counted> during;
+  aperture_view view;
+  background mapper{[&] { view = at.window.map(numbers_from(0, 3)); }};
+  CHECK(mapper.falls_asleep());
+  at.finished.signal(3);
+  CHECK(mapper.falls_asleep());
+  at.finished.signal(5);
+  mapper.join();
+  CHECK(view);
+  CHECK(during.parks() >= 2);
+  CHECK(during.heavy_barriers() == 2);
+}
+
+TEST_CASE("a wait for pages ends by time, by stop and by poison") {
+  stand at{1};
+  at.window.unmap(at.map(1), 9);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(at.window.map(numbers_from(1, 1), 3ms).status == aperture_status::in_use);
+  CHECK(std::chrono::steady_clock::now() - start >= 3ms);
+  manual_stop stop;
+  aperture_view view;
+  background stopped{[&] { view = at.window.map(numbers_from(1, 1), stop.get_token()); }};
+  CHECK(stopped.falls_asleep());
+  stop.request();
+  stopped.join();
+  CHECK(view.status == aperture_status::stopped);
+  background mapper{[&] { view = at.window.map(numbers_from(1, 1)); }};
+  CHECK(mapper.falls_asleep());
+  at.finished.poison();
+  mapper.join();
+  CHECK(view);
+}
+
+TEST_CASE("[B31][B32] with several who map nobody has another one's page, and every page comes back") {
+  constexpr std::size_t pages = 16;
+  constexpr unsigned threads = 3;
+  tidemark::fence finished;
+  tidemark::host_aperture window{pages, finished.view()};
+  const auto dog = watch(finished);
+  std::vector<std::atomic<unsigned>> owner(pages);
+  std::atomic<std::uint64_t> shared{0};
+  std::atomic<std::uint64_t> wrong_status{0};
+  const auto body = [&](unsigned mark) {
+    random_numbers numbers{mark};
+    for (int round = 0; round < 20'000; ++round) {
+      const std::size_t wanted = 1 + numbers.below(8);  // of three threads two at least have room
+      const aperture_view view = window.map(numbers_from(0, wanted));
+      if (view.status == aperture_status::no_space) continue;
+      if (!view) wrong_status.fetch_add(1);
+      window.for_each(view,
+                      [&](const aperture_page& page) { shared += owner[page.window].exchange(mark) == 0 ? 0U : 1U; });
+      window.for_each(view,
+                      [&](const aperture_page& page) { shared += owner[page.window].exchange(0) == mark ? 0U : 1U; });
+      window.unmap(view, numbers.below(2) == 0 ? 0 : finished.signal_next());
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned mark = 1; mark <= threads; ++mark) others.emplace_back(body, mark);
+  for (std::thread& other : others) other.join();
+  CHECK(shared == 0);
+  CHECK(wrong_status == 0);
+  CHECK(window.try_map(numbers_from(0, pages)));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the host aperture: nobody writes a page of the window that another one has or the executor still reads.
+#include "support/model_check.hpp"
+
+#include <array>
+#include <span>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using progress_fence =
+    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+using view_type = decltype(std::declval<const progress_fence&>().view());
+using tidemark::aperture_page;
+using tidemark::aperture_status;
+using tidemark::aperture_view;
+
+std::span<const int> first_pages(std::size_t count) {
+  static constexpr std::array<int, 3> all{0, 1, 2};
+  return std::span{all}.first(count);
+}
+
+/// A window, and one field for each of its pages.
+template <std::size_t Pages>
+struct stand {
+  progress_fence finished;
+  tidemark::host_aperture<view_type> window{Pages, finished.view()};
+  std::array<payload, Pages> memory;
+
+  aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }
+  void fill(const aperture_view& view, int with) {
+    window.for_each(view, [&](const aperture_page& page) { memory[page.window].store(with); });
+  }
+  void require(const aperture_view& view, int with) {
+    window.for_each(view, [&](const aperture_page& page) { MODEL_REQUIRE(memory[page.window].load() == with); });
+  }
+  aperture_status use_once(std::size_t pages, int with) {
+    const aperture_view view = map(pages);
+    if (!view) return view.status;
+    fill(view, with);
+    require(view, with);
+    window.unmap(view, 0);
+    return view.status;
+  }
+  /// Every page came back.
+  void after() { MODEL_REQUIRE(map(Pages)); }
+};
+
+/// [B31] Two map, and have different pages.
+struct two_map : rl::test_suite<two_map, 2>, stand<2> {
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(1, static_cast<int>(index)) == aperture_status::mapped); }
+  void after() { stand::after(); }
+};
+
+/// [B32] Two want more than there is for both: one may be refused, and no page is forgotten.
+struct two_want_more : rl::test_suite<two_want_more, 2>, stand<3> {
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) != aperture_status::in_use); }
+  void after() { stand::after(); }
+};
+
+/// [B32] A page is given back, and another one taken, while somebody looks for pages: those that were counted are found.
+struct given_and_taken : rl::test_suite<given_and_taken, 2>, stand<3> {
+  aperture_view held;
+
+  void before() { held = map(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      window.unmap(held, 0);
+      MODEL_REQUIRE(use_once(1, 7) == aperture_status::mapped);
+    } else {
+      MODEL_REQUIRE(use_once(2, 8) == aperture_status::mapped);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// [B4] A page is read by the executor until it signals; who is refused meanwhile leaves no page behind.
+struct read_until_signalled : rl::test_suite<read_until_signalled, 2>, stand<2> {
+  aperture_view used;
+
+  void before() {
+    used = map(1);
+    fill(used, 7);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      window.unmap(used, 1);
+      require(used, 7);
+      finished.signal(1);
+    } else {
+      use_once(2, 8);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+/// One is refused because a page is in use, and another one counts on what he had taken.
+struct refused_beside : rl::test_suite<refused_beside, 2>, stand<2> {
+  void before() { window.unmap(map(1), 1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(use_once(2, 7) != aperture_status::mapped);
+    } else {
+      MODEL_REQUIRE(use_once(1, 8) != aperture_status::in_use);
+    }
+  }
+  void after() {
+    finished.signal(1);
+    stand::after();
+  }
+};
+
+/// [B12] Who waits for a page that the executor reads gets it, or is told that it is still mapped.
+struct waited_for : rl::test_suite<waited_for, 2>, stand<1> {
+  aperture_view used;
+
+  void before() {
+    used = map(1);
+    fill(used, 7);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      window.unmap(used, 1);
+      MODEL_REQUIRE(memory[0].load() == 7);
+      finished.signal(1);
+    } else {
+      const aperture_view view = window.map(first_pages(1));
+      MODEL_REQUIRE(view || view.status == aperture_status::no_space);
+      if (!view) return;
+      fill(view, 8);
+      window.unmap(view, 0);
+    }
+  }
+  void after() { stand::after(); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<two_map, "two_map">(),
+                        model::make_check<two_want_more, "two_want_more">(),
+                        model::make_check<given_and_taken, "given_and_taken">(),
+                        model::make_check<read_until_signalled, "read_until_signalled">(),
+                        model::make_check<refused_beside, "refused_beside">(),
+                        model::make_check<waited_for, "waited_for">(),
+                    });
+}
+
+#include "support/runner.hpp"
