@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The coherency tracker: which operations it asks for, and that with them nobody reads old bytes, on a simulated cache that
+// gives old bytes to who leaves one out.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <tidemark/coherency_tracker.hpp>
+
+#include "support/cache_simulator.hpp"
+#include "support/random.hpp"
+
+using namespace testing;
+using tidemark::coherency;
+using tidemark::coherency_tracker;
+using tidemark::progress_fence_view;
+
+namespace {
+
+constexpr std::uint64_t line_bytes = 16;
+
+struct stand {
+  explicit stand(std::uint64_t lines) : cache{lines, line_bytes} {}
+
+  tidemark::progress_fence finished;
+  cache_simulator cache;
+  coherency_tracker<simulated_cache> tracker{cache.lines() * line_bytes, finished.view(), {&cache}, line_bytes};
+};
+
+using needed = std::optional<std::uint64_t>;
+
+}  // namespace
+
+// ---- which operations ------------------------------------------------------------------------------------------------
+
+TEST_CASE("[B36][B37] the processor writes, the device reads: one write-back of those lines, once") {
+  stand at{8};
+  CHECK(at.tracker.before_cpu_write(16, 32) == needed{});
+  CHECK(at.cache.take_log().empty());
+  at.tracker.before_device_read(0, 128, 1);
+  CHECK(at.cache.take_log() == "W1+2");
+  at.tracker.before_device_read(0, 128, 1);
+  CHECK(at.cache.take_log().empty());
+}
+
+TEST_CASE("[B36][B38] the device writes, the processor reads: one invalidate of those lines, once") {
+  stand at{8};
+  at.tracker.before_device_write(32, 16, 1);
+  CHECK(at.cache.take_log().empty());
+  at.finished.signal(1);
+  CHECK(at.tracker.before_cpu_read(0, 128) == needed{});
+  CHECK(at.cache.take_log() == "I2+1");
+  CHECK(at.tracker.before_cpu_read(0, 128) == needed{});
+  CHECK(at.cache.take_log().empty());
+}
+
+TEST_CASE("[B42][trap 29] nothing is invalidated before the device is done, and the caller is told what to wait for") {
+  stand at{4};
+  at.tracker.before_device_write(0, 16, 5);
+  at.tracker.before_device_write(16, 16, 7);
+  CHECK(at.tracker.before_cpu_read(0, 16) == needed{5});
+  CHECK(at.tracker.before_cpu_read(0, 32) == needed{7});
+  CHECK(at.tracker.before_cpu_write(20, 1) == needed{7});
+  CHECK(at.tracker.before_cpu_read(32, 32) == needed{});
+  at.finished.signal(5);
+  CHECK(at.tracker.before_cpu_read(0, 32) == needed{7});
+  CHECK(at.cache.take_log().empty());
+  CHECK(at.tracker.before_cpu_read(0, 16) == needed{});
+  CHECK(at.cache.take_log() == "I0+1");
+  at.finished.signal(7);
+  CHECK(at.tracker.before_cpu_read(0, 32) == needed{});
+  CHECK(at.cache.take_log() == "I1+1");
+}
+
+TEST_CASE(
+    "[B41] before the device writes what the processor wrote is written back, and before the processor writes what the "
+    "device wrote is invalidated") {
+  stand at{4};
+  CHECK(at.tracker.before_cpu_write(0, 64) == needed{});
+  at.tracker.before_device_write(16, 16, 1);
+  CHECK(at.cache.take_log() == "W1+1");
+  at.finished.signal(1);
+  CHECK(at.tracker.before_cpu_write(16, 4) == needed{});
+  CHECK(at.cache.take_log() == "I1+1");
+  at.tracker.before_device_read(0, 64, 2);
+  CHECK(at.cache.take_log() == "W0+4");
+}
+
+TEST_CASE("[B40][trap 29] operations are of whole lines, and of the part that needs them") {
+  stand at{8};
+  CHECK(at.tracker.before_cpu_write(17, 1) == needed{});
+  CHECK(at.tracker.before_cpu_write(63, 2) == needed{});
+  at.tracker.before_device_read(18, 1, 1);
+  CHECK(at.cache.take_log() == "W1+1");
+  at.tracker.before_device_read(0, 128, 1);
+  CHECK(at.cache.take_log() == "W3+2");
+  CHECK_FALSE(at.cache.was_misaligned());
+}
+
+TEST_CASE("what is only read, or used by one of them alone, needs nothing") {
+  stand at{4};
+  CHECK(at.tracker.before_cpu_read(0, 64) == needed{});
+  at.tracker.before_device_read(0, 64, 1);
+  CHECK(at.tracker.before_cpu_read(0, 64) == needed{});
+  at.finished.signal(1);
+  CHECK(at.tracker.before_cpu_write(0, 64) == needed{});
+  CHECK(at.tracker.before_cpu_write(0, 64) == needed{});
+  CHECK(at.tracker.before_cpu_read(0, 64) == needed{});
+  at.tracker.before_device_read(0, 64, 2);
+  CHECK(at.cache.take_log() == "W0+4");
+  at.tracker.before_device_write(0, 64, 3);
+  at.tracker.before_device_write(0, 64, 4);
+  at.tracker.before_device_read(0, 64, 5);
+  CHECK(at.cache.take_log().empty());
+  CHECK(at.tracker.before_cpu_read(64, 0) == needed{});
+}
+
+TEST_CASE("the processor writes what the device reads only when it is done reading") {
+  stand at{4};
+  at.tracker.before_device_read(0, 16, 3);
+  CHECK(at.tracker.before_cpu_read(0, 64) == needed{});
+  CHECK(at.tracker.before_cpu_write(0, 1) == needed{3});
+  CHECK(at.tracker.before_cpu_write(16, 1) == needed{});
+  at.finished.signal(3);
+  CHECK(at.tracker.before_cpu_write(0, 1) == needed{});
+}
+
+TEST_CASE("a value that is smaller than one before does not end the use earlier") {
+  stand at{2};
+  at.tracker.before_device_write(0, 16, 7);
+  at.tracker.before_device_write(0, 16, 5);
+  at.tracker.before_device_read(16, 16, 7);
+  at.tracker.before_device_read(16, 16, 5);
+  at.finished.signal(6);
+  CHECK(at.tracker.before_cpu_read(0, 16) == needed{7});
+  CHECK(at.tracker.before_cpu_write(16, 16) == needed{7});
+}
+
+TEST_CASE("parts are tracked apart as long as they differ, and joined when they are alike again") {
+  stand at{64};
+  for (std::uint64_t line = 0; line < 64; line += 2)
+    CHECK(at.tracker.before_cpu_write(line * line_bytes, 1) == needed{});
+  CHECK(at.tracker.runs() == 64);
+  at.tracker.before_device_read(0, 64 * line_bytes, 1);
+  CHECK(at.tracker.runs() == 1);
+  at.finished.signal(1);
+  CHECK(at.tracker.before_cpu_read(0, 64 * line_bytes) == needed{});
+  CHECK(at.tracker.runs() == 1);
+}
+
+TEST_CASE("[A120] once the fence is poisoned nothing is in use any more") {
+  stand at{4};
+  at.tracker.before_device_write(0, 16, 5);
+  CHECK(at.tracker.before_cpu_read(0, 16) == needed{5});
+  at.finished.poison();
+  CHECK(at.tracker.before_cpu_read(0, 16) == needed{});
+}
+
+TEST_CASE("[B34][B35] where devices look into the caches nothing is done, and nothing is stored") {
+  cache_simulator cache{4, line_bytes};
+  const tidemark::progress_fence finished;
+  using coherent = coherency_tracker<simulated_cache, progress_fence_view, coherency::hardware>;
+  static_assert(std::is_empty_v<coherent>);
+  coherent tracker{64, finished.view(), {&cache}};
+  CHECK(tracker.before_cpu_write(0, 64) == needed{});
+  tracker.before_device_read(0, 64, 1);
+  tracker.before_device_write(0, 64, 2);
+  CHECK(tracker.before_cpu_read(0, 64) == needed{});
+  CHECK(cache.take_log().empty());
+}
+
+// ---- on a cache that gives old bytes ---------------------------------------------------------------------------------
+
+namespace {
+
+/// The processor writes 7, the device reads it and answers 8, the processor reads the answer. Between submission and
+/// completion the processor fetches the line again, for no reason.
+struct answers {
+  std::uint8_t seen_by_device;
+  std::uint8_t seen_by_cpu;
+};
+answers ask_device(stand& at) {
+  answers seen{};
+  CHECK(at.tracker.before_cpu_write(0, 1) == needed{});
+  at.cache.cpu_write(0, 7);
+  at.tracker.before_device_read(0, 1, 1);
+  at.tracker.before_device_write(0, 1, 1);
+  at.cache.fetch(0);
+  seen.seen_by_device = at.cache.device_read(0);
+  at.cache.device_write(0, 8);
+  at.finished.signal(1);
+  CHECK(at.tracker.before_cpu_read(0, 1) == needed{});
+  seen.seen_by_cpu = at.cache.cpu_read(0);
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("[B39][B41][B42] both sides see what the other one wrote, and would not without either operation") {
+  stand at{1};
+  const answers right = ask_device(at);
+  CHECK(right.seen_by_device == 7);
+  CHECK(right.seen_by_cpu == 8);
+
+  stand without_write_back{1};
+  without_write_back.cache.ignores_write_back = true;
+  CHECK(ask_device(without_write_back).seen_by_device == 0);
+
+  stand without_invalidate{1};
+  without_invalidate.cache.ignores_invalidate = true;
+  CHECK(ask_device(without_invalidate).seen_by_cpu == 7);
+}
+
+TEST_CASE(
+    "[B42][trap 29] an invalidate at submission is of no use: the old line comes back before the device has written") {
+  cache_simulator cache{1, line_bytes};
+  cache.invalidate(0, line_bytes);
+  cache.fetch(0);
+  cache.device_write(0, 8);
+  CHECK(cache.cpu_read(0) == 0);
+  cache.invalidate(0, line_bytes);
+  CHECK(cache.cpu_read(0) == 8);
+}
+
+TEST_CASE("[B41][trap 29] a late eviction would overwrite what the device wrote, were it not written back before") {
+  for (const bool is_left_out : {false, true}) {
+    stand at{1};
+    at.cache.ignores_write_back = is_left_out;
+    CHECK(at.tracker.before_cpu_write(0, 1) == needed{});
+    at.cache.cpu_write(0, 7);
+    at.tracker.before_device_write(8, 1, 1);
+    at.cache.device_write(8, 9);
+    at.cache.evict(0);
+    CHECK(at.cache.device_read(8) == (is_left_out ? 0 : 9));
+  }
+}
+
+TEST_CASE("[B36][B40][B41][B42] random accesses of both, with lines that come and go, never read old bytes") {
+  random_numbers numbers{fresh_seed()};
+  for (int round = 0; round < 60; ++round) {
+    const std::uint64_t lines = 1 + numbers.below(12);
+    const std::uint64_t size = lines * line_bytes;
+    stand at{lines};
+    std::vector<std::uint8_t> truth(size);
+    struct work {
+      bool writes;
+      std::uint64_t offset;
+      std::uint64_t bytes;
+      std::uint8_t value;
+    };
+    std::deque<work> queued;
+    std::uint64_t submitted = 0;
+    std::uint64_t old_bytes = 0;
+    const auto execute_one = [&] {
+      const work next = queued.front();
+      queued.pop_front();
+      for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
+        if (next.writes) {
+          at.cache.device_write(i, next.value);
+          truth[i] = next.value;
+        } else {
+          old_bytes += at.cache.device_read(i) == truth[i] ? 0U : 1U;
+        }
+      }
+      at.finished.signal(submitted - queued.size());
+    };
+    for (int step = 0; step < 400; ++step) {
+      if (numbers.below(2) == 0) at.cache.fetch(numbers.below(lines));
+      if (numbers.below(4) == 0) at.cache.evict(numbers.below(lines));
+      const std::uint64_t offset = numbers.below(size);
+      const std::uint64_t bytes = 1 + numbers.below(size - offset);
+      const auto value = static_cast<std::uint8_t>(numbers.below(256));
+      const bool by_device = numbers.below(2) == 0;
+      const bool writes = numbers.below(2) == 0;
+      if (numbers.below(3) == 0 && !queued.empty()) {
+        execute_one();
+      } else if (by_device) {
+        ++submitted;
+        writes ? at.tracker.before_device_write(offset, bytes, submitted)
+               : at.tracker.before_device_read(offset, bytes, submitted);
+        queued.push_back({writes, offset, bytes, value});
+      } else {
+        const auto awaited =
+            writes ? at.tracker.before_cpu_write(offset, bytes) : at.tracker.before_cpu_read(offset, bytes);
+        if (awaited) {
+          REQUIRE(*awaited > at.finished.current_value());
+          REQUIRE(*awaited <= submitted);
+          continue;
+        }
+        for (std::uint64_t i = offset; i < offset + bytes; ++i) {
+          if (writes) {
+            at.cache.cpu_write(i, value);
+            truth[i] = value;
+          } else {
+            old_bytes += at.cache.cpu_read(i) == truth[i] ? 0U : 1U;
+          }
+        }
+      }
+    }
+    CHECK(old_bytes == 0);
+    CHECK_FALSE(at.cache.was_misaligned());
+    CHECK(at.tracker.runs() <= lines);
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The lock decision against the table of its requirements, written down row by row.
+#include <array>
+#include <cstdint>
+
+#include <tidemark/lock_decision.hpp>
+
+#include "input.hpp"
+
+namespace {
+
+using fuzz::require;
+using tidemark::cpu_access;
+using tidemark::lock_decision;
+using tidemark::lock_refusal;
+using tidemark::lock_route;
+using tidemark::residence;
+
+enum class cell { direct, migrate_or_fail, window_or_migrate_or_fail };
+
+/// Rows: cached, uncached, not at all. Columns: system memory or aperture; a segment that is seen; one that is not.
+constexpr std::array<std::array<cell, 3>, 3> table{{
+    {cell::direct, cell::migrate_or_fail, cell::migrate_or_fail},
+    {cell::direct, cell::direct, cell::window_or_migrate_or_fail},
+    {cell::direct, cell::migrate_or_fail, cell::migrate_or_fail},
+}};
+
+lock_decision by_table(const tidemark::lock_subject& subject, bool is_seen, const tidemark::window_state& window,
+                       std::uint32_t flags) {
+  if (flags != 0) return {lock_route::refused, lock_refusal::reserved_flags};
+  const std::size_t row = subject.access == cpu_access::cached ? 0 : subject.access == cpu_access::uncached ? 1 : 2;
+  const std::size_t column = subject.where != residence::memory_segment ? 0 : is_seen ? 1 : 2;
+  cell found = table[row][column];
+  if (fuzz::model_is_broken && row == 0 && column == 1) found = cell::direct;
+  if (found == cell::direct) {
+    return {lock_route::direct, lock_refusal::none,
+            subject.where == residence::system_memory && !subject.supports_aperture_segment};
+  }
+  if (found == cell::window_or_migrate_or_fail && window.exists && subject.bytes <= window.free_bytes) {
+    return {lock_route::through_window};
+  }
+  if (subject.supports_aperture_segment) return {lock_route::migrate_to_system};
+  if (row == 0) return {lock_route::refused, lock_refusal::incoherent_cached};
+  if (row == 2) return {lock_route::refused, lock_refusal::resident};
+  return {lock_route::refused, window.exists ? lock_refusal::no_window_space : lock_refusal::no_window};
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::input from{data, size};
+  while (!from.is_empty()) {
+    const tidemark::lock_subject subject{static_cast<cpu_access>(from.below(3)), static_cast<residence>(from.below(3)),
+                                         from.flag(), from.below(5)};
+    const bool is_seen = from.flag();
+    const tidemark::window_state window{from.flag(), from.below(5)};
+    const std::uint32_t flags = from.flag() ? std::uint32_t{1} << from.below(32) : 0;
+    require(decide(subject, {is_seen}, window, flags) == by_table(subject, is_seen, window, flags), "a lock decision");
+  }
+  return 0;
+}

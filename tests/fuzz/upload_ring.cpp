@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Both upload rings against a map of bytes: each byte belongs to nobody or to a part, free bytes are looked for one by one.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include <tidemark/upload_ring.hpp>
+
+#include "input.hpp"
+
+namespace {
+
+using fuzz::require;
+using tidemark::upload_part;
+using tidemark::upload_status;
+
+/// A ring whose parts, or batches of parts, come back in order. Bytes that are passed over belong to the part behind them.
+class byte_map {
+ public:
+  byte_map(std::uint64_t capacity, bool starts_anew) : taken_(capacity), starts_anew_{starts_anew} {}
+
+  struct place {
+    bool is_there = false;
+    std::uint64_t offset = 0;
+  };
+  place find(std::uint64_t bytes, std::uint64_t alignment) const {
+    std::uint64_t offset = head_;
+    while (offset % alignment != 0) ++offset;
+    if (is_free(head_, offset + bytes)) return {true, offset};
+    const bool passes_over = is_free(head_, capacity()) && head_ > 0;
+    if (passes_over && is_free(0, bytes) && (bytes <= head_ || parts_.empty())) return {true, 0};
+    return {};
+  }
+  void take(const place& where, std::uint64_t bytes) {
+    part made;
+    if (where.offset < head_) take_until(capacity(), made);
+    if (head_ == capacity()) head_ = 0;
+    take_until(where.offset + bytes, made);
+    parts_.push_back(made);
+  }
+  /// The part with that number, counted from the oldest one.
+  void retire(std::size_t number, std::uint64_t until) {
+    parts_[number].is_retired = true;
+    parts_[number].until = until;
+  }
+  std::size_t parts() const { return parts_.size(); }
+  bool is_retired(std::size_t number) const { return parts_[number].is_retired; }
+  void reclaim(std::uint64_t reached) {
+    while (!parts_.empty() && parts_.front().is_retired &&
+           parts_.front().until <= reached + (fuzz::model_is_broken ? 1 : 0)) {
+      for (const std::uint64_t byte : parts_.front().bytes) taken_[byte] = false;
+      parts_.pop_front();
+    }
+    if (parts_.empty() && starts_anew_) head_ = 0;
+  }
+  std::uint64_t bytes_in_use() const {
+    return static_cast<std::uint64_t>(std::count(taken_.begin(), taken_.end(), true));
+  }
+
+ private:
+  struct part {
+    std::vector<std::uint64_t> bytes;
+    bool is_retired = false;
+    std::uint64_t until = 0;
+  };
+
+  std::uint64_t capacity() const { return taken_.size(); }
+  void take_until(std::uint64_t end, part& by) {
+    for (; head_ < end; ++head_) {
+      taken_[head_] = true;
+      by.bytes.push_back(head_);
+    }
+  }
+  bool is_free(std::uint64_t from, std::uint64_t end) const {
+    if (end > capacity()) return false;
+    return std::none_of(taken_.begin() + static_cast<std::ptrdiff_t>(std::min(from, end)),
+                        taken_.begin() + static_cast<std::ptrdiff_t>(end), [](bool taken) { return taken; });
+  }
+
+  std::vector<bool> taken_;
+  const bool starts_anew_;  // an empty ring begins at 0 again
+  std::uint64_t head_ = 0;
+  std::deque<part> parts_;
+};
+
+/// One thread, parts are retired together.
+void fuzz_lone(fuzz::input& from) {
+  tidemark::progress_fence finished;
+  const std::uint64_t capacity = 1 + from.below(100);
+  tidemark::upload_ring ring{capacity, finished.view(), 64};
+  byte_map model{capacity, true};
+  std::size_t open = 0;
+  std::uint64_t now = 0;
+  for (int step = 0; step < 64 && !from.is_empty(); ++step) {
+    switch (from.below(4)) {
+      case 0:
+      case 1: {
+        const std::uint64_t bytes = 1 + from.below(capacity);
+        const std::uint64_t alignment = std::uint64_t{1} << from.below(6);
+        byte_map::place expected = model.find(bytes, alignment);
+        // A ring takes back when it must, and a part that fits behind the head does not ask for it.
+        if (!expected.is_there || expected.offset < bytes) {
+          ring.reclaim();
+          model.reclaim(now);
+          expected = model.find(bytes, alignment);
+        }
+        const upload_part part = ring.try_allocate(bytes, alignment);
+        require(static_cast<bool>(part) == expected.is_there, "whether a part can be had, one thread");
+        if (!part) break;
+        require(part.offset == expected.offset, "where a part lies, one thread");
+        model.take(expected, bytes);
+        ++open;
+        break;
+      }
+      case 2: {
+        const std::uint64_t until = now + from.below(4);
+        ring.retire(until);
+        for (; open > 0; --open) model.retire(model.parts() - open, until);
+        break;
+      }
+      case 3:
+        finished.signal(now += from.below(3));
+        break;
+    }
+    if (from.flag()) {
+      ring.reclaim();
+      model.reclaim(now);
+    }
+    require(ring.bytes_in_use() == model.bytes_in_use(), "how many bytes are in use, one thread");
+  }
+}
+
+/// Several threads may allocate; here one does, and retires in any order. The ring does not begin anew when it is empty.
+void fuzz_shared(fuzz::input& from) {
+  tidemark::progress_fence finished;
+  const std::uint64_t capacity = 1 + from.below(100);
+  constexpr std::size_t records = 8;
+  tidemark::shared_upload_ring ring{capacity, finished.view(), records};
+  byte_map model{capacity, false};
+  std::deque<upload_part> parts;
+  std::uint64_t now = 0;
+  const auto reclaim = [&] {
+    ring.reclaim();
+    model.reclaim(now);
+    while (parts.size() > model.parts()) parts.pop_front();
+  };
+  for (int step = 0; step < 64 && !from.is_empty(); ++step) {
+    switch (from.below(4)) {
+      case 0:
+      case 1: {
+        const std::uint64_t bytes = 1 + from.below(capacity);
+        const std::uint64_t alignment = std::uint64_t{1} << from.below(6);
+        reclaim();
+        const byte_map::place expected = model.find(bytes, alignment);
+        const upload_part part = ring.try_allocate(bytes, alignment);
+        require(static_cast<bool>(part) == (expected.is_there && parts.size() < records),
+                "whether a part can be had, several threads");
+        if (!part) break;
+        require(part.offset == expected.offset, "where a part lies, several threads");
+        model.take(expected, bytes);
+        parts.push_back(part);
+        break;
+      }
+      case 2: {
+        if (parts.empty()) break;
+        const std::size_t which = from.below(parts.size());
+        const std::uint64_t until = now + from.below(4);
+        if (model.is_retired(which)) break;
+        ring.retire(parts[which], until);
+        model.retire(which, until);
+        break;
+      }
+      case 3:
+        finished.signal(now += from.below(3));
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::input from{data, size};
+  from.flag() ? fuzz_shared(from) : fuzz_lone(from);
+  return 0;
+}
