@@ -94,36 +94,6 @@ void append_with_time(State& state) {
   });
 }
 
-/// Measures while another thread does `body()` over and over on another processor. On a busy machine it may not be
-/// running: only those blocks count during which it was.
-template <class Body, class Operation>
-void append_beside(State& state, const Body& body, const Operation& operation) {
-  const std::vector<int>& cpus = bench::processors();
-  if (cpus.size() < 2) return state.SkipWithError("one processor only");
-  std::atomic<std::uint64_t> turns{0};
-  std::atomic<bool> over{false};
-  bench::thread_group other;
-  other.start(
-      1,
-      [&](std::size_t) {
-        for (std::uint64_t done = 1; !over.load(std::memory_order_relaxed); ++done) {
-          body();
-          turns.store(done, std::memory_order_relaxed);
-        }
-      },
-      cpus[1]);
-  {
-    const bench::pinned here(cpus[0]);
-    bench::measure_blocks_that<unrolled>(state, operation, [&turns, last = std::uint64_t{0}]() mutable {
-      constexpr std::uint64_t least = 8;
-      const std::uint64_t before = std::exchange(last, turns.load(std::memory_order_relaxed));
-      return last - before >= least;
-    });
-  }
-  over.store(true, std::memory_order_relaxed);
-  other.join();
-}
-
 template <class Log>
 void append_read(State& state) {
   using entry_type = typename entry_of<Log>::type;
@@ -134,11 +104,11 @@ void append_read(State& state) {
   if constexpr (requires { log->reader(); }) {
     auto reader = log->reader();
     std::array<entry_type, bench::log_entries> buffer;
-    append_beside(
+    bench::measure_beside<unrolled>(
         state, [&] { got += reader.read(buffer).entries.size(); }, append_one);
   } else {
     entry_type found{};
-    append_beside(
+    bench::measure_beside<unrolled>(
         state, [&] { got += std::uint64_t{log->read_last(found)}; }, append_one);
     benchmark::DoNotOptimize(found);
   }
@@ -149,7 +119,7 @@ template <class Log>
 void append_two(State& state) {
   const bench::escaped<Log> log;
   const bench::escaped<sources<typename entry_of<Log>::type>> from;
-  append_beside(
+  bench::measure_beside<unrolled>(
       state, [&] { log->append((*from)[7]); },
       [&to = *log, &all = *from](std::uint64_t value) { to.append(all[value]); });
 }

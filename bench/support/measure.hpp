@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +126,36 @@ template <std::size_t Unroll = 64, class Operation>
 void measure_blocks(benchmark::State& state, Operation operation, std::uint64_t value = 0) {
   measure_blocks_that<Unroll>(
       state, operation, [] { return true; }, value);
+}
+
+/// Measures while another thread does `body()` over and over on another processor. On a busy machine it may not be
+/// running: only those blocks count during which it was.
+template <std::size_t Unroll, class Body, class Operation>
+void measure_beside(benchmark::State& state, const Body& body, const Operation& operation) {
+  const std::vector<int>& cpus = processors();
+  if (cpus.size() < 2) return state.SkipWithError("one processor only");
+  std::atomic<std::uint64_t> turns{0};
+  std::atomic<bool> over{false};
+  thread_group other;
+  other.start(
+      1,
+      [&](std::size_t) {
+        for (std::uint64_t done = 1; !over.load(std::memory_order_relaxed); ++done) {
+          body();
+          turns.store(done, std::memory_order_relaxed);
+        }
+      },
+      cpus[1]);
+  {
+    const pinned here(cpus[0]);
+    measure_blocks_that<Unroll>(state, operation, [&turns, last = std::uint64_t{0}]() mutable {
+      constexpr std::uint64_t least = 8;
+      const std::uint64_t before = std::exchange(last, turns.load(std::memory_order_relaxed));
+      return last - before >= least;
+    });
+  }
+  over.store(true, std::memory_order_relaxed);
+  other.join();
 }
 
 /// Sweeps through twice the first-level data cache.
