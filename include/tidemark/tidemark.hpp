@@ -4,13 +4,17 @@
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 
+#include "coherency_tracker.hpp"
 #include "fence.hpp"
 #include "fence_log.hpp"
+#include "host_aperture.hpp"
 #include "hub.hpp"
 #include "lock_decision.hpp"
 #include "log_collector.hpp"
+#include "mapped_view.hpp"
 #include "platform.hpp"
 #include "queue.hpp"
+#include "rename_ring.hpp"
 #include "retire_queue.hpp"
 #include "ring_log.hpp"
 #include "trace.hpp"
