@@ -188,6 +188,7 @@ class upload_ring {
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) noexcept {
     TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
+    if (!std::has_single_bit(bytes)) return 0;
     reclaim();
     const state before = now_;
     std::uint64_t trimmed = 0;
@@ -362,6 +363,7 @@ class shared_upload_ring {
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) noexcept {
     TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
+    if (!std::has_single_bit(bytes)) return 0;
     reclaim();
     const upload_part whole = try_allocate(capacity_);
     if (!whole) return 0;

@@ -45,7 +45,10 @@ struct stand {
     return view.status;
   }
   /// Every page came back.
-  void after() { MODEL_REQUIRE(map(Pages)); }
+  void after() {
+    MODEL_REQUIRE(window.unmapped_pages() == Pages);
+    MODEL_REQUIRE(map(Pages));
+  }
 };
 
 /// [B31] Two map, and have different pages.

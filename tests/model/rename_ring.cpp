@@ -34,6 +34,7 @@ struct cell {
 struct pool {
   std::array<cell, 4> cells;
   platform::atomic<unsigned> taken;
+  unsigned may_be_made = 4;
 };
 class pool_source {
  public:
@@ -43,6 +44,7 @@ class pool_source {
 
   backing create(const tidemark::backing_traits&) noexcept {
     const unsigned index = from_->taken.fetch_add(1, std::memory_order_relaxed);
+    if (index >= from_->may_be_made) return nullptr;
     MODEL_REQUIRE(index < from_->cells.size());
     from_->cells[index].fill(0);
     return &from_->cells[index];
@@ -142,6 +144,19 @@ struct one_more : rl::test_suite<one_more, 2>, stand<2> {
     MODEL_REQUIRE(static_cast<bool>(mapped[0]) != static_cast<bool>(mapped[1]));
     for (const mapping& one : mapped) MODEL_REQUIRE(one || one.status == map_status::was_still_drawing);
     finished.signal(1);
+  }
+};
+
+/// [B43] The source makes one backing and no more: two take turns, or are told.
+struct refused_by_source : rl::test_suite<refused_by_source, 2>, stand<0> {
+  void before() { memory.may_be_made = 1; }
+  void thread(unsigned index) {
+    const map_status status = use_once(static_cast<int>(index));
+    MODEL_REQUIRE(status == map_status::mapped || status == map_status::no_memory);
+  }
+  void after() {
+    MODEL_REQUIRE(use_once(9) == map_status::mapped);
+    MODEL_REQUIRE(ring.backings() == 1);
   }
 };
 
@@ -248,6 +263,7 @@ int main(int argc, char** argv) {
                         model::make_check<two_mappers<1>, "two_mappers.one_backing">(),
                         model::make_check<two_mappers<2>, "two_mappers.two_backings">(),
                         model::make_check<one_more, "one_more">(),
+                        model::make_check<refused_by_source, "refused_by_source">(),
                         model::make_check<nested, "nested">(),
                         model::make_check<retired_together, "retired_together">(),
                         model::make_check<trim_beside_discard, "trim_beside_discard">(),

@@ -23,13 +23,12 @@
 
 namespace tidemark::detail {
 
-/// The words of a backing that are no values.
+/// The words of a backing that are no values. To `mapped` a mark of who looked on is added, less than 2^32.
 struct backing_word {
-  static constexpr std::uint64_t mapped =
-      UINT64_MAX - 0x2'0000'0000;  ///< Plus a mark, less than 2^32, of who looked on.
-  static constexpr std::uint64_t vacant = UINT64_MAX;
-  static constexpr std::uint64_t made = UINT64_MAX - 1;
+  static constexpr std::uint64_t mapped = UINT64_MAX - 0x2'0000'0000;
   static constexpr std::uint64_t trimmed = UINT64_MAX - 2;
+  static constexpr std::uint64_t made = UINT64_MAX - 1;
+  static constexpr std::uint64_t vacant = UINT64_MAX;
 
   static constexpr bool is_value(std::uint64_t word) noexcept { return word < mapped; }
   static constexpr bool is_mapped(std::uint64_t word) noexcept { return word - mapped <= UINT32_MAX; }

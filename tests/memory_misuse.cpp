@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of the blocks that look after memory in flight is reported through TIDEMARK_ASSERT; see misuse.cpp.
+#include "support/misuse_hook.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tidemark/coherency_tracker.hpp>
+#include <tidemark/host_aperture.hpp>
+#include <tidemark/lock_decision.hpp>
+#include <tidemark/mapped_view.hpp>
+#include <tidemark/rename_ring.hpp>
+#include <tidemark/upload_ring.hpp>
+
+using namespace testing;
+
+namespace {
+
+const tidemark::progress_fence& finished() {
+  static const tidemark::progress_fence fence{1};
+  return fence;
+}
+
+struct no_cache {
+  void write_back(std::uint64_t, std::uint64_t) {}
+  void invalidate(std::uint64_t, std::uint64_t) {}
+};
+using tracker = tidemark::coherency_tracker<no_cache>;
+
+const std::vector<int> one_page{0};
+
+}  // namespace
+
+TEST_CASE("[B46] a rename ring reports a value that it can't keep, and says false to an unmatched retire") {
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished().view(), {.bytes = 1}};
+          ring.retire(ring.map(tidemark::map_mode::discard), UINT64_MAX);
+        }) == "a rename ring knows values less than 2^64 - 2^33");
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished().view(), {.bytes = 1}};
+          const auto mapped = ring.map(tidemark::map_mode::discard);
+          ring.unmap(mapped);
+          ring.unmap(mapped);
+          ring.unmap({});
+        }) == "");
+}
+
+TEST_CASE("[trap 27] upload rings report a capacity that is none, and pieces that are no power of two") {
+  const std::string capacity = "an upload ring has some bytes, less than 2^62";
+  CHECK(reported_by([] { tidemark::upload_ring{0, finished().view()}; }) == capacity);
+  CHECK(reported_by([] { tidemark::upload_ring{UINT64_MAX, finished().view()}; }) == capacity);
+  CHECK(reported_by([] { tidemark::shared_upload_ring{0, finished().view()}; }) == capacity);
+  const std::string pieces = "an upload ring is trimmed by pieces whose size is a power of two";
+  CHECK(reported_by([] { tidemark::upload_ring{100, finished().view()}.trim(3, [](std::uint64_t) {}); }) == pieces);
+  CHECK(reported_by([] {
+          tidemark::shared_upload_ring{100, finished().view()}.trim(0, [](std::uint64_t) {});
+        }) == pieces);
+}
+
+TEST_CASE("[B5] a part of a shared upload ring that is retired twice, or was never given out, is reported") {
+  CHECK(reported_by([] {
+          tidemark::shared_upload_ring ring{100, finished().view()};
+          const auto part = ring.try_allocate(10);
+          ring.retire(part, 1);
+          ring.retire(part, 1);
+        }) == "a part was retired twice");
+  CHECK(reported_by([] {
+          tidemark::shared_upload_ring ring{100, finished().view()};
+          ring.retire(ring.try_allocate(101), 1);
+        }) == "what was refused can't be retired");
+}
+
+TEST_CASE("[B32] a window without pages, and a view that is none, are reported") {
+  CHECK(reported_by([] {
+          tidemark::host_aperture{4, finished().view(), 4};
+        }) == "a host aperture has some pages that are not reserved");
+  CHECK(reported_by([] {
+          tidemark::host_aperture{4, finished().view()}.unmap({}, 0);
+        }) == "what was refused can't be unmapped");
+  CHECK(reported_by([] {
+          tidemark::host_aperture window{4, finished().view()};
+          window.unmap(window.try_map(one_page), UINT64_MAX);
+        }) == "a host aperture knows values less than the greatest");
+}
+
+#if defined(__linux__)
+TEST_CASE("[B30] a page that does not exist is reported") {
+  CHECK(reported_by([] { static_cast<void>(tidemark::memory_pages::create(2)->page(2)); }) == "there is no such page");
+}
+#endif
+
+TEST_CASE("[B40] accesses beyond what a coherency tracker tracks are reported") {
+  const std::string beyond = "an access beyond what a coherency tracker tracks";
+  CHECK(reported_by([] { tracker{64, finished().view(), {}}.before_device_read(0, 65, 1); }) == beyond);
+  CHECK(reported_by([] { tracker{64, finished().view(), {}}.before_device_write(65, 1, 1); }) == beyond);
+  CHECK(reported_by([] {
+          static_cast<void>(tracker{64, finished().view(), {}}.before_cpu_read(1, UINT64_MAX));
+        }) == beyond);
+  CHECK(reported_by([] { tracker{64, finished().view(), {}, 48}; }) == "the size of a cache line is a power of two");
+  CHECK(reported_by([] { tracker{0, finished().view(), {}}; }) == "a coherency tracker has some bytes to track");
+}
+
+TEST_CASE("[B27] commits and evictions that do not match are reported") {
+  CHECK(reported_by([] {
+          tidemark::commit_pin pin;
+          static_cast<void>(pin.request_commit());
+          static_cast<void>(pin.request_commit());
+        }) == "an allocation was committed twice");
+  CHECK(reported_by([] { tidemark::commit_pin{}.evict(); }) == "an allocation was evicted that was not committed");
+}
