@@ -3,15 +3,17 @@
 // What memory costs that an executor uses for a while: 256 bytes, given out, said to be in use until a value, and come back
 // when the fence has reached it. The fence's signal is part of each operation of ours, the peers have none.
 //
-//   lend/<subject>           one thread, the bytes are not touched
+//   lend/<subject>           one thread, one block a frame, the bytes are not touched
 //   lend_written/<subject>   the bytes are written
 //   lend_two/<subject>       while a thread on another core does the same on the same object
+//   frame/<subject>          one thread, eight blocks a frame; times are of a frame
+//   frame_written/<subject>  the bytes are written
 //   blocked/rename_ring      a map that waits for 200 ms, on the clock of its own thread's processor time
 //   retire/<subject>         an object is retired, and disposed of later, 16 at a time
 //   retire_two/<subject>     while a thread on another core does the same on the same object
 //
-// A rename ring works on 3 backings, two of which are in use; every discard renames, which is checked. An upload ring
-// works on 64 blocks and retires batches of 8 (one piece of work reads 8 of them), or each.
+// Two frames are in flight. A rename ring works on 3 backings, two of which are in use; every discard renames, which is
+// checked. An upload ring has room for 64 blocks, and retires a frame at once, or, as the shared one, each block.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -44,11 +46,11 @@ using tidemark::map_mode;
 using tidemark::mappers;
 
 constexpr std::size_t unrolled = 16;
-constexpr std::uint64_t frames_in_flight = 2;
+using bench::blocks_in_frame;
+using bench::frames_in_flight;
 constexpr std::size_t blocks_in_ring = 64;
-constexpr std::uint64_t batch = 8;
 
-// ---- our subjects: lend(value) ---------------------------------------------------------------------------------------
+// ---- our subjects: lend(value), frame(value, use) ---------------------------------------------------------------------------------------
 
 template <mappers Mappers>
 class renamed_blocks {
@@ -73,18 +75,20 @@ class renamed_blocks {
   std::uint64_t not_renamed_ = 0;
 };
 
-template <bool InBatches>
+template <bool EachRetired>
 class uploaded_blocks {
  public:
-  void* lend(std::uint64_t value) {
-    const tidemark::upload_part part = ring_.try_allocate(bench::block_bytes, 64);
-    if (!part) [[unlikely]]
-      ++refused_;
-    if (!InBatches || value % batch == 0) {
-      ring_.retire(value);
-      if (value > 2 * batch) finished_.signal(value - 2 * batch);
+  template <class Use>
+  void frame(std::uint64_t value, const Use& use) {
+    for (std::size_t i = 0; i < blocks_in_frame; ++i) {
+      const tidemark::upload_part part = ring_.try_allocate(bench::block_bytes, 64);
+      if (!part) [[unlikely]]
+        ++refused_;
+      if (EachRetired) ring_.retire(value);
+      use(memory_.data() + part.offset);
     }
-    return memory_.data() + part.offset;
+    if (!EachRetired) ring_.retire(value);
+    if (value > frames_in_flight) finished_.signal(value - frames_in_flight);
   }
   bool is_right() const { return refused_ == 0; }
 
@@ -97,18 +101,26 @@ class uploaded_blocks {
 
 class shared_uploaded_blocks {
  public:
-  void* lend(std::uint64_t value) {
-    const tidemark::upload_part part = ring_.try_allocate(bench::block_bytes, 64);
-    if (!part) return nullptr;
-    ring_.retire(part, value);
-    if (value > 2 * batch) finished_.signal(value - 2 * batch);
-    return memory_.data() + part.offset;
+  template <class Use>
+  void frame(std::uint64_t value, const Use& use) {
+    for (std::size_t i = 0; i < blocks_in_frame; ++i) {
+      const tidemark::upload_part part = ring_.try_allocate(bench::block_bytes, 64);
+      if (!part) [[unlikely]] {
+        ++refused_;
+        continue;
+      }
+      ring_.retire(part, value);
+      use(memory_.data() + part.offset);
+    }
+    if (value > frames_in_flight) finished_.signal(value - frames_in_flight);
   }
+  bool is_right() const { return refused_ == 0; }
 
  private:
   tidemark::progress_fence finished_;
   tidemark::shared_upload_ring<> ring_{blocks_in_ring * bench::block_bytes, finished_.view()};
   alignas(64) std::array<std::byte, blocks_in_ring * bench::block_bytes> memory_{};
+  std::uint64_t refused_ = 0;
 };
 
 template <class Subject>
@@ -137,6 +149,29 @@ void lend_written(State& state) {
   check(state, *subject);
 }
 
+constexpr std::size_t unrolled_frames = 2;
+
+template <class Subject>
+void frame(State& state) {
+  const bench::escaped<Subject> subject;
+  bench::measure_blocks<unrolled_frames>(state, [&from = *subject](std::uint64_t value) {
+    from.frame(value, [](void* memory) { benchmark::DoNotOptimize(memory); });
+  });
+  check(state, *subject);
+}
+
+template <class Subject>
+void frame_written(State& state) {
+  const bench::escaped<Subject> subject;
+  bench::measure_blocks<unrolled_frames>(state, [&from = *subject](std::uint64_t value) {
+    from.frame(value, [value](void* memory) {
+      std::memset(memory, static_cast<int>(value), bench::block_bytes);
+      benchmark::DoNotOptimize(memory);
+    });
+  });
+  check(state, *subject);
+}
+
 // ---- two threads -----------------------------------------------------------------------------------------------------
 
 class blocks_of_two {
@@ -161,7 +196,7 @@ class blocks_of_two {
 class heap_of_two {
  public:
   static void* lend() {
-    static thread_local bench::heap_blocks<frames_in_flight> own;
+    static thread_local bench::heap_blocks own;
     static thread_local std::uint64_t value = 0;
     return own.lend(value++);
   }
@@ -318,24 +353,25 @@ int main(int argc, char** argv) {
   };
   add("lend/rename_ring.one", lend<renamed_blocks<mappers::one>>);
   add("lend/rename_ring.several", lend<renamed_blocks<mappers::several>>);
-  add("lend/upload_ring.batches", lend<uploaded_blocks<true>>);
-  add("lend/upload_ring.each", lend<uploaded_blocks<false>>);
-  add("lend/shared_upload_ring", lend<shared_uploaded_blocks>);
   add("lend/bump", lend<bench::bump_blocks>);
-  add("lend/malloc", lend<bench::heap_blocks<frames_in_flight>>);
-  add("lend/malloc.16", lend<bench::heap_blocks<2 * batch>>);
+  add("lend/malloc", lend<bench::heap_blocks>);
   add("lend_written/rename_ring.one", lend_written<renamed_blocks<mappers::one>>);
   add("lend_written/rename_ring.several", lend_written<renamed_blocks<mappers::several>>);
-  add("lend_written/upload_ring.batches", lend_written<uploaded_blocks<true>>);
-  add("lend_written/upload_ring.each", lend_written<uploaded_blocks<false>>);
   add("lend_written/bump", lend_written<bench::bump_blocks>);
-  add("lend_written/malloc", lend_written<bench::heap_blocks<frames_in_flight>>);
-  add("lend_written/malloc.16", lend_written<bench::heap_blocks<2 * batch>>);
+  add("lend_written/malloc", lend_written<bench::heap_blocks>);
+  add("frame/upload_ring", frame<uploaded_blocks<false>>);
+  add("frame/upload_ring.each", frame<uploaded_blocks<true>>);
+  add("frame/shared_upload_ring", frame<shared_uploaded_blocks>);
+  add("frame/bump", frame<bench::bump_blocks>);
+  add("frame/malloc", frame<bench::heap_blocks>);
+  add("frame_written/upload_ring", frame_written<uploaded_blocks<false>>);
+  add("frame_written/bump", frame_written<bench::bump_blocks>);
+  add("frame_written/malloc", frame_written<bench::heap_blocks>);
 #ifdef TIDEMARK_HAVE_BOOST
-  add("lend/boost_pool", lend<bench::pool_blocks<frames_in_flight>>);
-  add("lend/boost_pool.16", lend<bench::pool_blocks<2 * batch>>);
-  add("lend_written/boost_pool", lend_written<bench::pool_blocks<frames_in_flight>>);
-  add("lend_written/boost_pool.16", lend_written<bench::pool_blocks<2 * batch>>);
+  add("lend/boost_pool", lend<bench::pool_blocks>);
+  add("lend_written/boost_pool", lend_written<bench::pool_blocks>);
+  add("frame/boost_pool", frame<bench::pool_blocks>);
+  add("frame_written/boost_pool", frame_written<bench::pool_blocks>);
 #else
   std::fputs("boost_pool is left out: Boost was not found when this was built (package libboost-dev)\n", stderr);
 #endif

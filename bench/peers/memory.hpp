@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Peers of the rename ring and the upload ring: 256 bytes that are given to an executor and come back some operations
-// later. Each has lend(value), which returns memory that is in use until `later` operations have followed. And a peer of the
-// retire queue: a deque and a mutex.
+// Peers of the rename ring and the upload ring: 256 bytes that are given to an executor and come back two frames later. Each
+// has lend(value), which returns memory of the frame `value`, one block a frame; and frame(value, use), a frame of 8 blocks:
+// first the blocks of two frames ago come back, then the new ones are given to `use`. And a peer of the retire queue: a
+// deque and a mutex.
 //
-//   heap_blocks   malloc, and free of the oldest
+//   heap_blocks   malloc and free
 //   pool_blocks   boost::pool, for one thread; present only where the build found the library (TIDEMARK_HAVE_BOOST)
 //   bump_blocks   the floor: the next 256 bytes of a buffer, nobody asks whether they are free
 #pragma once
@@ -24,31 +25,42 @@
 namespace bench {
 
 inline constexpr std::size_t block_bytes = 256;
+inline constexpr std::uint64_t frames_in_flight = 2;
+inline constexpr std::size_t blocks_in_frame = 8;
 
-/// Allocates one block and frees the one that was allocated `Later` operations ago.
-template <class Allocator, std::size_t Later>
+template <class Allocator>
 class blocks_in_flight {
  public:
   ~blocks_in_flight() {
-    for (void* block : in_flight_) allocator_.free(block);
+    for (auto& blocks : in_flight_) {
+      for (void* block : blocks) allocator_.free(block);
+    }
   }
   void* lend(std::uint64_t value) {
-    void*& oldest = in_flight_[value % Later];
+    void*& oldest = in_flight_[value % frames_in_flight][0];
     allocator_.free(oldest);
     return oldest = allocator_.allocate();
+  }
+  template <class Use>
+  void frame(std::uint64_t value, const Use& use) {
+    auto& blocks = in_flight_[value % frames_in_flight];
+    for (void* block : blocks) allocator_.free(block);
+    for (void*& block : blocks) {
+      block = allocator_.allocate();
+      use(block);
+    }
   }
 
  private:
   Allocator allocator_;
-  std::array<void*, Later> in_flight_{};
+  std::array<std::array<void*, blocks_in_frame>, frames_in_flight> in_flight_{};
 };
 
 struct heap_allocator {
   void* allocate() { return std::malloc(block_bytes); }
   void free(void* block) { std::free(block); }
 };
-template <std::size_t Later>
-using heap_blocks = blocks_in_flight<heap_allocator, Later>;
+using heap_blocks = blocks_in_flight<heap_allocator>;
 
 #ifdef TIDEMARK_HAVE_BOOST
 class pool_allocator {
@@ -61,8 +73,7 @@ class pool_allocator {
  private:
   boost::pool<> pool_{block_bytes};
 };
-template <std::size_t Later>
-using pool_blocks = blocks_in_flight<pool_allocator, Later>;
+using pool_blocks = blocks_in_flight<pool_allocator>;
 #endif
 
 class bump_blocks {
@@ -71,9 +82,13 @@ class bump_blocks {
     next_ = (next_ + block_bytes) % memory_.size();
     return &memory_[next_];
   }
+  template <class Use>
+  void frame(std::uint64_t value, const Use& use) {
+    for (std::size_t i = 0; i < blocks_in_frame; ++i) use(lend(value));
+  }
 
  private:
-  std::array<std::byte, 64 * block_bytes> memory_{};
+  alignas(64) std::array<std::byte, 64 * block_bytes> memory_{};
   std::size_t next_ = 0;
 };
 

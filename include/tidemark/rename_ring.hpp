@@ -203,7 +203,7 @@ class rename_ring {
   }
   /// The same for the current backing: who maps alone need not keep the mapping.
   bool retire(std::uint64_t finished) noexcept requires(Mappers == mappers::one) {
-    return retire(current(), !backing_word::is_mapped(current().use.word()), finished);
+    return retire(current(), !current().use.is_owned(), finished);
   }
   /// Ends the mapping; no work was given the backing meanwhile.
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
@@ -449,7 +449,8 @@ class rename_ring {
       which.use.extend(finished);
       return which.use.leave();
     }
-    if (!backing_word::is_mapped(which.use.word())) return false;
+    if (!which.use.is_owned()) return false;
+    which.use.own(false);
     which.use.give(finished);
     return true;
   }
@@ -459,6 +460,7 @@ class rename_ring {
     return *current_.load(std::memory_order_acquire);
   }
   mapping make_current(slot& taken, bool is_renamed) noexcept {
+    taken.use.own(true);
     // (N13): release, pairs with (N12).
     current_.store(&taken, std::memory_order_release);
     return {taken, false, is_renamed};

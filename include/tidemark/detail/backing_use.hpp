@@ -55,6 +55,16 @@ class shared_backing_use {
     // (N4): release, pairs with (N1), (N2) and (N3).
     word_.store(value, std::memory_order_release);
   }
+  /// By who has taken it, and gives it back: whether there is somebody. To look at the word would cost as much as the
+  /// exchange, which a load of the same word waits for.
+  void own(bool is_owned) noexcept {
+    // (N26): relaxed alone, between one owner and himself.
+    owned_.store(is_owned ? 1 : 0, std::memory_order_relaxed);
+  }
+  bool is_owned() const noexcept {
+    // (N27): relaxed alone, as (N26).
+    return owned_.load(std::memory_order_relaxed) != 0;
+  }
   /// Of one that is mapped; what it is then.
   std::uint64_t mark(std::uint64_t before, std::uint64_t as) noexcept {
     // (N9): relaxed alone, who retires stores over it; what (N1) acquired stays in the release sequence.
@@ -100,6 +110,7 @@ class shared_backing_use {
   atomic_word word_;
   atomic_word guests_;
   atomic_word guest_until_;
+  typename Platform::template atomic<std::uint32_t> owned_;
 };
 
 /// The same, of one thread at a time.
@@ -113,6 +124,8 @@ class lone_backing_use {
     return true;
   }
   void give(std::uint64_t value) noexcept { word_.store(value); }
+  void own(bool) noexcept {}
+  bool is_owned() const noexcept { return backing_word::is_mapped(word()); }
   std::uint64_t mark(std::uint64_t before, std::uint64_t) noexcept { return before; }
 
   std::uint64_t guests() const noexcept { return guests_.load(); }
