@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <numeric>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <tidemark/host_aperture.hpp>
 
-#include "support/counting_platform.hpp"
+#include "support/counted_progress.hpp"
 #include "support/manual_stop.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
@@ -29,10 +28,6 @@ using tidemark::aperture_status;
 using tidemark::aperture_view;
 
 namespace {
-
-using counted = counting_platform<tidemark::native_platform>;
-using counted_fence = tidemark::basic_progress_fence<counted>;
-using counted_view = decltype(std::declval<const counted_fence&>().view());
 
 std::vector<std::uint64_t> numbers_from(std::uint64_t first, std::size_t count) {
   std::vector<std::uint64_t> numbers(count);

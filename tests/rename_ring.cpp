@@ -10,13 +10,12 @@
 #include <set>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tidemark/rename_ring.hpp>
 
 #include "support/backings.hpp"
-#include "support/counting_platform.hpp"
+#include "support/counted_progress.hpp"
 #include "support/manual_stop.hpp"
 #include "support/threads.hpp"
 
@@ -27,10 +26,6 @@ using tidemark::map_status;
 using tidemark::mappers;
 
 namespace {
-
-using counted = counting_platform<tidemark::native_platform>;
-using counted_fence = tidemark::basic_progress_fence<counted>;
-using counted_view = decltype(std::declval<const counted_fence&>().view());
 
 using one_mapper = std::integral_constant<mappers, mappers::one>;
 using several_mappers = std::integral_constant<mappers, mappers::several>;

@@ -13,12 +13,11 @@
 #include <deque>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <tidemark/upload_ring.hpp>
 
-#include "support/counting_platform.hpp"
+#include "support/counted_progress.hpp"
 #include "support/manual_stop.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
@@ -31,9 +30,6 @@ using tidemark::upload_status;
 
 namespace {
 
-using counted = counting_platform<tidemark::native_platform>;
-using counted_fence = tidemark::basic_progress_fence<counted>;
-using counted_view = decltype(std::declval<const counted_fence&>().view());
 using lone_ring = tidemark::upload_ring<counted_view>;
 using shared_ring = tidemark::shared_upload_ring<counted_view>;
 

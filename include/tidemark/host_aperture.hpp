@@ -34,7 +34,7 @@
 #include <ranges>
 
 #include "detail/assert.hpp"
-#include "detail/waiting.hpp"
+#include "detail/retrying.hpp"
 #include "fence.hpp"
 #include "platform.hpp"
 
@@ -99,8 +99,8 @@ class host_aperture {
   /// or the system clock, or nothing; then a stop token, or nothing. Blocking, parked. Thread-safe.
   template <std::ranges::sized_range Sources, class... Limits>
   aperture_view map(const Sources& sources, const Limits&... limits) noexcept {
-    const auto wait = [&](deadline until, auto token) { return map_until(sources, until, token); };
-    return detail::within<platform>(wait, limits...).view;
+    const auto attempt_once = [&](std::uint64_t& awaited) { return attempt(sources, awaited); };
+    return detail::retry_while<aperture_status::in_use, aperture_status::stopped>(finished_, attempt_once, limits...);
   }
 
   /// Calls `body(aperture_page)` for each page of a view, in its order. By who has the view. Progress: wait-free but for
@@ -142,31 +142,6 @@ class host_aperture {
     typename platform::template var<std::uint64_t> source;
     typename platform::template var<std::size_t> next;  // of the same view
   };
-
-  struct outcome {
-    aperture_view view;
-    friend bool operator==(const outcome& result, wait_status) noexcept {
-      return result.view.status == aperture_status::in_use;
-    }
-  };
-
-  template <class Sources, class Token>
-  outcome map_until(const Sources& sources, deadline until, const Token& token) noexcept {
-    for (;;) {
-      std::uint64_t awaited = 0;
-      const aperture_view view = attempt(sources, awaited);
-      if (view.status != aperture_status::in_use) return {view};
-      switch (finished_.wait_until(awaited, until, token)) {
-        case wait_status::reached:
-        case wait_status::lost:  // then nothing is in use any more
-          break;
-        case wait_status::timeout:
-          return {view};
-        case wait_status::stopped:
-          return {{aperture_status::stopped}};
-      }
-    }
-  }
 
   /// `awaited`: the value that comes first of those that are waited for.
   template <class Sources>

@@ -44,7 +44,7 @@
 
 #include "detail/assert.hpp"
 #include "detail/backing_use.hpp"
-#include "detail/waiting.hpp"
+#include "detail/retrying.hpp"
 #include "fence.hpp"
 #include "platform.hpp"
 
@@ -191,8 +191,9 @@ class rename_ring {
   template <class... Limits>
   mapping map(map_mode mode, const Limits&... limits) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
-    const auto wait = [&](deadline until, auto token) { return map_until(mode, until, token); };
-    return detail::within<platform>(wait, limits...).made;
+    if (has(mode, map_mode::do_not_wait)) return try_map(mode);
+    const auto attempt_once = [&](std::uint64_t& awaited) { return attempt(mode, awaited); };
+    return detail::retry_while<map_status::was_still_drawing, map_status::stopped>(finished_, attempt_once, limits...);
   }
 
   /// Ends the mapping: the backing is in use until the fence has reached `finished`, and not less long than others have
@@ -256,13 +257,6 @@ class rename_ring {
     }
   };
 
-  struct outcome {
-    mapping made;
-    friend bool operator==(const outcome& result, wait_status) noexcept {
-      return result.made.status == map_status::was_still_drawing;
-    }
-  };
-
   static bool has_guests(const slot& one) noexcept { return one.use.guests() % backing_use::arrival != 0; }
   /// By whoever has no mapping now.
   static std::uint64_t in_use_until(const slot& one) noexcept {
@@ -295,24 +289,6 @@ class rename_ring {
     if (without(write) == discard || without(write) == no_overwrite) return true;
     const map_mode access = without(do_not_wait);
     return access == read || access == write || access == (read | write);
-  }
-
-  template <class Token>
-  outcome map_until(map_mode mode, deadline until, const Token& token) noexcept {
-    for (;;) {
-      std::uint64_t awaited = 0;
-      const mapping made = attempt(mode, awaited);
-      if (made.status != map_status::was_still_drawing || has(mode, map_mode::do_not_wait)) return {made};
-      switch (finished_.wait_until(awaited, until, token)) {
-        case wait_status::reached:
-        case wait_status::lost:  // then nothing is in use any more
-          break;
-        case wait_status::timeout:
-          return {made};
-        case wait_status::stopped:
-          return {map_status::stopped};
-      }
-    }
   }
 
   /// `awaited`: what to wait for when it was still drawing.

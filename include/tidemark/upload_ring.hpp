@@ -39,7 +39,7 @@
 #include <optional>
 
 #include "detail/assert.hpp"
-#include "detail/waiting.hpp"
+#include "detail/retrying.hpp"
 #include "fence.hpp"
 #include "platform.hpp"
 
@@ -66,33 +66,18 @@ struct [[nodiscard]] upload_part {
 
 namespace detail {
 
-/// What a wait for space comes to, as within() wants it.
-struct upload_outcome {
-  upload_part part;
-  friend bool operator==(const upload_outcome& result, wait_status) noexcept {
-    return result.part.status == upload_status::no_space;
-  }
-};
-
 /// Tries, and waits for what `oldest_use()` says is in use, which is nothing while that is not known.
-template <class Try, class OldestUse, class View, class Token>
-upload_outcome allocate_until(const Try& attempt, const OldestUse& oldest_use, const View& finished, deadline until,
-                              const Token& token) noexcept {
-  for (;;) {
-    const upload_part part = attempt();
-    if (part.status != upload_status::no_space) return {part};
-    const std::optional<std::uint64_t> awaited = oldest_use();
-    if (!awaited) return {{upload_status::all_open}};
-    switch (finished.wait_until(*awaited, until, token)) {
-      case wait_status::reached:
-      case wait_status::lost:  // then nothing is in use any more
-        break;
-      case wait_status::timeout:
-        return {{upload_status::no_space}};
-      case wait_status::stopped:
-        return {{upload_status::stopped}};
-    }
-  }
+template <class View, class Try, class OldestUse, class... Limits>
+upload_part allocate_within(const View& finished, const Try& attempt, const OldestUse& oldest_use,
+                            const Limits&... limits) noexcept {
+  const auto attempt_once = [&](std::uint64_t& awaited) {
+    upload_part part = attempt();
+    if (part.status != upload_status::no_space) return part;
+    const std::optional<std::uint64_t> use = oldest_use();
+    use ? void(awaited = *use) : void(part.status = upload_status::all_open);
+    return part;
+  };
+  return retry_while<upload_status::no_space, upload_status::stopped>(finished, attempt_once, limits...);
 }
 
 constexpr std::uint64_t too_many_bytes = std::uint64_t{1} << 62;  // for any ring
@@ -148,10 +133,7 @@ class upload_ring {
     const auto oldest_use = [&] {
       return first_ == end_ ? std::nullopt : std::optional{batches_[first_ & mask_].busy_until};
     };
-    const auto wait = [&](deadline until, auto token) {
-      return detail::allocate_until(attempt, oldest_use, finished_, until, token);
-    };
-    return detail::within<platform>(wait, limits...).part;
+    return detail::allocate_within(finished_, attempt, oldest_use, limits...);
   }
 
   /// All parts that were allocated since the last call, a batch, are in use until the fence has reached `finished`; their
@@ -313,11 +295,8 @@ class shared_upload_ring {
       oldest = oldest_number();
       return try_allocate(bytes, alignment);
     };
-    const auto wait = [&](deadline until, auto token) {
-      return detail::allocate_until(
-          attempt, [&] { return use_of(oldest); }, finished_, until, token);
-    };
-    return detail::within<platform>(wait, limits...).part;
+    return detail::allocate_within(
+        finished_, attempt, [&] { return use_of(oldest); }, limits...);
   }
 
   /// The part is in use until the fence has reached `finished`; its bytes come back when all parts before it are free

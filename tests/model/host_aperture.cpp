@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the host aperture: nobody writes a page of the window that another one has or the executor still reads.
-#include "support/model_check.hpp"
+#include "support/progress.hpp"
 
 #include <array>
 #include <span>
 
 namespace {
 
-using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
-using payload = platform::var<int>;
-using progress_fence =
-    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
-using view_type = decltype(std::declval<const progress_fence&>().view());
+using model::payload;
+using model::progress_fence;
+using model::progress_view;
 using tidemark::aperture_page;
 using tidemark::aperture_status;
 using tidemark::aperture_view;
@@ -26,7 +24,7 @@ std::span<const int> first_pages(std::size_t count) {
 template <std::size_t Pages>
 struct stand {
   progress_fence finished;
-  tidemark::host_aperture<view_type> window{Pages, finished.view()};
+  tidemark::host_aperture<progress_view> window{Pages, finished.view()};
   std::array<payload, Pages> memory;
 
   aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }

@@ -2,17 +2,16 @@
 //
 // Model checks of the rename ring with several mappers: nobody writes a backing that the executor still reads, that
 // another one has, or that is gone.
-#include "support/model_check.hpp"
+#include "support/progress.hpp"
 
 #include <array>
 
 namespace {
 
-using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
-using payload = platform::var<int>;
-using progress_fence =
-    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
-using view_type = decltype(std::declval<const progress_fence&>().view());
+using model::payload;
+using model::platform;
+using model::progress_fence;
+using model::progress_view;
 using tidemark::map_mode;
 using tidemark::map_status;
 
@@ -57,7 +56,7 @@ class pool_source {
 
 template <std::size_t MaxRenames>
 struct stand {
-  using ring_type = tidemark::shared_rename_ring<pool_source, view_type>;
+  using ring_type = tidemark::shared_rename_ring<pool_source, progress_view>;
   using mapping = ring_type::mapping;
 
   pool memory;

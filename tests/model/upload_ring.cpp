@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the upload ring: nobody writes bytes that another one has or the executor still reads.
-#include "support/model_check.hpp"
+#include "support/progress.hpp"
 
 #include <array>
 
 namespace {
 
-using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
-using payload = platform::var<int>;
-using progress_fence =
-    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
-using view_type = decltype(std::declval<const progress_fence&>().view());
+using model::payload;
+using model::progress_fence;
+using model::progress_view;
 using tidemark::upload_part;
 using tidemark::upload_status;
 
@@ -19,7 +17,7 @@ using tidemark::upload_status;
 template <unsigned Bytes, unsigned Parts>
 struct stand {
   progress_fence finished;
-  tidemark::shared_upload_ring<view_type> ring{Bytes, finished.view(), Parts};
+  tidemark::shared_upload_ring<progress_view> ring{Bytes, finished.view(), Parts};
   std::array<payload, Bytes> memory;
 
   void fill(const upload_part& part, int with) {
@@ -157,7 +155,7 @@ struct trimmed_beside : rl::test_suite<trimmed_beside, 2>, stand<2, 2> {
 /// two.
 struct alone : rl::test_suite<alone, 2> {
   progress_fence finished;
-  tidemark::upload_ring<view_type> ring{2, finished.view(), 2};
+  tidemark::upload_ring<progress_view> ring{2, finished.view(), 2};
   std::array<payload, 2> memory;
 
   void before() { use(1); }
