@@ -241,70 +241,87 @@ TEST_CASE("[B41][trap 29] a late eviction would overwrite what the device wrote,
   }
 }
 
+namespace {
+
+/// Random accesses of both, and the memory as it would be if there were no cache.
+class random_accesses {
+ public:
+  random_accesses(stand& at, random_numbers& numbers)
+      : at_{at}, numbers_{numbers}, truth_(at.cache.lines() * line_bytes) {}
+
+  void step() {
+    if (numbers_.below(2) == 0) at_.cache.fetch(numbers_.below(at_.cache.lines()));
+    if (numbers_.below(4) == 0) at_.cache.evict(numbers_.below(at_.cache.lines()));
+    if (numbers_.below(3) == 0 && !queued_.empty()) return execute_one();
+    const std::uint64_t offset = numbers_.below(truth_.size());
+    const access next{numbers_.below(2) == 0, offset, 1 + numbers_.below(truth_.size() - offset),
+                      static_cast<std::uint8_t>(numbers_.below(256))};
+    numbers_.below(2) == 0 ? submit(next) : use(next);
+  }
+  std::uint64_t old_bytes() const { return old_bytes_; }
+
+ private:
+  struct access {
+    bool writes;
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    std::uint8_t value;
+  };
+
+  void submit(const access& next) {
+    ++submitted_;
+    next.writes ? at_.tracker.before_device_write(next.offset, next.bytes, submitted_)
+                : at_.tracker.before_device_read(next.offset, next.bytes, submitted_);
+    queued_.push_back(next);
+  }
+  void execute_one() {
+    const access next = queued_.front();
+    queued_.pop_front();
+    for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
+      if (next.writes) {
+        at_.cache.device_write(i, truth_[i] = next.value);
+      } else {
+        old_bytes_ += at_.cache.device_read(i) == truth_[i] ? 0U : 1U;
+      }
+    }
+    at_.finished.signal(submitted_ - queued_.size());
+  }
+  /// By the processor, if the device is done.
+  void use(const access& next) {
+    const auto awaited = next.writes ? at_.tracker.before_cpu_write(next.offset, next.bytes)
+                                     : at_.tracker.before_cpu_read(next.offset, next.bytes);
+    if (awaited) {
+      REQUIRE(*awaited > at_.finished.current_value());
+      REQUIRE(*awaited <= submitted_);
+      return;
+    }
+    for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
+      if (next.writes) {
+        at_.cache.cpu_write(i, truth_[i] = next.value);
+      } else {
+        old_bytes_ += at_.cache.cpu_read(i) == truth_[i] ? 0U : 1U;
+      }
+    }
+  }
+
+  stand& at_;
+  random_numbers& numbers_;
+  std::vector<std::uint8_t> truth_;
+  std::deque<access> queued_;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t old_bytes_ = 0;
+};
+
+}  // namespace
+
 TEST_CASE("[B36][B40][B41][B42] random accesses of both, with lines that come and go, never read old bytes") {
   random_numbers numbers{fresh_seed()};
   for (int round = 0; round < 60; ++round) {
-    const std::uint64_t lines = 1 + numbers.below(12);
-    const std::uint64_t size = lines * line_bytes;
-    stand at{lines};
-    std::vector<std::uint8_t> truth(size);
-    struct work {
-      bool writes;
-      std::uint64_t offset;
-      std::uint64_t bytes;
-      std::uint8_t value;
-    };
-    std::deque<work> queued;
-    std::uint64_t submitted = 0;
-    std::uint64_t old_bytes = 0;
-    const auto execute_one = [&] {
-      const work next = queued.front();
-      queued.pop_front();
-      for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
-        if (next.writes) {
-          at.cache.device_write(i, next.value);
-          truth[i] = next.value;
-        } else {
-          old_bytes += at.cache.device_read(i) == truth[i] ? 0U : 1U;
-        }
-      }
-      at.finished.signal(submitted - queued.size());
-    };
-    for (int step = 0; step < 400; ++step) {
-      if (numbers.below(2) == 0) at.cache.fetch(numbers.below(lines));
-      if (numbers.below(4) == 0) at.cache.evict(numbers.below(lines));
-      const std::uint64_t offset = numbers.below(size);
-      const std::uint64_t bytes = 1 + numbers.below(size - offset);
-      const auto value = static_cast<std::uint8_t>(numbers.below(256));
-      const bool by_device = numbers.below(2) == 0;
-      const bool writes = numbers.below(2) == 0;
-      if (numbers.below(3) == 0 && !queued.empty()) {
-        execute_one();
-      } else if (by_device) {
-        ++submitted;
-        writes ? at.tracker.before_device_write(offset, bytes, submitted)
-               : at.tracker.before_device_read(offset, bytes, submitted);
-        queued.push_back({writes, offset, bytes, value});
-      } else {
-        const auto awaited =
-            writes ? at.tracker.before_cpu_write(offset, bytes) : at.tracker.before_cpu_read(offset, bytes);
-        if (awaited) {
-          REQUIRE(*awaited > at.finished.current_value());
-          REQUIRE(*awaited <= submitted);
-          continue;
-        }
-        for (std::uint64_t i = offset; i < offset + bytes; ++i) {
-          if (writes) {
-            at.cache.cpu_write(i, value);
-            truth[i] = value;
-          } else {
-            old_bytes += at.cache.cpu_read(i) == truth[i] ? 0U : 1U;
-          }
-        }
-      }
-    }
-    CHECK(old_bytes == 0);
+    stand at{1 + numbers.below(12)};
+    random_accesses accesses{at, numbers};
+    for (int step = 0; step < 400; ++step) accesses.step();
+    CHECK(accesses.old_bytes() == 0);
     CHECK_FALSE(at.cache.was_misaligned());
-    CHECK(at.tracker.runs() <= lines);
+    CHECK(at.tracker.runs() <= at.cache.lines());
   }
 }

@@ -104,6 +104,7 @@ struct totals {
   std::uint64_t renamed = 0;
   std::uint64_t appended = 0;
   std::uint64_t refused = 0;
+  std::uint64_t unmatched = 0;
 };
 
 /// Frames of one mapper. Each discards; some append in the second half while the first one is still mapped.
@@ -124,13 +125,13 @@ totals map_frames(Ring& ring, executor& device, std::uint64_t frames, std::uint6
       const auto again = ring.map(map_mode::no_overwrite);
       // Another mapper may have discarded since: then this is that one's.
       if (again.memory == mapped.memory) {
-        ring.retire(again, device.submit(again.memory->second()));
+        done.unmatched += ring.retire(again, device.submit(again.memory->second())) ? 0U : 1U;
         ++done.appended;
       } else {
-        ring.unmap(again);
+        done.unmatched += ring.unmap(again) ? 0U : 1U;
       }
     }
-    ring.retire(mapped, serial);
+    done.unmatched += ring.retire(mapped, serial) ? 0U : 1U;
     if (numbers.below(64) == 0) ring.trim(1 + numbers.below(3));
   }
   return done;
@@ -153,6 +154,7 @@ void check_frames(unsigned threads, std::uint64_t frames) {
   CHECK(device.wrong_words() == 0);
   for (const totals& one : done) {
     CHECK(one.refused == 0);  // each has one backing at most, and there are more
+    CHECK(one.unmatched == 0);
     CHECK(one.renamed > 0);
     CHECK(one.appended > 0);
   }

@@ -37,7 +37,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -347,18 +346,23 @@ class rename_ring {
           awaited = is_awaited ? std::min(awaited, until) : until;
           is_awaited = true;
         }
-        seen = (seen * 31 + word) * 31 + guests;
+        seen = mixed(mixed(seen, word), guests);
         one = one->next_slot();
       } while (one != &first);
       if (is_idle) continue;  // just now
       const mapping grown = map_new(first, vacant_slot);
       if (grown) return grown;
       if (is_awaited) return map_status::was_still_drawing;
-      // No two marks are the same, nor two numbers of guests that came. So if there was no change between two rounds, every
-      // backing was mapped at the end of the first.
+      // Of 2^32 marks no two are the same, nor of 2^48 numbers of guests that came. So if two rounds saw the same, every
+      // backing was mapped at the end of the first; they are compared by 64 bits.
       if (seen == seen_before) return grown;
       seen_before = seen;
     }
+  }
+
+  static constexpr std::uint64_t mixed(std::uint64_t seen, std::uint64_t next) noexcept {
+    const std::uint64_t product = (seen ^ next) * 0x9E37'79B9'7F4A'7C15;  // odd: nothing is lost
+    return product ^ product >> 32;
   }
 
   std::uint64_t next_mark() noexcept {

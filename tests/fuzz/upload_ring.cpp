@@ -86,6 +86,18 @@ class byte_map {
   std::deque<part> parts_;
 };
 
+/// A part of both, or of neither.
+template <class Ring>
+upload_part allocate(Ring& ring, byte_map& model, std::uint64_t bytes, std::uint64_t alignment, bool has_record) {
+  const byte_map::place expected = model.find(bytes, alignment);
+  const upload_part part = ring.try_allocate(bytes, alignment);
+  require(static_cast<bool>(part) == (expected.is_there && has_record), "whether a part can be had");
+  if (!part) return part;
+  require(part.offset == expected.offset, "where a part lies");
+  model.take(expected, bytes);
+  return part;
+}
+
 /// One thread, parts are retired together.
 void fuzz_lone(fuzz::input& from) {
   tidemark::progress_fence finished;
@@ -100,19 +112,13 @@ void fuzz_lone(fuzz::input& from) {
       case 1: {
         const std::uint64_t bytes = 1 + from.below(capacity);
         const std::uint64_t alignment = std::uint64_t{1} << from.below(6);
-        byte_map::place expected = model.find(bytes, alignment);
+        const byte_map::place behind_head = model.find(bytes, alignment);
         // A ring takes back when it must, and a part that fits behind the head does not ask for it.
-        if (!expected.is_there || expected.offset < bytes) {
+        if (!behind_head.is_there || behind_head.offset < bytes) {
           ring.reclaim();
           model.reclaim(now);
-          expected = model.find(bytes, alignment);
         }
-        const upload_part part = ring.try_allocate(bytes, alignment);
-        require(static_cast<bool>(part) == expected.is_there, "whether a part can be had, one thread");
-        if (!part) break;
-        require(part.offset == expected.offset, "where a part lies, one thread");
-        model.take(expected, bytes);
-        ++open;
+        if (allocate(ring, model, bytes, alignment, true)) ++open;
         break;
       }
       case 2: {
@@ -154,14 +160,8 @@ void fuzz_shared(fuzz::input& from) {
         const std::uint64_t bytes = 1 + from.below(capacity);
         const std::uint64_t alignment = std::uint64_t{1} << from.below(6);
         reclaim();
-        const byte_map::place expected = model.find(bytes, alignment);
-        const upload_part part = ring.try_allocate(bytes, alignment);
-        require(static_cast<bool>(part) == (expected.is_there && parts.size() < records),
-                "whether a part can be had, several threads");
-        if (!part) break;
-        require(part.offset == expected.offset, "where a part lies, several threads");
-        model.take(expected, bytes);
-        parts.push_back(part);
+        const upload_part part = allocate(ring, model, bytes, alignment, parts.size() < records);
+        if (part) parts.push_back(part);
         break;
       }
       case 2: {

@@ -77,22 +77,39 @@ struct given_and_taken : rl::test_suite<given_and_taken, 2>, stand<3> {
   void after() { stand::after(); }
 };
 
-/// [B4] A page is read by the executor until it signals; who is refused meanwhile leaves no page behind.
-struct read_until_signalled : rl::test_suite<read_until_signalled, 2>, stand<2> {
+/// A page that the executor reads until it signals.
+template <std::size_t Pages>
+struct page_in_use : stand<Pages> {
   aperture_view used;
 
   void before() {
-    used = map(1);
-    fill(used, 7);
+    used = this->map(1);
+    this->fill(used, 7);
   }
+  void execute() {
+    this->window.unmap(used, 1);
+    this->require(used, 7);
+    this->finished.signal(1);
+  }
+};
+
+/// [B4] The page is not written before; who is refused meanwhile leaves no page behind.
+struct read_until_signalled : rl::test_suite<read_until_signalled, 2>, page_in_use<2> {
+  void before() { page_in_use::before(); }
+  void thread(unsigned index) { index == 0 ? execute() : void(use_once(2, 8)); }
+  void after() { stand::after(); }
+};
+
+/// [B12] Who waits for the page gets it, or is told that it is still mapped.
+struct waited_for : rl::test_suite<waited_for, 2>, page_in_use<1> {
+  void before() { page_in_use::before(); }
   void thread(unsigned index) {
-    if (index == 0) {
-      window.unmap(used, 1);
-      require(used, 7);
-      finished.signal(1);
-    } else {
-      use_once(2, 8);
-    }
+    if (index == 0) return execute();
+    const aperture_view view = window.map(first_pages(1));
+    MODEL_REQUIRE(view || view.status == aperture_status::no_space);
+    if (!view) return;
+    fill(view, 8);
+    window.unmap(view, 0);
   }
   void after() { stand::after(); }
 };
@@ -111,30 +128,6 @@ struct refused_beside : rl::test_suite<refused_beside, 2>, stand<2> {
     finished.signal(1);
     stand::after();
   }
-};
-
-/// [B12] Who waits for a page that the executor reads gets it, or is told that it is still mapped.
-struct waited_for : rl::test_suite<waited_for, 2>, stand<1> {
-  aperture_view used;
-
-  void before() {
-    used = map(1);
-    fill(used, 7);
-  }
-  void thread(unsigned index) {
-    if (index == 0) {
-      window.unmap(used, 1);
-      MODEL_REQUIRE(memory[0].load() == 7);
-      finished.signal(1);
-    } else {
-      const aperture_view view = window.map(first_pages(1));
-      MODEL_REQUIRE(view || view.status == aperture_status::no_space);
-      if (!view) return;
-      fill(view, 8);
-      window.unmap(view, 0);
-    }
-  }
-  void after() { stand::after(); }
 };
 
 }  // namespace

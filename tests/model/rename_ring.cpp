@@ -14,6 +14,7 @@ using model::progress_fence;
 using model::progress_view;
 using tidemark::map_mode;
 using tidemark::map_status;
+using tidemark::mappers;
 
 constexpr int destroyed = -1;
 
@@ -54,10 +55,10 @@ class pool_source {
   pool* from_;
 };
 
-template <std::size_t MaxRenames>
+template <std::size_t MaxRenames, mappers Mappers = mappers::several>
 struct stand {
-  using ring_type = tidemark::shared_rename_ring<pool_source, progress_view>;
-  using mapping = ring_type::mapping;
+  using ring_type = tidemark::rename_ring<pool_source, progress_view, Mappers>;
+  using mapping = typename ring_type::mapping;
 
   pool memory;
   progress_fence finished;
@@ -83,42 +84,30 @@ struct stand {
   /// Two backings: the current one is in use until 1, the other one is idle.
   void busy_and_idle() {
     const mapping idle = ring.try_map(map_mode::discard);
-    ring.unmap(ring.try_map(map_mode::discard));
-    ring.unmap(idle);
+    MODEL_REQUIRE(ring.unmap(ring.try_map(map_mode::discard)));
+    MODEL_REQUIRE(ring.unmap(idle));
     use(1);
   }
 };
 
-/// [B5] [B9] What the executor reads is not written before it has signalled, however often the resource is discarded.
-struct discard_beside_executor : rl::test_suite<discard_beside_executor, 2>, stand<2> {
-  mapping used;
+/// [B5] [B9] [B12] [B44] What the executor reads is not written before it has signalled, however often the resource is
+/// discarded; with the only backing the mapper waits. Also with the plain words of one mapper.
+template <std::size_t Backings, mappers Mappers>
+struct beside_executor : rl::test_suite<beside_executor<Backings, Mappers>, 2>, stand<Backings, Mappers> {
+  typename stand<Backings, Mappers>::mapping used;
 
-  void before() { used = use(1); }
+  void before() { used = this->use(1); }
   void thread(unsigned index) {
     if (index == 0) {
       used.memory->require(7);
-      finished.signal(1);
+      this->finished.signal(1);
     } else {
-      MODEL_REQUIRE(use_once(8) == map_status::mapped);
-      MODEL_REQUIRE(use_once(9) == map_status::mapped);
-    }
-  }
-};
-
-/// [B12] [B44] The same with a wait for the only backing.
-struct waited_for : rl::test_suite<waited_for, 2>, stand<1> {
-  mapping used;
-
-  void before() { used = use(1); }
-  void thread(unsigned index) {
-    if (index == 0) {
-      used.memory->require(7);
-      finished.signal(1);
-    } else {
-      const mapping mapped = ring.map(map_mode::discard);
-      MODEL_REQUIRE(mapped);
-      mapped.memory->fill(8);
-      ring.unmap(mapped);
+      for (int round = 0; round < 2; ++round) {
+        const auto mapped = this->ring.map(map_mode::discard);
+        MODEL_REQUIRE(mapped);
+        mapped.memory->fill(8);
+        MODEL_REQUIRE(this->ring.unmap(mapped));
+      }
     }
   }
 };
@@ -170,7 +159,7 @@ struct nested : rl::test_suite<nested, 2>, stand<2> {
   void thread(unsigned index) {
     mapped[index].memory->half[index].store(7);
     MODEL_REQUIRE(mapped[index].memory->half[index].load() == 7);
-    ring.unmap(mapped[index]);
+    MODEL_REQUIRE(ring.unmap(mapped[index]));
     if (index == 1) MODEL_REQUIRE(use_once(8) == map_status::mapped);
   }
 };
@@ -203,7 +192,7 @@ struct trim_beside_discard : rl::test_suite<trim_beside_discard, 2>, stand<0> {
       const mapping mapped = ring.try_map(map_mode::no_overwrite);
       MODEL_REQUIRE(mapped);
       mapped.memory->require(7);
-      ring.unmap(mapped);
+      MODEL_REQUIRE(ring.unmap(mapped));
     }
   }
   void after() { finished.signal(1); }
@@ -218,12 +207,13 @@ struct current_beside_trim : rl::test_suite<current_beside_trim, 2>, stand<2> {
       MODEL_REQUIRE(ring.retire(moved, 2));
       finished.signal(1);
       ring.trim();
-      ring.unmap(ring.try_map(map_mode::discard));
+      const mapping again = ring.try_map(map_mode::discard);
+      MODEL_REQUIRE(!again || ring.unmap(again));
     } else {
       const mapping mapped = ring.try_map(map_mode::no_overwrite);
       MODEL_REQUIRE(mapped);
       MODEL_REQUIRE(mapped.memory->half[0].load() != destroyed);
-      ring.unmap(mapped);
+      MODEL_REQUIRE(ring.unmap(mapped));
     }
   }
   void after() { finished.signal(2); }
@@ -241,12 +231,12 @@ struct never_all_mapped : rl::test_suite<never_all_mapped, 2>, stand<2> {
   void thread(unsigned index) {
     if (index == 0) {
       finished.signal(1);
-      ring.retire(held, 2);
+      MODEL_REQUIRE(ring.retire(held, 2));
       held = ring.try_map(map_mode::discard);
     } else {
       const mapping mapped = ring.try_map(map_mode::discard);
       MODEL_REQUIRE(mapped.status != map_status::all_mapped);
-      if (mapped) ring.retire(mapped, 0);
+      MODEL_REQUIRE(!mapped || ring.unmap(mapped));
     }
   }
   void after() { finished.signal(2); }
@@ -257,8 +247,10 @@ struct never_all_mapped : rl::test_suite<never_all_mapped, 2>, stand<2> {
 int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
-                        model::make_check<discard_beside_executor, "discard_beside_executor">(),
-                        model::make_check<waited_for, "waited_for">(),
+                        model::make_check<beside_executor<2, mappers::several>, "discard_beside_executor">(),
+                        model::make_check<beside_executor<1, mappers::several>, "waited_for">(),
+                        model::make_check<beside_executor<2, mappers::one>, "discard_beside_executor.one_mapper">(),
+                        model::make_check<beside_executor<1, mappers::one>, "waited_for.one_mapper">(),
                         model::make_check<two_mappers<1>, "two_mappers.one_backing">(),
                         model::make_check<two_mappers<2>, "two_mappers.two_backings">(),
                         model::make_check<one_more, "one_more">(),

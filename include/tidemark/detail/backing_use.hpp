@@ -58,7 +58,7 @@ class shared_backing_use {
   /// By who has taken it, and gives it back: whether there is somebody. To look at the word would cost as much as the
   /// exchange, which a load of the same word waits for.
   void own(bool is_owned) noexcept {
-    // (N26): relaxed alone, between one owner and himself.
+    // (N26): relaxed alone, between one owner and himself, or whom he hands the mapping.
     owned_.store(is_owned ? 1 : 0, std::memory_order_relaxed);
   }
   bool is_owned() const noexcept {
