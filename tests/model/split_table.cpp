@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the split table: whole answers beside a writer, and nothing is evicted that a part still uses.
+#include "support/model_check.hpp"
+
+#include <array>
+
+namespace {
+
+using tidemark::split_answer;
+using tidemark::split_fault;
+using tidemark::split_need;
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<std::uint64_t>;
+
+/// Both words tell which allocation it is, so that a torn one shows.
+struct allocation {
+  std::uint64_t id = 0;
+  std::uint64_t inverse = 0;
+  bool operator==(const allocation&) const = default;
+};
+constexpr allocation make(std::uint64_t id) { return {id, ~id}; }
+
+/// A table, and what each allocation hands over: written before it is bound, read by who finds it bound.
+template <std::size_t Capacity, std::size_t Allocations>
+struct stand {
+  using table_type = tidemark::split_table<allocation, Capacity, platform>;
+
+  table_type table{0};
+  std::array<payload, Allocations + 1> contents;
+
+  void bind(std::uint64_t id, std::uint64_t offset) {
+    contents[id].store(id + 100);
+    MODEL_REQUIRE(table.apply({make(id), 0, offset}) == split_fault::none);
+  }
+  void unbind(std::uint64_t offset) { MODEL_REQUIRE(table.apply({{}, 0, offset}) == split_fault::none); }
+
+  /// Which allocation the row holds; 0 is none.
+  std::uint64_t id_in(const tidemark::split_rows<allocation>& found) {
+    const allocation row = found[0];
+    if (row == allocation{}) return 0;
+    MODEL_REQUIRE(row.inverse == ~row.id);
+    MODEL_REQUIRE(contents[row.id].load() == row.id + 100);
+    return row.id;
+  }
+};
+
+/// [C20] Readers at different offsets beside a writer: each answer is that of the whole work item.
+template <unsigned Readers>
+struct beside_writer : rl::test_suite<beside_writer<Readers>, Readers + 1>, stand<3, 3> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 0);
+      bind(2, 1);
+      bind(3, 2);
+      table.finish();
+    } else {
+      auto reader = table.reader();
+      if (const auto rows = reader.rows_after(index)) MODEL_REQUIRE(id_in(rows) == index + 1);
+      if (const auto rows = reader.needed_before(index)) MODEL_REQUIRE(id_in(rows) == index);
+      if (const auto rows = reader.rows_after(2)) MODEL_REQUIRE(id_in(rows) == 3);
+    }
+  }
+  void after() {
+    auto reader = table.reader();
+    for (const std::uint64_t offset : {2u, 1u, 0u}) {
+      const auto rows = reader.rows_after(offset);
+      MODEL_REQUIRE(rows && id_in(rows) == offset + 1);
+    }
+  }
+};
+
+/// [C16] [C20] [trap 31] A group that takes effect as a whole, and what lies behind the writer and beyond it.
+struct open_group : rl::test_suite<open_group, 2>, stand<3, 3> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 5);
+      bind(2, 5);
+      bind(3, 6);
+    } else {
+      auto reader = table.reader();
+      if (const auto rows = reader.needed_before(5)) MODEL_REQUIRE(id_in(rows) == 0);
+      if (const auto rows = reader.rows_after(5)) MODEL_REQUIRE(id_in(rows) == 2);
+      if (const auto rows = reader.needed_before(6)) MODEL_REQUIRE(id_in(rows) == 2);
+      MODEL_REQUIRE(reader.rows_after(6).answer == split_answer::not_yet);
+      if (const auto rows = reader.needed_before(5)) MODEL_REQUIRE(id_in(rows) == 0);
+    }
+  }
+};
+
+/// [C20] The next work item begins under a reader: an answer is that of one work item, and not of one that is over.
+template <unsigned Resets>
+struct reset_under_reader : rl::test_suite<reset_under_reader<Resets>, 2>, stand<2, 2 * (Resets + 1)> {
+  using base = stand<2, 2 * (Resets + 1)>;
+  using base::id_in;
+  using base::table;
+
+  void before() { submit(0); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint64_t item = 1; item <= Resets; ++item) {
+        table.reset();
+        submit(item);
+      }
+    } else {
+      auto reader = table.reader();
+      const std::uint64_t item = look(reader);
+      reader.follow();
+      const std::uint64_t later = look(reader);
+      if (item != none && later != none) MODEL_REQUIRE(later >= item);
+    }
+  }
+  void after() {
+    auto reader = table.reader();
+    MODEL_REQUIRE(look(reader) == Resets);
+  }
+
+ private:
+  static constexpr std::uint64_t none = UINT64_MAX;
+
+  /// Two entries. The second one has a smaller offset where it stood at a larger one in the work item before.
+  static constexpr std::uint64_t second_offset(std::uint64_t item) { return item % 2 == 0 ? 3 : 1; }
+  void submit(std::uint64_t item) {
+    base::bind(2 * item + 1, 0);
+    base::bind(2 * item + 2, second_offset(item));
+    table.finish();
+  }
+
+  /// The work item of what is answered; all answers are of one.
+  template <class Reader>
+  std::uint64_t look(Reader& reader) {
+    std::uint64_t item = none;
+    for (const std::uint64_t offset : {0u, 1u}) {
+      const auto rows = reader.rows_after(offset);
+      if (!rows) continue;
+      const std::uint64_t id = id_in(rows);
+      MODEL_REQUIRE(item == none || item == (id - 1) / 2);
+      item = (id - 1) / 2;
+      MODEL_REQUIRE(id == 2 * item + (offset < second_offset(item) ? 1 : 2));
+    }
+    return item;
+  }
+};
+
+/// [C11] A full table refuses, and what readers see stays; the next work item has room again.
+struct full : rl::test_suite<full, 2>, stand<1, 3> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 0);
+      contents[2].store(102);
+      MODEL_REQUIRE(table.apply({make(2), 0, 1}) == split_fault::full);
+      table.finish();
+      MODEL_REQUIRE(table.apply({make(2), 0, 1}) == split_fault::finished);
+      table.reset();
+      bind(3, 0);
+      table.finish();
+    } else {
+      auto reader = table.reader();
+      for (int question = 0; question < 2; ++question) {
+        const auto rows = reader.rows_after(1);
+        if (rows) MODEL_REQUIRE(id_in(rows) == 1 || id_in(rows) == 3);
+        if (rows.answer == split_answer::stale) reader.follow();
+      }
+    }
+  }
+};
+
+/// [C14] [C15] [trap 31] A manager takes away what a part does not need, while another thread submits and executes: [0, 1)
+/// uses 1, [1, 2) uses 2, [2, 3) uses 1 again if `Returns`. What it takes away it overwrites.
+template <bool Returns>
+struct eviction : rl::test_suite<eviction<Returns>, 2>, stand<4, 2> {
+  using base = stand<4, 2>;
+  using base::bind;
+  using base::contents;
+  using base::table;
+  bool is_evicted = false;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 0);
+      bind(2, 1);
+      execute(1);  // [0, 1), before the entries that make [1, 2) complete
+      if (Returns) {
+        MODEL_REQUIRE(table.apply({make(1), 0, 2}) == split_fault::none);
+      } else {
+        this->unbind(2);
+      }
+      execute(2);
+      if (Returns) execute(1);
+      table.finish();
+    } else {
+      auto reader = table.reader();
+      MODEL_REQUIRE(reader.is_needed(make(1), 0, 1) != split_need::not_needed);
+      MODEL_REQUIRE(reader.is_needed(make(2), 0, 2) != split_need::not_needed);
+      MODEL_REQUIRE(reader.is_needed(make(2), 1, 2) != split_need::not_needed);
+      if (reader.is_needed(make(1), 1, 3) == split_need::not_needed) {
+        MODEL_REQUIRE(!Returns);
+        is_evicted = true;
+        contents[1].store(0);
+      }
+    }
+  }
+  void after() {
+    if (is_evicted) return;
+    auto reader = table.reader();
+    MODEL_REQUIRE(reader.is_needed(make(1), 1, 3) == (Returns ? split_need::needed : split_need::not_needed));
+  }
+
+ private:
+  void execute(std::uint64_t id) { MODEL_REQUIRE(contents[id].load() == id + 100); }
+};
+
+/// [C14] What was used until the work item was said to be complete is taken away by who finds it complete.
+struct used_until_finished : rl::test_suite<used_until_finished, 2>, stand<2, 1> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 0);
+      unbind(1);
+      MODEL_REQUIRE(contents[1].load() == 101);
+      table.finish();
+    } else {
+      auto reader = table.reader();
+      if (reader.is_needed(make(1), 1, 2) == split_need::not_needed) contents[1].store(0);
+    }
+  }
+};
+
+/// [C14] [C20] The next work item begins under a manager's question: what is said was true of its own.
+struct question_beside_reset : rl::test_suite<question_beside_reset, 2>, stand<2, 4> {
+  void before() {
+    bind(1, 0);
+    bind(2, 1);
+    table.finish();
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      table.reset();
+      bind(3, 0);
+      bind(4, 1);
+      table.finish();
+    } else {
+      MODEL_REQUIRE(asked_for(2) != split_need::not_needed);
+      MODEL_REQUIRE(asked_for(4) != split_need::needed);
+    }
+  }
+  void after() { MODEL_REQUIRE(asked_for(1) == split_need::stale); }
+
+ private:
+  typename table_type::reader_type reader = table.reader();
+
+  split_need asked_for(std::uint64_t id) { return reader.is_needed(make(id), 0, 2); }
+};
+
+/// [C14] [trap 31] What is bound and replaced at one offset is not needed; nobody says so before the group is complete.
+struct superseded : rl::test_suite<superseded, 2>, stand<3, 3> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      bind(1, 5);
+      bind(2, 5);
+      bind(3, 6);
+    } else {
+      auto reader = table.reader();
+      MODEL_REQUIRE(reader.is_needed(make(1), 0, 6) != split_need::needed);
+      MODEL_REQUIRE(reader.is_needed(make(2), 0, 6) != split_need::not_needed);
+      MODEL_REQUIRE(reader.is_needed(make(3), 0, 6) != split_need::needed);
+      MODEL_REQUIRE(reader.is_needed(make(3), 0, 7) == split_need::not_yet);
+    }
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return model::run(argc, argv,
+                    {
+                        model::make_check<beside_writer<1>, "beside_writer.one_reader">(),
+                        model::make_check<beside_writer<2>, "beside_writer.two_readers">(),
+                        model::make_check<open_group, "open_group">(),
+                        model::make_check<reset_under_reader<1>, "reset_under_reader.once">(),
+                        model::make_check<reset_under_reader<2>, "reset_under_reader.twice">(),
+                        model::make_check<full, "full">(),
+                        model::make_check<eviction<false>, "eviction.unbound">(),
+                        model::make_check<eviction<true>, "eviction.bound_again">(),
+                        model::make_check<used_until_finished, "used_until_finished">(),
+                        model::make_check<question_beside_reset, "question_beside_reset">(),
+                        model::make_check<superseded, "superseded">(),
+                    });
+}
+
+#include "support/runner.hpp"

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Placement policies: sums, first fit and best fit, and that holes join again.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <tidemark/split_placement.hpp>
+
+#include "support/random.hpp"
+
+using namespace testing;
+using tidemark::address_space;
+using tidemark::counting_budget;
+using tidemark::fit;
+
+namespace {
+
+using address = std::optional<std::uint64_t>;
+
+static_assert(tidemark::split_placement<counting_budget>);
+static_assert(tidemark::split_placement<address_space<fit::first>>);
+static_assert(tidemark::split_placement<address_space<fit::best>>);
+
+}  // namespace
+
+TEST_CASE("[C18] a budget refuses what exceeds the sum, and takes what comes back") {
+  counting_budget budget{10};
+  CHECK(budget.place(6) == address{0});
+  CHECK(budget.place(5) == address{});
+  CHECK(budget.place(4) == address{0});
+  CHECK(budget.free_bytes() == 0);
+  budget.release(0, 6);
+  CHECK(budget.place(7) == address{});
+  budget.take(0, 6);
+  CHECK(budget.place(1) == address{});
+  CHECK(budget.place(UINT64_MAX) == address{});
+}
+
+TEST_CASE("[C27] an address space fragments: enough bytes are free, but no hole is large enough") {
+  address_space space{10};
+  CHECK(space.place(3) == address{0});
+  CHECK(space.place(4) == address{3});
+  CHECK(space.place(3) == address{7});
+  space.release(0, 3);
+  space.release(7, 3);
+  CHECK(space.free_bytes() == 6);
+  CHECK(space.largest_hole() == 3);
+  CHECK(space.place(4) == address{});
+  space.release(3, 4);
+  CHECK(space.largest_hole() == 10);
+  CHECK(space.place(10) == address{0});
+}
+
+TEST_CASE("[C27] first fit takes the lowest hole, best fit the smallest") {
+  const auto with_holes = [](auto space) {  // of 5, 2 and 4
+    for (const std::uint64_t bytes : {5U, 1U, 2U, 1U, 4U, 1U}) CHECK(space.place(bytes) != address{});
+    space.release(0, 5);
+    space.release(6, 2);
+    space.release(9, 4);
+    return space;
+  };
+  auto first = with_holes(address_space<fit::first>{14});
+  CHECK(first.place(2) == address{0});
+  CHECK(first.place(4) == address{9});
+  auto best = with_holes(address_space<fit::best>{14});
+  CHECK(best.place(2) == address{6});
+  CHECK(best.place(3) == address{9});
+  CHECK(best.place(5) == address{0});
+  CHECK(best.place(2) == address{});
+}
+
+TEST_CASE("[C27] addresses and sizes are rounded to the alignment") {
+  address_space space{100, 16};
+  CHECK(space.free_bytes() == 96);
+  CHECK(space.place(1) == address{0});
+  CHECK(space.place(17) == address{16});
+  CHECK(space.place(16) == address{48});
+  CHECK(space.place(33) == address{});
+  CHECK(space.place(UINT64_MAX) == address{});
+  space.release(16, 17);
+  CHECK(space.place(32) == address{16});
+}
+
+TEST_CASE_TEMPLATE("[C27] what an address space hands out never overlaps, and all of it comes back", Space,
+                   address_space<fit::first>, address_space<fit::best>) {
+  random_numbers random{fresh_seed()};
+  Space space{200, 3};
+  std::map<std::uint64_t, std::uint64_t> placed;
+  for (int step = 0; step < 20'000; ++step) {
+    if (!placed.empty() && random.below(2) == 0) {
+      auto one = placed.begin();
+      std::advance(one, static_cast<std::ptrdiff_t>(random.below(placed.size())));
+      space.release(one->first, one->second);
+      if (random.below(4) == 0) {
+        space.take(one->first, one->second);
+      } else {
+        placed.erase(one);
+      }
+      continue;
+    }
+    const std::uint64_t bytes = 1 + random.below(40);
+    const std::uint64_t hole = space.largest_hole();
+    const address where = space.place(bytes);
+    REQUIRE(where.has_value() == (bytes + 2 - (bytes + 2) % 3 <= hole));
+    if (!where) continue;
+    REQUIRE(*where % 3 == 0);
+    const auto next = placed.lower_bound(*where);
+    REQUIRE((next == placed.end() || *where + bytes <= next->first));
+    REQUIRE((next == placed.begin() || std::prev(next)->first + std::prev(next)->second <= *where));
+    placed.emplace(*where, bytes);
+  }
+  for (const auto& [where, bytes] : placed) space.release(where, bytes);
+  CHECK(space.largest_hole() == 198);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The split table: rows at every offset against what the list means, what can't be told yet or any more, and readers beside
+// a writer.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <tidemark/split_table.hpp>
+
+#include "support/random.hpp"
+#include "support/split_model.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::largest_split_offset;
+using tidemark::split_answer;
+using tidemark::split_fault;
+using tidemark::split_need;
+using tidemark::split_table;
+
+namespace {
+
+using table_of_ids = split_table<split_id>;
+using rows = std::vector<split_id>;
+
+template <class Table>
+void apply_all(Table& table, const split_entries& entries) {
+  for (const auto& entry : entries) REQUIRE(table.apply(entry) == split_fault::none);
+}
+
+/// Empty where it is not known.
+rows known(const tidemark::split_rows<split_id>& found) {
+  CHECK(found.rows.empty() == !found);
+  return {found.rows.begin(), found.rows.end()};
+}
+
+/// What nobody has to say: a payload of several words, with an odd size.
+struct texture {
+  std::uint64_t heap = 0;
+  std::uint32_t index = 0;
+  std::uint16_t mip = 0;
+  bool operator==(const texture&) const = default;
+};
+
+}  // namespace
+
+// ---- what the rows are -----------------------------------------------------------------------------------------------
+
+TEST_CASE("[C11] a table has a row for each slot up to the largest, all of them unbound") {
+  table_of_ids table{3};
+  CHECK(table.max_slot() == 3);
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(0)) == rows{0, 0, 0, 0});
+  CHECK(known(reader.needed_before(UINT64_MAX)) == rows{0, 0, 0, 0});
+}
+
+TEST_CASE("[C12][C13] an allocation is needed from its offset on") {
+  table_of_ids table{1};
+  apply_all(table, {{7, 1, 100}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(99)) == rows{0, 0});
+  CHECK(known(reader.needed_before(100)) == rows{0, 0});
+  CHECK(known(reader.rows_after(100)) == rows{0, 7});
+  CHECK(known(reader.needed_before(101)) == rows{0, 7});
+}
+
+TEST_CASE("[C14][trap 31] what is replaced at an offset is needed before it, and not after") {
+  table_of_ids table{1};
+  apply_all(table, {{7, 0, 0}, {8, 0, 100}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.needed_before(100)) == rows{7, 0});
+  CHECK(known(reader.rows_after(100)) == rows{8, 0});
+  CHECK(reader.is_needed(7, 0, 100) == split_need::needed);
+  CHECK(reader.is_needed(7, 50, 101) == split_need::needed);
+  CHECK(reader.is_needed(7, 100, 101) == split_need::not_needed);
+  CHECK(reader.is_needed(8, 0, 100) == split_need::not_needed);
+  CHECK(reader.is_needed(8, 0, 101) == split_need::needed);
+}
+
+TEST_CASE("[C15] an allocation in two slots is needed until both drop it") {
+  table_of_ids table{2};
+  apply_all(table, {{7, 0, 0}, {7, 1, 0}, {8, 0, 10}, {0, 1, 20}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(reader.is_needed(7, 10, 20) == split_need::needed);
+  CHECK(reader.is_needed(7, 20, 30) == split_need::not_needed);
+}
+
+TEST_CASE("[C24] no allocation unbinds, and unbinding an empty slot is harmless") {
+  table_of_ids table{1};
+  apply_all(table, {{7, 0, 0}, {0, 0, 10}, {0, 1, 10}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(10)) == rows{0, 0});
+}
+
+TEST_CASE("[C16][trap 31] entries of one offset take effect together, and the last one for a slot holds") {
+  table_of_ids table{1};
+  apply_all(table, {{7, 0, 10}, {9, 0, 10}, {8, 1, 10}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(10)) == rows{9, 8});
+  CHECK(reader.is_needed(7, 0, 20) == split_need::not_needed);
+}
+
+// ---- what can't be told ----------------------------------------------------------------------------------------------
+
+TEST_CASE("[C20] inside an open group and beyond the writer nothing can be told yet") {
+  table_of_ids table{1};
+  auto reader = table.reader();
+  CHECK(reader.rows_after(0).answer == split_answer::not_yet);
+  CHECK(known(reader.needed_before(0)) == rows{0, 0});
+  apply_all(table, {{7, 0, 10}});
+  CHECK(known(reader.rows_after(9)) == rows{0, 0});
+  CHECK(known(reader.needed_before(10)) == rows{0, 0});
+  CHECK(reader.rows_after(10).answer == split_answer::not_yet);
+  CHECK(reader.needed_before(11).answer == split_answer::not_yet);
+  apply_all(table, {{8, 0, 10}});
+  CHECK(reader.rows_after(10).answer == split_answer::not_yet);
+  apply_all(table, {{9, 1, 20}});
+  CHECK(known(reader.rows_after(10)) == rows{8, 0});
+  CHECK(known(reader.needed_before(20)) == rows{8, 0});
+  CHECK(reader.rows_after(20).answer == split_answer::not_yet);
+  table.finish();
+  CHECK(known(reader.rows_after(20)) == rows{8, 9});
+  CHECK(known(reader.rows_after(UINT64_MAX)) == rows{8, 9});
+}
+
+TEST_CASE(
+    "[C14][C20] what is needed in any case can be told early, what is not needed only when the part is complete") {
+  table_of_ids table{1};
+  apply_all(table, {{7, 0, 0}, {8, 1, 10}});
+  auto reader = table.reader();
+  CHECK(reader.is_needed(7, 0, 1000) == split_need::needed);
+  CHECK(reader.is_needed(8, 5, 11) == split_need::not_yet);  // its group may go on
+  CHECK(reader.is_needed(9, 0, 10) == split_need::not_needed);
+  CHECK(reader.is_needed(9, 0, 11) == split_need::not_yet);
+  CHECK(reader.is_needed(7, 10, 11) == split_need::not_yet);
+  table.finish();
+  CHECK(reader.is_needed(9, 0, 11) == split_need::not_needed);
+  CHECK(reader.is_needed(7, 10, 11) == split_need::needed);
+}
+
+TEST_CASE("[C20] after a reset answers are stale, until the reader follows") {
+  table_of_ids table{0};
+  apply_all(table, {{7, 0, 0}});
+  table.finish();
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(0)) == rows{7});
+  CHECK(reader.was_current());
+  table.reset();
+  CHECK_FALSE(reader.was_current());
+  apply_all(table, {{8, 0, 0}});
+  table.finish();
+  CHECK(reader.rows_after(0).answer == split_answer::stale);
+  CHECK(reader.needed_before(0).answer == split_answer::stale);
+  CHECK(reader.is_needed(8, 0, 1) == split_need::stale);
+  reader.follow();
+  CHECK(known(reader.rows_after(0)) == rows{8});
+}
+
+TEST_CASE("[C20] offsets may be asked for in any order") {
+  table_of_ids table{0};
+  apply_all(table, {{7, 0, 0}, {8, 0, 10}, {9, 0, 20}});
+  table.finish();
+  auto reader = table.reader();
+  for (int round = 0; round < 2; ++round) {
+    CHECK(known(reader.rows_after(20)) == rows{9});
+    CHECK(known(reader.rows_after(5)) == rows{7});
+    CHECK(known(reader.needed_before(20)) == rows{8});
+    CHECK(known(reader.needed_before(0)) == rows{0});
+  }
+}
+
+// ---- what is refused -------------------------------------------------------------------------------------------------
+
+TEST_CASE("[C11][C16] a wrong entry is refused, and changes nothing") {
+  table_of_ids table{2};
+  apply_all(table, {{7, 2, 100}});
+  CHECK(table.apply({8, 3, 100}) == split_fault::bad_slot);
+  CHECK(table.apply({8, 1, 99}) == split_fault::bad_order);
+  CHECK(table.apply({8, 1, largest_split_offset + 1}) == split_fault::bad_offset);
+  CHECK(table.size() == 1);
+  CHECK(table.apply({8, 1, largest_split_offset}) == split_fault::none);
+  table.finish();
+  CHECK(table.apply({8, 1, largest_split_offset}) == split_fault::finished);
+  auto reader = table.reader();
+  CHECK(known(reader.rows_after(100)) == rows{0, 0, 7});
+  CHECK(known(reader.rows_after(largest_split_offset)) == rows{0, 8, 7});
+}
+
+TEST_CASE_TEMPLATE("[C11] a full table refuses, loses nothing, and has room again for the next work item", Table,
+                   split_table<split_id>, split_table<split_id, 3>) {
+  Table table = [] {
+    if constexpr (std::is_constructible_v<Table, std::uint32_t, std::size_t>) {
+      return Table{0, 3};
+    } else {
+      return Table{0};
+    }
+  }();
+  CHECK(table.capacity() == 3);
+  for (int item = 0; item < 3; ++item) {
+    apply_all(table, {{7, 0, 0}, {8, 0, 1}, {9, 0, 2}});
+    CHECK(table.apply({5, 0, 3}) == split_fault::full);
+    auto reader = table.reader();
+    CHECK(known(reader.rows_after(1)) == rows{8});
+    CHECK(reader.rows_after(2).answer == split_answer::not_yet);
+    table.finish();
+    CHECK(table.apply({5, 0, 3}) == split_fault::finished);
+    CHECK(known(reader.rows_after(2)) == rows{9});
+    table.reset();
+    CHECK(table.size() == 0);
+  }
+}
+
+TEST_CASE("[C10] a slot may hold anything that can be copied") {
+  split_table<texture> table{1, 8};
+  REQUIRE(table.apply({{1, 2, 3}, 1, 0}) == split_fault::none);
+  REQUIRE(table.apply({{UINT64_MAX, UINT32_MAX, 9}, 0, 5}) == split_fault::none);
+  table.finish();
+  auto reader = table.reader();
+  CHECK(reader.rows_after(5)[0] == texture{UINT64_MAX, UINT32_MAX, 9});
+  CHECK(reader.rows_after(5)[1] == texture{1, 2, 3});
+  CHECK(reader.is_needed({1, 2, 4}, 0, 6) == split_need::not_needed);
+
+  int one = 0;
+  split_table<const int*, 2, tidemark::portable_platform> of_pointers{tidemark::largest_slot};
+  REQUIRE(of_pointers.apply({&one, tidemark::largest_slot, 0}) == split_fault::none);
+  of_pointers.finish();
+  CHECK(of_pointers.reader().rows_after(0)[tidemark::largest_slot] == &one);
+}
+
+// ---- any list --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[C20] rows at every offset are those of the list, for tables of 1 to 65,536 slots") {
+  random_numbers random{fresh_seed()};
+  for (const std::uint32_t slots : {1U, 2U, 16U, 255U, 65'536U}) {
+    table_of_ids table{slots - 1, 512};
+    auto reader = table.reader();
+    for (int item = 0; item < (slots > 1000 ? 4 : 200); ++item) {
+      split_entries list;
+      std::uint64_t offset = 0;
+      const std::uint64_t count = random.below(60);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        list.push_back(
+            {static_cast<split_id>(random.below(20)), static_cast<std::uint32_t>(random.below(slots)), offset});
+        offset += random.below(3);
+      }
+      table.reset();
+      reader.follow();
+      std::size_t applied = 0;
+      for (int question = 0; question < 30; ++question) {
+        const std::size_t more = std::min(list.size(), applied + random.below(6));
+        for (; applied < more; ++applied) REQUIRE(table.apply(list[applied]) == split_fault::none);
+        const bool is_complete = applied == list.size() && random.below(2) == 0;
+        if (is_complete) table.finish();
+        const std::uint64_t at = random.below(offset + 3);
+        const bool after = random.below(2) == 0;
+        const auto found = after ? reader.rows_after(at) : reader.needed_before(at);
+        const std::uint64_t bound = after ? at + 1 : at;
+        const bool is_known = bound == 0 || is_complete || (applied > 0 && list[applied - 1].split_offset >= bound);
+        REQUIRE(found.answer == (is_known ? split_answer::known : split_answer::not_yet));
+        if (is_known) {
+          const split_rows_map expected = rows_below(list, bound);
+          REQUIRE(static_cast<std::size_t>(std::count_if(found.rows.begin(), found.rows.end(),
+                                                         [](split_id id) { return id != 0; })) == expected.size());
+          for (const auto& [slot, allocation] : expected) REQUIRE(found[slot] == allocation);
+        }
+        if (is_complete) break;
+      }
+    }
+  }
+}
+
+// ---- readers beside a writer -----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint32_t stress_slots = 16;
+constexpr std::uint64_t stress_entries = 512;
+
+/// What entry `index` of work item `item` binds, so that a reader can work out every row of every work item. Two words.
+struct stamped_allocation {
+  std::uint64_t item = 0;
+  std::uint64_t index = 0;
+  bool operator==(const stamped_allocation&) const = default;
+};
+constexpr std::uint32_t slot_of(std::uint64_t item, std::uint64_t index) {
+  return static_cast<std::uint32_t>((index * 7 + item) % stress_slots);
+}
+constexpr std::uint64_t offset_of(std::uint64_t index) { return index / 3 * 10; }  // groups of three
+
+/// A row after all entries below `bound` of that work item; 16 entries one after the other are for 16 slots.
+stamped_allocation expected_row(std::uint64_t item, std::uint32_t slot, std::uint64_t bound) {
+  const std::uint64_t entries = std::min(stress_entries, (bound + 9) / 10 * 3);
+  for (std::uint64_t index = entries; index-- > 0 && index + stress_slots >= entries;) {
+    if (slot_of(item, index) == slot) return {item, index + 1};
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("[C20] readers beside a writer that never pauses get whole answers, of one work item each") {
+  const watchdog bite{[] { return std::string{"readers of a split table get no answers"}; }};
+  constexpr std::uint64_t enough = 3'000;
+  using table_type = split_table<stamped_allocation, stress_entries>;
+  table_type table{stress_slots - 1};
+  std::array<std::atomic<std::uint64_t>, 2> answers{};
+  std::array<std::atomic<std::uint64_t>, 2> wrong{};
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> readers;
+  for (std::size_t which = 0; which < answers.size(); ++which) {
+    readers.emplace_back([&, which] {
+      random_numbers random{which};
+      auto reader = table.reader();
+      while (!is_over.load(std::memory_order_relaxed)) {
+        const std::uint64_t bound = random.below(offset_of(stress_entries) + 20);
+        const auto found = reader.needed_before(bound);
+        if (found.answer == split_answer::stale) reader.follow();
+        if (!found) continue;
+        std::uint64_t item = 0;  // all rows name one work item
+        for (const auto& row : found.rows) item = std::max(item, row.item);
+        bool is_right = true;
+        for (std::uint32_t slot = 0; slot < stress_slots; ++slot) {
+          is_right &= item == 0 || found[slot] == expected_row(item, slot, bound);
+        }
+        if (item == 0 && bound > 0) is_right = false;
+        wrong[which].fetch_add(is_right ? 0 : 1, std::memory_order_relaxed);
+        answers[which].fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  const auto least_answers = [&] { return std::min(answers[0].load(), answers[1].load()); };
+  std::uint64_t refused = 0;
+  std::uint64_t item = 0;
+  while (item < 200 || least_answers() < enough) {
+    ++item;
+    for (std::uint64_t index = 0; index < stress_entries; ++index) {
+      const auto fault = table.apply({{item, index + 1}, slot_of(item, index), offset_of(index)});
+      refused += fault != split_fault::none ? 1 : 0;
+    }
+    table.finish();
+    if (item % 8 == 0) std::this_thread::yield();
+    table.reset();
+  }
+  is_over.store(true);
+  for (auto& one : readers) one.join();
+  MESSAGE(item << " work items, " << answers[0].load() << " and " << answers[1].load() << " answers");
+  CHECK(refused == 0);
+  CHECK(wrong[0] == 0);
+  CHECK(wrong[1] == 0);
+}

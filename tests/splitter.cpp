@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The splitter: where it cuts, what it keeps, moves and evicts, and when it gives up. A simulated memory carries out the
+// paging and finds what must not be; a property test compares with what the list means, worked out anew each time.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tidemark/split_table.hpp>
+#include <tidemark/splitter.hpp>
+
+#include "support/random.hpp"
+#include "support/split_model.hpp"
+
+using namespace testing;
+using tidemark::address_space;
+using tidemark::counting_budget;
+using tidemark::fit;
+using tidemark::paging_kind;
+using tidemark::unsatisfiable;
+
+namespace {
+
+using id = split_id;
+using entries = split_entries;
+using offset_pair = std::pair<std::uint64_t, std::uint64_t>;
+using address = std::optional<std::uint64_t>;
+
+[[noreturn]] void wrong(const char* text) { throw std::logic_error{text}; }
+
+/// The tens say how large an allocation is: 31 has 3 bytes.
+std::uint64_t tens(id allocation) { return allocation / 10; }
+
+/// A splitter and the memory for which it plans.
+template <class Placement>
+struct stand {
+  static constexpr bool has_places = !std::is_same_v<Placement, counting_budget>;
+  using memory_type = paged_memory<std::uint64_t (*)(id), has_places, void (*)(const char*)>;
+
+  explicit stand(std::uint64_t bytes, std::uint64_t (*size_of)(id) = tens, std::uint32_t max_slot = 7)
+      : memory{bytes, size_of, wrong}, parts{max_slot, Placement{bytes}, size_of} {}
+
+  /// Begin and end of all parts.
+  std::vector<offset_pair> run(const entries& list, std::uint64_t end) {
+    REQUIRE_FALSE(parts.begin(list, end));
+    std::vector<offset_pair> ran;
+    while (const auto part = parts.next()) {
+      memory.run(list, *part);
+      ran.push_back({part->begin, part->end});
+      before_last = log;
+      log.clear();
+      for (const auto& one : part->paging) {
+        log += one.kind == paging_kind::evict ? "-" : one.kind == paging_kind::move ? "~" : "+";
+        log += std::to_string(one.allocation);
+      }
+    }
+    return ran;
+  }
+
+  memory_type memory;
+  tidemark::splitter<id, Placement> parts;
+  std::string log;          // the paging before the last part: +31 paged in, -31 evicted, ~31 moved
+  std::string before_last;  // and that before it
+};
+using counted = stand<counting_budget>;
+template <fit Fit = fit::first>
+using placed = stand<address_space<Fit>>;
+using cuts = std::vector<offset_pair>;
+
+}  // namespace
+
+// ---- cuts ------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[C1][C2] what fits as a whole is one part") {
+  counted at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 20}, {33, 2, 50}}, 100) == cuts{{0, 100}});
+  CHECK(at.parts.statistics().cuts == 0);
+  CHECK(at.log == "+31+42+33");
+}
+
+TEST_CASE("[C17][C18][C19] a part ends at the offset of the first entry that does not fit") {
+  counted at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 20}, {43, 0, 50}, {24, 1, 60}}, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK(at.before_last == "+31+42");
+  CHECK(at.log == "-31+43+24");
+}
+
+TEST_CASE("[C13] an allocation is not resident before the part that begins with it") {
+  counted at{10};
+  REQUIRE_FALSE(at.parts.begin(entries{}, 1));
+  const entries list{{61, 0, 0}, {72, 0, 50}};
+  REQUIRE_FALSE(at.parts.begin(list, 100));
+  const auto first = at.parts.next();
+  REQUIRE(first);
+  CHECK(first->end == 50);
+  CHECK(at.parts.address_of(61) == address{0});
+  CHECK(at.parts.address_of(72) == address{});
+  REQUIRE(at.parts.next());
+  CHECK(at.parts.address_of(72) == address{0});
+  CHECK_FALSE(at.parts.next());
+}
+
+TEST_CASE("[C14][trap 31] what is replaced within a part is needed until the cut, and then may go") {
+  counted at{10};
+  // 41 is replaced at 20, but the part that begins at 0 uses it.
+  CHECK(at.run({{41, 0, 0}, {52, 0, 20}, {43, 0, 60}}, 100) == cuts{{0, 60}, {60, 100}});
+  CHECK(at.log == "-41+43");
+}
+
+TEST_CASE("[C16][trap 31] entries of one offset are never cut apart") {
+  counted at{10};
+  // 42 alone would fit behind 41; 43 does not fit beside both.
+  CHECK(at.run({{41, 0, 0}, {42, 1, 50}, {43, 0, 50}}, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK(at.before_last == "+41");
+  CHECK(at.log == "+42-41+43");
+}
+
+TEST_CASE("[trap 31] of several entries for one slot in a group the last one holds, the others need nothing") {
+  counted at{10};
+  CHECK(at.run({{991, 0, 0}, {41, 0, 0}, {992, 1, 30}, {0, 1, 30}}, 100) == cuts{{0, 100}});
+  CHECK(at.log == "+41");
+}
+
+TEST_CASE("[trap 31] a first entry at offset 0 begins the first part, and no part is empty") {
+  counted at{5};
+  CHECK(at.run({{51, 0, 0}, {52, 0, 10}}, 100) == cuts{{0, 10}, {10, 100}});
+  CHECK(at.run({{61, 0, 0}}, 100).empty());
+  CHECK(at.parts.failure() == unsatisfiable{0, 0});
+}
+
+TEST_CASE("[C32] what is left behind the last entry is a part, once") {
+  counted at{5};
+  CHECK(at.run({}, 100) == cuts{{0, 100}});
+  CHECK(at.run({{51, 0, 40}}, 100) == cuts{{0, 100}});
+  CHECK(at.run({{51, 0, 40}, {52, 0, 99}}, 100) == cuts{{0, 99}, {99, 100}});
+  CHECK(at.run({}, 0).empty());
+  CHECK_FALSE(at.parts.next());
+  CHECK_FALSE(at.parts.failure());
+}
+
+TEST_CASE("[C32] entries at the end of the work item need nothing") {
+  counted at{5};
+  CHECK(at.run({{51, 0, 0}, {991, 1, 100}, {0, 0, 100}}, 100) == cuts{{0, 100}});
+  CHECK_FALSE(at.parts.failure());
+}
+
+TEST_CASE("[C22] a work item may be cut many times") {
+  counted at{5};
+  entries list;
+  for (std::uint32_t i = 0; i < 100; ++i) list.push_back({30 + i % 2, 0, 10 * i});
+  const auto ran = at.run(list, 1000);
+  CHECK(ran.size() == 100);
+  CHECK(at.parts.statistics().parts == 100);
+  CHECK(at.parts.statistics().cuts == 99);
+}
+
+TEST_CASE("[C8] every declared offset is a cut of some budget") {
+  const entries list{{51, 0, 0}, {42, 0, 10}, {33, 1, 20}, {24, 0, 30}, {65, 1, 40}, {16, 2, 50}, {57, 0, 60}};
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t budget = 6; budget < 26; ++budget) {
+    counted at{budget};
+    for (const auto& [begin, end] : at.run(list, 70)) seen.insert(begin);
+  }
+  CHECK(seen == std::set<std::uint64_t>{0, 10, 20, 30, 40, 50, 60});
+}
+
+// ---- what stays and what goes ----------------------------------------------------------------------------------------
+
+TEST_CASE("[C20] at a cut the rows are those of the table, before the group that begins there") {
+  counted at{10};
+  const entries list{{31, 0, 0}, {42, 1, 20}, {43, 0, 50}};
+  REQUIRE_FALSE(at.parts.begin(list, 100));
+  REQUIRE(at.parts.next()->end == 50);
+  CHECK(at.parts.row(0) == 31);
+  CHECK(at.parts.row(1) == 42);
+  CHECK(at.parts.row(2) == 0);
+  REQUIRE(at.parts.next()->end == 100);
+  CHECK(at.parts.row(0) == 43);
+}
+
+TEST_CASE("[C21] what is bound keeps its place across a cut, what is not may be evicted") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {33, 2, 20}, {0, 2, 40}, {34, 0, 50}, {35, 2, 60}}, 100) ==
+        cuts{{0, 50}, {50, 100}});
+  CHECK(at.parts.address_of(42) == address{3});
+  CHECK(at.parts.address_of(31) == address{});
+  CHECK(at.parts.address_of(33) == address{});
+  CHECK(at.parts.statistics().bytes_kept == 4);
+  CHECK(at.parts.statistics().bytes_pinned == 4);
+}
+
+TEST_CASE("[C15] an allocation in two slots stays until both drop it") {
+  counted at{10};
+  // 41 is dropped by slot 0 at 50, where a part begins; slot 1 keeps it until 70.
+  CHECK(at.run({{41, 0, 0}, {41, 1, 10}, {52, 0, 20}, {63, 0, 50}, {44, 1, 70}}, 100) ==
+        cuts{{0, 50}, {50, 70}, {70, 100}});
+  CHECK(at.before_last == "-52+63");
+  CHECK_FALSE(at.parts.failure());
+  CHECK(at.log == "-41+44");
+}
+
+TEST_CASE("[C24] an unbound slot needs nothing, and unbinding an empty one is harmless") {
+  counted at{10};
+  CHECK(at.run({{61, 0, 0}, {0, 0, 50}, {0, 5, 50}, {72, 1, 60}}, 100) == cuts{{0, 60}, {60, 100}});
+  CHECK(at.log == "-61+72");
+  CHECK(at.parts.row(0) == 0);
+}
+
+TEST_CASE("[C25] unbinding leaves less that has to keep its place") {
+  counted bound{10};
+  counted unbound{10};
+  bound.run({{31, 0, 0}, {42, 1, 20}, {53, 2, 50}}, 100);
+  CHECK(bound.parts.failure() == unsatisfiable{50, 2});
+  CHECK(bound.run({{31, 0, 0}, {32, 1, 20}, {43, 2, 50}, {54, 2, 60}}, 100).size() == 1);
+  CHECK(bound.parts.failure() == unsatisfiable{60, 2});
+  CHECK(unbound.run({{31, 0, 0}, {42, 1, 20}, {0, 0, 50}, {53, 2, 50}}, 100).size() == 2);
+  CHECK(unbound.parts.statistics().most_bytes_pinned == 4);
+  counted both{10};
+  CHECK(both.run({{31, 0, 0}, {42, 1, 20}, {33, 2, 50}, {24, 2, 60}}, 100).size() == 2);
+  CHECK(both.parts.statistics().most_bytes_pinned == 7);
+}
+
+TEST_CASE("[C18] of what may go, that goes first which is needed again last") {
+  counted at{6};
+  // At 40 one of 21, 22, 23 has to go for 24; 22 is needed last.
+  CHECK(at.run({{21, 0, 0},
+                {22, 0, 10},
+                {23, 0, 20},
+                {0, 0, 30},
+                {24, 1, 40},
+                {23, 0, 50},
+                {0, 0, 55},
+                {21, 0, 60},
+                {22, 0, 70}},
+               100) == cuts{{0, 40}, {40, 70}, {70, 100}});
+  CHECK(at.before_last == "-22+24");
+}
+
+TEST_CASE("[C18] what is not needed again goes before what is, and what is resident is not paged in twice") {
+  counted at{6};
+  CHECK(at.run({{21, 0, 0}, {22, 0, 10}, {23, 0, 20}}, 30).size() == 1);
+  CHECK(at.run({{22, 0, 0}, {24, 0, 10}, {23, 0, 20}}, 30).size() == 1);
+  CHECK(at.log == "-21+24");
+  CHECK(at.parts.statistics().bytes_paged_in == 8);
+  CHECK(at.parts.statistics().bytes_evicted == 2);
+}
+
+TEST_CASE("[C19] an attempt that fails evicts nothing") {
+  counted at{10};
+  CHECK(at.run({{31, 0, 0}}, 10).size() == 1);
+  // 31 is not bound any more. 52 fits beside it, and evicting it does not make room for 63.
+  CHECK(at.run({{52, 0, 0}, {63, 1, 10}, {0, 0, 10}}, 20) == cuts{{0, 10}, {10, 20}});
+  CHECK(at.before_last == "+52");
+  CHECK(at.log.find("+63") != std::string::npos);
+}
+
+// ---- places ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[C27] what has to keep its place can make a work item impossible that would fit by the sum") {
+  const entries list{{31, 0, 0}, {42, 1, 0}, {63, 0, 50}};
+  placed at{10};
+  CHECK(at.run(list, 100) == cuts{{0, 50}});
+  CHECK(at.parts.failure() == unsatisfiable{50, 0});
+  CHECK(counted{10}.run(list, 100).size() == 2);
+}
+
+TEST_CASE("[C27][C28][C26] what is reprogrammed at the cut may move, and then it is possible") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {63, 0, 50}, {42, 1, 50}}, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK(at.log == "-31~42+63");
+  CHECK(at.parts.address_of(63) == address{0});
+  CHECK(at.parts.address_of(42) == address{6});
+  CHECK(at.parts.statistics().bytes_moved == 4);
+
+  tidemark::split_list_builder<id> builder;
+  CHECK(builder.bind(0, 0, 31) == tidemark::split_fault::none);
+  CHECK(builder.bind(0, 1, 42) == tidemark::split_fault::none);
+  builder.keep_bound(1);
+  CHECK(builder.bind(50, 0, 63) == tidemark::split_fault::none);
+  const auto made = builder.entries();
+  CHECK(placed{10}.run(entries(made.begin(), made.end()), 100).size() == 2);
+}
+
+TEST_CASE("[C25][C27] what is unbound at the cut is out of the way, and then it is possible") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {0, 1, 50}, {63, 0, 50}}, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK_FALSE(at.parts.failure());
+}
+
+TEST_CASE("[C28][trap 31] what another slot holds too does not move") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {42, 2, 0}, {63, 0, 50}, {42, 1, 50}}, 100) == cuts{{0, 50}});
+  CHECK(at.parts.failure() == unsatisfiable{50, 0});
+  CHECK(at.parts.address_of(42) == address{3});
+}
+
+TEST_CASE("[C28] what may move stays if the rest fits without") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {33, 2, 0}, {34, 0, 50}, {42, 1, 50}}, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK(at.log == "-31+34");
+  CHECK(at.parts.statistics().bytes_moved == 0);
+  CHECK(at.parts.statistics().bytes_kept == 7);
+  CHECK(at.parts.statistics().bytes_pinned == 3);
+}
+
+TEST_CASE("[C28] of allocations that change places one leaves, and comes back when the others have moved") {
+  placed at{7};
+  CHECK(at.run({{21, 0, 0}, {22, 1, 0}, {23, 2, 0}, {23, 2, 50}, {39, 7, 50}, {21, 0, 50}, {0, 1, 50}}, 100) ==
+        cuts{{0, 50}, {50, 100}});
+  CHECK(at.log == "-22-21~23+39+21");
+}
+
+TEST_CASE("[C28] moves come in an order in which none goes where another one still is") {
+  using tidemark::detail::block_move;
+  const auto order_of = [](std::vector<block_move> moves) {
+    std::string order;
+    for (const block_move& one : tidemark::detail::in_order(std::move(moves))) {
+      order += (one.must_leave ? "-" : "") + std::to_string(one.which);
+    }
+    return order;
+  };
+  CHECK(order_of({}).empty());
+  CHECK(order_of({{1, 4, 0, 2}}) == "1");                                 // onto itself
+  CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 8}, {3, 4, 8, 12}}) == "321");  // a chain
+  CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 0}}) == "-21");                 // a circle
+  CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 0}, {3, 1, 20, 30}}) == "3-21");
+}
+
+TEST_CASE_TEMPLATE("[C27] both fits plan by the same rules", Space, address_space<fit::first>,
+                   address_space<fit::best>) {
+  stand<Space> at{20};
+  const auto ran = at.run({{51, 0, 0}, {42, 1, 0}, {63, 2, 10}, {54, 0, 20}, {95, 1, 30}, {0, 2, 30}, {36, 2, 40}}, 50);
+  CHECK_FALSE(at.parts.failure());
+  CHECK(ran.back().second == 50);
+}
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[C31] an allocation larger than the budget ends the work item with offset and slot, and nothing after it") {
+  counted at{10};
+  const entries list{{31, 0, 0}, {992, 4, 50}, {33, 0, 60}};
+  CHECK(at.parts.would_fail(list, 100) == unsatisfiable{50, 4});
+  CHECK(at.parts.statistics().parts == 0);
+  CHECK(at.run(list, 100) == cuts{{0, 50}});
+  CHECK(at.parts.failure() == unsatisfiable{50, 4});
+  CHECK_FALSE(at.parts.next());
+  CHECK_FALSE(at.parts.next());
+  CHECK(at.parts.would_fail(entries{{31, 0, 0}}, 100) == std::nullopt);
+  CHECK(at.run({{31, 0, 0}}, 100).size() == 1);
+}
+
+TEST_CASE("[C31] what has to stay and what is new are too much together") {
+  counted at{10};
+  CHECK(at.run({{61, 0, 0}, {52, 1, 50}}, 100) == cuts{{0, 50}});
+  CHECK(at.parts.failure() == unsatisfiable{50, 1});
+}
+
+TEST_CASE("[C31] a work item that failed leaves everything where it was") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {33, 2, 0}}, 10).size() == 1);
+  CHECK(at.run({{33, 0, 0}, {84, 1, 0}}, 10).empty());
+  CHECK(at.parts.failure() == unsatisfiable{0, 1});
+  CHECK(at.parts.address_of(31) == address{0});
+  CHECK(at.parts.address_of(42) == address{3});
+  CHECK(at.parts.address_of(33) == address{7});
+  CHECK(at.parts.address_of(84) == address{});
+}
+
+TEST_CASE("[C11][C16][C31] a wrong list is refused, and the work item before goes on") {
+  counted at{10};
+  const entries list{{31, 0, 0}, {92, 0, 50}};
+  REQUIRE_FALSE(at.parts.begin(list, 100));
+  REQUIRE(at.parts.next()->end == 50);
+  CHECK(at.parts.begin(entries{{31, 8, 0}}, 100).fault == tidemark::split_fault::bad_slot);
+  CHECK(at.parts.begin(entries{{31, 0, 5}, {31, 0, 4}}, 100).fault == tidemark::split_fault::bad_order);
+  CHECK(at.parts.begin(entries{{31, 0, 101}}, 100).fault == tidemark::split_fault::bad_offset);
+  const auto error = at.parts.begin(entries{{31, 0, 0}, {5, 1, 7}}, 100);  // of 0 bytes
+  CHECK(error.fault == tidemark::split_fault::no_bytes);
+  CHECK(error.index == 1);
+  CHECK(error.slot == 1);
+  CHECK(error.split_offset == 7);
+  CHECK(at.parts.next()->end == 100);
+}
+
+TEST_CASE("[C21] what ceases to exist leaves its place") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}}, 10).size() == 1);
+  at.parts.forget(31);
+  at.parts.forget(31);
+  at.parts.forget(77);
+  CHECK(at.parts.address_of(31) == address{});
+  CHECK(at.parts.row(0) == 0);
+  CHECK(at.parts.row(1) == 42);
+  CHECK(at.parts.placement().free_bytes() == 6);
+}
+
+// ---- any list --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint32_t slots = 5;
+
+/// Up to 3 bytes, which often repeat.
+std::uint64_t small_size(id allocation) { return 1 + allocation * 7 % 4; }
+
+entries random_list(random_numbers& random, std::uint64_t end) {
+  entries made;
+  std::uint64_t offset = random.below(3);
+  const std::uint64_t count = random.below(25);
+  for (std::uint64_t i = 0; i < count && offset <= end; ++i) {
+    const auto allocation = static_cast<id>(random.below(4) == 0 ? 0 : random.below(9));
+    made.push_back({allocation, static_cast<std::uint32_t>(random.below(slots)), offset});
+    offset += random.below(2) * (1 + random.below(4));
+  }
+  return made;
+}
+
+/// A part against the list: rows, and with a sum alone also where it ends.
+template <class Placement>
+void check_part(const stand<Placement>& at, const entries& list, const tidemark::split_part<id>& part,
+                std::uint64_t end, std::uint64_t budget) {
+  const split_rows_map expected = rows_below(list, part.end);
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    const auto row = expected.find(slot);
+    if (at.parts.row(slot) != (row == expected.end() ? 0 : row->second)) wrong("the rows at a cut");
+  }
+  if constexpr (!stand<Placement>::has_places) {
+    if (part.end != naive_cut(list, part.begin, end, budget, small_size))
+      wrong("not the first entry that does not fit");
+  }
+}
+
+/// Also that the splitter ends, and that it names the entry at which it gives up.
+template <class Placement>
+void run_any(std::uint64_t items) {
+  random_numbers random{fresh_seed()};
+  std::uint64_t parts = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t moved = 0;
+  for (std::uint64_t item = 0; item < items;) {
+    const std::uint64_t budget = 4 + random.below(10);
+    stand<Placement> at{budget, small_size, slots - 1};
+    for (int i = 0; i < 4; ++i, ++item) {
+      const std::uint64_t end = 1 + random.below(40);
+      const entries list = random_list(random, end);
+      const auto foreseen = at.parts.would_fail(list, end);
+      if (at.parts.begin(list, end)) wrong("a list was refused");
+      std::uint64_t reached = 0;
+      while (const auto part = at.parts.next()) {
+        if (part->begin != reached || part->end <= reached || part->end > end) wrong("parts don't follow each other");
+        reached = part->end;
+        ++parts;
+        at.memory.run(list, *part);
+        check_part(at, list, *part, end, budget);
+      }
+      if (at.parts.failure() != foreseen) wrong("another end than the dry run's");
+      if (foreseen.has_value() != (reached != end)) wrong("neither complete nor failed");
+      if (!foreseen) continue;
+      ++failed;
+      if (foreseen->offset != reached) wrong("failed elsewhere");
+      if (!slots_at(list, reached).contains(foreseen->slot)) wrong("failed with a slot that is not there");
+      if (!stand<Placement>::has_places && naive_cut(list, reached, end, budget, small_size) != reached) {
+        wrong("failed with what fits");
+      }
+    }
+    moved += at.parts.statistics().bytes_moved;
+  }
+  MESSAGE(items << " work items, " << parts << " parts, " << failed << " impossible, " << moved << " bytes moved");
+  CHECK(parts > items);
+  CHECK(failed > items / 100);
+  CHECK((moved > items / 100) == stand<Placement>::has_places);
+}
+
+}  // namespace
+
+TEST_CASE("[C1][C14][C18][C20][C31][C32] 100,000 work items with a budget are cut as their lists say") {
+  run_any<counting_budget>(100'000);
+}
+
+TEST_CASE_TEMPLATE(
+    "[C21][C27][C28][C31] 100,000 work items in an address space: all is resident, and stays where it must", Space,
+    address_space<fit::first>, address_space<fit::best>) {
+  run_any<Space>(50'000);
+}
+
+TEST_CASE("[C20] rows at each cut are those that a reader of the table finds") {
+  random_numbers random{fresh_seed()};
+  for (int item = 0; item < 2'000; ++item) {
+    const std::uint64_t end = 1 + random.below(20);
+    const entries list = random_list(random, end);
+    tidemark::split_table<id> table{slots - 1, 64};
+    for (const auto& one : list) REQUIRE(table.apply(one) == tidemark::split_fault::none);
+    table.finish();
+    auto reader = table.reader();
+    counted at{12, small_size, slots - 1};
+    REQUIRE_FALSE(at.parts.begin(list, end));
+    while (const auto part = at.parts.next()) {
+      const auto rows = reader.needed_before(part->end);
+      REQUIRE(rows);
+      for (std::uint32_t slot = 0; slot < slots; ++slot) REQUIRE(rows[slot] == at.parts.row(slot));
+    }
+  }
+}
