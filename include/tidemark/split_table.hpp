@@ -280,7 +280,7 @@ class split_table {
   /// Progress: wait-free; a store for each word of the entry and one for the status, no fence instruction on x86-64.
   [[nodiscard]] split_fault apply(const entry& added) noexcept {
     if (count_ == room_) [[unlikely]]
-      return (status_ & log_.finished_bit()) == 0 ? split_fault::full : split_fault::finished;
+      return (begun_ & log_.finished_bit()) == 0 ? split_fault::full : split_fault::finished;
     const split_fault fault =
         detail::entry_fault(added.slot, added.split_offset, last_offset_, max_slot_, largest_split_offset);
     if (fault != split_fault::none) [[unlikely]]
@@ -289,27 +289,27 @@ class split_table {
     ++count_;
     last_offset_ = added.split_offset;
     // (S4): the words of the entry come before it; pairs with (S3).
-    log_.status().store(++status_, std::memory_order_release);
+    log_.status().store(begun_ + count_, std::memory_order_release);
     return split_fault::none;
   }
 
   /// No entry follows, so all offsets can be answered. The writer. Progress: wait-free, one store.
   void finish() noexcept {
     room_ = count_;
-    status_ |= log_.finished_bit();
+    begun_ |= log_.finished_bit();
     // (S8): as (S4), pairs with (S3): what was done before happens before who finds the work item finished acts on it.
-    log_.status().store(status_, std::memory_order_release);
+    log_.status().store(begun_ + count_, std::memory_order_release);
   }
 
   /// Begins the next work item, with all slots unbound. The writer. Answers for the one before are stale from now on.
   /// Progress: wait-free; one store, and on machines other than x86-64 a fence.
   void reset() noexcept {
-    status_ = log_.status_of(log_.work_item_of(status_) + 1);
+    begun_ = log_.status_of(log_.work_item_of(begun_) + 1);
     count_ = 0;
     room_ = capacity_;
     last_offset_ = 0;
     // (S9): relaxed: no entry comes with it. (S5) puts it before the words that follow.
-    log_.status().store(status_, std::memory_order_relaxed);
+    log_.status().store(begun_, std::memory_order_relaxed);
     // (S5): pairs with (S6).
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_release);
   }
@@ -325,18 +325,20 @@ class split_table {
  private:
   struct checked {};
   split_table(std::uint32_t max_slot, std::size_t capacity, checked)
-      : log_{capacity}, max_slot_{max_slot}, capacity_{capacity}, room_{capacity} {
+      : log_{capacity}, room_{capacity}, max_slot_{max_slot}, capacity_{capacity} {
     TIDEMARK_ASSERT(max_slot <= largest_slot, "a slot has 24 bits");
     TIDEMARK_ASSERT(capacity >= 1 && capacity <= log_type::most_entries, "a split table has 1 to 2^31 entries");
   }
 
   log_type log_;
-  alignas(cache_line) std::uint64_t status_ = 0;  // what was stored last
+  // The order keeps the two that every entry changes apart: a compiler that stores them at once, in a vector register,
+  // makes the next entry wait for it (3.6 instead of 2 ns).
+  alignas(cache_line) std::size_t count_ = 0;
+  std::size_t room_;  // the capacity, or what there is once the work item is finished
   std::uint64_t last_offset_ = 0;
-  std::size_t count_ = 0;
+  std::uint64_t begun_ = 0;  // the status without its entries
   const std::uint32_t max_slot_;
   const std::size_t capacity_;
-  std::size_t room_;  // the capacity, or what there is once the work item is finished
 };
 
 }  // namespace tidemark
