@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tidemark/split_table.hpp>
@@ -112,6 +114,16 @@ TEST_CASE("[C16][trap 31] entries of one offset take effect together, and the la
   auto reader = table.reader();
   CHECK(known(reader.rows_after(10)) == rows{9, 8});
   CHECK(reader.is_needed(7, 0, 20) == split_need::not_needed);
+}
+
+TEST_CASE("[C20] rows are a reader's, and can't be had of one that is gone") {
+  const auto can_ask = [](auto&& reader) {
+    return requires { std::forward<decltype(reader)>(reader).rows_after(0); };
+  };
+  table_of_ids table{0};
+  auto reader = table.reader();
+  CHECK(can_ask(reader));
+  CHECK_FALSE(can_ask(table.reader()));
 }
 
 // ---- what can't be told ----------------------------------------------------------------------------------------------
@@ -238,7 +250,8 @@ TEST_CASE("[C10] a slot may hold anything that can be copied") {
   split_table<const int*, 2, tidemark::portable_platform> of_pointers{tidemark::largest_slot};
   REQUIRE(of_pointers.apply({&one, tidemark::largest_slot, 0}) == split_fault::none);
   of_pointers.finish();
-  CHECK(of_pointers.reader().rows_after(0)[tidemark::largest_slot] == &one);
+  auto its_reader = of_pointers.reader();
+  CHECK(its_reader.rows_after(0)[tidemark::largest_slot] == &one);
 }
 
 // ---- any list --------------------------------------------------------------------------------------------------------
@@ -287,78 +300,89 @@ TEST_CASE("[C20] rows at every offset are those of the list, for tables of 1 to 
 
 namespace {
 
-constexpr std::uint32_t stress_slots = 16;
-constexpr std::uint64_t stress_entries = 512;
-
 /// What entry `index` of work item `item` binds, so that a reader can work out every row of every work item. Two words.
 struct stamped_allocation {
   std::uint64_t item = 0;
   std::uint64_t index = 0;
   bool operator==(const stamped_allocation&) const = default;
 };
-constexpr std::uint32_t slot_of(std::uint64_t item, std::uint64_t index) {
-  return static_cast<std::uint32_t>((index * 7 + item) % stress_slots);
-}
-constexpr std::uint64_t offset_of(std::uint64_t index) { return index / 3 * 10; }  // groups of three
 
-/// A row after all entries below `bound` of that work item; 16 entries one after the other are for 16 slots.
-stamped_allocation expected_row(std::uint64_t item, std::uint32_t slot, std::uint64_t bound) {
-  const std::uint64_t entries = std::min(stress_entries, (bound + 9) / 10 * 3);
-  for (std::uint64_t index = entries; index-- > 0 && index + stress_slots >= entries;) {
-    if (slot_of(item, index) == slot) return {item, index + 1};
+/// A writer that goes from one work item to the next without a pause, and two readers with questions of their own.
+template <std::uint32_t Slots, std::uint64_t Entries>
+class busy_table {
+ public:
+  /// Until each reader has had so many answers.
+  void run(std::uint64_t enough) {
+    const watchdog bite{[] { return std::string{"readers of a split table get no answers"}; }};
+    std::vector<std::thread> readers;
+    for (std::size_t which = 0; which < seen_.size(); ++which) readers.emplace_back([this, which] { read(which); });
+    std::uint64_t refused = 0;
+    while (std::min(seen_[0].answers.load(), seen_[1].answers.load()) < enough) refused += apply_next();
+    is_over_.store(true);
+    for (auto& one : readers) one.join();
+    MESSAGE(item_ << " work items, " << seen_[0].answers.load() << " and " << seen_[1].answers.load() << " answers");
+    CHECK(refused == 0);
+    for (const auto& one : seen_) CHECK(one.wrong.load() == 0);
   }
-  return {};
-}
+
+ private:
+  struct counts {
+    std::atomic<std::uint64_t> answers{0};
+    std::atomic<std::uint64_t> wrong{0};
+  };
+
+  static constexpr std::uint64_t group = 3;  // entries at an offset
+  /// Any `Slots` entries in a row are for different slots.
+  static constexpr std::uint32_t slot_of(std::uint64_t item, std::uint64_t index) {
+    static_assert(Slots % 7 != 0);
+    return static_cast<std::uint32_t>((index * 7 + item) % Slots);
+  }
+
+  std::uint64_t apply_next() {
+    std::uint64_t refused = 0;
+    ++item_;
+    table_.reset();
+    for (std::uint64_t index = 0; index < Entries; ++index) {
+      refused += table_.apply({{item_, index + 1}, slot_of(item_, index), index / group}) != split_fault::none;
+    }
+    table_.finish();
+    return refused;
+  }
+
+  void read(std::size_t which) {
+    random_numbers random{which};
+    auto reader = table_.reader();
+    std::vector<stamped_allocation> expected(Slots);
+    while (!is_over_.load(std::memory_order_relaxed)) {
+      const std::uint64_t bound = 1 + random.below(Entries / group);
+      const auto found = reader.needed_before(bound);
+      if (found.answer == split_answer::stale) reader.follow();
+      if (!found) continue;
+      std::uint64_t item = 0;
+      for (const auto& row : found.rows) item = std::max(item, row.item);
+      std::fill(expected.begin(), expected.end(), stamped_allocation{});
+      const std::uint64_t entries = std::min(Entries, bound * group);
+      for (std::uint64_t i = entries > Slots ? entries - Slots : 0; i < entries; ++i) {
+        expected[slot_of(item, i)] = {item, i + 1};
+      }
+      const bool is_right = item > 0 && std::equal(expected.begin(), expected.end(), found.rows.begin());
+      seen_[which].wrong.fetch_add(is_right ? 0 : 1);
+      seen_[which].answers.fetch_add(1);
+    }
+  }
+
+  split_table<stamped_allocation> table_{Slots - 1, Entries};
+  std::uint64_t item_ = 0;
+  std::array<counts, 2> seen_;
+  std::atomic<bool> is_over_{false};
+};
 
 }  // namespace
 
 TEST_CASE("[C20] readers beside a writer that never pauses get whole answers, of one work item each") {
-  const watchdog bite{[] { return std::string{"readers of a split table get no answers"}; }};
-  constexpr std::uint64_t enough = 3'000;
-  using table_type = split_table<stamped_allocation, stress_entries>;
-  table_type table{stress_slots - 1};
-  std::array<std::atomic<std::uint64_t>, 2> answers{};
-  std::array<std::atomic<std::uint64_t>, 2> wrong{};
-  std::atomic<bool> is_over{false};
-  std::vector<std::thread> readers;
-  for (std::size_t which = 0; which < answers.size(); ++which) {
-    readers.emplace_back([&, which] {
-      random_numbers random{which};
-      auto reader = table.reader();
-      while (!is_over.load(std::memory_order_relaxed)) {
-        const std::uint64_t bound = random.below(offset_of(stress_entries) + 20);
-        const auto found = reader.needed_before(bound);
-        if (found.answer == split_answer::stale) reader.follow();
-        if (!found) continue;
-        std::uint64_t item = 0;  // all rows name one work item
-        for (const auto& row : found.rows) item = std::max(item, row.item);
-        bool is_right = true;
-        for (std::uint32_t slot = 0; slot < stress_slots; ++slot) {
-          is_right &= item == 0 || found[slot] == expected_row(item, slot, bound);
-        }
-        if (item == 0 && bound > 0) is_right = false;
-        wrong[which].fetch_add(is_right ? 0 : 1, std::memory_order_relaxed);
-        answers[which].fetch_add(1, std::memory_order_relaxed);
-      }
-    });
-  }
-  const auto least_answers = [&] { return std::min(answers[0].load(), answers[1].load()); };
-  std::uint64_t refused = 0;
-  std::uint64_t item = 0;
-  while (item < 200 || least_answers() < enough) {
-    ++item;
-    for (std::uint64_t index = 0; index < stress_entries; ++index) {
-      const auto fault = table.apply({{item, index + 1}, slot_of(item, index), offset_of(index)});
-      refused += fault != split_fault::none ? 1 : 0;
-    }
-    table.finish();
-    if (item % 8 == 0) std::this_thread::yield();
-    table.reset();
-  }
-  is_over.store(true);
-  for (auto& one : readers) one.join();
-  MESSAGE(item << " work items, " << answers[0].load() << " and " << answers[1].load() << " answers");
-  CHECK(refused == 0);
-  CHECK(wrong[0] == 0);
-  CHECK(wrong[1] == 0);
+  busy_table<16, 512>{}.run(3'000);
+}
+
+TEST_CASE("[C20] a snapshot of 65,536 slots is complete while the writer never pauses") {
+  busy_table<65'536, 400'000>{}.run(10);
 }

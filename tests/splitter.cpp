@@ -71,8 +71,7 @@ struct stand {
   std::string before_last;  // and that before it
 };
 using counted = stand<counting_budget>;
-template <fit Fit = fit::first>
-using placed = stand<address_space<Fit>>;
+using placed = stand<address_space<fit::first>>;
 using cuts = std::vector<offset_pair>;
 
 }  // namespace
@@ -323,7 +322,8 @@ TEST_CASE("[C28] moves come in an order in which none goes where another one sti
   const auto order_of = [](std::vector<block_move> moves) {
     std::string order;
     for (const block_move& one : tidemark::detail::in_order(std::move(moves))) {
-      order += (one.must_leave ? "-" : "") + std::to_string(one.which);
+      if (one.must_leave) order += '-';
+      order += std::to_string(one.which);
     }
     return order;
   };

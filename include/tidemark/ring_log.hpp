@@ -75,7 +75,7 @@ class log_producer {
     const std::uint64_t position = next_;
     const std::uint64_t index = position & 0xffff'ffff;
     const auto words = page.slot_at(index);
-    if constexpr (slot::has_stamp) Page::store_word(words[slot::stamp], stamp_of_first_slot_ + index);
+    if constexpr (slot::has_stamp) store_log_word<platform>(words[slot::stamp], stamp_of_first_slot_ + index);
     // (L3): the stamp, or the position before, comes before the words: who sees one of these in (L2) finds the other
     // after (L4), and who sees the stamp in (L17) the position before. A release store of the position in (L5) would
     // not hold back the words of the next entry.
@@ -230,7 +230,7 @@ class ring_log_reader {
     if constexpr (Page::form == log_form::header_only) return next_;
     // The stamp of an entry q was stored after the fence of the entry before, so at least q - 1 entries are written:
     // the 64 bits that the position lacks. Any slot will do; this one is needed next.
-    const std::uint64_t stamp = Page::load_word(page_->slot_at(next_ % page_->entries())[slot::stamp]);
+    const std::uint64_t stamp = detail::load_log_word<platform>(page_->slot_at(next_ % page_->entries())[slot::stamp]);
     if constexpr (platform::has_thread_fences) {
       // (L17): a position that is loaded later in (L6) is not older than the stamp; pairs with (L3).
       platform::thread_fence(std::memory_order_acquire);

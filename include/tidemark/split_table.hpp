@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "detail/assert.hpp"
+#include "detail/log_word.hpp"
 #include "platform.hpp"
 #include "split_list.hpp"
 
@@ -101,34 +102,23 @@ class split_log {
     word* const to = &words_[index * entry_words];
     std::array<std::uint64_t, allocation_words> allocation{};
     std::memcpy(allocation.data(), &entry.allocation, sizeof entry.allocation);
-    for (std::size_t i = 0; i < allocation_words; ++i) store_word(to[i], allocation[i]);
-    store_word(to[allocation_words], entry.split_offset << 24 | entry.slot);
+    for (std::size_t i = 0; i < allocation_words; ++i) store_log_word<Platform>(to[i], allocation[i]);
+    store_log_word<Platform>(to[allocation_words], entry.split_offset << 24 | entry.slot);
   }
   split_entry<Allocation> load(std::uint64_t index) const noexcept {
     const word* const from = &words_[index * entry_words];
     std::array<std::uint64_t, allocation_words> allocation;
-    for (std::size_t i = 0; i < allocation_words; ++i) allocation[i] = load_word(from[i]);
-    const std::uint64_t where = load_word(from[allocation_words]);
+    for (std::size_t i = 0; i < allocation_words; ++i) allocation[i] = load_log_word<Platform>(from[i]);
+    const std::uint64_t where = load_log_word<Platform>(from[allocation_words]);
     split_entry<Allocation> entry{{}, static_cast<std::uint32_t>(where & largest_slot), where >> 24};
     std::memcpy(static_cast<void*>(&entry.allocation), allocation.data(), sizeof entry.allocation);
     return entry;
   }
   std::uint64_t load_offset(std::uint64_t index) const noexcept {
-    return load_word(words_[index * entry_words + allocation_words]) >> 24;
+    return load_log_word<Platform>(words_[index * entry_words + allocation_words]) >> 24;
   }
 
  private:
-  static void store_word(word& to, std::uint64_t value) noexcept {
-    constexpr auto store_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_release;
-    // (S1): who loads it in (S2) finds the work item that was begun before it. Relaxed where (S5) does that.
-    to.store(value, store_order);
-  }
-  static std::uint64_t load_word(const word& from) noexcept {
-    constexpr auto load_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_acquire;
-    // (S2): the other end of (S1). Relaxed where (S6) does that.
-    return from.load(load_order);
-  }
-
   alignas(cache_line) word status_{0};
   const unsigned bits_;
   alignas(cache_line) std::conditional_t<is_fixed, std::array<word, is_fixed ? Capacity * entry_words : 1>,
@@ -150,13 +140,13 @@ class split_table_reader {
   split_table_reader(const log_type& log, std::size_t rows) : log_{&log}, rows_(rows) { follow(); }
 
   /// What the commands behind `offset` find bound: all entries up to `offset`, those at it included.
-  split_rows<Allocation> rows_after(std::uint64_t offset) noexcept {
+  split_rows<Allocation> rows_after(std::uint64_t offset) & noexcept {
     return rows_below(std::min(offset, largest_split_offset) + 1);
   }
 
   /// What the part that ends at `offset` still uses there: entries at `offset` don't count, so what they replace is needed
   /// (C14, trap 31).
-  split_rows<Allocation> needed_before(std::uint64_t offset) noexcept { return rows_below(offset); }
+  split_rows<Allocation> needed_before(std::uint64_t offset) & noexcept { return rows_below(offset); }
 
   /// Whether the part [from, to) of the work item uses the allocation, anywhere (C14, C15). `from` is below `to`.
   ///
@@ -185,16 +175,16 @@ class split_table_reader {
 
  private:
   std::uint64_t look() const noexcept {
-    // (S3): the entries that it counts are written; pairs with (S4) and (S8).
+    // (S1): the entries that it counts are written; pairs with (S2) and (S6).
     return log_->status().load(std::memory_order_acquire);
   }
   bool is_current(std::uint64_t status) const noexcept { return log_->work_item_of(status) == work_item_; }
 
   /// Whether the words that were loaded before were those of the reader's work item.
   bool is_still_current() const noexcept {
-    // (S6): who found a word of the next work item finds that item in (S7); pairs with (S5).
+    // (S4): who found a word of the next work item finds that item in (S5); pairs with (S3).
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_acquire);
-    // (S7): relaxed: (S6), or (S2), goes before it.
+    // (S5): relaxed: (S4), or (L2), goes before it.
     return is_current(log_->status().load(std::memory_order_relaxed));
   }
 
@@ -288,7 +278,7 @@ class split_table {
     log_.store(count_, added);
     ++count_;
     last_offset_ = added.split_offset;
-    // (S4): the words of the entry come before it; pairs with (S3).
+    // (S2): the words of the entry come before it; pairs with (S1).
     log_.status().store(begun_ + count_, std::memory_order_release);
     return split_fault::none;
   }
@@ -297,7 +287,7 @@ class split_table {
   void finish() noexcept {
     room_ = count_;
     begun_ |= log_.finished_bit();
-    // (S8): as (S4), pairs with (S3): what was done before happens before who finds the work item finished acts on it.
+    // (S6): as (S2), pairs with (S1): what was done before happens before who finds the work item finished acts on it.
     log_.status().store(begun_ + count_, std::memory_order_release);
   }
 
@@ -308,9 +298,9 @@ class split_table {
     count_ = 0;
     room_ = capacity_;
     last_offset_ = 0;
-    // (S9): relaxed: no entry comes with it. (S5) puts it before the words that follow.
+    // (S7): relaxed: no entry comes with it. (S3) puts it before the words that follow.
     log_.status().store(begun_, std::memory_order_relaxed);
-    // (S5): pairs with (S6).
+    // (S3): pairs with (S4).
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_release);
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory of a ring log: header and slots, and how a word of a slot is stored and loaded. The head of ring_log.hpp
-// says what lies where, and why.
+// The memory of a ring log: header and slots. The head of ring_log.hpp says what lies where, and why.
 #ifndef TIDEMARK_DETAIL_LOG_PAGE_HPP
 #define TIDEMARK_DETAIL_LOG_PAGE_HPP
 
@@ -16,6 +15,7 @@
 #include <type_traits>
 
 #include "../platform.hpp"
+#include "log_word.hpp"
 
 namespace tidemark {
 
@@ -186,18 +186,6 @@ class alignas(cache_line) ring_log_page {
   word* slot_at(std::uint64_t index) noexcept { return memory_.words() + index * slot::size; }
   const word* slot_at(std::uint64_t index) const noexcept { return memory_.words() + index * slot::size; }
 
-  /// How a word of a slot is stored and loaded. Where no fence orders relaxed accesses, each word does it by itself.
-  static void store_word(word& to, std::uint64_t value) noexcept {
-    constexpr auto store_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_release;
-    // (L1): who loads it in (L2) finds the stamp or position that was stored before it. Relaxed where (L3) does that.
-    to.store(value, store_order);
-  }
-  static std::uint64_t load_word(const word& from) noexcept {
-    constexpr auto load_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_acquire;
-    // (L2): the other end of (L1). Relaxed where (L4) does that.
-    return from.load(load_order);
-  }
-
  private:
   ring_log_page(std::byte* memory, std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
       : memory_{checked(memory), checked(entries) * slot::size, first_position(entries, first_sequence), type, entries,
@@ -229,7 +217,8 @@ template <class Page>
   using slot = typename Page::slot;
 #pragma GCC unroll 8
   for (std::size_t word = 0; word < slot::entry_words; ++word) {
-    if (!slot::is_stamp(word)) Page::store_word(to[slot::first_word + word], slot::word_of(entry, word));
+    if (!slot::is_stamp(word))
+      store_log_word<typename Page::platform_type>(to[slot::first_word + word], slot::word_of(entry, word));
   }
 }
 
@@ -238,7 +227,7 @@ void load_words(const typename Page::word* from, typename Page::entry_type& entr
   using slot = typename Page::slot;
 #pragma GCC unroll 8
   for (std::size_t word = 0; word < slot::entry_words; ++word) {
-    slot::put_word(entry, word, Page::load_word(from[slot::first_word + word]));
+    slot::put_word(entry, word, load_log_word<typename Page::platform_type>(from[slot::first_word + word]));
   }
 }
 
