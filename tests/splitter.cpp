@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -491,21 +492,50 @@ TEST_CASE_TEMPLATE(
   run_any<Space>(50'000);
 }
 
-TEST_CASE("[C20] rows at each cut are those that a reader of the table finds") {
+namespace {
+
+using all_rows = std::array<id, slots>;
+
+all_rows naive_rows(const entries& list, std::uint64_t bound) {
+  all_rows rows{};
+  for (const auto& [allocation, slot, offset] : list) {
+    if (offset < bound) rows[slot] = allocation;
+  }
+  return rows;
+}
+
+bool holds(const tidemark::split_rows<id>& found, const all_rows& expected) {
+  return found && std::equal(expected.begin(), expected.end(), found.rows.begin(), found.rows.end());
+}
+
+}  // namespace
+
+TEST_CASE(
+    "[C14][C20] before and after the group at every offset of 100,000 work items the table says what the list means") {
   random_numbers random{fresh_seed()};
-  for (int item = 0; item < 2'000; ++item) {
-    const std::uint64_t end = 1 + random.below(20);
+  tidemark::split_table<id> table{slots - 1, 64};
+  auto reader = table.reader();
+  std::uint64_t wrong_rows = 0;
+  std::uint64_t wrong_needs = 0;
+  for (int item = 0; item < 100'000; ++item) {
+    const std::uint64_t end = 1 + random.below(40);
     const entries list = random_list(random, end);
-    tidemark::split_table<id> table{slots - 1, 64};
-    for (const auto& one : list) REQUIRE(table.apply(one) == tidemark::split_fault::none);
+    table.reset();
+    reader.follow();
+    for (const auto& one : list) wrong_rows += table.apply(one) != tidemark::split_fault::none;
     table.finish();
-    auto reader = table.reader();
-    counted at{12, small_size, slots - 1};
-    REQUIRE_FALSE(at.parts.begin(list, end));
-    while (const auto part = at.parts.next()) {
-      const auto rows = reader.needed_before(part->end);
-      REQUIRE(rows);
-      for (std::uint32_t slot = 0; slot < slots; ++slot) REQUIRE(rows[slot] == at.parts.row(slot));
+    for (std::uint64_t offset = 0; offset <= end; ++offset) {
+      wrong_rows += !holds(reader.needed_before(offset), naive_rows(list, offset));
+      wrong_rows += !holds(reader.rows_after(offset), naive_rows(list, offset + 1));
+    }
+    const std::uint64_t from = random.below(end);
+    const std::uint64_t to = from + 1 + random.below(end - from);
+    const std::set<id> needed = needed_in(list, from, to);
+    for (id allocation = 1; allocation < 9; ++allocation) {
+      const bool is_needed = reader.is_needed(allocation, from, to) == tidemark::split_need::needed;
+      wrong_needs += is_needed != needed.contains(allocation);
     }
   }
+  CHECK(wrong_rows == 0);
+  CHECK(wrong_needs == 0);
 }
