@@ -36,7 +36,8 @@
 
 namespace tidemark {
 
-/// What a slot can hold: a handle, an index, a pointer. `Allocation{}` means none.
+/// What a slot can hold: a handle, an index, a pointer. `Allocation{}` means none. Its `==` looks at nothing but the value: a
+/// reader of a split table may compare what is half of one and half of another, before it finds out and throws it away.
 template <class T>
 concept split_allocation =
     std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> && std::equality_comparable<T>;

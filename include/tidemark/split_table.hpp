@@ -4,8 +4,8 @@
 // split list while it submits; any number of others ask beside it, and decide what may be evicted.
 //
 //   tidemark::split_table<texture_id> table{max_slot};
-//   table.apply({.allocation = sky, .slot = 2, .split_offset = 4096});       // the writer, in the order of the list
-//   table.finish();                                                          // no more of this work item
+//   auto fault = table.apply({.allocation = sky, .slot = 2, .split_offset = 4096});   // the writer, in the list's order
+//   table.finish();                                                                   // no more of this work item
 //
 //   auto reader = table.reader();                                            // each for one thread
 //   if (auto rows = reader.rows_after(4096)) use(rows[2]);                   // or not_yet, or stale
