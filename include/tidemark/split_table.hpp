@@ -267,7 +267,7 @@ class split_table {
   /// The next entry of the work item. One thread at a time, the writer. What is refused changes nothing: `bad_slot`,
   /// `bad_order`, `bad_offset`, `full`, `finished`.
   ///
-  /// Progress: wait-free; a store for each word of the entry and one for the status, no fence instruction on x86-64.
+  /// Progress: wait-free; a store for each word of the entry and one for the status, no fence instruction.
   [[nodiscard]] split_fault apply(const entry& added) noexcept {
     if (count_ == room_) [[unlikely]]
       return (begun_ & log_.finished_bit()) == 0 ? split_fault::full : split_fault::finished;
