@@ -9,8 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// What libFuzzer calls, and replay.cpp.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+/// What libFuzzer calls, and replay.cpp. The name is libFuzzer's.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size);  // NOLINT(readability-identifier-naming)
 
 namespace fuzz {
 
