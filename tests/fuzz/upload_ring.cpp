@@ -15,7 +15,6 @@ namespace {
 
 using fuzz::require;
 using tidemark::upload_part;
-using tidemark::upload_status;
 
 /// A ring whose parts, or batches of parts, come back in order. Bytes that are passed over belong to the part behind them.
 class byte_map {
