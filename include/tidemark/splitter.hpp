@@ -47,28 +47,11 @@
 
 #include "detail/assert.hpp"
 #include "detail/move_order.hpp"
+#include "detail/split_paging.hpp"
 #include "split_list.hpp"
 #include "split_placement.hpp"
 
 namespace tidemark {
-
-enum class paging_kind : std::uint8_t {
-  evict,    ///< What the commands changed is saved, and the place given up.
-  move,     ///< From one address to another; the two may overlap each other, but nothing else.
-  page_in,  ///< The contents are brought to the place.
-};
-
-/// To be carried out in order, so that no address is used twice.
-template <class Allocation>
-struct paging_operation {
-  paging_kind kind = paging_kind::page_in;
-  Allocation allocation{};
-  std::uint64_t bytes = 0;
-  std::uint64_t from = 0;  ///< Address, of evict and move.
-  std::uint64_t to = 0;    ///< Address, of move and page_in.
-
-  bool operator==(const paging_operation&) const = default;
-};
 
 /// The commands [begin, end) of a work item, and what comes before them.
 template <class Allocation>
@@ -85,18 +68,6 @@ struct unsatisfiable {
   std::uint32_t slot = 0;
 
   bool operator==(const unsatisfiable&) const = default;
-};
-
-/// Since the splitter was made.
-struct split_statistics {
-  std::uint64_t parts = 0;
-  std::uint64_t cuts = 0;
-  std::uint64_t bytes_paged_in = 0;
-  std::uint64_t bytes_evicted = 0;
-  std::uint64_t bytes_moved = 0;
-  std::uint64_t bytes_kept = 0;         ///< Bound after a cut, and left where they were; summed over the cuts.
-  std::uint64_t bytes_pinned = 0;       ///< Of these, those that had to be; summed over the cuts (C25).
-  std::uint64_t most_bytes_pinned = 0;  ///< At one cut.
 };
 
 /// \tparam Placement  see split_placement.hpp
@@ -155,7 +126,7 @@ class splitter {
       }
       position_ += group;
     }
-    count_part();
+    statistics_.count_part<Allocation>(paging_);
     return part{number_++, begin, cut_, paging_};
   }
 
@@ -473,23 +444,9 @@ class splitter {
 
   void count_cut(std::uint64_t pinned, const std::vector<moved>& movable) {
     if (number_ == 0) return;
-    ++statistics_.cuts;
-    statistics_.bytes_pinned += pinned;
-    statistics_.most_bytes_pinned = std::max(statistics_.most_bytes_pinned, pinned);
-    statistics_.bytes_kept += pinned;
-    for (const moved& one : movable) {
-      if (known_[one.which].address == one.from) statistics_.bytes_kept += known_[one.which].bytes;
-    }
-  }
-
-  void count_part() {
-    ++statistics_.parts;
-    for (const operation& one : paging_) {
-      std::uint64_t& sum = one.kind == paging_kind::evict  ? statistics_.bytes_evicted
-                           : one.kind == paging_kind::move ? statistics_.bytes_moved
-                                                           : statistics_.bytes_paged_in;
-      sum += one.bytes;
-    }
+    std::uint64_t kept = pinned;
+    for (const moved& one : movable) kept += known_[one.which].address == one.from ? known_[one.which].bytes : 0;
+    statistics_.count_cut(pinned, kept);
   }
 
   Placement placement_;
