@@ -398,8 +398,9 @@ class splitter {
       if (!known_[which].is_here || known_[which].rows == known_[which].rows_in_group) order.push_back(which);
     }
     std::vector<number> largest_first = order;
-    std::stable_sort(largest_first.begin(), largest_first.end(),
-                     [this](number one, number other) { return known_[one].bytes > known_[other].bytes; });
+    std::sort(largest_first.begin(), largest_first.end(), [this](number one, number other) {
+      return known_[one].bytes != known_[other].bytes ? known_[one].bytes > known_[other].bytes : one < other;
+    });
     if (!place_all(order) && !place_all(largest_first)) {
       for (const moved& one : movable) {
         known_[one.which].address = one.from;
