@@ -8,7 +8,7 @@
 //                                   all rows after every 1,000 entries, in turn; `ratio` is the median of the pairs'
 //   apply_beside/split_table/<slots>     while a reader on another core takes one snapshot after the other
 //   snapshot/<subject>/<slots>      all rows at the end of a work item, from its first entry on; time of a row
-//   plan/splitter/<slots>           a work item is cut, for as many allocations as a quarter of the slots
+//   plan/splitter/<slots>           a work item is cut, for as many allocations as a quarter of the slots, at least 8
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -22,11 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <list>
 #include <map>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -231,17 +229,9 @@ int compare(const out_of_core::options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return support::run_main("out_of_core", [&] {
     const out_of_core::options options = out_of_core::parse_options({argv + 1, argv + argc});
     if (options.help) return std::fputs(out_of_core::help_text, stdout) < 0 ? 1 : 0;
     return compare(options);
-  } catch (const out_of_core::usage_error& error) {
-    std::fprintf(stderr, "out_of_core: %s\nTry 'out_of_core --help'.\n", error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    std::fputs("out_of_core: not enough memory\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "out_of_core: %s\n", error.what());
-  }
-  return 1;
+  });
 }

@@ -24,8 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -238,20 +236,12 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, ignore);
   std::signal(SIGXFSZ, ignore);
 
-  try {
+  return support::run_main("pipeline", [&] {
     pipeline::options options = pipeline::parse_options({argv + 1, argv + argc});
     if (options.help) return print_help(), 0;
     if (!options.input) options.input = default_input;
     if (options.input->empty()) throw pipeline::usage_error("no input is given");
     run(options);
     return 0;
-  } catch (const pipeline::usage_error& error) {
-    std::fprintf(stderr, "pipeline: %s\nTry 'pipeline --help'.\n", error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    std::fputs("pipeline: not enough memory for the ring\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pipeline: %s\n", error.what());
-  }
-  return 1;
+  });
 }

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -203,17 +202,9 @@ int run(const stream_mesh::options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return support::run_main("stream_mesh", [&] {
     const stream_mesh::options options = stream_mesh::parse_options({argv + 1, argv + argc});
     if (options.help) return std::fputs(stream_mesh::help_text, stdout) < 0 ? 1 : 0;
     return run(options);
-  } catch (const stream_mesh::usage_error& error) {
-    std::fprintf(stderr, "stream_mesh: %s\nTry 'stream_mesh --help'.\n", error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    std::fputs("stream_mesh: not enough memory\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "stream_mesh: %s\n", error.what());
-  }
-  return 1;
+  });
 }

@@ -19,8 +19,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <string>
 #include <system_error>
 
@@ -76,23 +74,18 @@ void ignore(int) {}
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ,
-              ignore);  // a limit on the size of files shall be an error of a write, not the end of the program
-  try {
+  // A limit on the size of files shall be an error of a write, not the end of the program.
+  std::signal(SIGXFSZ, ignore);
+
+  return support::run_main("uring_copy", [&] {
     const uring_copy::options options = uring_copy::parse_options({argv + 1, argv + argc});
     if (options.help) return std::fputs(uring_copy::help_text, stdout) < 0 ? 1 : 0;
-    run(options);
+    try {
+      run(options);
+    } catch (const uring_copy::refused& error) {
+      std::fprintf(stderr, "uring_copy: %s: nothing was copied\n", error.what());
+      return refused_status;
+    }
     return 0;
-  } catch (const uring_copy::usage_error& error) {
-    std::fprintf(stderr, "uring_copy: %s\nTry 'uring_copy --help'.\n", error.what());
-    return 2;
-  } catch (const uring_copy::refused& error) {
-    std::fprintf(stderr, "uring_copy: %s: nothing was copied\n", error.what());
-    return refused_status;
-  } catch (const std::bad_alloc&) {
-    std::fputs("uring_copy: not enough memory\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "uring_copy: %s\n", error.what());
-  }
-  return 1;
+  });
 }

@@ -5,7 +5,10 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -63,6 +66,22 @@ inline void refuse_same_file(const std::string& trace, const std::string& other)
   if (canonical(trace) == canonical(other)) {
     throw usage_error("--trace: '" + trace + "' is the same file as '" + other + "'");
   }
+}
+
+/// The body of a main() and its exit status; what it throws becomes a message and 2, for the command line, or 1.
+template <class Body>
+int run_main(const char* program, const Body& body) {
+  try {
+    return body();
+  } catch (const usage_error& error) {
+    std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, error.what(), program);
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: not enough memory\n", program);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+  }
+  return 1;
 }
 
 }  // namespace support

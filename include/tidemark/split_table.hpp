@@ -175,16 +175,18 @@ class split_table_reader {
 
  private:
   std::uint64_t look() const noexcept {
-    // (S1): the entries that it counts are written; pairs with (S2) and (S6).
+    // (S1): the entries that it counts are written; pairs with (S2) and (S6). Not more: whether the item was over meanwhile,
+    // (S5) looks for itself.
     return log_->status().load(std::memory_order_acquire);
   }
   bool is_current(std::uint64_t status) const noexcept { return log_->work_item_of(status) == work_item_; }
 
   /// Whether the words that were loaded before were those of the reader's work item.
   bool is_still_current() const noexcept {
-    // (S4): who found a word of the next work item finds that item in (S5); pairs with (S3).
+    // (S4): who found a word of the next work item finds that item in (S5); pairs with (S3). Not more: words that were
+    // loaded before are all that has to be held back.
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_acquire);
-    // (S5): relaxed: (S4), or (L2), goes before it.
+    // (S5): relaxed: (S4), or (L2), goes before it, and nothing that comes after depends on it.
     return is_current(log_->status().load(std::memory_order_relaxed));
   }
 
@@ -278,7 +280,8 @@ class split_table {
     log_.store(count_, added);
     ++count_;
     last_offset_ = added.split_offset;
-    // (S2): the words of the entry come before it; pairs with (S1).
+    // (S2): the words of the entry come before it; pairs with (S1). Not more: nothing later has to wait for it, the next
+    // entry's words may well be seen first.
     log_.status().store(begun_ + count_, std::memory_order_release);
     return split_fault::none;
   }
@@ -300,7 +303,8 @@ class split_table {
     last_offset_ = 0;
     // (S7): relaxed: no entry comes with it. (S3) puts it before the words that follow.
     log_.status().store(begun_, std::memory_order_relaxed);
-    // (S3): pairs with (S4).
+    // (S3): the status comes before the words that follow: pairs with (S4). A release store in (S7) would not hold them
+    // back, and before entries of the same work item nothing has to be.
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_release);
   }
 
@@ -321,8 +325,8 @@ class split_table {
   }
 
   log_type log_;
-  // The order keeps the two that every entry changes apart: a compiler that stores them at once, in a vector register,
-  // makes the next entry wait for it (3.6 instead of 2 ns).
+  // The order keeps the two that every entry changes apart: a compiler that stores them at once, from a vector register,
+  // makes the next entry wait for it.
   alignas(cache_line) std::size_t count_ = 0;
   std::size_t room_;  // the capacity, or what there is once the work item is finished
   std::uint64_t last_offset_ = 0;

@@ -70,13 +70,20 @@ struct beside_writer : rl::test_suite<beside_writer<Readers>, Readers + 1>, stan
   }
 };
 
+/// A group of two entries for one slot, and one behind it; the work item goes on.
+struct group_of_two : stand<3, 3> {
+  void submit() {
+    bind(1, 5);
+    bind(2, 5);
+    bind(3, 6);
+  }
+};
+
 /// [C16] [C20] [trap 31] A group that takes effect as a whole, and what lies behind the writer and beyond it.
-struct open_group : rl::test_suite<open_group, 2>, stand<3, 3> {
+struct open_group : rl::test_suite<open_group, 2>, group_of_two {
   void thread(unsigned index) {
     if (index == 0) {
-      bind(1, 5);
-      bind(2, 5);
-      bind(3, 6);
+      submit();
     } else {
       auto reader = table.reader();
       if (const auto rows = reader.needed_before(5)) MODEL_REQUIRE(id_in(rows) == 0);
@@ -252,12 +259,10 @@ struct question_beside_reset : rl::test_suite<question_beside_reset, 2>, stand<2
 };
 
 /// [C14] [trap 31] What is bound and replaced at one offset is not needed; nobody says so before the group is complete.
-struct superseded : rl::test_suite<superseded, 2>, stand<3, 3> {
+struct superseded : rl::test_suite<superseded, 2>, group_of_two {
   void thread(unsigned index) {
     if (index == 0) {
-      bind(1, 5);
-      bind(2, 5);
-      bind(3, 6);
+      submit();
     } else {
       auto reader = table.reader();
       MODEL_REQUIRE(reader.is_needed(make(1), 0, 6) != split_need::needed);

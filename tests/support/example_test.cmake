@@ -5,7 +5,7 @@
 #   include("${CMAKE_CURRENT_LIST_DIR}/support/example_test.cmake")
 #   begin_tests(PROGRAM FOLDER)       the variables that must be given
 #   set(unfinished "FOLDER/x*" ...)   patterns of what no run may leave behind; FOLDER is the case's
-#   begin(name) run(command...) expect_status(0) expect_in(out "...") ...
+#   begin(name) run(command...) expect_status(0) expect_in(out "...") ... expect_refused(PROGRAM name "--wrong x" ...)
 #   end_tests()
 
 macro(begin_tests)
@@ -74,6 +74,16 @@ macro(expect_absent path)
   if(EXISTS "${path}" OR IS_SYMLINK "${path}")
     fail("'${path}' should not exist")
   endif()
+endmacro()
+
+# Each is a command line that the program refuses, by its name and with the hint to its help.
+macro(expect_refused program name)
+  foreach(wrong IN ITEMS ${ARGN})
+    separate_arguments(arguments UNIX_COMMAND "${wrong}")
+    run(${EMULATOR} "${program}" ${arguments})
+    expect_status(2)
+    expect_in(err "^${name}: " "--help")
+  endforeach()
 endmacro()
 
 # Files, or whole folders.
