@@ -5,6 +5,8 @@
 #include "support/model_check.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/fence.hpp>
+
 namespace {
 
 using tidemark::wait_status;

@@ -3,6 +3,8 @@
 // Model checks of the host aperture: nobody writes a page of the window that another one has or the executor still reads.
 #include "support/progress.hpp"
 
+#include <tidemark/host_aperture.hpp>
+
 #include <array>
 #include <span>
 

@@ -3,6 +3,10 @@
 // Model checks of the hub: whoever is due is released, whichever way the hub was told and whoever serves.
 #include "support/model_check.hpp"
 
+#include <tidemark/fence.hpp>
+#include <tidemark/hub.hpp>
+#include <tidemark/queue.hpp>
+
 #include <array>
 
 namespace {

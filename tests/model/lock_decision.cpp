@@ -4,6 +4,8 @@
 // what the other one left there.
 #include "support/model_check.hpp"
 
+#include <tidemark/lock_decision.hpp>
+
 #include <array>
 
 namespace {

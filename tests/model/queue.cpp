@@ -3,6 +3,10 @@
 // Model checks of the queue: the order of value, entry and notification, the replacement of its logs, and submission.
 #include "support/model_check.hpp"
 
+#include <tidemark/fence.hpp>
+#include <tidemark/log_collector.hpp>
+#include <tidemark/queue.hpp>
+
 #include <array>
 #include <optional>
 

@@ -4,6 +4,8 @@
 // another one has, or that is gone.
 #include "support/progress.hpp"
 
+#include <tidemark/rename_ring.hpp>
+
 #include <array>
 
 namespace {

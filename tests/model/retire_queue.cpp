@@ -3,6 +3,9 @@
 // Model checks of the retire queue: nobody frees what is still used, and everything is freed once.
 #include "support/model_check.hpp"
 
+#include <tidemark/fence.hpp>
+#include <tidemark/retire_queue.hpp>
+
 #include <array>
 
 namespace {

@@ -5,6 +5,8 @@
 // may let such stores take effect in the wrong order; the checker always has them in the order in which they ran.
 #include "support/model_check.hpp"
 
+#include <tidemark/ring_log.hpp>
+
 #include <array>
 #include <span>
 

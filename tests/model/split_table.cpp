@@ -3,6 +3,8 @@
 // Model checks of the split table: whole answers beside a writer, and nothing is evicted that a part still uses.
 #include "support/model_check.hpp"
 
+#include <tidemark/split_table.hpp>
+
 #include <array>
 
 namespace {

@@ -3,6 +3,8 @@
 // Model checks of the upload ring: nobody writes bytes that another one has or the executor still reads.
 #include "support/progress.hpp"
 
+#include <tidemark/upload_ring.hpp>
+
 #include <array>
 
 namespace {

@@ -4,6 +4,8 @@
 #include "support/model_check.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/wait_many.hpp>
+
 #include <array>
 #include <cstddef>
 #include <span>

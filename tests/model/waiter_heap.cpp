@@ -4,6 +4,8 @@
 // word of their own and do the handshake of fence.hpp around the heap.
 #include "support/model_check.hpp"
 
+#include <tidemark/waiter_heap.hpp>
+
 namespace {
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;

@@ -27,7 +27,6 @@ void require(bool condition, const char* text, const char* file, unsigned line);
 #include <string_view>
 #include <vector>
 
-#include <tidemark/tidemark.hpp>
 #include <tidemark/verify/relacy_platform.hpp>
 #include <tidemark/verify/relacy_portable_platform.hpp>
 

@@ -7,6 +7,8 @@
 
 #include "model_check.hpp"
 
+#include <tidemark/fence.hpp>
+
 #include <utility>
 
 namespace model {

@@ -4,10 +4,12 @@
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
 
+#include "model_check.hpp"
+
+#include <tidemark/fence.hpp>
+
 #include <chrono>
 #include <cstdint>
-
-#include "model_check.hpp"
 
 namespace model {
 
