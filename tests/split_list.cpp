@@ -57,6 +57,10 @@ TEST_CASE("[C29] an unbound slot leaks nothing, and a split point may unbind it"
   CHECK(find_binding_leak(view{list{{1, 0, 0}, {0, 0, 10}, {2, 1, 20}, {2, 2, 30}}}) == binding_leak{1, 30});
   CHECK(find_binding_leak(view{list{{1, 0, 0}, {0, 0, 0}, {2, 1, 20}}}) == std::nullopt);
   CHECK(find_binding_leak(view{list{}}) == std::nullopt);
+  // Nothing is cut at the end of the work item.
+  const list last{{1, 0, 0}, {2, 1, 0}, {0, 0, 100}};
+  CHECK(find_binding_leak(view{last}) == binding_leak{1, 100});
+  CHECK(find_binding_leak(view{last}, 100) == std::nullopt);
 }
 
 TEST_CASE("[C23][C24] the builder declares a split point for each bind and unbind") {

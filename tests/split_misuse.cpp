@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,8 @@ splitter made() {
 TEST_CASE("[C11] a split table reports slots that it can't have, and a capacity that is none") {
   CHECK(reported_by([] { table{tidemark::largest_slot + 1}; }) == "a slot has 24 bits");
   CHECK(reported_by([] { table{3, 0}; }) == "a split table has 1 to 2^31 entries");
+  CHECK(reported_by([] { table{3, SIZE_MAX / 2}; }) == "a split table has 1 to 2^31 entries");
+  CHECK(reported_by([] { splitter(UINT32_MAX, tidemark::address_space<>{10}, {}); }) == "a slot has 24 bits");
   CHECK(reported_by([] {
           table small{3};
           small.finish();
@@ -79,6 +83,17 @@ TEST_CASE("[C27] an address space reports what was not placed") {
           static_cast<void>(space.place(4));
           space.take(3, 2);
         }) == "what is taken again was released before");
+  CHECK(reported_by([] {
+          tidemark::address_space<> space{10};
+          static_cast<void>(space.place(4));
+          space.take(5, UINT64_MAX);
+        }) == "what is taken again was released before");
+  CHECK(reported_by([] {
+          tidemark::address_space<> space{10};
+          static_cast<void>(space.place(10));
+          space.release(20, 5);
+        }) == released);
+  CHECK(reported_by([] { tidemark::counting_budget{10}.release(0, 5); }) == released);
   CHECK(reported_by([] { tidemark::counting_budget{3}.take(0, 4); }) == "what is taken again was released before");
   CHECK(reported_by([] { static_cast<void>(tidemark::address_space<>{10}.place(0)); }) == "what is placed has a size");
   CHECK(reported_by([] { tidemark::address_space<>(10, 0); }) == "an alignment is at least 1");
@@ -95,4 +110,43 @@ TEST_CASE("[C21] a splitter reports who forgets what a slot holds, and rows that
   CHECK(reported_by([] {
           static_cast<void>(made().would_fail(entries{{7, 9, 0}}, 20));
         }) == "begin() would refuse the list");
+}
+
+TEST_CASE("[C21] a splitter reports who lets all go while a work item is in progress") {
+  CHECK(reported_by([] {
+          splitter parts = made();
+          static_cast<void>(parts.begin(entries{{7, 0, 0}, {8, 0, 10}}, 20));
+          static_cast<void>(parts.evict_all());
+        }) == "a work item is in progress");
+}
+
+namespace {
+
+struct broken_placement : tidemark::counting_budget {
+  using counting_budget::counting_budget;
+  std::optional<std::uint64_t> place(std::uint64_t bytes) {
+    if (bytes == 5) throw std::runtime_error{"the device is gone"};
+    return counting_budget::place(bytes);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[C31] a splitter reports who goes on after an exception") {
+  const auto after_exception = [](auto what) {
+    return [what] {
+      tidemark::splitter<int, broken_placement> parts{3, broken_placement{9}, [](int) { return std::uint64_t{5}; }};
+      static_cast<void>(parts.begin(entries{{7, 0, 0}}, 20));
+      try {
+        static_cast<void>(parts.next());
+      } catch (const std::runtime_error&) {
+        what(parts);
+      }
+    };
+  };
+  const std::string unusable = "an exception has left the splitter unusable";
+  CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.next()); })) == unusable);
+  CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.begin(entries{}, 20)); })) == unusable);
+  CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.evict_all()); })) ==
+        "a work item is in progress");
 }

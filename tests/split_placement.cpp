@@ -33,6 +33,7 @@ TEST_CASE("[C18] a budget refuses what exceeds the sum, and takes what comes bac
   CHECK(budget.place(5) == address{});
   CHECK(budget.place(4) == address{0});
   CHECK(budget.free_bytes() == 0);
+  CHECK(budget.bytes() == 10);
   budget.release(0, 6);
   CHECK(budget.place(7) == address{});
   budget.take(0, 6);
@@ -75,6 +76,7 @@ TEST_CASE("[C27] first fit takes the lowest hole, best fit the smallest") {
 
 TEST_CASE("[C27] addresses and sizes are rounded to the alignment") {
   address_space space{100, 16};
+  CHECK(space.bytes() == 96);
   CHECK(space.free_bytes() == 96);
   CHECK(space.place(1) == address{0});
   CHECK(space.place(17) == address{16});
@@ -83,6 +85,10 @@ TEST_CASE("[C27] addresses and sizes are rounded to the alignment") {
   CHECK(space.place(UINT64_MAX) == address{});
   space.release(16, 17);
   CHECK(space.place(32) == address{16});
+
+  address_space sevens{UINT64_MAX, 7};  // of 7 * n + 1 bytes
+  CHECK(sevens.place(UINT64_MAX) == address{});
+  CHECK(sevens.place(UINT64_MAX - 3) == address{0});
 }
 
 TEST_CASE_TEMPLATE("[C27] what an address space hands out never overlaps, and all of it comes back", Space,

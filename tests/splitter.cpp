@@ -86,6 +86,35 @@ TEST_CASE("[C1][C2] what fits as a whole is one part") {
   CHECK(at.log == "+31+42+33");
 }
 
+TEST_CASE("[C2][C27] what earlier work items left does not make parts of what fits as a whole") {
+  const entries one{{31, 0, 0}, {22, 1, 0}};
+  placed at{10};
+  CHECK(at.run(one, 10).size() == 1);
+  // 22 lies at [3, 5), where it is in the way of 44; it moves, and 31 goes.
+  const entries list{{22, 0, 0}, {23, 1, 10}, {44, 2, 20}};
+  CHECK(at.run(list, 100) == cuts{{0, 100}});
+  CHECK(at.log == "-31~22+23+44");
+  CHECK(at.parts.address_of(22) == address{0});
+
+  // Where the part ends in any case, the attempt leaves no trace.
+  placed cut{10};
+  CHECK(cut.run(one, 10).size() == 1);
+  REQUIRE_FALSE(cut.parts.begin(entries{{22, 0, 0}, {33, 1, 10}, {64, 2, 20}, {0, 0, 20}}, 100));
+  REQUIRE(cut.parts.next()->end == 20);
+  CHECK(cut.parts.address_of(31) == address{0});
+  CHECK(cut.parts.address_of(22) == address{3});
+  CHECK(cut.parts.address_of(33) == address{5});
+}
+
+TEST_CASE("[C18][C27] an attempt to plan the first part anew gives back what it had evicted and brought elsewhere") {
+  placed at{10};
+  CHECK(at.run({{21, 0, 0}, {32, 1, 0}, {43, 2, 0}}, 10).size() == 1);
+  // 64 makes all go, 32 too; that comes back behind it. 25 does not fit, whatever one does.
+  CHECK(at.run({{64, 0, 10}, {32, 1, 30}, {25, 2, 40}, {0, 0, 40}}, 100) == cuts{{0, 40}, {40, 100}});
+  CHECK(at.before_last == "-21-43-32+64+32");
+  CHECK(at.log == "-64+25");
+}
+
 TEST_CASE("[C17][C18][C19] a part ends at the offset of the first entry that does not fit") {
   counted at{10};
   CHECK(at.run({{31, 0, 0}, {42, 1, 20}, {43, 0, 50}, {24, 1, 60}}, 100) == cuts{{0, 50}, {50, 100}});
@@ -333,6 +362,9 @@ TEST_CASE("[C28] moves come in an order in which none goes where another one sti
   CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 8}, {3, 4, 8, 12}}) == "321");  // a chain
   CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 0}}) == "-21");                 // a circle
   CHECK(order_of({{1, 4, 0, 4}, {2, 4, 4, 0}, {3, 1, 20, 30}}) == "3-21");
+  constexpr std::uint64_t top = UINT64_MAX - 7;  // what is placed may end at 2^64
+  CHECK(order_of({{1, 4, top, top + 4}, {2, 4, top + 4, 0}}) == "21");
+  CHECK(order_of({{1, 4, 0, top + 4}, {2, 4, top + 4, top}}) == "21");
 }
 
 TEST_CASE_TEMPLATE("[C27] both fits plan by the same rules", Space, address_space<fit::first>,
@@ -389,6 +421,56 @@ TEST_CASE("[C11][C16][C31] a wrong list is refused, and the work item before goe
   CHECK(error.slot == 1);
   CHECK(error.split_offset == 7);
   CHECK(at.parts.next()->end == 100);
+}
+
+TEST_CASE("[C20][C31] the rows of a work item that failed are those where its last part ended") {
+  counted at{10};
+  CHECK(at.run({{51, 0, 0}, {41, 1, 0}, {992, 0, 10}, {0, 1, 10}, {33, 2, 10}}, 20) == cuts{{0, 10}});
+  CHECK(at.parts.failure() == unsatisfiable{10, 0});
+  CHECK(at.parts.row(0) == 51);
+  CHECK(at.parts.row(1) == 41);
+  CHECK(at.parts.row(2) == 0);
+  at.parts.forget(41);
+  CHECK(at.parts.row(1) == 0);
+  CHECK(at.parts.placement().free_bytes() == 5);
+}
+
+TEST_CASE("[C31] an exception out of begin() leaves no work item, and what is resident") {
+  std::uint64_t asked_of_8 = 0;
+  tidemark::splitter<id, address_space<>> parts{7, address_space<>{10}, [&](id allocation) {
+                                                  // begin() asks twice: whether the list can be used, and to plan with it
+                                                  if (allocation == 8 && ++asked_of_8 == 2) wrong("no such allocation");
+                                                  return std::uint64_t{allocation};
+                                                }};
+  REQUIRE_FALSE(parts.begin(entries{{3, 0, 0}, {4, 1, 0}, {6, 0, 50}}, 100));
+  REQUIRE(parts.next()->end == 50);
+  CHECK_THROWS_AS((void)parts.begin(entries{{3, 0, 0}, {8, 0, 10}}, 100), std::logic_error);
+  CHECK_FALSE(parts.next());
+  CHECK_FALSE(parts.failure());
+  CHECK(parts.row(0) == 0);
+  CHECK(parts.address_of(3) == address{0});
+  CHECK(parts.address_of(4) == address{3});
+  CHECK(parts.address_of(8) == address{});
+  REQUIRE_FALSE(parts.begin(entries{{3, 0, 0}, {8, 0, 10}}, 100));
+  CHECK(parts.next()->paging.empty());
+  CHECK(parts.next()->end == 100);
+  CHECK(parts.address_of(8) == address{0});
+}
+
+TEST_CASE("[C21] between two work items everything can be made to go, and then one is cut as by a new splitter") {
+  placed at{10};
+  CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {33, 2, 10}}, 20).size() == 1);
+  const auto gone = at.parts.evict_all();
+  const std::vector<tidemark::paging_operation<id>> expected{
+      {paging_kind::evict, 33, 3, 7, 0}, {paging_kind::evict, 42, 4, 3, 0}, {paging_kind::evict, 31, 3, 0, 0}};
+  CHECK(gone.size() == 3);
+  CHECK(std::is_permutation(gone.begin(), gone.end(), expected.begin(), expected.end()));
+  CHECK(at.parts.statistics().bytes_evicted == 10);
+  CHECK(at.parts.statistics().parts == 1);
+  CHECK(at.parts.placement().largest_hole() == 10);
+  CHECK(at.parts.row(1) == 0);
+  CHECK(at.parts.address_of(42) == address{});
+  CHECK(at.parts.evict_all().empty());
 }
 
 TEST_CASE("[C21] what ceases to exist leaves its place") {
@@ -452,12 +534,19 @@ void run_any(std::uint64_t items) {
     for (int i = 0; i < 4; ++i, ++item) {
       const std::uint64_t end = 1 + random.below(40);
       const entries list = random_list(random, end);
+      const bool fits = naive_cut(list, 0, end, budget, small_size) == end;
+      const bool is_first = i == 0 || random.below(4) == 0;
+      if (i > 0 && is_first) at.memory.let_all_go(at.parts.evict_all());
       const auto foreseen = at.parts.would_fail(list, end);
+      if (is_first && foreseen != stand<Placement>{budget, small_size, slots - 1}.parts.would_fail(list, end)) {
+        wrong("another end than that of a new splitter");
+      }
       if (at.parts.begin(list, end)) wrong("a list was refused");
       std::uint64_t reached = 0;
       while (const auto part = at.parts.next()) {
         if (part->begin != reached || part->end <= reached || part->end > end) wrong("parts don't follow each other");
         reached = part->end;
+        if (fits && reached != end) wrong("a part of what fits as a whole");
         ++parts;
         at.memory.run(list, *part);
         check_part(at, list, *part, end, budget);
@@ -466,6 +555,7 @@ void run_any(std::uint64_t items) {
       if (foreseen.has_value() != (reached != end)) wrong("neither complete nor failed");
       if (!foreseen) continue;
       ++failed;
+      if (fits) wrong("impossible, though it fits as a whole");
       if (foreseen->offset != reached) wrong("failed elsewhere");
       if (!slots_at(list, reached).contains(foreseen->slot)) wrong("failed with a slot that is not there");
       if (!stand<Placement>::has_places && naive_cut(list, reached, end, budget, small_size) != reached) {

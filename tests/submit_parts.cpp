@@ -24,8 +24,12 @@ struct tracing_client {
   std::string trace;
   std::size_t fails_at = SIZE_MAX;  // in the trace
   bool throws = false;
+  bool is_refused = false;
 
-  void enter() { trace += "E"; }
+  void enter() {
+    if (is_refused) throw std::runtime_error{"somebody else has it"};
+    trace += "E";
+  }
   void leave() { trace += "L*"; }
   bool page(const tidemark::split_part<int>& part) { return step(part.paging.empty() ? "p" : "P"); }
   bool submit(const tidemark::split_part<int>&) { return step("S"); }
@@ -106,4 +110,12 @@ TEST_CASE("[C6] an exception of the client leaves the executor, too") {
   tracing_client client{.trace = {}, .fails_at = 2, .throws = true};
   CHECK_THROWS_AS((void)submit_parts(parts, part_scheduling::back_to_back, client), std::runtime_error);
   CHECK(client.trace == "EPSL*");
+}
+
+TEST_CASE("[C5] an executor that could not be entered is not left") {
+  splitter parts = made(three_parts);
+  tracing_client client;
+  client.is_refused = true;
+  CHECK_THROWS_AS((void)submit_parts(parts, part_scheduling::back_to_back, client), std::runtime_error);
+  CHECK(client.trace.empty());
 }

@@ -4,10 +4,10 @@
 // splitter.hpp cuts at.
 //
 //   split_list_builder<texture_id> list;
-//   list.bind(0, 2, sky);                  // from offset 0 on slot 2 holds `sky`
-//   list.bind(4096, 2, ground);            // from 4096 on `ground`, and no longer `sky`
-//   list.unbind(9000, 2);                  // from 9000 on nothing
-//   splitter.begin(list.entries(), 12288);
+//   check(list.bind(0, 2, sky));                // from offset 0 on slot 2 holds `sky`
+//   check(list.bind(4096, 2, ground));          // from 4096 on `ground`, and no longer `sky`
+//   check(list.unbind(9000, 2));                // from 9000 on nothing
+//   check(parts.begin(list.entries(), 12288));  // of a splitter; check() is yours, and looks whether that is a fault
 //
 // An entry is {allocation, slot, split_offset}: the work item may run up to `split_offset` without the allocation; from
 // there on slot `slot` needs it, and no longer what it held before. `Allocation{}` is no allocation: the slot is unbound.
@@ -26,6 +26,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -128,14 +129,17 @@ split_list_error check_split_list(std::span<const split_entry<Allocation>> entri
 }
 
 /// The strict rule (C29): every split point binds again or unbinds each slot that was bound before it. The first slot that
-/// one of them forgets, by offset and then by slot; nothing if there is none. The list has passed check_split_list().
+/// one of them forgets, by offset and then by slot; nothing if there is none. The list has passed check_split_list(). No work
+/// item is cut at its `end`, so that a group there is no split point.
 ///
 /// O(entries * log(bound slots)).
 template <split_allocation Allocation>
-[[nodiscard]] std::optional<binding_leak> find_binding_leak(std::span<const split_entry<Allocation>> entries) {
+[[nodiscard]] std::optional<binding_leak> find_binding_leak(
+    std::span<const split_entry<Allocation>> entries, std::uint64_t end = std::numeric_limits<std::uint64_t>::max()) {
   std::map<std::uint32_t, std::size_t> bound;  // slots, and the group that mentioned each last
   for (std::size_t group = 1; !entries.empty(); ++group) {
     const auto here = entries.first(detail::group_length(entries));
+    if (here[0].split_offset == end) return {};
     std::size_t mentioned = 0;
     for (const split_entry<Allocation>& entry : here) {
       const auto known = bound.find(entry.slot);
@@ -163,7 +167,7 @@ class split_list_builder {
   using entry = split_entry<Allocation>;
 
   /// From `offset` on, in bytes or whatever the work item is counted in, the slot holds the allocation, which is one. A
-  /// split_fault where the offset is below the last one, or too large; nothing is added then.
+  /// split_fault where the offset is below the last one, or offset or slot too large; nothing is added then.
   [[nodiscard]] split_fault bind(std::uint64_t offset, std::uint32_t slot, Allocation allocation) {
     TIDEMARK_ASSERT(allocation != Allocation{}, "no allocation is what unbind() is for");
     return add({allocation, slot, offset});
@@ -187,6 +191,7 @@ class split_list_builder {
     complete_group();
     return entries_;
   }
+  /// An empty list; no slot is kept bound.
   void clear() noexcept {
     entries_.clear();
     kept_.clear();
@@ -209,8 +214,8 @@ class split_list_builder {
   /// Adds the kept slots that the last group does not mention.
   void complete_group() {
     if (completed_ == entries_.size()) return;
-    for (; completed_ < entries_.size(); ++completed_) {
-      const entry& mentioned = entries_[completed_];
+    for (std::size_t i = completed_; i < entries_.size(); ++i) {
+      const entry& mentioned = entries_[i];
       if (const auto kept = kept_.find(mentioned.slot); kept != kept_.end()) kept->second = mentioned.allocation;
     }
     const std::uint64_t offset = entries_.back().split_offset;

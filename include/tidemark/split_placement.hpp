@@ -11,7 +11,8 @@
 //   p.release(address, bytes)   gives back what was placed there
 //   p.take(address, bytes)      places it exactly there again; called only for what was released since, and is still free
 //
-// Bytes are whatever the policy counts in. For one thread at a time; nothing here is shared.
+// Bytes are whatever the policy counts in; what is placed ends at 2^64 at most. Copies of a policy, if it can be copied, are
+// independent of each other: splitter::would_fail() plans with one. For one thread at a time; nothing here is shared.
 #ifndef TIDEMARK_SPLIT_PLACEMENT_HPP
 #define TIDEMARK_SPLIT_PLACEMENT_HPP
 
@@ -35,22 +36,27 @@ concept split_placement = requires(P placement, std::uint64_t address, std::uint
 /// No addresses, only a sum that is not exceeded.
 class counting_budget {
  public:
-  explicit counting_budget(std::uint64_t bytes) noexcept : free_{bytes} {}
+  explicit counting_budget(std::uint64_t bytes) noexcept : bytes_{bytes}, free_{bytes} {}
 
   std::optional<std::uint64_t> place(std::uint64_t bytes) noexcept {
     if (bytes > free_) return {};
     free_ -= bytes;
     return 0;
   }
-  void release(std::uint64_t, std::uint64_t bytes) noexcept { free_ += bytes; }
+  void release(std::uint64_t, std::uint64_t bytes) noexcept {
+    TIDEMARK_ASSERT(bytes <= bytes_ - free_, "what is released was placed before");
+    free_ += bytes;
+  }
   void take(std::uint64_t, std::uint64_t bytes) noexcept {
     TIDEMARK_ASSERT(bytes <= free_, "what is taken again was released before");
     free_ -= bytes;
   }
 
+  std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint64_t free_bytes() const noexcept { return free_; }
 
  private:
+  std::uint64_t bytes_;
   std::uint64_t free_;
 };
 
@@ -68,8 +74,8 @@ class address_space {
   /// \param alignment  of every address, and every size is rounded up to it
   explicit address_space(std::uint64_t bytes, std::uint64_t alignment = 1) : alignment_{alignment} {
     TIDEMARK_ASSERT(alignment > 0, "an alignment is at least 1");
-    const std::uint64_t usable = bytes - bytes % alignment;
-    if (usable > 0) holes_.emplace(0, usable);
+    end_ = bytes - bytes % alignment;
+    if (end_ > 0) holes_.emplace(0, end_);
   }
 
   std::optional<std::uint64_t> place(std::uint64_t bytes) {
@@ -84,7 +90,8 @@ class address_space {
   void release(std::uint64_t address, std::uint64_t bytes) {
     std::uint64_t size = rounded(bytes);
     auto next = holes_.lower_bound(address);
-    TIDEMARK_ASSERT(next == holes_.end() || address + size <= next->first, "what is released was placed before");
+    TIDEMARK_ASSERT(fits(address, size, next == holes_.end() ? end_ : next->first),
+                    "what is released was placed before");
     if (next != holes_.end() && next->first == address + size) {
       size += next->second;
       next = holes_.erase(next);
@@ -104,10 +111,13 @@ class address_space {
     const auto behind = holes_.upper_bound(address);
     TIDEMARK_ASSERT(behind != holes_.begin(), "what is taken again was released before");
     const auto hole = std::prev(behind);
-    TIDEMARK_ASSERT(address + rounded(bytes) <= hole->first + hole->second, "what is taken again was released before");
+    TIDEMARK_ASSERT(fits(address, rounded(bytes), hole->first + hole->second),
+                    "what is taken again was released before");
     cut(hole, address, rounded(bytes));
   }
 
+  /// Whole units of the alignment.
+  std::uint64_t bytes() const noexcept { return end_; }
   std::uint64_t free_bytes() const noexcept {
     std::uint64_t sum = 0;
     for (const auto& hole : holes_) sum += hole.second;
@@ -126,7 +136,11 @@ class address_space {
   std::uint64_t rounded(std::uint64_t bytes) const noexcept {
     const std::uint64_t over = bytes % alignment_;
     if (over == 0) return bytes;
-    return bytes > UINT64_MAX - alignment_ ? UINT64_MAX : bytes - over + alignment_;
+    return bytes - over > UINT64_MAX - alignment_ ? UINT64_MAX : bytes - over + alignment_;
+  }
+
+  static bool fits(std::uint64_t address, std::uint64_t size, std::uint64_t end) noexcept {
+    return address <= end && size <= end - address;
   }
 
   holes::iterator find(std::uint64_t bytes) {
@@ -153,6 +167,7 @@ class address_space {
   }
 
   std::uint64_t alignment_;
+  std::uint64_t end_ = 0;
   holes holes_;
 };
 

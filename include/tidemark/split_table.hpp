@@ -319,9 +319,13 @@ class split_table {
  private:
   struct checked {};
   split_table(std::uint32_t max_slot, std::size_t capacity, checked)
-      : log_{capacity}, room_{capacity}, max_slot_{max_slot}, capacity_{capacity} {
+      : log_{checked_capacity(capacity)}, room_{capacity}, max_slot_{max_slot}, capacity_{capacity} {
     TIDEMARK_ASSERT(max_slot <= largest_slot, "a slot has 24 bits");
+  }
+  /// Before anything is allocated.
+  static std::size_t checked_capacity(std::size_t capacity) {
     TIDEMARK_ASSERT(capacity >= 1 && capacity <= log_type::most_entries, "a split table has 1 to 2^31 entries");
+    return capacity;
   }
 
   log_type log_;

@@ -29,7 +29,7 @@ enum class split_outcome : std::uint8_t { finished, unsatisfiable, stopped };
 
 /// Drives a work item that was begun, part by part. The client's
 ///
-///   enter(), leave()     nobody else's work runs in between
+///   enter(), leave()     nobody else's work runs in between; leave() does not throw
 ///   page(part) -> bool   carries out part.paging; called before every part, also with nothing to do (C6)
 ///   submit(part) -> bool
 ///
@@ -40,7 +40,8 @@ template <class Splitter, class Client>
     Client& client;
     bool is_inside = false;
     void enter() {
-      if (!std::exchange(is_inside, true)) client.enter();
+      if (!is_inside) client.enter();
+      is_inside = true;
     }
     void leave() {
       if (std::exchange(is_inside, false)) client.leave();

@@ -39,12 +39,15 @@ void run(fuzz::input& from, std::uint64_t budget, Placement placement) {
   for (int item = 0; item < 4 && !from.is_empty(); ++item) {
     const std::uint64_t end = from.below(48);
     const split_entries list = list_from(from, end);
+    const bool fits = naive_cut(list, 0, end, budget, size_of) == end;
+    if (from.below(4) == 0) memory.let_all_go(parts.evict_all());
     const std::optional<tidemark::unsatisfiable> foreseen = parts.would_fail(list, end);
     require(!parts.begin(list, end), "a right list is refused");
     std::uint64_t reached = 0;
     while (const auto part = parts.next()) {
       require(part->begin == reached && part->end > reached && part->end <= end, "parts don't follow each other");
       reached = part->end;
+      require(!fits || reached == end, "a part of what fits as a whole");
       memory.run(list, *part);
       if (!HasPlaces) {
         const std::uint64_t room = budget + (fuzz::model_is_broken ? 1 : 0);
@@ -53,6 +56,7 @@ void run(fuzz::input& from, std::uint64_t budget, Placement placement) {
     }
     require(parts.failure() == foreseen, "a dry run ends elsewhere");
     require(foreseen.has_value() == (reached != end), "neither complete nor failed");
+    require(!fits || reached == end, "impossible, though it fits as a whole");
     if (foreseen)
       require(foreseen->offset == reached && slots_at(list, reached).contains(foreseen->slot), "what failed");
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include <tidemark/split_list.hpp>
@@ -95,6 +96,13 @@ class paged_memory {
     }
     check_order(entries, part);
     touched_.clear();
+  }
+
+  /// Carries out that everything goes.
+  void let_all_go(std::span<const tidemark::paging_operation<split_id>> paging) {
+    for (const auto& operation : paging) carry_out(operation);
+    touched_.clear();
+    if (!residents_.empty()) fail_("something stays");
   }
 
  private:

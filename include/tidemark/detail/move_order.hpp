@@ -11,7 +11,8 @@
 
 namespace tidemark::detail {
 
-/// The places before all moves don't overlap each other, nor do those after. Before and after of one block may.
+/// The places before all moves don't overlap each other, nor do those after. Before and after of one block may. No block is
+/// empty.
 struct block_move {
   std::uint32_t which = 0;
   std::uint64_t bytes = 0;
@@ -25,10 +26,10 @@ inline std::vector<block_move> in_order(std::vector<block_move> waiting) {
   std::map<std::uint64_t, block_move> taken;  // by address, what has not left yet
   for (const block_move& one : waiting) taken.emplace(one.from, one);
   const auto is_clear = [&taken](const block_move& one) {
-    auto other = taken.lower_bound(one.to + one.bytes);
+    auto other = taken.upper_bound(one.to + (one.bytes - 1));  // the last byte: the first one behind it may not exist
     while (other != taken.begin()) {
       --other;
-      if (other->first + other->second.bytes <= one.to) return true;  // those before it end before it
+      if (other->first + (other->second.bytes - 1) < one.to) return true;  // those before it end before it
       if (other->second.which != one.which) return false;
     }
     return true;

@@ -47,8 +47,7 @@ struct split_statistics {
   }
 
   template <class Allocation>
-  void count_part(std::span<const paging_operation<Allocation>> paging) noexcept {
-    ++parts;
+  void count_paging(std::span<const paging_operation<Allocation>> paging) noexcept {
     for (const paging_operation<Allocation>& one : paging) {
       std::uint64_t& sum = one.kind == paging_kind::evict  ? bytes_evicted
                            : one.kind == paging_kind::move ? bytes_moved
