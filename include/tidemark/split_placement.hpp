@@ -10,6 +10,7 @@
 //   p.place(bytes)              an address, or nothing where the bytes, at least one, don't fit now
 //   p.release(address, bytes)   gives back what was placed there
 //   p.take(address, bytes)      places it exactly there again; called only for what was released since, and is still free
+//   p.bytes()                   what there is in all; not needed, but spares attempts that can't succeed
 //
 // Bytes are whatever the policy counts in; what is placed ends at 2^64 at most. Copies of a policy, if it can be copied, are
 // independent of each other: splitter::would_fail() plans with one. For one thread at a time; nothing here is shared.

@@ -63,17 +63,17 @@ class residents {
     return added;
   }
 
-  /// What is not resident is forgotten, and nothing is held. Changes nothing if it throws.
+  /// What is not resident is forgotten, and nothing is held. Numbers change; nothing is allocated.
   void keep_residents() {
-    std::vector<known> kept;
-    std::unordered_map<Allocation, number, Hash> numbers;
-    for (const known& one : known_) {
-      if (!one.is_here) continue;
-      numbers.emplace(one.allocation, static_cast<number>(kept.size()));
-      kept.push_back({one.allocation, one.bytes, one.address, never, 0, 0, true});
+    std::erase_if(numbers_, [this](const auto& named) { return !known_[named.second].is_here; });
+    std::erase_if(known_, [](const known& one) { return !one.is_here; });
+    for (number which = 0; which < known_.size(); ++which) {
+      known& one = known_[which];
+      numbers_.find(one.allocation)->second = which;
+      one.next_use = never;
+      one.holders = 0;
+      one.marks = 0;
     }
-    known_.swap(kept);
-    numbers_.swap(numbers);
     candidates_.clear();
   }
 
@@ -152,6 +152,13 @@ class residents {
 
   /// The same with the part planned anew from its beginning. False, and nothing has changed, if they don't fit.
   bool begin_part_anew(const std::vector<number>& order) {
+    if constexpr (requires(const Placement& placement) { placement.bytes() < std::uint64_t{}; }) {
+      std::uint64_t left = placement_.bytes();
+      for (const number which : order) {
+        if (known_[which].bytes > left) return false;
+        left -= known_[which].bytes;
+      }
+    }
     const std::vector<operation> paging = paging_;
     const std::vector<number> changed = changed_;
     take_back(0);
