@@ -130,6 +130,11 @@ struct broken_placement : tidemark::counting_budget {
   }
 };
 
+struct never_released : tidemark::counting_budget {
+  using counting_budget::counting_budget;
+  void release(std::uint64_t, std::uint64_t) { throw std::runtime_error{"the device is gone"}; }
+};
+
 }  // namespace
 
 TEST_CASE("[C31] a splitter reports who goes on after an exception") {
@@ -149,4 +154,14 @@ TEST_CASE("[C31] a splitter reports who goes on after an exception") {
   CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.begin(entries{}, 20)); })) == unusable);
   CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.evict_all()); })) ==
         "a work item is in progress");
+  CHECK(reported_by([] {
+          tidemark::splitter<int, never_released> parts{3, never_released{9}, [](int) { return std::uint64_t{5}; }};
+          static_cast<void>(parts.begin(entries{{7, 0, 0}}, 20));
+          static_cast<void>(parts.next());
+          try {
+            static_cast<void>(parts.evict_all());
+          } catch (const std::runtime_error&) {
+            static_cast<void>(parts.begin(entries{}, 20));
+          }
+        }) == unusable);
 }

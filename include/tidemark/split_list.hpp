@@ -226,7 +226,7 @@ class split_list_builder {
     for (const auto& [slot, held] : missing) {
       if (held != Allocation{}) entries_.push_back({held, slot, offset});
     }
-    completed_ = entries_.size();
+    completed_ = entries_.size();  // not before: who comes back after an exception goes on here
   }
 
   Allocation held_by(std::uint32_t slot) const noexcept {

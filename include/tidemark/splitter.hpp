@@ -100,7 +100,7 @@ class splitter {
     }
     give_up();
     residents_.keep_residents();
-    may_begin_anew_ = !residents_.is_empty();
+    may_begin_anew_ = residents_.size() > 0;
     learn(entries, end);
     end_ = end;
     return {};
@@ -162,14 +162,16 @@ class splitter {
     residents_.drop(*which);
   }
   /// Everything goes, between two work items, and no slot holds anything: what is to be saved before the memory is given up.
-  /// The operations are there until the next call of it or of next().
+  /// The operations are there until the next call of it or of next(). Exceptions as of next().
   std::span<const operation> evict_all() {
     TIDEMARK_ASSERT(is_over() && !is_torn_, "a work item is in progress");
     give_up();
     residents_.begin_part();
+    is_torn_ = true;
     for (number which = 0; which < residents_.size(); ++which) {
       if (residents_[which].is_here) residents_.evict(which);
     }
+    is_torn_ = false;
     statistics_.count_paging(residents_.paging());
     return residents_.paging();
   }
@@ -391,7 +393,7 @@ class splitter {
   std::uint64_t end_ = 0;
   std::uint64_t number_ = 0;
   bool may_begin_anew_ = false;  // there is what earlier work items left, and it is not yet out of the way
-  bool is_torn_ = false;
+  bool is_torn_ = false;         // an exception came out of the middle of a plan
 
   std::optional<unsatisfiable> failure_;
   split_statistics statistics_;

@@ -35,7 +35,7 @@ class residents {
     std::uint64_t address = 0;
     std::size_t next_use = never;  // the entry that binds it next
     number holders = 0;            // rows, and whoever needs it for a moment
-    number marks = 0;              // whatever somebody counts; 0 again when that is done
+    number marks = 0;              // for the user of this class, who leaves 0 behind
     bool is_here = false;
   };
 
@@ -43,7 +43,6 @@ class residents {
 
   known& operator[](number which) noexcept { return known_[which]; }
   const known& operator[](number which) const noexcept { return known_[which]; }
-  bool is_empty() const noexcept { return known_.empty(); }
   std::size_t size() const noexcept { return known_.size(); }
   const Placement& placement() const noexcept { return placement_; }
   /// What has to be done since begin_part().
@@ -54,6 +53,7 @@ class residents {
     if (found == numbers_.end()) return {};
     return found->second;
   }
+  /// \param size_of  asked only of what is not known yet
   template <class Size>
   number find_or_add(const Allocation& allocation, const Size& size_of) {
     if (const auto known_as = find(allocation)) return *known_as;
