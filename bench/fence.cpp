@@ -238,13 +238,13 @@ struct payload {
   alignas(64) sixteen_bytes words[count];
 };
 
-template <class Subject, std::size_t Bytes>
+template <class Subject, std::size_t Bytes, class How = by_signal>
 void behind_payload(State& state) {
   const bench::escaped<Subject> subject;
   const bench::escaped<payload<Bytes>> data;
   bench::measure_blocks<8>(state, [&object = *subject, &bytes = *data](std::uint64_t value) {
     bytes.write(value);
-    by_signal::advance(object, value);
+    How::advance(object, value);
   });
 }
 
@@ -294,11 +294,16 @@ void add_idle_next(const std::string& name) {
   bench::row("idle/" + name, idle<Subject, by_signal_next>)->Iterations(blocks_per_repetition);
 }
 
+template <class Subject, class How = by_signal>
+void add_payload(const std::string& name) {
+  bench::row("payload/" + name + "/64", behind_payload<Subject, 64, How>)->Iterations(blocks_per_repetition);
+  bench::row("payload/" + name + "/256", behind_payload<Subject, 256, How>)->Iterations(blocks_per_repetition);
+  bench::row("payload/" + name + "/1024", behind_payload<Subject, 1024, How>)->Iterations(blocks_per_repetition);
+}
+
 template <class Subject>
 void add_payload_and_polled(const std::string& name) {
-  bench::row("payload/" + name + "/64", behind_payload<Subject, 64>)->Iterations(blocks_per_repetition);
-  bench::row("payload/" + name + "/256", behind_payload<Subject, 256>)->Iterations(blocks_per_repetition);
-  bench::row("payload/" + name + "/1024", behind_payload<Subject, 1024>)->Iterations(blocks_per_repetition);
+  add_payload<Subject>(name);
   bench::row("polled/" + name, polled<Subject>)->Iterations(blocks_per_repetition);
 }
 
@@ -343,6 +348,7 @@ void add_signals_of_tidemark() {
   add_due<large_progress_fence>("progress_fence");
   add_due<large_fence>("fence");
   add_payload_and_polled<progress_fence>("progress_fence");
+  add_payload<progress_fence, by_signal_next>("progress_fence.signal_next");
   add_payload_and_polled<one_line_progress_fence>("progress_fence.one_line");
   add_payload_and_polled<fence>("fence");
 }
@@ -350,6 +356,7 @@ void add_signals_of_tidemark() {
 void add_raw_operations() {
   add_idle<bench::raw::release_store>("raw.release_store");
   add_idle<bench::raw::store_and_load>("raw.store_and_load");
+  add_idle<bench::raw::store_and_branch>("raw.store_and_branch");
   add_idle<bench::raw::load_add_store>("raw.load_add_store");
   add_idle<bench::raw::exchange>("raw.exchange");
   add_idle<bench::raw::fetch_add>("raw.fetch_add");

@@ -31,6 +31,18 @@ struct store_and_load {
   alignas(line) std::atomic<std::uint64_t> other{UINT64_MAX};
 };
 
+// The store, and a branch that its value decides and that is never taken; no load. What a signal costs at least on
+// processors where a store and a comparison share ports: there the branch costs more than the load.
+struct store_and_branch {
+  void signal(std::uint64_t value) noexcept {
+    current.store(value, std::memory_order_release);
+    if (static_cast<std::int64_t>(value) < 0) [[unlikely]]
+      __builtin_trap();
+  }
+
+  alignas(line) std::atomic<std::uint64_t> current{0};
+};
+
 // What signal_next() of a single signaller costs at least: the old value comes from memory.
 struct load_add_store {
   void signal(std::uint64_t) noexcept {
