@@ -40,6 +40,8 @@ function(tidemark_need_doctest)
   tidemark_include_alone(include_dir "${include_dir}" doctest)
   add_library(tidemark_doctest INTERFACE)
   target_include_directories(tidemark_doctest SYSTEM INTERFACE "${include_dir}")
+  # An exception out of an assertion's expression ends its test case instead of the assertion: a fifth less to compile.
+  target_compile_definitions(tidemark_doctest INTERFACE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 endfunction()
 
 # Defines tidemark_relacy: <relacy/relacy.hpp>. Relacy replaces the global new and delete, so link it only into programs
