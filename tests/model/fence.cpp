@@ -19,7 +19,7 @@ using model::stop_source;
 /// [A28] [A30] [A31] [A35] [A37] One signaller, one waiter: whether it comes too late, spins or sleeps, it returns with
 /// the data. Where signals that took the slow path are counted, there is one at most (A7).
 template <class Timeline>
-struct one_signaller_one_waiter : rl::test_suite<one_signaller_one_waiter<Timeline>, 2> {
+struct one_signaller_one_waiter : model::suite<2> {
   Timeline timeline;
   payload<Timeline> data;
 
@@ -40,7 +40,7 @@ struct one_signaller_one_waiter : rl::test_suite<one_signaller_one_waiter<Timeli
 
 /// [A3] [A37] The value is advanced one by one; the waiter needs the last value, and the data of both.
 template <class Timeline>
-struct signalled_one_by_one : rl::test_suite<signalled_one_by_one<Timeline>, 2> {
+struct signalled_one_by_one : model::suite<2> {
   Timeline timeline;
   payload<Timeline> data[2];
 
@@ -60,7 +60,7 @@ struct signalled_one_by_one : rl::test_suite<signalled_one_by_one<Timeline>, 2> 
 
 /// [A19] [A20] [A37] Two waiters with different targets, signalled one after the other.
 template <class Timeline>
-struct one_signaller_two_waiters : rl::test_suite<one_signaller_two_waiters<Timeline>, 3> {
+struct one_signaller_two_waiters : model::suite<3> {
   Timeline timeline;
   payload<Timeline> data[2];
 
@@ -80,7 +80,7 @@ struct one_signaller_two_waiters : rl::test_suite<one_signaller_two_waiters<Time
 
 /// [A29] [A37] Two signallers race; the waiter needs both values, and the data of both.
 template <class Timeline>
-struct two_signallers_one_waiter : rl::test_suite<two_signallers_one_waiter<Timeline>, 3> {
+struct two_signallers_one_waiter : model::suite<3> {
   Timeline timeline;
   payload<Timeline> data[2];
 
@@ -99,7 +99,7 @@ struct two_signallers_one_waiter : rl::test_suite<two_signallers_one_waiter<Time
 /// [A29] [A37] Two signallers of different values, two waiters. A late lower value hands nothing over and harms nobody
 /// (trap 13).
 template <class Timeline>
-struct two_signallers_two_waiters : rl::test_suite<two_signallers_two_waiters<Timeline>, 4> {
+struct two_signallers_two_waiters : model::suite<4> {
   Timeline timeline;
   payload<Timeline> data;
 
@@ -122,7 +122,7 @@ struct two_signallers_two_waiters : rl::test_suite<two_signallers_two_waiters<Ti
 
 /// [A14] A deadline against a claim: reached brings the data, a timeout takes the waiter off the heap (trap 2).
 template <class Timeline>
-struct timeout_against_claim : rl::test_suite<timeout_against_claim<Timeline>, 2> {
+struct timeout_against_claim : model::suite<2> {
   Timeline timeline;
   payload<Timeline> data;
 
@@ -141,7 +141,7 @@ struct timeout_against_claim : rl::test_suite<timeout_against_claim<Timeline>, 2
 
 /// [A14] A stop request against a claim: one of the two ends the wait, and a waiter that was claimed has the data.
 template <class Timeline>
-struct stop_against_claim : rl::test_suite<stop_against_claim<Timeline>, 3> {
+struct stop_against_claim : model::suite<3> {
   Timeline timeline;
   payload<Timeline> data;
   stop_source<typename Timeline::platform> source;
@@ -163,7 +163,7 @@ struct stop_against_claim : rl::test_suite<stop_against_claim<Timeline>, 3> {
 
 /// A stop request is never missed by a waiter that nobody signals.
 template <class Timeline>
-struct stop_alone : rl::test_suite<stop_alone<Timeline>, 2> {
+struct stop_alone : model::suite<2> {
   Timeline timeline;
   stop_source<typename Timeline::platform> source;
 
@@ -180,7 +180,7 @@ struct stop_alone : rl::test_suite<stop_alone<Timeline>, 2> {
 
 /// [A28] The only slot is used twice, the second time perhaps while the first claimer still works on it (trap 10, ABA).
 template <class Timeline>
-struct slot_used_again : rl::test_suite<slot_used_again<Timeline>, 2> {
+struct slot_used_again : model::suite<2> {
   Timeline timeline;
   payload<Timeline> data[2];
 
@@ -202,7 +202,7 @@ struct slot_used_again : rl::test_suite<slot_used_again<Timeline>, 2> {
 
 /// [A28] One slot, two waiters: one of them goes through the overflow lane.
 template <class Timeline>
-struct overflow_lane : rl::test_suite<overflow_lane<Timeline>, 3> {
+struct overflow_lane : model::suite<3> {
   Timeline timeline;
   payload<Timeline> data;
 
@@ -220,7 +220,7 @@ struct overflow_lane : rl::test_suite<overflow_lane<Timeline>, 3> {
 
 /// [A120] Poison releases a waiter whose value never comes.
 template <class Timeline>
-struct poison_alone : rl::test_suite<poison_alone<Timeline>, 2> {
+struct poison_alone : model::suite<2> {
   Timeline timeline;
   payload<Timeline> reason;
 
@@ -241,7 +241,7 @@ struct poison_alone : rl::test_suite<poison_alone<Timeline>, 2> {
 
 /// [A120] Poison beside a signal: the value that was reached stays reached, the one beyond it is lost (trap 34).
 template <class Timeline>
-struct poison_against_signal : rl::test_suite<poison_against_signal<Timeline>, 3> {
+struct poison_against_signal : model::suite<3> {
   Timeline timeline;
   payload<Timeline> data;
 
@@ -305,5 +305,3 @@ int main(int argc, char** argv) {
   add_fence<two_signallers_two_waiters, small, "two_signallers_two_waiters">(checks);
   return model::run(argc, argv, checks);
 }
-
-#include "support/runner.hpp"

@@ -52,19 +52,17 @@ struct stand {
 };
 
 /// [B31] Two map, and have different pages.
-struct two_map : rl::test_suite<two_map, 2>, stand<2> {
+struct two_map : model::suite<2>, stand<2> {
   void thread(unsigned index) { MODEL_REQUIRE(use_once(1, static_cast<int>(index)) == aperture_status::mapped); }
-  void after() { stand::after(); }
 };
 
 /// [B32] Two want more than there is for both: one may be refused, and no page is forgotten.
-struct two_want_more : rl::test_suite<two_want_more, 2>, stand<3> {
+struct two_want_more : model::suite<2>, stand<3> {
   void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) != aperture_status::in_use); }
-  void after() { stand::after(); }
 };
 
 /// [B32] A page is given back, and another one taken, while somebody looks for pages: those that were counted are found.
-struct given_and_taken : rl::test_suite<given_and_taken, 2>, stand<3> {
+struct given_and_taken : model::suite<2>, stand<3> {
   aperture_view held;
 
   void before() { held = map(1); }
@@ -76,7 +74,6 @@ struct given_and_taken : rl::test_suite<given_and_taken, 2>, stand<3> {
       MODEL_REQUIRE(use_once(2, 8) == aperture_status::mapped);
     }
   }
-  void after() { stand::after(); }
 };
 
 /// A page that the executor reads until it signals.
@@ -96,15 +93,12 @@ struct page_in_use : stand<Pages> {
 };
 
 /// [B4] The page is not written before; who is refused meanwhile leaves no page behind.
-struct read_until_signalled : rl::test_suite<read_until_signalled, 2>, page_in_use<2> {
-  void before() { page_in_use::before(); }
+struct read_until_signalled : model::suite<2>, page_in_use<2> {
   void thread(unsigned index) { index == 0 ? execute() : void(use_once(2, 8)); }
-  void after() { stand::after(); }
 };
 
 /// [B12] Who waits for the page gets it, or is told that it is still mapped.
-struct waited_for : rl::test_suite<waited_for, 2>, page_in_use<1> {
-  void before() { page_in_use::before(); }
+struct waited_for : model::suite<2>, page_in_use<1> {
   void thread(unsigned index) {
     if (index == 0) return execute();
     const aperture_view view = window.map(first_pages(1));
@@ -113,11 +107,10 @@ struct waited_for : rl::test_suite<waited_for, 2>, page_in_use<1> {
     fill(view, 8);
     window.unmap(view, 0);
   }
-  void after() { stand::after(); }
 };
 
 /// One is refused because a page is in use, and another one counts on what he had taken.
-struct refused_beside : rl::test_suite<refused_beside, 2>, stand<2> {
+struct refused_beside : model::suite<2>, stand<2> {
   void before() { window.unmap(map(1), 1); }
   void thread(unsigned index) {
     if (index == 0) {
@@ -145,5 +138,3 @@ int main(int argc, char** argv) {
                         model::make_check<waited_for, "waited_for">(),
                     });
 }
-
-#include "support/runner.hpp"

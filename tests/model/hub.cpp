@@ -73,7 +73,7 @@ struct mortal {
 
 /// [A61] [A96] [A112] One signal, one waiter; the signaller serves.
 template <notify_style Style>
-struct one_signal : rl::test_suite<one_signal<Style>, 2> {
+struct one_signal : model::suite<2> {
   hub_of<self> hub;
   timeline output;
   logged_fence<progress_fence> known = hub.add(output.line);
@@ -89,7 +89,7 @@ struct one_signal : rl::test_suite<one_signal<Style>, 2> {
 
 /// [A59] [A61] [trap 12] Two queues signal one fence each: one of them serves for the other, or each for itself.
 template <notify_style Style>
-struct two_notifiers : rl::test_suite<two_notifiers<Style>, 3> {
+struct two_notifiers : model::suite<3> {
   hub_of<self> hub;
   std::array<timeline, 2> output;
   std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
@@ -106,7 +106,7 @@ struct two_notifiers : rl::test_suite<two_notifiers<Style>, 3> {
 };
 
 /// [A61] The fence is not among the first 64, so its mark is in another word, taken after that one.
-struct mark_in_second_word : rl::test_suite<mark_in_second_word, 2> {
+struct mark_in_second_word : model::suite<2> {
   tidemark::basic_hub<platform, self, 128, 1> hub;
   mortal filler;
   timeline output;
@@ -129,7 +129,7 @@ struct mark_in_second_word : rl::test_suite<mark_in_second_word, 2> {
 
 /// [A61] [A112] An entry may be served by a pass for something else, before its own signal has looked for waiters: who
 /// registers for it after that pass sees the value.
-struct served_before_due : rl::test_suite<served_before_due, 3> {
+struct served_before_due : model::suite<3> {
   hub_of<self> hub;
   timeline output;
   logged_fence<progress_fence> known = hub.add(output.line);
@@ -148,7 +148,7 @@ struct served_before_due : rl::test_suite<served_before_due, 3> {
 
 /// [A59] [A61] A dispatcher sleeps until there is something, and serves.
 template <notify_style Style>
-struct dispatcher : rl::test_suite<dispatcher<Style>, 3> {
+struct dispatcher : model::suite<3> {
   hub_of<dispatched> hub;
   timeline output;
   logged_fence<progress_fence> known = hub.add(output.line);
@@ -168,7 +168,7 @@ struct dispatcher : rl::test_suite<dispatcher<Style>, 3> {
 
 /// [A99] [A113] [trap 19] The entry of a due signal is overwritten before it is served: its waiter is released by the
 /// value of now.
-struct overrun : rl::test_suite<overrun, 3> {
+struct overrun : model::suite<3> {
   hub_of<dispatched> hub;
   timeline output;
   progress_fence other;
@@ -197,7 +197,7 @@ struct overrun : rl::test_suite<overrun, 3> {
 
 /// [A57] Added and removed while passes run: once remove() has returned, nobody touches the fence.
 template <unsigned Notifiers>
-struct removed_beside_pass : rl::test_suite<removed_beside_pass<Notifiers>, Notifiers + 1> {
+struct removed_beside_pass : model::suite<Notifiers + 1> {
   hub_of<self> hub;
   mortal output;
 
@@ -213,7 +213,7 @@ struct removed_beside_pass : rl::test_suite<removed_beside_pass<Notifiers>, Noti
 };
 
 /// [A57] The same for a pass over the log of a queue.
-struct removed_beside_log : rl::test_suite<removed_beside_log, 2> {
+struct removed_beside_log : model::suite<2> {
   hub_of<self> hub;
   mortal output;
   queue_progress progress;
@@ -239,7 +239,7 @@ struct removed_beside_log : rl::test_suite<removed_beside_log, 2> {
 /// [A59] [trap 12] Two notifications that meet: whoever serves, each fence is looked at after what came before its
 /// notification.
 template <notify_style Style>
-struct both_are_served : rl::test_suite<both_are_served<Style>, 2> {
+struct both_are_served : model::suite<2> {
   struct watched {
     using platform = ::platform;
     platform::var<int> value;
@@ -268,7 +268,7 @@ struct both_are_served : rl::test_suite<both_are_served<Style>, 2> {
 };
 
 /// [A57] A slot is used again: the next fence is served, whatever the marks of the one before.
-struct slot_of_the_hub_used_again : rl::test_suite<slot_of_the_hub_used_again, 2> {
+struct slot_of_the_hub_used_again : model::suite<2> {
   hub_of<self> hub;
   timeline first;
   timeline second;
@@ -288,7 +288,7 @@ struct slot_of_the_hub_used_again : rl::test_suite<slot_of_the_hub_used_again, 2
 };
 
 /// [A64] Two fences signalled as a batch: both waiters are released.
-struct batch : rl::test_suite<batch, 3> {
+struct batch : model::suite<3> {
   hub_of<self> hub;
   std::array<timeline, 2> output;
   std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
@@ -305,7 +305,7 @@ struct batch : rl::test_suite<batch, 3> {
 };
 
 /// [A115] [trap 23] An engine's queues are served, and a queue that joins meanwhile is left whole.
-struct engine : rl::test_suite<engine, 3> {
+struct engine : model::suite<3> {
   hub_of<self> hub;
   timeline output;
   logged_fence<progress_fence> known = hub.add(output.line);
@@ -356,5 +356,3 @@ int main(int argc, char** argv) {
                         model::make_check<engine, "engine">(),
                     });
 }
-
-#include "support/runner.hpp"

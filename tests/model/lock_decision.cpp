@@ -58,7 +58,7 @@ struct pinned_memory {
 };
 
 /// [B27] [trap 30] One locks twice, the other one commits: now, or when it is unlocked.
-struct commit_beside_locks : rl::test_suite<commit_beside_locks, 2>, pinned_memory<1> {
+struct commit_beside_locks : model::suite<2>, pinned_memory<1> {
   void thread(unsigned index) {
     if (index == 0) {
       lock_once(0);
@@ -67,11 +67,10 @@ struct commit_beside_locks : rl::test_suite<commit_beside_locks, 2>, pinned_memo
       commit_once();
     }
   }
-  void after() { pinned_memory::after(); }
 };
 
 /// [B27] [B46] Two hold locks at the same time: the last one to go is told of the commit, and has what both wrote.
-struct commit_beside_two_lockers : rl::test_suite<commit_beside_two_lockers, 3>, pinned_memory<2> {
+struct commit_beside_two_lockers : model::suite<3>, pinned_memory<2> {
   void thread(unsigned index) {
     if (index < 2) {
       lock_once(index);
@@ -79,7 +78,6 @@ struct commit_beside_two_lockers : rl::test_suite<commit_beside_two_lockers, 3>,
       commit_once();
     }
   }
-  void after() { pinned_memory::after(); }
 };
 
 }  // namespace
@@ -91,5 +89,3 @@ int main(int argc, char** argv) {
                         model::make_check<commit_beside_two_lockers, "commit_beside_two_lockers">(),
                     });
 }
-
-#include "support/runner.hpp"

@@ -10,7 +10,7 @@ namespace {
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 
 template <bool Careless>
-struct hand_over : rl::test_suite<hand_over<Careless>, 2> {
+struct hand_over : model::suite<2> {
   planted::mailbox<platform, Careless> box;
 
   void thread(unsigned index) {
@@ -23,7 +23,7 @@ struct hand_over : rl::test_suite<hand_over<Careless>, 2> {
   }
 };
 
-struct rendezvous : rl::test_suite<rendezvous, 2> {
+struct rendezvous : model::suite<2> {
   planted::meeting<platform> place;
   bool met[2] = {};
 
@@ -41,5 +41,3 @@ int main(int argc, char** argv) {
                         model::make_check<rendezvous, "rendezvous">(),
                     });
 }
-
-#include "support/runner.hpp"

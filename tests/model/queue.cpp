@@ -45,7 +45,7 @@ std::uint64_t read_in_order(reader& from, std::array<payload, Entries>& data) {
 }
 
 /// [A95] [A96] [trap 18] Whoever is notified of a value finds it stored, and its entry in the log.
-struct entry_before_notification : rl::test_suite<entry_before_notification, 2> {
+struct entry_before_notification : model::suite<2> {
   struct looking {
     entry_before_notification* check;
     template <class Fence>
@@ -80,7 +80,7 @@ struct entry_before_notification : rl::test_suite<entry_before_notification, 2> 
 
 /// [A92] The logs are replaced while the queue works and somebody reads: each entry is read once or lost, in order.
 template <unsigned Replacements, std::uint64_t Signals>
-struct log_replaced : rl::test_suite<log_replaced<Replacements, Signals>, 3> {
+struct log_replaced : model::suite<3> {
   progress_fence output;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
@@ -112,7 +112,7 @@ struct log_replaced : rl::test_suite<log_replaced<Replacements, Signals>, 3> {
 
 /// [A92] A reader leaves a log for the next one while the producer leaves that one too: whoever is last frees it, and
 /// comes after all the others.
-struct log_left : rl::test_suite<log_left, 2> {
+struct log_left : model::suite<2> {
   progress_fence output;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
@@ -142,7 +142,7 @@ struct log_left : rl::test_suite<log_left, 2> {
 };
 
 /// [A109] An entry that was appended before the logs are flushed is there afterwards, though nothing handed it over.
-struct flushed : rl::test_suite<flushed, 2> {
+struct flushed : model::suite<2> {
   progress_fence output;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
@@ -166,7 +166,7 @@ struct flushed : rl::test_suite<flushed, 2> {
 
 /// [A108] Of a log that shows something new the collector brings all that was appended before its round, though nothing
 /// handed it over.
-struct collected : rl::test_suite<collected, 2> {
+struct collected : model::suite<2> {
   any_fence output;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
@@ -197,7 +197,7 @@ struct collected : rl::test_suite<collected, 2> {
 };
 
 /// [A119] The verbose log is turned on while the executor comes to a wait: its stall is told or not, and the log is whole.
-struct verbose_enabled : rl::test_suite<verbose_enabled, 2> {
+struct verbose_enabled : model::suite<2> {
   any_fence input;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
@@ -224,7 +224,7 @@ struct verbose_enabled : rl::test_suite<verbose_enabled, 2> {
 
 /// [A122] [trap 13] Who sees a piece of work and not its end never finds the queue idle; serials rise in the order of
 /// submission.
-struct idle_check : rl::test_suite<idle_check, 3> {
+struct idle_check : model::suite<3> {
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
   flag visible;
@@ -255,7 +255,7 @@ struct idle_check : rl::test_suite<idle_check, 3> {
 };
 
 /// [A122] Aborted beside a submission: who waits for progress is released, and a refused submitter sees why.
-struct abort_beside_submission : rl::test_suite<abort_beside_submission, 2> {
+struct abort_beside_submission : model::suite<2> {
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
   payload reason;
@@ -293,5 +293,3 @@ int main(int argc, char** argv) {
                         model::make_check<abort_beside_submission, "abort_beside_submission">(),
                     });
 }
-
-#include "support/runner.hpp"

@@ -14,7 +14,7 @@ constexpr auto forever = tidemark::forever;
 
 /// Two threads store and then look at each other; sequentially consistent accesses let at least one of them see the
 /// other.
-struct store_then_load : rl::test_suite<store_then_load, 2> {
+struct store_then_load : model::suite<2> {
   word stored[2];
   std::uint64_t seen[2] = {};
 
@@ -27,7 +27,7 @@ struct store_then_load : rl::test_suite<store_then_load, 2> {
 };
 
 /// The same with one side's barrier moved to the other side.
-struct asymmetric_store_then_load : rl::test_suite<asymmetric_store_then_load, 2> {
+struct asymmetric_store_then_load : model::suite<2> {
   word stored[2];
   std::uint64_t seen[2] = {};
 
@@ -40,7 +40,7 @@ struct asymmetric_store_then_load : rl::test_suite<asymmetric_store_then_load, 2
 };
 
 /// A light barrier on both sides is nothing: expected to fail.
-struct light_barriers_only : rl::test_suite<light_barriers_only, 2> {
+struct light_barriers_only : model::suite<2> {
   word stored[2];
   std::uint64_t seen[2] = {};
 
@@ -53,7 +53,7 @@ struct light_barriers_only : rl::test_suite<light_barriers_only, 2> {
 };
 
 /// A sleeper is woken by whoever changes its word and then unparks.
-struct park_and_unpark : rl::test_suite<park_and_unpark, 2> {
+struct park_and_unpark : model::suite<2> {
   platform::atomic<std::uint32_t> wakes;
 
   void thread(unsigned index) {
@@ -67,7 +67,7 @@ struct park_and_unpark : rl::test_suite<park_and_unpark, 2> {
 };
 
 /// Nobody wakes this one: expected to deadlock.
-struct park_without_unpark : rl::test_suite<park_without_unpark, 2> {
+struct park_without_unpark : model::suite<2> {
   platform::atomic<std::uint32_t> wakes;
 
   void thread(unsigned index) {
@@ -80,7 +80,7 @@ struct park_without_unpark : rl::test_suite<park_without_unpark, 2> {
 };
 
 /// Who sleeps on two words is woken by either, also if both are unparked before it goes on.
-struct park_on_two : rl::test_suite<park_on_two, 3> {
+struct park_on_two : model::suite<3> {
   platform::atomic<std::uint32_t> wakes[2];
 
   void thread(unsigned index) {
@@ -97,7 +97,7 @@ struct park_on_two : rl::test_suite<park_on_two, 3> {
 };
 
 /// It is unparked by a word that it does not sleep on: expected to deadlock.
-struct park_on_another_word : rl::test_suite<park_on_another_word, 2> {
+struct park_on_another_word : model::suite<2> {
   platform::atomic<std::uint32_t> wakes[2];
 
   void thread(unsigned index) {
@@ -112,7 +112,7 @@ struct park_on_another_word : rl::test_suite<park_on_another_word, 2> {
 };
 
 /// Sleeping and waking hand nothing over: expected to be a race.
-struct parking_synchronizes_nothing : rl::test_suite<parking_synchronizes_nothing, 2> {
+struct parking_synchronizes_nothing : model::suite<2> {
   platform::atomic<std::uint32_t> wakes;
   payload data;
 
@@ -130,7 +130,7 @@ struct parking_synchronizes_nothing : rl::test_suite<parking_synchronizes_nothin
 
 /// A pair that was read with an old version beside a new value can't be exchanged; one that can be exchanged was not
 /// torn.
-struct torn_pair_is_refused : rl::test_suite<torn_pair_is_refused, 2> {
+struct torn_pair_is_refused : model::suite<2> {
   platform::double_word pair{0};
 
   void thread(unsigned index) {
@@ -149,7 +149,7 @@ struct torn_pair_is_refused : rl::test_suite<torn_pair_is_refused, 2> {
 };
 
 /// Torn pairs do occur: expected to fail.
-struct pairs_are_never_torn : rl::test_suite<pairs_are_never_torn, 2> {
+struct pairs_are_never_torn : model::suite<2> {
   platform::double_word pair{0};
 
   void thread(unsigned index) {
@@ -163,7 +163,7 @@ struct pairs_are_never_torn : rl::test_suite<pairs_are_never_torn, 2> {
 };
 
 /// A strong exchange does not fail for no reason, unless the seam says so.
-struct strong_exchange : rl::test_suite<strong_exchange, 1> {
+struct strong_exchange : model::suite<1> {
   platform::double_word pair{0};
 
   void thread(unsigned) {
@@ -191,5 +191,3 @@ int main(int argc, char** argv) {
                         model::make_check<strong_exchange, "strong_exchange">(),
                     });
 }
-
-#include "support/runner.hpp"

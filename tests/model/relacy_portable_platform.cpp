@@ -13,7 +13,7 @@ using parking_word = platform::atomic<std::uint32_t>;
 constexpr auto forever = tidemark::forever;
 
 /// A sleeper is woken by whoever changes its word and then unparks.
-struct park_and_unpark : rl::test_suite<park_and_unpark, 2> {
+struct park_and_unpark : model::suite<2> {
   parking_word wakes;
   payload data;
 
@@ -30,7 +30,7 @@ struct park_and_unpark : rl::test_suite<park_and_unpark, 2> {
 };
 
 /// The word changes, and nobody unparks: expected to deadlock.
-struct park_without_unpark : rl::test_suite<park_without_unpark, 2> {
+struct park_without_unpark : model::suite<2> {
   parking_word wakes;
 
   void thread(unsigned index) {
@@ -43,7 +43,7 @@ struct park_without_unpark : rl::test_suite<park_without_unpark, 2> {
 };
 
 /// Two exchange the same pair: one of them fails, and finds what the other one wrote, and what it did before.
-struct one_exchange_wins : rl::test_suite<one_exchange_wins, 2> {
+struct one_exchange_wins : model::suite<2> {
   platform::double_word pair{0};
   payload data[2];
   bool won[2] = {};
@@ -70,5 +70,3 @@ int main(int argc, char** argv) {
                         model::make_check<one_exchange_wins, "one_exchange_wins">(),
                     });
 }
-
-#include "support/runner.hpp"

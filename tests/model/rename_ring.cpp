@@ -95,7 +95,7 @@ struct stand {
 /// [B5] [B9] [B12] [B44] What the executor reads is not written before it has signalled, however often the resource is
 /// discarded; with the only backing the mapper waits. Also with the plain words of one mapper.
 template <std::size_t Backings, mappers Mappers>
-struct beside_executor : rl::test_suite<beside_executor<Backings, Mappers>, 2>, stand<Backings, Mappers> {
+struct beside_executor : model::suite<2>, stand<Backings, Mappers> {
   typename stand<Backings, Mappers>::mapping used;
 
   void before() { used = this->use(1); }
@@ -116,7 +116,7 @@ struct beside_executor : rl::test_suite<beside_executor<Backings, Mappers>, 2>, 
 
 /// Two discard: with room for two each gets a backing of its own, with room for one they take turns, or are told.
 template <std::size_t Backings>
-struct two_mappers : rl::test_suite<two_mappers<Backings>, 2>, stand<Backings> {
+struct two_mappers : model::suite<2>, stand<Backings> {
   void thread(unsigned index) {
     const map_status status = this->use_once(static_cast<int>(index));
     MODEL_REQUIRE(status == map_status::mapped || (Backings == 1 && status == map_status::all_mapped));
@@ -125,7 +125,7 @@ struct two_mappers : rl::test_suite<two_mappers<Backings>, 2>, stand<Backings> {
 };
 
 /// [B44] There may be one more backing, and two want it: one gets it, and the other one walks past it.
-struct one_more : rl::test_suite<one_more, 2>, stand<2> {
+struct one_more : model::suite<2>, stand<2> {
   std::array<mapping, 2> mapped;
 
   void before() { use(1); }
@@ -138,7 +138,7 @@ struct one_more : rl::test_suite<one_more, 2>, stand<2> {
 };
 
 /// [B43] The source makes one backing and no more: two take turns, or are told.
-struct refused_by_source : rl::test_suite<refused_by_source, 2>, stand<0> {
+struct refused_by_source : model::suite<2>, stand<0> {
   void before() { memory.may_be_made = 1; }
   void thread(unsigned index) {
     const map_status status = use_once(static_cast<int>(index));
@@ -151,7 +151,7 @@ struct refused_by_source : rl::test_suite<refused_by_source, 2>, stand<0> {
 };
 
 /// [B46] Two mappings of one backing write their halves of it; nobody discards it before both were retired.
-struct nested : rl::test_suite<nested, 2>, stand<2> {
+struct nested : model::suite<2>, stand<2> {
   std::array<mapping, 2> mapped;
 
   void before() {
@@ -167,7 +167,7 @@ struct nested : rl::test_suite<nested, 2>, stand<2> {
 };
 
 /// [B46] Two mappings are retired at the same time: the backing is in use until the greater of their values.
-struct retired_together : rl::test_suite<retired_together, 2>, stand<1> {
+struct retired_together : model::suite<2>, stand<1> {
   std::array<mapping, 2> mapped;
 
   void before() {
@@ -184,7 +184,7 @@ struct retired_together : rl::test_suite<retired_together, 2>, stand<1> {
 };
 
 /// [B43] One trims while another one discards, and goes on with what is current.
-struct trim_beside_discard : rl::test_suite<trim_beside_discard, 2>, stand<0> {
+struct trim_beside_discard : model::suite<2>, stand<0> {
   void before() { busy_and_idle(); }
   void thread(unsigned index) {
     if (index == 0) {
@@ -201,7 +201,7 @@ struct trim_beside_discard : rl::test_suite<trim_beside_discard, 2>, stand<0> {
 };
 
 /// [B8] [B43] Who asks for the current backing gets one that is there, while others are renamed, trimmed and made again.
-struct current_beside_trim : rl::test_suite<current_beside_trim, 2>, stand<2> {
+struct current_beside_trim : model::suite<2>, stand<2> {
   void before() { busy_and_idle(); }
   void thread(unsigned index) {
     if (index == 0) {
@@ -223,7 +223,7 @@ struct current_beside_trim : rl::test_suite<current_beside_trim, 2>, stand<2> {
 
 /// The executor is done with one backing, and the other one is given to it before the first is taken: at no moment are both
 /// mapped.
-struct never_all_mapped : rl::test_suite<never_all_mapped, 2>, stand<2> {
+struct never_all_mapped : model::suite<2>, stand<2> {
   mapping held;
 
   void before() {
@@ -264,5 +264,3 @@ int main(int argc, char** argv) {
                         model::make_check<never_all_mapped, "never_all_mapped">(),
                     });
 }
-
-#include "support/runner.hpp"

@@ -71,8 +71,7 @@ struct stand {
 /// [B3] [B5] [trap 28] [A120] An object is retired and looked for while it is used; another thread drains too. The use ends
 /// with the work, or the queue is aborted after its executor was stopped.
 template <bool Aborted>
-struct used_retired_and_drained : rl::test_suite<used_retired_and_drained<Aborted>, 3>, stand<1> {
-  void before() { stand::before(); }
+struct used_retired_and_drained : model::suite<3>, stand<1> {
   void thread(unsigned index) {
     if (index == 0) {
       use();
@@ -84,12 +83,10 @@ struct used_retired_and_drained : rl::test_suite<used_retired_and_drained<Aborte
       reclaimer.drain();
     }
   }
-  void after() { stand::after(); }
 };
 
 /// [B5] Two retire, and one of them drains meanwhile: nothing is lost, and nothing is freed twice.
-struct two_retire : rl::test_suite<two_retire, 3>, stand<3> {
-  void before() { stand::before(); }
+struct two_retire : model::suite<3>, stand<3> {
   void thread(unsigned index) {
     if (index == 0) {
       execute();
@@ -102,12 +99,10 @@ struct two_retire : rl::test_suite<two_retire, 3>, stand<3> {
       reclaimer.drain();
     }
   }
-  void after() { stand::after(); }
 };
 
 /// What two threads did with objects that no queue uses is visible to the third one, which disposes of them.
-struct handed_over : rl::test_suite<handed_over, 3>, stand<2> {
-  void before() { stand::before(); }
+struct handed_over : model::suite<3>, stand<2> {
   void thread(unsigned index) {
     if (index < 2) {
       objects[index].content.store(7);
@@ -116,12 +111,10 @@ struct handed_over : rl::test_suite<handed_over, 3>, stand<2> {
       reclaimer.drain();
     }
   }
-  void after() { stand::after(); }
 };
 
 /// [B7] The synchronous form returns after the last use.
-struct retired_and_waited_for : rl::test_suite<retired_and_waited_for, 2>, stand<1> {
-  void before() { stand::before(); }
+struct retired_and_waited_for : model::suite<2>, stand<1> {
   void thread(unsigned index) {
     if (index == 0) {
       execute();
@@ -130,7 +123,6 @@ struct retired_and_waited_for : rl::test_suite<retired_and_waited_for, 2>, stand
       MODEL_REQUIRE(objects[0].disposed == 1);
     }
   }
-  void after() { stand::after(); }
 };
 
 }  // namespace
@@ -145,5 +137,3 @@ int main(int argc, char** argv) {
                         model::make_check<used_retired_and_drained<true>, "aborted">(),
                     });
 }
-
-#include "support/runner.hpp"

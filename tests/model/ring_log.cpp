@@ -97,7 +97,7 @@ std::uint64_t read_in_order(typename Log::reader_type& reader, hand_over<Entries
 /// [A89] [A98] [A106] [trap 17] A reader beside a producer that overwrites what is being read. `First` puts the seam of
 /// a lap, or of the 32-bit wrap counter, between the entries.
 template <class Log, std::uint64_t First, std::uint64_t Appends, unsigned Readers>
-struct whole_entries : rl::test_suite<whole_entries<Log, First, Appends, Readers>, Readers + 1> {
+struct whole_entries : model::suite<Readers + 1> {
   Log log{0, First};
   hand_over<Appends> handed;
 
@@ -124,7 +124,7 @@ struct whole_entries : rl::test_suite<whole_entries<Log, First, Appends, Readers
 
 /// [A95] [A96] Who sees a word that was stored after an entry was appended finds the entry.
 template <class Log>
-struct entry_before_flag : rl::test_suite<entry_before_flag<Log>, 2> {
+struct entry_before_flag : model::suite<2> {
   Log log;
   hand_over<1> handed;
   base::atomic<std::uint32_t> flag;
@@ -163,7 +163,7 @@ void read_of_many(typename many<N>::reader_type& reader, hand_over<Entries>& han
 /// [A97] [A98] [trap 17] Producer 0 appends one entry and may be stopped at it while producer 1 comes round; a reader
 /// looks on. Nothing is torn, nothing comes twice, and when all is quiet each entry was read or lost.
 template <std::size_t N, std::uint64_t Appends, unsigned Readers>
-struct laggard : rl::test_suite<laggard<N, Appends, Readers>, Readers + 2> {
+struct laggard : model::suite<Readers + 2> {
   many<N> log;
   hand_over<Appends + 1> handed;
 
@@ -219,5 +219,3 @@ int main(int argc, char** argv) {
           model::make_check<laggard<2, 3, 1>, "laggard_and_reader">(),
       });
 }
-
-#include "support/runner.hpp"

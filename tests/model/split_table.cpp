@@ -49,7 +49,7 @@ struct stand {
 
 /// [C20] Readers at different offsets beside a writer: each answer is that of the whole work item.
 template <unsigned Readers>
-struct beside_writer : rl::test_suite<beside_writer<Readers>, Readers + 1>, stand<3, 3> {
+struct beside_writer : model::suite<Readers + 1>, stand<3, 3> {
   void thread(unsigned index) {
     if (index == 0) {
       bind(1, 0);
@@ -84,7 +84,7 @@ struct group_of_two : stand<3, 3> {
 };
 
 /// [C16] [C20] [trap 31] A group that takes effect as a whole, and what lies behind the writer and beyond it.
-struct open_group : rl::test_suite<open_group, 2>, group_of_two {
+struct open_group : model::suite<2>, group_of_two {
   void thread(unsigned index) {
     if (index == 0) {
       submit();
@@ -101,7 +101,7 @@ struct open_group : rl::test_suite<open_group, 2>, group_of_two {
 
 /// [C20] The next work item begins under a reader: an answer is that of one work item, and not of one that is over.
 template <unsigned Resets>
-struct reset_under_reader : rl::test_suite<reset_under_reader<Resets>, 2>, stand<2, 2 * (Resets + 1)> {
+struct reset_under_reader : model::suite<2>, stand<2, 2 * (Resets + 1)> {
   using base = stand<2, 2 * (Resets + 1)>;
   using base::id_in;
   using base::table;
@@ -154,7 +154,7 @@ struct reset_under_reader : rl::test_suite<reset_under_reader<Resets>, 2>, stand
 };
 
 /// [C11] A full table refuses, and what readers see stays; the next work item has room again.
-struct full : rl::test_suite<full, 2>, stand<1, 3> {
+struct full : model::suite<2>, stand<1, 3> {
   void thread(unsigned index) {
     if (index == 0) {
       bind(1, 0);
@@ -179,7 +179,7 @@ struct full : rl::test_suite<full, 2>, stand<1, 3> {
 /// [C14] [C15] [trap 31] A manager takes away what a part does not need, while another thread submits and executes: [0, 1)
 /// uses 1, [1, 2) uses 2, [2, 3) uses 1 again if `Returns`. What it takes away it overwrites.
 template <bool Returns>
-struct eviction : rl::test_suite<eviction<Returns>, 2>, stand<4, 2> {
+struct eviction : model::suite<2>, stand<4, 2> {
   using base = stand<4, 2>;
   using base::bind;
   using base::contents;
@@ -222,7 +222,7 @@ struct eviction : rl::test_suite<eviction<Returns>, 2>, stand<4, 2> {
 };
 
 /// [C14] What was used until the work item was said to be complete is taken away by who finds it complete.
-struct used_until_finished : rl::test_suite<used_until_finished, 2>, stand<2, 1> {
+struct used_until_finished : model::suite<2>, stand<2, 1> {
   void thread(unsigned index) {
     if (index == 0) {
       bind(1, 0);
@@ -237,7 +237,7 @@ struct used_until_finished : rl::test_suite<used_until_finished, 2>, stand<2, 1>
 };
 
 /// [C14] [C20] The next work item begins under a manager's question: what is said was true of its own.
-struct question_beside_reset : rl::test_suite<question_beside_reset, 2>, stand<2, 4> {
+struct question_beside_reset : model::suite<2>, stand<2, 4> {
   void before() {
     bind(1, 0);
     bind(2, 1);
@@ -263,7 +263,7 @@ struct question_beside_reset : rl::test_suite<question_beside_reset, 2>, stand<2
 };
 
 /// [C14] [trap 31] What is bound and replaced at one offset is not needed; nobody says so before the group is complete.
-struct superseded : rl::test_suite<superseded, 2>, group_of_two {
+struct superseded : model::suite<2>, group_of_two {
   void thread(unsigned index) {
     if (index == 0) {
       submit();
@@ -295,5 +295,3 @@ int main(int argc, char** argv) {
                         model::make_check<superseded, "superseded">(),
                     });
 }
-
-#include "support/runner.hpp"

@@ -43,7 +43,7 @@ struct stand {
 };
 
 /// Two allocate at the same time, and have different bytes.
-struct two_allocate : rl::test_suite<two_allocate, 2>, stand<2, 2> {
+struct two_allocate : model::suite<2>, stand<2, 2> {
   void thread(unsigned index) {
     const upload_part part = ring.try_allocate(1);
     MODEL_REQUIRE(part);
@@ -51,29 +51,26 @@ struct two_allocate : rl::test_suite<two_allocate, 2>, stand<2, 2> {
     require(part, 7);
     ring.retire(part, 0);
   }
-  void after() { stand::after(); }
 };
 
 /// There is room for two, and one record: one of them may be refused, and no part is forgotten.
-struct one_record : rl::test_suite<one_record, 2>, stand<2, 1> {
+struct one_record : model::suite<2>, stand<2, 1> {
   void thread(unsigned index) { use_once(1, static_cast<int>(index)); }
-  void after() { stand::after(); }
 };
 
 /// [trap 27] Two allocate and give back parts that don't fit into the end of the ring, where its head stands.
 template <unsigned Parts>
-struct across_the_end : rl::test_suite<across_the_end<Parts>, 2>, stand<3, Parts> {
+struct across_the_end : model::suite<2>, stand<3, Parts> {
   using here = stand<3, Parts>;
 
   void before() { here::ring.retire(here::ring.try_allocate(2), 0); }
   void thread(unsigned index) { here::use_once(2, static_cast<int>(index)); }
-  void after() { here::after(); }
 };
 
 /// One part is read by the executor until it signals; the next one who has its bytes comes after that, whoever took them
 /// back.
 template <bool Reclaimer>
-struct read_until_signalled : rl::test_suite<read_until_signalled<Reclaimer>, Reclaimer ? 3 : 2>, stand<1, 2> {
+struct read_until_signalled : model::suite<Reclaimer ? 3 : 2>, stand<1, 2> {
   upload_part part;
 
   void before() {
@@ -94,11 +91,10 @@ struct read_until_signalled : rl::test_suite<read_until_signalled<Reclaimer>, Re
       ring.reclaim();
     }
   }
-  void after() { stand::after(); }
 };
 
 /// The same with a wait for space: it ends, with the bytes or because there is nothing to wait for yet.
-struct waited_for : rl::test_suite<waited_for, 2>, stand<1, 2> {
+struct waited_for : model::suite<2>, stand<1, 2> {
   upload_part part;
 
   void before() {
@@ -118,11 +114,10 @@ struct waited_for : rl::test_suite<waited_for, 2>, stand<1, 2> {
       ring.retire(next, 0);
     }
   }
-  void after() { stand::after(); }
 };
 
 /// The only part was retired before: who waits for its bytes gets them, whoever took them back.
-struct reclaimed_while_waiting : rl::test_suite<reclaimed_while_waiting, 3>, stand<1, 2> {
+struct reclaimed_while_waiting : model::suite<3>, stand<1, 2> {
   void before() { ring.retire(ring.try_allocate(1), 1); }
   void thread(unsigned index) {
     if (index == 0) {
@@ -135,11 +130,10 @@ struct reclaimed_while_waiting : rl::test_suite<reclaimed_while_waiting, 3>, sta
       ring.retire(next, 0);
     }
   }
-  void after() { stand::after(); }
 };
 
 /// One trims the idle ring while another one allocates: the pieces are nobody's meanwhile.
-struct trimmed_beside : rl::test_suite<trimmed_beside, 2>, stand<2, 2> {
+struct trimmed_beside : model::suite<2>, stand<2, 2> {
   void thread(unsigned index) {
     if (index == 0) {
       use_once(1, 7);
@@ -150,12 +144,11 @@ struct trimmed_beside : rl::test_suite<trimmed_beside, 2>, stand<2, 2> {
       });
     }
   }
-  void after() { stand::after(); }
 };
 
 /// [trap 27] One thread allocates what the executor reads until it signals, again and again, from a ring with room for
 /// two.
-struct alone : rl::test_suite<alone, 2> {
+struct alone : model::suite<2> {
   progress_fence finished;
   tidemark::upload_ring<progress_view> ring{2, finished.view(), 2};
   std::array<payload, 2> memory;
@@ -194,5 +187,3 @@ int main(int argc, char** argv) {
                         model::make_check<alone, "alone">(),
                     });
 }
-
-#include "support/runner.hpp"

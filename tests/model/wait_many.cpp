@@ -54,7 +54,7 @@ struct two_timelines {
 /// [A65] [trap 11] One of two is signalled, the first or the second of the list: it ends the wait, and the other one is
 /// left.
 template <unsigned Which>
-struct any_of_one_signalled : rl::test_suite<any_of_one_signalled<Which>, 2>, two_timelines {
+struct any_of_one_signalled : model::suite<2>, two_timelines {
   void thread(unsigned index) {
     if (index == 0) {
       signal(Which);
@@ -63,11 +63,10 @@ struct any_of_one_signalled : rl::test_suite<any_of_one_signalled<Which>, 2>, tw
       require_data(Which);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 /// [trap 11] Both are signalled by different threads: one ends the wait, the other is left or claimed, never both.
-struct any_of_two_signalled : rl::test_suite<any_of_two_signalled, 3>, two_timelines {
+struct any_of_two_signalled : model::suite<3>, two_timelines {
   void thread(unsigned index) {
     if (index < 2) {
       signal(index);
@@ -77,12 +76,11 @@ struct any_of_two_signalled : rl::test_suite<any_of_two_signalled, 3>, two_timel
       require_data(end.index);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 /// [A65] [trap 11] Both are needed, and come from one thread or from two; one may have come before the wait begins.
 template <unsigned Signallers>
-struct all_of_two : rl::test_suite<all_of_two<Signallers>, Signallers + 1>, two_timelines {
+struct all_of_two : model::suite<Signallers + 1>, two_timelines {
   void thread(unsigned index) {
     if (index == Signallers) {
       MODEL_REQUIRE(all() == wait_status::reached);
@@ -95,11 +93,10 @@ struct all_of_two : rl::test_suite<all_of_two<Signallers>, Signallers + 1>, two_
       signal(index);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 /// [trap 11] One timeline jumps twice, and stands in the list twice; the other one must come all the same.
-struct all_counts_nothing_twice : rl::test_suite<all_counts_nothing_twice, 2> {
+struct all_counts_nothing_twice : model::suite<2> {
   basic_progress_fence<platform, fence_options{.capacity = 2, .arity = 2, .max_spins = 0}> jumping;
   timeline other;
   payload data;
@@ -124,7 +121,7 @@ struct all_counts_nothing_twice : rl::test_suite<all_counts_nothing_twice, 2> {
 
 /// [A120] The second is lost while the first never comes: both kinds of wait say so at once.
 template <bool All>
-struct one_is_lost : rl::test_suite<one_is_lost<All>, 2>, two_timelines {
+struct one_is_lost : model::suite<2>, two_timelines {
   void thread(unsigned index) {
     if (index == 0) {
       data[1].store(5);
@@ -138,11 +135,10 @@ struct one_is_lost : rl::test_suite<one_is_lost<All>, 2>, two_timelines {
       MODEL_REQUIRE(data[1].load() == 5);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 /// [A14] A deadline against a signal: reached brings the data, a timeout leaves nothing behind.
-struct any_in_time : rl::test_suite<any_in_time, 2>, two_timelines {
+struct any_in_time : model::suite<2>, two_timelines {
   void thread(unsigned index) {
     if (index == 0) {
       signal(1);
@@ -153,11 +149,10 @@ struct any_in_time : rl::test_suite<any_in_time, 2>, two_timelines {
       if (end == wait_status::reached) require_data(1);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 /// A stop is never missed by a waiter of which one timeline has come, and the other one never does.
-struct all_is_stopped : rl::test_suite<all_is_stopped, 2>, two_timelines {
+struct all_is_stopped : model::suite<2>, two_timelines {
   stop_source<platform> source;
 
   void thread(unsigned index) {
@@ -168,7 +163,6 @@ struct all_is_stopped : rl::test_suite<all_is_stopped, 2>, two_timelines {
       MODEL_REQUIRE(all(stop_source<platform>::token{source}) == wait_status::stopped);
     }
   }
-  void after() { two_timelines::after(); }
 };
 
 }  // namespace
@@ -188,5 +182,3 @@ int main(int argc, char** argv) {
                         model::make_check<all_is_stopped, "all_is_stopped">(),
                     });
 }
-
-#include "support/runner.hpp"

@@ -19,7 +19,7 @@ constexpr auto forever = tidemark::forever;
 /// [A12] [A14] [A27] A waiter stays while another comes and goes: when all is quiet the least target is exact. The two
 /// refreshes of the second thread are what can make both tries of the first one fail.
 template <std::size_t Capacity>
-struct exact_when_quiet : rl::test_suite<exact_when_quiet<Capacity>, 2> {
+struct exact_when_quiet : model::suite<2> {
   waiter_heap<Capacity, platform, 2> heap;
 
   void thread(unsigned index) {
@@ -33,7 +33,7 @@ struct exact_when_quiet : rl::test_suite<exact_when_quiet<Capacity>, 2> {
 };
 
 /// [A14] [A20] A waiter leaves while another comes and goes: nothing of it is left, so the monitored value rises again.
-struct exact_after_withdrawal : rl::test_suite<exact_after_withdrawal, 2> {
+struct exact_after_withdrawal : model::suite<2> {
   waiter_heap<2, platform, 2> heap;
   waiter_heap<2, platform, 2>::ticket ticket = heap.add(3);
 
@@ -43,7 +43,7 @@ struct exact_after_withdrawal : rl::test_suite<exact_after_withdrawal, 2> {
 
 /// [A14] [A27] Two waiters with the same target, one comes and one goes: the same minimum twice is not the same state
 /// (ABA).
-struct exact_with_equal_targets : rl::test_suite<exact_with_equal_targets, 2> {
+struct exact_with_equal_targets : model::suite<2> {
   waiter_heap<2, platform, 2> heap;
   waiter_heap<2, platform, 2>::ticket ticket = heap.add(7);
 
@@ -58,7 +58,7 @@ struct exact_with_equal_targets : rl::test_suite<exact_with_equal_targets, 2> {
 };
 
 /// [A14] A waiter enters the lane while the only slot is left and taken again: the lane keeps the monitored value at 0.
-struct exact_after_lane_entry : rl::test_suite<exact_after_lane_entry, 3> {
+struct exact_after_lane_entry : model::suite<3> {
   waiter_heap<1, platform, 2> heap;
   waiter_heap<1, platform, 2>::ticket ticket = heap.add(3);
 
@@ -73,7 +73,7 @@ struct exact_after_lane_entry : rl::test_suite<exact_after_lane_entry, 3> {
 };
 
 /// [A14] One thread stays in the lane while another enters and leaves it: the lane keeps the monitored value at 0.
-struct lane_stays_occupied : rl::test_suite<lane_stays_occupied, 2> {
+struct lane_stays_occupied : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   waiter_heap<1, platform, 2>::ticket ticket = heap.add(3);
 
@@ -85,7 +85,7 @@ struct lane_stays_occupied : rl::test_suite<lane_stays_occupied, 2> {
 };
 
 /// [A12] [A14] Three threads come and go; the one that stays is the least.
-struct exact_when_three_are_quiet : rl::test_suite<exact_when_three_are_quiet, 3> {
+struct exact_when_three_are_quiet : model::suite<3> {
   waiter_heap<3, platform, 4> heap;
 
   void thread(unsigned index) {
@@ -96,7 +96,7 @@ struct exact_when_three_are_quiet : rl::test_suite<exact_when_three_are_quiet, 3
 };
 
 /// [A15] Everybody leaves, by their own doing or released: nothing is left behind (trap 2).
-struct empty_when_all_left : rl::test_suite<empty_when_all_left, 3> {
+struct empty_when_all_left : model::suite<3> {
   waiter_heap<2, platform, 2> heap;
 
   void thread(unsigned index) {
@@ -110,7 +110,7 @@ struct empty_when_all_left : rl::test_suite<empty_when_all_left, 3> {
 };
 
 /// [A14] More waiters than slots come and go; the lane empties (trap 2).
-struct lane_empties : rl::test_suite<lane_empties, 3> {
+struct lane_empties : model::suite<3> {
   waiter_heap<1, platform, 2> heap;
 
   void thread(unsigned index) { heap.withdraw(heap.add(index + 1)); }
@@ -119,7 +119,7 @@ struct lane_empties : rl::test_suite<lane_empties, 3> {
 
 /// [A27] As soon as add() has returned, and as long as its waiter waits, the monitored value is below its target: also
 /// while others come, go and are released.
-struct never_above_a_waiter : rl::test_suite<never_above_a_waiter, 3> {
+struct never_above_a_waiter : model::suite<3> {
   waiter_heap<2, platform, 2> heap;
 
   void thread(unsigned index) {
@@ -137,7 +137,7 @@ struct never_above_a_waiter : rl::test_suite<never_above_a_waiter, 3> {
 };
 
 /// [A19] Release and withdrawal of one waiter: exactly one of them wins, and a waiter that was released has the data.
-struct release_against_withdrawal : rl::test_suite<release_against_withdrawal, 2> {
+struct release_against_withdrawal : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   payload data;
   std::size_t released = 0;
@@ -160,7 +160,7 @@ struct release_against_withdrawal : rl::test_suite<release_against_withdrawal, 2
 };
 
 /// [A19] A waiter that asks whether it was released, and hears yes, has the data.
-struct released_brings_data : rl::test_suite<released_brings_data, 2> {
+struct released_brings_data : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   payload data;
 
@@ -177,7 +177,7 @@ struct released_brings_data : rl::test_suite<released_brings_data, 2> {
 };
 
 /// [A19] A waiter that sees its count of wakes move has the data of the one who moved it.
-struct wake_brings_data : rl::test_suite<wake_brings_data, 2> {
+struct wake_brings_data : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   payload data;
 
@@ -195,7 +195,7 @@ struct wake_brings_data : rl::test_suite<wake_brings_data, 2> {
 
 /// A slot changes hands: the next owner finds the leaf as the last one left it (`arm` asserts it), and what the last
 /// one did before it left is visible.
-struct slot_changes_hands : rl::test_suite<slot_changes_hands, 2> {
+struct slot_changes_hands : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   payload uses;
 
@@ -212,7 +212,7 @@ struct slot_changes_hands : rl::test_suite<slot_changes_hands, 2> {
 
 /// The slot is released and taken again while the first releaser is still at work: it must not take the second waiter
 /// along (the claim of a wrong generation), nor clear the leaf after the fact.
-struct slot_taken_again : rl::test_suite<slot_taken_again, 2> {
+struct slot_taken_again : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   bool kept = false;
 
@@ -233,7 +233,7 @@ struct slot_taken_again : rl::test_suite<slot_taken_again, 2> {
 };
 
 /// [A16] [A19] A pass releases who is due, and nobody else: not the one whose target is one more (trap 4).
-struct only_the_due : rl::test_suite<only_the_due, 2> {
+struct only_the_due : model::suite<2> {
   waiter_heap<2, platform, 2> heap;
 
   void thread(unsigned index) {
@@ -251,7 +251,7 @@ struct only_the_due : rl::test_suite<only_the_due, 2> {
 
 /// A heap that is used for a second timeline, which starts at 0 again, while a pass over the first one still runs: the
 /// pass must not measure the second timeline's waiter by the first one's value.
-struct used_for_a_second_timeline : rl::test_suite<used_for_a_second_timeline, 2> {
+struct used_for_a_second_timeline : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   word value;
   word stored;
@@ -271,7 +271,7 @@ struct used_for_a_second_timeline : rl::test_suite<used_for_a_second_timeline, 2
 
 /// [A14] [A28] A waiter in the lane, with a deadline, against a signal: it leaves with the data or at its deadline, and
 /// takes nothing of the other waiter along.
-struct deadline_in_the_lane : rl::test_suite<deadline_in_the_lane, 2> {
+struct deadline_in_the_lane : model::suite<2> {
   waiter_heap<1, platform, 2> heap;
   waiter_heap<1, platform, 2>::ticket other = heap.add(3);
   word value;
@@ -304,7 +304,7 @@ struct deadline_in_the_lane : rl::test_suite<deadline_in_the_lane, 2> {
 };
 
 /// [A28] [A37] Two levels of nodes: the waiter below another node than the released one is found as well.
-struct two_levels : rl::test_suite<two_levels, 3> {
+struct two_levels : model::suite<3> {
   waiter_heap<3, platform, 2> heap;
   word value;
   payload data;
@@ -358,5 +358,3 @@ int main(int argc, char** argv) {
                         model::make_check<two_levels, "two_levels">(),
                     });
 }
-
-#include "support/runner.hpp"

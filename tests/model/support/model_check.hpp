@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every model check shares: the assertion, the shape of a check, and the program that runs checks by name.
+// What every model check shares: the assertion, the shape of a check, and the program that runs checks by name
+// (runner.cpp).
 //
 //   model_<stem> --list
 //   model_<stem> CHECK --search random|bounded [--executions N] [--bound N]
@@ -23,7 +24,7 @@ void require(bool condition, const char* text, const char* file, unsigned line);
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -62,44 +63,57 @@ constexpr bool is_wanted(std::string_view check) {
 #endif
 }
 
-/// Whether what failed is executed once more, to print what happened.
-inline bool shows_history = false;
-
-/// Like rl::simulate(), which would be compiled for a third search too, and of a changed copy for one only: the bounded
-/// one. `params` tells the outcome.
-template <class Suite>
-bool simulate(rl::test_params& params) {
-  constexpr auto threads = Suite::params::thread_count;
-  const auto search = [&params](rl::ostringstream& state, bool repeats) {
-#if !defined(TIDEMARK_MODEL_ONLY)
-    if (params.search_type == rl::random_scheduler_type) {
-      return rl::run_test<Suite, rl::random_scheduler<threads>>(params, state, repeats);
-    }
-#endif
-    return rl::run_test<Suite, rl::context_bound_scheduler<threads>>(params, state, repeats);
-  };
-  rl::ostringstream state;
-  if (search(state, false) == rl::test_result_success) return true;
-  if (shows_history) {
-    params.initial_state = params.final_state = state.str();
-    params.collect_history = true;
-    rl::ostringstream unused;
-    search(unused, true);
-  }
-  return false;
-}
-
-/// One check: a Relacy suite with a name. Its `thread(index)` runs in each thread, `after()` when all have ended.
-struct check {
-  std::string name;
-  bool (*simulate)(rl::test_params&) = nullptr;  // nullptr: not wanted
+/// What runs in a check. A suite derives from this, and has `thread(index)`, which each of the threads runs, and, if it
+/// wants, `before()` and `after()`, which run alone.
+template <unsigned Threads>
+struct suite {
+  static_assert(0 < Threads && Threads <= 4, "add this number to play() in runner.cpp");
+  static constexpr unsigned threads = Threads;
 };
+
+/// One check: a suite with a name. The suite is known to the runner by these functions only, so that the checker is
+/// compiled once for all suites; the first parameter is where the suite lies.
+struct check {
+  std::string_view name;
+  unsigned threads = 0;  // 0: not wanted
+  std::size_t size = 0;
+  std::size_t alignment = 0;
+  void (*construct)(void*) = nullptr;
+  void (*destroy)(void*) = nullptr;
+  void (*before)(void*) = nullptr;
+  void (*thread)(void*, unsigned) = nullptr;
+  void (*after)(void*) = nullptr;
+};
+
+template <class Suite>
+struct suite_functions {
+  static void construct(void* place) { new (place) Suite(); }
+  static void destroy(void* place) { at(place).~Suite(); }
+  static void before(void* place) {
+    if constexpr (requires(Suite & suite) { suite.before(); }) at(place).before();
+  }
+  static void thread(void* place, unsigned index) { at(place).thread(index); }
+  static void after(void* place) {
+    if constexpr (requires(Suite & suite) { suite.after(); }) at(place).after();
+  }
+
+ private:
+  static Suite& at(void* place) { return *static_cast<Suite*>(place); }
+};
+
+/// The text of a name, for as long as the program runs.
+template <name Name>
+inline constexpr name kept = Name;
 
 template <class Suite, name Name>
 check make_check() {
-  check made{std::string{Name.text()}};
-  if constexpr (is_wanted(Name.text())) made.simulate = simulate<Suite>;
-  return made;
+  if constexpr (is_wanted(Name.text())) {
+    using functions = suite_functions<Suite>;
+    return {kept<Name>.text(),  Suite::threads,    sizeof(Suite),     alignof(Suite),  functions::construct,
+            functions::destroy, functions::before, functions::thread, functions::after};
+  } else {
+    return {kept<Name>.text()};
+  }
 }
 
 /// The whole of main() but the list of checks. The result is the exit status: 0 as expected, 1 not, 2 for a bad command

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bodies behind model_check.hpp; included once, at the end of the file that has main(). A header because Relacy
-// defines functions that are not inline, so that it can be in one translation unit only.
-#ifndef TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
-#define TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
-
+// The bodies behind model_check.hpp, compiled once for all programs. So is the checker: of each number of threads it
+// knows one suite, `stage`, on which any check is played.
 #include "model_check.hpp"
 
 #include <regex.h>
@@ -18,11 +15,7 @@
 #include <string>
 
 namespace model {
-
-void require(bool condition, const char* text, const char* file, unsigned line) {
-  if (condition) return;
-  rl::ctx().fail_test(text, rl::test_result_user_assert_failed, rl::debug_info("require", file, line));
-}
+namespace {
 
 struct command {
   std::string check;
@@ -36,7 +29,7 @@ struct command {
   bool sites = false;
 };
 
-inline std::optional<command> parse(int argc, char** argv) {
+std::optional<command> parse(int argc, char** argv) {
   command result;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -98,7 +91,7 @@ class pattern {
 };
 
 /// The line of the operation that the ordering comment `tag` belongs to: the first one at or after the comment.
-inline bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
+bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
   const pattern operation{
       "([.]|->|::)(load[a-z_]*|is_below|store|exchange|compare_exchange_[a-z]+|fetch_[a-z]+|[a-z]+_barrier|[a-z]+_"
       "fence)[(]"};
@@ -125,7 +118,7 @@ inline bool find_site(const std::string& tag, tidemark::verify::weakened_site& s
 }
 
 /// The site at FILE:LINE:COLUMN, as --sites prints it.
-inline bool parse_site(const std::string& position, tidemark::verify::weakened_site& site) {
+bool parse_site(const std::string& position, tidemark::verify::weakened_site& site) {
   static std::string file;
   const auto parts = pattern{"^(.+):([0-9]+):([0-9]+)$"}.find_in(position);
   if (!parts) return false;
@@ -136,7 +129,7 @@ inline bool parse_site(const std::string& position, tidemark::verify::weakened_s
   return true;
 }
 
-inline bool weaken(const std::string& how_of_site) {
+bool weaken(const std::string& how_of_site) {
   using tidemark::verify::weakening;
   auto& site = tidemark::verify::seam;
   const std::size_t equals = how_of_site.find('=');
@@ -217,7 +210,67 @@ class site_list {
   static inline std::size_t count_ = 0;
 };
 
-inline int judge(const command& request, const rl::test_params& params, bool passed) {
+// ---- the checker -----------------------------------------------------------------------------------------------------
+
+/// A suite of Relacy's for any check of that many threads.
+template <unsigned Threads>
+class stage : public rl::test_suite<stage<Threads>, Threads> {
+ public:
+  stage() { played_->construct(place_); }
+  ~stage() { played_->destroy(place_); }
+  void before() { played_->before(place_); }
+  void thread(unsigned index) { played_->thread(place_, index); }
+  void after() { played_->after(place_); }
+
+  /// Searches the executions of `played`; `params` tells the outcome. Like rl::simulate(), which would be compiled for a
+  /// third search, too.
+  static bool play(const check& played, rl::test_params& params, bool shows_history) {
+    played_ = &played;
+    place_ = std::aligned_alloc(played.alignment,
+                                (played.size + played.alignment - 1) / played.alignment * played.alignment);
+    if (place_ == nullptr) throw std::bad_alloc{};
+    const bool passed = search(params, shows_history);
+    std::free(place_);
+    return passed;
+  }
+
+ private:
+  static bool search(rl::test_params& params, bool shows_history) {
+    const auto run = [&params](rl::ostringstream& state, bool repeats) {
+      return params.search_type == rl::random_scheduler_type
+                 ? rl::run_test<stage, rl::random_scheduler<Threads>>(params, state, repeats)
+                 : rl::run_test<stage, rl::context_bound_scheduler<Threads>>(params, state, repeats);
+    };
+    rl::ostringstream state;
+    if (run(state, false) == rl::test_result_success) return true;
+    if (shows_history) {  // executed once more, to print what happened
+      params.initial_state = params.final_state = state.str();
+      params.collect_history = true;
+      rl::ostringstream unused;
+      run(unused, true);
+    }
+    return false;
+  }
+
+  static inline const check* played_ = nullptr;
+  static inline void* place_ = nullptr;
+};
+
+bool play(const check& played, rl::test_params& params, bool shows_history) {
+  switch (played.threads) {
+    case 1:
+      return stage<1>::play(played, params, shows_history);
+    case 2:
+      return stage<2>::play(played, params, shows_history);
+    case 3:
+      return stage<3>::play(played, params, shows_history);
+    case 4:
+      return stage<4>::play(played, params, shows_history);
+  }
+  std::abort();  // a suite has one of these numbers
+}
+
+int judge(const command& request, const rl::test_params& params, bool passed) {
   const auto& site = tidemark::verify::seam;
   std::cout << request.check << " [" << request.search;
   if (request.search == "bounded") std::cout << " " << request.bound;
@@ -238,6 +291,13 @@ inline int judge(const command& request, const rl::test_params& params, bool pas
   return passed != request.expect_failure ? 0 : 1;
 }
 
+}  // namespace
+
+void require(bool condition, const char* text, const char* file, unsigned line) {
+  if (condition) return;
+  rl::ctx().fail_test(text, rl::test_result_user_assert_failed, rl::debug_info("require", file, line));
+}
+
 int run(int argc, char** argv, const std::vector<check>& checks) {
   const std::optional<command> request = parse(argc, argv);
   if (!request) {
@@ -247,14 +307,13 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
   }
   if (request->list) {
     for (const check& each : checks) {
-      if (each.simulate != nullptr) std::cout << each.name << "\n";
+      if (each.threads != 0) std::cout << each.name << "\n";
     }
     return 0;
   }
   rl::test_params params;
   std::ostream silence{nullptr};
   if (!request->history) params.output_stream = params.progress_stream = &silence;
-  shows_history = request->history;
   params.test_name = request->check.c_str();
   params.iteration_count = request->executions;
   params.context_bound = request->bound;
@@ -273,12 +332,11 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
   }
   if (request->sites) tidemark::verify::observer = site_list::note;
   for (const check& each : checks) {
-    if (each.name == request->check && each.simulate != nullptr) return judge(*request, params, each.simulate(params));
+    if (each.name != request->check || each.threads == 0) continue;
+    return judge(*request, params, play(each, params, request->history));
   }
   std::cerr << "unknown check: " << request->check << "\n";
   return 2;
 }
 
 }  // namespace model
-
-#endif  // TIDEMARK_TESTS_MODEL_SUPPORT_RUNNER_HPP
