@@ -95,6 +95,10 @@ class log_producer {
     return ((position >> 32) + 1) << 32;
   }
 
+  // Where the page has 4096 bytes and this follows it, as in fence_log, a load of next_ would have the low 12 bits of its
+  // address in common with the position, stored just before, and processors look at these first (Zen 5: an append took
+  // 1.3 to 2.7 times as long). With a word between it shares them with what is constant in the page.
+  [[maybe_unused]] std::uint64_t apart_ = 0;
   std::uint64_t next_;                 // the position after the next append
   std::uint64_t stamp_of_first_slot_;  // in this lap
 };
