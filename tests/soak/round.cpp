@@ -233,19 +233,32 @@ std::uint64_t running_round::surely_signalled(const std::vector<std::uint32_t>& 
   return value;
 }
 
+/// Whether a wait that goes on has its value signalled, its stop requested or its timeline poisoned, by what has returned.
+bool running_round::should_have_returned(const operation& waiting, const std::vector<std::uint32_t>& ended) const {
+  if (waiting.what != action::wait) return false;
+  if (waiting.value <= surely_signalled(ended)) return true;
+  for (std::uint32_t thread = 0; thread < ended.size(); ++thread) {
+    for (std::uint32_t at = 0; at < ended[thread]; ++at) {
+      const auto& one = plan_.threads[thread].operations[at];
+      if (one.what == action::poison) return true;
+      if (one.what == action::request_stop && one.source == waiting.source) return true;
+    }
+  }
+  return false;
+}
+
 void running_round::print_state(std::ostream& out) const {
   const auto all = ended();
-  const std::uint64_t signalled = surely_signalled(all);
   out << "state: current_value " << name_of(subject_->current_value(false)) << ", monitored_value "
       << name_of(subject_->monitored_value(false)) << (subject_->is_poisoned(false) ? ", poisoned" : "")
-      << ", signalled for sure " << name_of(signalled) << '\n';
+      << ", signalled for sure " << name_of(surely_signalled(all)) << '\n';
   for (std::uint32_t thread = 0; thread < all.size(); ++thread) {
     const auto& operations = plan_.threads[thread].operations;
     out << "  thread " << thread << " has ended " << all[thread] << " of " << operations.size();
     if (all[thread] < operations.size()) {
       const auto& one = operations[all[thread]];
       out << ", now: " << to_string(one);
-      if (one.what == action::wait && one.value <= signalled) out << " <- should have returned";
+      if (should_have_returned(one, all)) out << " <- should have returned";
     }
     out << '\n';
   }

@@ -63,6 +63,7 @@ class running_round {
   void check_when_quiet();
   std::vector<std::uint32_t> ended() const;
   std::uint64_t surely_signalled(const std::vector<std::uint32_t>& ended) const;
+  bool should_have_returned(const operation& waiting, const std::vector<std::uint32_t>& ended) const;
   void must(const char* wrong, const history& seen) const;
 
   const plan& plan_;
