@@ -320,7 +320,9 @@ TEST_CASE(
     const meter<stepping_platform> during;
     CHECK(hub->serve());
     CHECK(during.full_barriers() == 1);
-    CHECK(during.unparks() == 3);
+    // Words may share a condition variable: who is woken beside another one then finds his value and leaves by himself.
+    CHECK(during.unparks() <= 3);
+    if (stepping_platform::wakes_without_lock) CHECK(during.unparks() == 3);
     CHECK(hub->count(hub_event::pass) == 1);
     CHECK(hub->count(hub_event::value_read) == (progress::platform::heavy_barrier_available() ? 3 : 64));
   }
