@@ -210,6 +210,15 @@ class timeline : public waitable<timeline<Platform, Options>> {
 
   value_word& value() noexcept { return holder().get(); }
 
+  static constexpr bool beside_root = Options.layout == fence_layout::one_line;
+  using holder_type =
+      std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
+  using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
+  using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor>;
+
+  /// The registered waiters. For derived classes that register their own, such as those of a model check.
+  heap_type& heap() const noexcept { return heap_; }
+
   /// S2 and S3, after S1 with `value`.
   void notify_if_due(std::uint64_t value) noexcept {
     if (is_due(value)) [[unlikely]]
@@ -222,12 +231,6 @@ class timeline : public waitable<timeline<Platform, Options>> {
   template <class>
   friend class tidemark::basic_awaited;
   friend waitable<timeline>;
-
-  static constexpr bool beside_root = Options.layout == fence_layout::one_line;
-  using holder_type =
-      std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
-  using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
-  using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor>;
 
   template <class... Arguments>
   explicit timeline(std::in_place_t, Arguments... initial) noexcept requires(beside_root)
@@ -247,8 +250,6 @@ class timeline : public waitable<timeline<Platform, Options>> {
       return holder_;
     }
   }
-  heap_type& heap() const noexcept { return heap_; }
-
   std::uint64_t reached_value() const noexcept {
     // (F5): acquire, for the release half of (F1) (F16) (F19) (F20): what was done before the signal is visible. Not
     // stronger: it takes no part in the handshake.

@@ -3,6 +3,7 @@
 // Model checks of the fences. Each hands a plain field (`var`) from the signaller to the waiter, so that a missing
 // order shows as a race, and a wake-up that is lost shows as a deadlock. Times and stops are those of the checker.
 #include "support/model_check.hpp"
+#include "support/shapes.hpp"
 #include "support/waiting.hpp"
 
 #include <tidemark/fence.hpp>
@@ -264,44 +265,96 @@ struct poison_against_signal : model::suite<3> {
   }
 };
 
-using namespace tidemark;
+/// A stop in the overflow lane wakes all who share it, since nobody knows which of them is meant: the one that was stopped
+/// is among them, and signals for the other. (The checker wakes the other one first.)
+template <class Timeline>
+struct stop_of_one_of_two : model::suite<3> {
+  Timeline timeline;
+  payload<Timeline> data;
+  stop_source<typename Timeline::platform> source;
 
-constexpr fence_options small{.capacity = 2, .arity = 2, .max_spins = 0};
-constexpr fence_options single{.capacity = 1, .arity = 2, .max_spins = 0};
-constexpr fence_options spinning{.capacity = 1, .arity = 2, .max_spins = 1};
-constexpr fence_options learning{.capacity = 1, .arity = 2, .max_spins = 4, .statistics = true};
+  void thread(unsigned index) {
+    if (index == 0) {
+      source.request_stop();
+    } else if (index == 2) {
+      const wait_status status = timeline.wait(1, typename stop_source<typename Timeline::platform>::token{source});
+      MODEL_REQUIRE(status == wait_status::stopped);
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
 
 // The build makes one program for each form of the barriers.
-using platform = TIDEMARK_MODEL_PLATFORM;
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using model::heap_shape;
 
-template <template <class> class Scenario, fence_options Options, model::name Name>
+/// The fences of a shape, with waiters who look `Spins` times before they register.
+template <heap_shape Shape, unsigned Spins, bool Statistics>
+struct kinds {
+  static constexpr tidemark::fence_options options = model::options_of(Shape, Spins, Statistics);
+  using fence = model::shaped<tidemark::basic_fence<platform, options>, Shape>;
+  using progress = model::shaped<tidemark::basic_progress_fence<platform, options>, Shape>;
+};
+
+template <template <class> class Scenario, heap_shape Shape, model::name Name, unsigned Spins = 0,
+          bool Statistics = false>
 void add_fence(std::vector<model::check>& checks) {
-  checks.push_back(model::make_check<Scenario<basic_fence<platform, Options>>, Name + ".fence">());
+  checks.push_back(model::make_check<Scenario<typename kinds<Shape, Spins, Statistics>::fence>, Name>());
 }
 
-template <template <class> class Scenario, fence_options Options, model::name Name>
+template <template <class> class Scenario, heap_shape Shape, model::name Name, unsigned Spins = 0,
+          bool Statistics = false>
+void add_progress(std::vector<model::check>& checks) {
+  checks.push_back(model::make_check<Scenario<typename kinds<Shape, Spins, Statistics>::progress>, Name>());
+}
+
+/// `Least` is the smallest heap of one level that the check makes sense on.
+template <template <class> class Scenario, heap_shape Least, model::name Name, unsigned... Spins>
+void add_fence_on_shapes(std::vector<model::check>& checks) {
+  add_fence<Scenario, Least, Name + ".fence", Spins...>(checks);
+  add_fence<Scenario, model::two_levels, Name + ".fence.two_levels", Spins...>(checks);
+  add_fence<Scenario, model::in_lane, Name + ".fence.in_lane", Spins...>(checks);
+  add_fence<Scenario, model::beside_lane, Name + ".fence.beside_lane", Spins...>(checks);
+}
+
+template <template <class> class Scenario, heap_shape Least, model::name Name, unsigned... Spins>
 void add(std::vector<model::check>& checks) {
-  add_fence<Scenario, Options, Name>(checks);
-  checks.push_back(model::make_check<Scenario<basic_progress_fence<platform, Options>>, Name + ".progress">());
+  add_fence_on_shapes<Scenario, Least, Name, Spins...>(checks);
+  add_progress<Scenario, Least, Name + ".progress", Spins...>(checks);
+  add_progress<Scenario, model::two_levels, Name + ".progress.two_levels", Spins...>(checks);
+  add_progress<Scenario, model::in_lane, Name + ".progress.in_lane", Spins...>(checks);
+  add_progress<Scenario, model::beside_lane, Name + ".progress.beside_lane", Spins...>(checks);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<model::check> checks;
-  add<one_signaller_one_waiter, single, "one_signaller_one_waiter">(checks);
-  add<one_signaller_one_waiter, spinning, "spinning_waiter">(checks);
-  add<one_signaller_one_waiter, learning, "learning_waiter">(checks);
-  add<signalled_one_by_one, single, "signalled_one_by_one">(checks);
-  add<one_signaller_two_waiters, small, "one_signaller_two_waiters">(checks);
-  add<timeout_against_claim, single, "timeout_against_claim">(checks);
-  add<stop_against_claim, single, "stop_against_claim">(checks);
-  add<stop_alone, single, "stop_alone">(checks);
-  add<slot_used_again, single, "slot_used_again">(checks);
-  add<overflow_lane, single, "overflow_lane">(checks);
-  add<poison_alone, single, "poison_alone">(checks);
-  add<poison_against_signal, single, "poison_against_signal">(checks);
-  add_fence<two_signallers_one_waiter, single, "two_signallers_one_waiter">(checks);
-  add_fence<two_signallers_two_waiters, small, "two_signallers_two_waiters">(checks);
+  using namespace model;
+  std::vector<check> checks;
+  add<one_signaller_one_waiter, one_slot, "one_signaller_one_waiter">(checks);
+  add<one_signaller_one_waiter, one_slot, "spinning_waiter", 1>(checks);
+  add_fence<one_signaller_one_waiter, one_slot, "learning_waiter.fence", 4, true>(checks);
+  add_progress<one_signaller_one_waiter, one_slot, "learning_waiter.progress", 4, true>(checks);
+  add<signalled_one_by_one, one_slot, "signalled_one_by_one">(checks);
+  add<one_signaller_two_waiters, two_slots, "one_signaller_two_waiters">(checks);
+  add<timeout_against_claim, one_slot, "timeout_against_claim">(checks);
+  add<stop_against_claim, one_slot, "stop_against_claim">(checks);
+  add<stop_alone, one_slot, "stop_alone">(checks);
+  add<stop_of_one_of_two, two_slots, "stop_of_one_of_two">(checks);
+  add<slot_used_again, one_slot, "slot_used_again">(checks);
+  add<poison_alone, one_slot, "poison_alone">(checks);
+  add<poison_against_signal, one_slot, "poison_against_signal">(checks);
+  add_fence_on_shapes<two_signallers_one_waiter, one_slot, "two_signallers_one_waiter">(checks);
+  add_fence_on_shapes<two_signallers_two_waiters, two_slots, "two_signallers_two_waiters">(checks);
+  // One of two waiters has a slot, the other one shares the lane.
+  add_fence<overflow_lane, one_slot, "overflow_lane.fence">(checks);
+  add_progress<overflow_lane, one_slot, "overflow_lane.progress">(checks);
+  add_fence<overflow_lane, one_free, "overflow_lane.fence.two_levels">(checks);
+  add_progress<overflow_lane, one_free, "overflow_lane.progress.two_levels">(checks);
   return model::run(argc, argv, checks);
 }

@@ -2,6 +2,7 @@
 //
 // Model checks of the hub: whoever is due is released, whichever way the hub was told and whoever serves.
 #include "support/model_check.hpp"
+#include "support/shapes.hpp"
 
 #include <tidemark/fence.hpp>
 #include <tidemark/hub.hpp>
@@ -19,8 +20,7 @@ using tidemark::logged_fence;
 using tidemark::notify_style;
 using tidemark::wait_status;
 
-constexpr tidemark::fence_options small{.capacity = 1, .arity = 2, .max_spins = 0};
-using progress_fence = tidemark::basic_progress_fence<platform, small>;
+using model::heap_shape;
 using queue_progress = tidemark::basic_progress_fence<platform>;
 template <class Service>
 using hub_of = tidemark::basic_hub<platform, Service, 2, 2>;
@@ -28,8 +28,10 @@ template <class Service>
 using queue_of = tidemark::basic_queue<platform, tidemark::no_log_clock, tidemark::hub_notifier<hub_of<Service>>>;
 
 /// A fence in a hub, what it hands over, and who waits for it.
+template <heap_shape Shape>
 struct timeline {
-  progress_fence line;
+  using fence = model::shaped_progress_fence<platform, Shape>;
+  fence line;
   payload data;
 
   void await() {
@@ -48,7 +50,8 @@ struct member {
       : subject{{&progress, 0}, tidemark::hub_notifier<hub_of<Service>>{&owner, style}, Entries} {
     subject.notifier().number = owner.add_queue(subject.signal_log());
   }
-  void signal(const logged_fence<progress_fence>& output, timeline& of) {
+  template <heap_shape Shape>
+  void signal(const logged_fence<typename timeline<Shape>::fence>& output, timeline<Shape>& of) {
     of.data.store(42);
     subject.signal(output, 1);
   }
@@ -72,11 +75,11 @@ struct mortal {
 };
 
 /// [A61] [A96] [A112] One signal, one waiter; the signaller serves.
-template <notify_style Style>
+template <notify_style Style, heap_shape Shape>
 struct one_signal : model::suite<2> {
   hub_of<self> hub;
-  timeline output;
-  logged_fence<progress_fence> known = hub.add(output.line);
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line);
   member<self> queue{hub, Style};
 
   void thread(unsigned index) { index == 0 ? queue.signal(known, output) : output.await(); }
@@ -88,11 +91,11 @@ struct one_signal : model::suite<2> {
 };
 
 /// [A59] [A61] [trap 12] Two queues signal one fence each: one of them serves for the other, or each for itself.
-template <notify_style Style>
+template <notify_style Style, heap_shape Shape>
 struct two_notifiers : model::suite<3> {
   hub_of<self> hub;
-  std::array<timeline, 2> output;
-  std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
+  std::array<timeline<Shape>, 2> output;
+  std::array<logged_fence<typename timeline<Shape>::fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
   std::array<member<self>, 2> queue{member<self>{hub, Style}, member<self>{hub, Style}};
 
   void thread(unsigned index) {
@@ -106,13 +109,14 @@ struct two_notifiers : model::suite<3> {
 };
 
 /// [A61] The fence is not among the first 64, so its mark is in another word, taken after that one.
+template <heap_shape Shape>
 struct mark_in_second_word : model::suite<2> {
   tidemark::basic_hub<platform, self, 128, 1> hub;
   mortal filler;
-  timeline output;
-  logged_fence<progress_fence> known = add_as_65th();
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = add_as_65th();
 
-  logged_fence<progress_fence> add_as_65th() {
+  logged_fence<typename timeline<Shape>::fence> add_as_65th() {
     for (unsigned place = 0; place < 64; ++place) static_cast<void>(hub.add(filler));
     return hub.add(output.line);
   }
@@ -129,10 +133,11 @@ struct mark_in_second_word : model::suite<2> {
 
 /// [A61] [A112] An entry may be served by a pass for something else, before its own signal has looked for waiters: who
 /// registers for it after that pass sees the value.
+template <heap_shape Shape>
 struct served_before_due : model::suite<3> {
   hub_of<self> hub;
-  timeline output;
-  logged_fence<progress_fence> known = hub.add(output.line);
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line);
   member<self> queue{hub, notify_style::by_queue};
 
   void thread(unsigned index) {
@@ -147,11 +152,11 @@ struct served_before_due : model::suite<3> {
 };
 
 /// [A59] [A61] A dispatcher sleeps until there is something, and serves.
-template <notify_style Style>
+template <notify_style Style, heap_shape Shape>
 struct dispatcher : model::suite<3> {
   hub_of<dispatched> hub;
-  timeline output;
-  logged_fence<progress_fence> known = hub.add(output.line);
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line);
   member<dispatched> queue{hub, Style};
 
   void thread(unsigned index) {
@@ -168,12 +173,13 @@ struct dispatcher : model::suite<3> {
 
 /// [A99] [A113] [trap 19] The entry of a due signal is overwritten before it is served: its waiter is released by the
 /// value of now.
+template <heap_shape Shape>
 struct overrun : model::suite<3> {
   hub_of<dispatched> hub;
-  timeline output;
-  progress_fence other;
-  logged_fence<progress_fence> known = hub.add(output.line);
-  logged_fence<progress_fence> noise = hub.add(other);
+  timeline<Shape> output;
+  typename timeline<Shape>::fence other;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line);
+  logged_fence<typename timeline<Shape>::fence> noise = hub.add(other);
   member<dispatched, 2> queue{hub, notify_style::by_queue};
   flag ended;
 
@@ -221,7 +227,7 @@ struct removed_beside_log : model::suite<2> {
 
   void before() {
     MODEL_REQUIRE(hub.add_queue(subject.signal_log()) == 0);
-    progress_fence sent;
+    queue_progress sent;
     subject.signal(logged_fence{&sent, std::uint32_t{2}}, 1);  // the id that the next fence gets
   }
   void thread(unsigned index) {
@@ -268,11 +274,12 @@ struct both_are_served : model::suite<2> {
 };
 
 /// [A57] A slot is used again: the next fence is served, whatever the marks of the one before.
+template <heap_shape Shape>
 struct slot_of_the_hub_used_again : model::suite<2> {
   hub_of<self> hub;
-  timeline first;
-  timeline second;
-  logged_fence<progress_fence> known = hub.add(first.line);
+  timeline<Shape> first;
+  timeline<Shape> second;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(first.line);
   member<self> queue{hub, notify_style::by_fence};
 
   void thread(unsigned index) {
@@ -288,14 +295,15 @@ struct slot_of_the_hub_used_again : model::suite<2> {
 };
 
 /// [A64] Two fences signalled as a batch: both waiters are released.
+template <heap_shape Shape>
 struct batch : model::suite<3> {
   hub_of<self> hub;
-  std::array<timeline, 2> output;
-  std::array<logged_fence<progress_fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
+  std::array<timeline<Shape>, 2> output;
+  std::array<logged_fence<typename timeline<Shape>::fence>, 2> known{hub.add(output[0].line), hub.add(output[1].line)};
 
   void thread(unsigned index) {
     if (index == 0) {
-      for (timeline& one : output) one.data.store(42);
+      for (timeline<Shape>& one : output) one.data.store(42);
       const std::array<tidemark::fence_update, 2> updates{{{known[0].id, 1}, {known[1].id, 1}}};
       hub.signal_batch(updates);
     } else {
@@ -305,10 +313,11 @@ struct batch : model::suite<3> {
 };
 
 /// [A115] [trap 23] An engine's queues are served, and a queue that joins meanwhile is left whole.
+template <heap_shape Shape>
 struct engine : model::suite<3> {
   hub_of<self> hub;
-  timeline output;
-  logged_fence<progress_fence> known = hub.add(output.line);
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line);
   queue_progress progress;
   tidemark::basic_queue<platform, tidemark::no_log_clock> subject{{&progress, 0}, {}, 2};
 
@@ -329,30 +338,43 @@ struct engine : model::suite<3> {
   }
 };
 
+template <notify_style Style>
+struct of_style {
+  template <heap_shape Shape>
+  using one_signal = ::one_signal<Style, Shape>;
+  template <heap_shape Shape>
+  using two_notifiers = ::two_notifiers<Style, Shape>;
+  template <heap_shape Shape>
+  using dispatcher = ::dispatcher<Style, Shape>;
+};
+using by_queue = of_style<notify_style::by_queue>;
+using by_fence = of_style<notify_style::by_fence>;
+using by_scan = of_style<notify_style::by_scan>;
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  using style = notify_style;
-  return model::run(argc, argv,
-                    {
-                        model::make_check<one_signal<style::by_queue>, "one_signal.queue">(),
-                        model::make_check<one_signal<style::by_fence>, "one_signal.fence">(),
-                        model::make_check<one_signal<style::by_scan>, "one_signal.scan">(),
-                        model::make_check<two_notifiers<style::by_queue>, "two_notifiers.queue">(),
-                        model::make_check<two_notifiers<style::by_fence>, "two_notifiers.fence">(),
-                        model::make_check<two_notifiers<style::by_scan>, "two_notifiers.scan">(),
-                        model::make_check<mark_in_second_word, "mark_in_second_word">(),
-                        model::make_check<served_before_due, "served_before_due">(),
-                        model::make_check<dispatcher<style::by_queue>, "dispatcher.queue">(),
-                        model::make_check<dispatcher<style::by_scan>, "dispatcher.scan">(),
-                        model::make_check<overrun, "overrun">(),
-                        model::make_check<removed_beside_pass<1>, "removed_beside_pass">(),
-                        model::make_check<removed_beside_pass<2>, "removed_beside_two_passes">(),
-                        model::make_check<removed_beside_log, "removed_beside_log">(),
-                        model::make_check<both_are_served<style::by_fence>, "both_are_served.fence">(),
-                        model::make_check<both_are_served<style::by_scan>, "both_are_served.scan">(),
-                        model::make_check<slot_of_the_hub_used_again, "slot_used_again">(),
-                        model::make_check<batch, "batch">(),
-                        model::make_check<engine, "engine">(),
-                    });
+  using model::add_on_shapes, model::one_slot;
+  std::vector<model::check> checks{
+      model::make_check<removed_beside_pass<1>, "removed_beside_pass">(),
+      model::make_check<removed_beside_pass<2>, "removed_beside_two_passes">(),
+      model::make_check<removed_beside_log, "removed_beside_log">(),
+      model::make_check<both_are_served<notify_style::by_fence>, "both_are_served.fence">(),
+      model::make_check<both_are_served<notify_style::by_scan>, "both_are_served.scan">(),
+  };
+  add_on_shapes<by_queue::one_signal, one_slot, "one_signal.queue">(checks);
+  add_on_shapes<by_fence::one_signal, one_slot, "one_signal.fence">(checks);
+  add_on_shapes<by_scan::one_signal, one_slot, "one_signal.scan">(checks);
+  add_on_shapes<by_queue::two_notifiers, one_slot, "two_notifiers.queue">(checks);
+  add_on_shapes<by_fence::two_notifiers, one_slot, "two_notifiers.fence">(checks);
+  add_on_shapes<by_scan::two_notifiers, one_slot, "two_notifiers.scan">(checks);
+  add_on_shapes<mark_in_second_word, one_slot, "mark_in_second_word">(checks);
+  add_on_shapes<served_before_due, one_slot, "served_before_due">(checks);
+  add_on_shapes<by_queue::dispatcher, one_slot, "dispatcher.queue">(checks);
+  add_on_shapes<by_scan::dispatcher, one_slot, "dispatcher.scan">(checks);
+  add_on_shapes<overrun, one_slot, "overrun">(checks);
+  add_on_shapes<slot_of_the_hub_used_again, one_slot, "slot_used_again">(checks);
+  add_on_shapes<batch, one_slot, "batch">(checks);
+  add_on_shapes<engine, one_slot, "engine">(checks);
+  return model::run(argc, argv, checks);
 }

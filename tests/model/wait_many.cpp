@@ -2,6 +2,7 @@
 //
 // Model checks of waits for several timelines. Each hands plain fields (`var`) from the signallers to the waiter.
 #include "support/model_check.hpp"
+#include "support/shapes.hpp"
 #include "support/waiting.hpp"
 
 #include <tidemark/wait_many.hpp>
@@ -17,14 +18,16 @@ using model::require_idle;
 using model::some_time;
 using model::stop_source;
 
+using model::heap_shape;
+
 using platform = TIDEMARK_MODEL_PLATFORM;
-using timeline = basic_progress_fence<platform, fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
-using payload = model::payload<timeline>;
+using payload = platform::var<int>;
 using awaited_here = basic_awaited<platform>;
 
 /// Two timelines, what each hands over, and a wait for value 1 of both.
+template <heap_shape Shape>
 struct two_timelines {
-  std::array<timeline, 2> timelines;
+  std::array<model::shaped_progress_fence<platform, Shape>, 2> timelines;
   std::array<payload, 2> data;
 
   void signal(unsigned which) {
@@ -43,7 +46,7 @@ struct two_timelines {
   }
   /// [trap 11] No registration is left.
   void after() {
-    for (const timeline& one : timelines) require_idle(one);
+    for (const auto& one : timelines) require_idle(one);
   }
 
  private:
@@ -53,52 +56,54 @@ struct two_timelines {
 
 /// [A65] [trap 11] One of two is signalled, the first or the second of the list: it ends the wait, and the other one is
 /// left.
-template <unsigned Which>
-struct any_of_one_signalled : model::suite<2>, two_timelines {
+template <unsigned Which, heap_shape Shape>
+struct any_of_one_signalled : model::suite<2>, two_timelines<Shape> {
   void thread(unsigned index) {
     if (index == 0) {
-      signal(Which);
+      this->signal(Which);
     } else {
-      MODEL_REQUIRE((any() == wait_any_result{wait_status::reached, Which}));
-      require_data(Which);
+      MODEL_REQUIRE((this->any() == wait_any_result{wait_status::reached, Which}));
+      this->require_data(Which);
     }
   }
 };
 
 /// [trap 11] Both are signalled by different threads: one ends the wait, the other is left or claimed, never both.
-struct any_of_two_signalled : model::suite<3>, two_timelines {
+template <heap_shape Shape>
+struct any_of_two_signalled : model::suite<3>, two_timelines<Shape> {
   void thread(unsigned index) {
     if (index < 2) {
-      signal(index);
+      this->signal(index);
     } else {
-      const wait_any_result end = any();
+      const wait_any_result end = this->any();
       MODEL_REQUIRE(end == wait_status::reached && end.index < 2);
-      require_data(end.index);
+      this->require_data(end.index);
     }
   }
 };
 
 /// [A65] [trap 11] Both are needed, and come from one thread or from two; one may have come before the wait begins.
-template <unsigned Signallers>
-struct all_of_two : model::suite<Signallers + 1>, two_timelines {
+template <unsigned Signallers, heap_shape Shape>
+struct all_of_two : model::suite<Signallers + 1>, two_timelines<Shape> {
   void thread(unsigned index) {
     if (index == Signallers) {
-      MODEL_REQUIRE(all() == wait_status::reached);
-      require_data(0);
-      require_data(1);
+      MODEL_REQUIRE(this->all() == wait_status::reached);
+      this->require_data(0);
+      this->require_data(1);
     } else if (Signallers == 1) {
-      signal(1);
-      signal(0);
+      this->signal(1);
+      this->signal(0);
     } else {
-      signal(index);
+      this->signal(index);
     }
   }
 };
 
 /// [trap 11] One timeline jumps twice, and stands in the list twice; the other one must come all the same.
+template <heap_shape Shape>
 struct all_counts_nothing_twice : model::suite<2> {
-  basic_progress_fence<platform, fence_options{.capacity = 2, .arity = 2, .max_spins = 0}> jumping;
-  timeline other;
+  model::shaped_progress_fence<platform, Shape> jumping;
+  model::shaped_progress_fence<platform, Shape> other;
   payload data;
 
   void thread(unsigned index) {
@@ -120,65 +125,80 @@ struct all_counts_nothing_twice : model::suite<2> {
 };
 
 /// [A120] The second is lost while the first never comes: both kinds of wait say so at once.
-template <bool All>
-struct one_is_lost : model::suite<2>, two_timelines {
+template <bool All, heap_shape Shape>
+struct one_is_lost : model::suite<2>, two_timelines<Shape> {
   void thread(unsigned index) {
     if (index == 0) {
-      data[1].store(5);
-      timelines[1].poison();
+      this->data[1].store(5);
+      this->timelines[1].poison();
     } else {
       if (All) {
-        MODEL_REQUIRE(all() == wait_status::lost);
+        MODEL_REQUIRE(this->all() == wait_status::lost);
       } else {
-        MODEL_REQUIRE((any() == wait_any_result{wait_status::lost, 1}));
+        MODEL_REQUIRE((this->any() == wait_any_result{wait_status::lost, 1}));
       }
-      MODEL_REQUIRE(data[1].load() == 5);
+      MODEL_REQUIRE(this->data[1].load() == 5);
     }
   }
 };
 
 /// [A14] A deadline against a signal: reached brings the data, a timeout leaves nothing behind.
-struct any_in_time : model::suite<2>, two_timelines {
+template <heap_shape Shape>
+struct any_in_time : model::suite<2>, two_timelines<Shape> {
   void thread(unsigned index) {
     if (index == 0) {
-      signal(1);
+      this->signal(1);
     } else {
-      const wait_any_result end = any(some_time);
+      const wait_any_result end = this->any(some_time);
       MODEL_REQUIRE((end == wait_any_result{wait_status::reached, 1}) ||
                     (end == wait_any_result{wait_status::timeout, 2}));
-      if (end == wait_status::reached) require_data(1);
+      if (end == wait_status::reached) this->require_data(1);
     }
   }
 };
 
 /// A stop is never missed by a waiter of which one timeline has come, and the other one never does.
-struct all_is_stopped : model::suite<2>, two_timelines {
+template <heap_shape Shape>
+struct all_is_stopped : model::suite<2>, two_timelines<Shape> {
   stop_source<platform> source;
 
   void thread(unsigned index) {
     if (index == 0) {
-      signal(0);
+      this->signal(0);
       source.request_stop();
     } else {
-      MODEL_REQUIRE(all(stop_source<platform>::token{source}) == wait_status::stopped);
+      MODEL_REQUIRE(this->all(stop_source<platform>::token{source}) == wait_status::stopped);
     }
   }
 };
 
+template <heap_shape Shape>
+using any_of_first_signalled = any_of_one_signalled<0, Shape>;
+template <heap_shape Shape>
+using any_of_second_signalled = any_of_one_signalled<1, Shape>;
+template <heap_shape Shape>
+using all_of_one_signaller = all_of_two<1, Shape>;
+template <heap_shape Shape>
+using all_of_two_signallers = all_of_two<2, Shape>;
+template <heap_shape Shape>
+using one_is_lost_to_all = one_is_lost<true, Shape>;
+template <heap_shape Shape>
+using one_is_lost_to_any = one_is_lost<false, Shape>;
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return model::run(argc, argv,
-                    {
-                        model::make_check<any_of_one_signalled<0>, "any_of_one_signalled.first">(),
-                        model::make_check<any_of_one_signalled<1>, "any_of_one_signalled.second">(),
-                        model::make_check<any_of_two_signalled, "any_of_two_signalled">(),
-                        model::make_check<all_of_two<1>, "all_of_two.one_signaller">(),
-                        model::make_check<all_of_two<2>, "all_of_two.two_signallers">(),
-                        model::make_check<all_counts_nothing_twice, "all_counts_nothing_twice">(),
-                        model::make_check<one_is_lost<true>, "one_is_lost.all">(),
-                        model::make_check<one_is_lost<false>, "one_is_lost.any">(),
-                        model::make_check<any_in_time, "any_in_time">(),
-                        model::make_check<all_is_stopped, "all_is_stopped">(),
-                    });
+  using model::add_on_shapes, model::one_slot;
+  std::vector<model::check> checks;
+  add_on_shapes<any_of_first_signalled, one_slot, "any_of_one_signalled.first">(checks);
+  add_on_shapes<any_of_second_signalled, one_slot, "any_of_one_signalled.second">(checks);
+  add_on_shapes<any_of_two_signalled, one_slot, "any_of_two_signalled">(checks);
+  add_on_shapes<all_of_one_signaller, one_slot, "all_of_two.one_signaller">(checks);
+  add_on_shapes<all_of_two_signallers, one_slot, "all_of_two.two_signallers">(checks);
+  add_on_shapes<all_counts_nothing_twice, model::two_slots, "all_counts_nothing_twice">(checks);
+  add_on_shapes<one_is_lost_to_all, one_slot, "one_is_lost.all">(checks);
+  add_on_shapes<one_is_lost_to_any, one_slot, "one_is_lost.any">(checks);
+  add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
+  add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
+  return model::run(argc, argv, checks);
 }

@@ -3,14 +3,15 @@
 // Model checks of the waiter heap alone, and of the min-tree inside it. Where a value is awaited, the checks bring a
 // word of their own and do the handshake of fence.hpp around the heap.
 #include "support/model_check.hpp"
+#include "support/shapes.hpp"
 
 #include <tidemark/waiter_heap.hpp>
 
 namespace {
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
-using tidemark::no_waiter;
-using tidemark::waiter_heap;
+using model::heap_shape;
+using model::shaped_heap;
 using payload = platform::var<int>;
 using word = platform::atomic<std::uint64_t>;
 
@@ -18,9 +19,9 @@ constexpr auto forever = tidemark::forever;
 
 /// [A12] [A14] [A27] A waiter stays while another comes and goes: when all is quiet the least target is exact. The two
 /// refreshes of the second thread are what can make both tries of the first one fail.
-template <std::size_t Capacity>
+template <heap_shape Shape>
 struct exact_when_quiet : model::suite<2> {
-  waiter_heap<Capacity, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -29,23 +30,25 @@ struct exact_when_quiet : model::suite<2> {
       heap.withdraw(heap.add(7));
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == 2); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.least(3)); }
 };
 
 /// [A14] [A20] A waiter leaves while another comes and goes: nothing of it is left, so the monitored value rises again.
+template <heap_shape Shape>
 struct exact_after_withdrawal : model::suite<2> {
-  waiter_heap<2, platform, 2> heap;
-  waiter_heap<2, platform, 2>::ticket ticket = heap.add(3);
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(3);
 
   void thread(unsigned index) { heap.withdraw(index == 0 ? ticket : heap.add(7)); }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
 /// [A14] [A27] Two waiters with the same target, one comes and one goes: the same minimum twice is not the same state
 /// (ABA).
+template <heap_shape Shape>
 struct exact_with_equal_targets : model::suite<2> {
-  waiter_heap<2, platform, 2> heap;
-  waiter_heap<2, platform, 2>::ticket ticket = heap.add(7);
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(7);
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -54,13 +57,14 @@ struct exact_with_equal_targets : model::suite<2> {
       heap.withdraw(ticket);
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == 6); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.least(7)); }
 };
 
 /// [A14] A waiter enters the lane while the only slot is left and taken again: the lane keeps the monitored value at 0.
+template <heap_shape Shape>
 struct exact_after_lane_entry : model::suite<3> {
-  waiter_heap<1, platform, 2> heap;
-  waiter_heap<1, platform, 2>::ticket ticket = heap.add(3);
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(3);
 
   void thread(unsigned index) {
     if (index == 2) {
@@ -73,9 +77,10 @@ struct exact_after_lane_entry : model::suite<3> {
 };
 
 /// [A14] One thread stays in the lane while another enters and leaves it: the lane keeps the monitored value at 0.
+template <heap_shape Shape>
 struct lane_stays_occupied : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
-  waiter_heap<1, platform, 2>::ticket ticket = heap.add(3);
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(3);
 
   void thread(unsigned index) {
     const auto shared = heap.add(7);
@@ -85,19 +90,21 @@ struct lane_stays_occupied : model::suite<2> {
 };
 
 /// [A12] [A14] Three threads come and go; the one that stays is the least.
+template <heap_shape Shape>
 struct exact_when_three_are_quiet : model::suite<3> {
-  waiter_heap<3, platform, 4> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) {
     const auto ticket = heap.add(index + 5);
     if (index != 0) heap.withdraw(ticket);
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == 4); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.least(5)); }
 };
 
 /// [A15] Everybody leaves, by their own doing or released: nothing is left behind (trap 2).
+template <heap_shape Shape>
 struct empty_when_all_left : model::suite<3> {
-  waiter_heap<2, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) {
     if (index == 2) {
@@ -106,21 +113,23 @@ struct empty_when_all_left : model::suite<3> {
       heap.withdraw(heap.add(index + 1));
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
 /// [A14] More waiters than slots come and go; the lane empties (trap 2).
+template <heap_shape Shape>
 struct lane_empties : model::suite<3> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) { heap.withdraw(heap.add(index + 1)); }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
 /// [A27] As soon as add() has returned, and as long as its waiter waits, the monitored value is below its target: also
 /// while others come, go and are released.
+template <heap_shape Shape>
 struct never_above_a_waiter : model::suite<3> {
-  waiter_heap<2, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -133,12 +142,13 @@ struct never_above_a_waiter : model::suite<3> {
       heap.release_due(3);
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
 /// [A19] Release and withdrawal of one waiter: exactly one of them wins, and a waiter that was released has the data.
+template <heap_shape Shape>
 struct release_against_withdrawal : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   payload data;
   std::size_t released = 0;
   bool withdrawn = false;
@@ -155,13 +165,14 @@ struct release_against_withdrawal : model::suite<2> {
   }
   void after() {
     MODEL_REQUIRE(released + (withdrawn ? 1u : 0u) == 1);
-    MODEL_REQUIRE(heap.monitored_value() == no_waiter);
+    MODEL_REQUIRE(heap.monitored_value() == heap.idle_value());
   }
 };
 
 /// [A19] A waiter that asks whether it was released, and hears yes, has the data.
+template <heap_shape Shape>
 struct released_brings_data : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   payload data;
 
   void thread(unsigned index) {
@@ -177,8 +188,9 @@ struct released_brings_data : model::suite<2> {
 };
 
 /// [A19] A waiter that sees its count of wakes move has the data of the one who moved it.
+template <heap_shape Shape>
 struct wake_brings_data : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   payload data;
 
   void thread(unsigned index) {
@@ -195,8 +207,9 @@ struct wake_brings_data : model::suite<2> {
 
 /// A slot changes hands: the next owner finds the leaf as the last one left it (`arm` asserts it), and what the last
 /// one did before it left is visible.
+template <heap_shape Shape>
 struct slot_changes_hands : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   payload uses;
 
   void thread(unsigned) {
@@ -212,8 +225,9 @@ struct slot_changes_hands : model::suite<2> {
 
 /// The slot is released and taken again while the first releaser is still at work: it must not take the second waiter
 /// along (the claim of a wrong generation), nor clear the leaf after the fact.
+template <heap_shape Shape>
 struct slot_taken_again : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   bool kept = false;
 
   void thread(unsigned index) {
@@ -228,13 +242,14 @@ struct slot_taken_again : model::suite<2> {
   }
   void after() {
     MODEL_REQUIRE(kept);
-    MODEL_REQUIRE(heap.monitored_value() == 1);
+    MODEL_REQUIRE(heap.monitored_value() == heap.least(2));
   }
 };
 
 /// [A16] [A19] A pass releases who is due, and nobody else: not the one whose target is one more (trap 4).
+template <heap_shape Shape>
 struct only_the_due : model::suite<2> {
-  waiter_heap<2, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -246,13 +261,14 @@ struct only_the_due : model::suite<2> {
       heap.withdraw(first);
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
 /// A heap that is used for a second timeline, which starts at 0 again, while a pass over the first one still runs: the
 /// pass must not measure the second timeline's waiter by the first one's value.
+template <heap_shape Shape>
 struct used_for_a_second_timeline : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
+  shaped_heap<platform, Shape> heap;
   word value;
   word stored;
 
@@ -271,9 +287,10 @@ struct used_for_a_second_timeline : model::suite<2> {
 
 /// [A14] [A28] A waiter in the lane, with a deadline, against a signal: it leaves with the data or at its deadline, and
 /// takes nothing of the other waiter along.
+template <heap_shape Shape>
 struct deadline_in_the_lane : model::suite<2> {
-  waiter_heap<1, platform, 2> heap;
-  waiter_heap<1, platform, 2>::ticket other = heap.add(3);
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket other = heap.add(3);
   word value;
   payload data;
 
@@ -300,12 +317,13 @@ struct deadline_in_the_lane : model::suite<2> {
     }
     heap.withdraw(ticket);
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == 2); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.least(3)); }
 };
 
-/// [A28] [A37] Two levels of nodes: the waiter below another node than the released one is found as well.
-struct two_levels : model::suite<3> {
-  waiter_heap<3, platform, 2> heap;
+/// [A28] [A37] Two waiters, of two levels below different nodes: both are found.
+template <heap_shape Shape>
+struct two_waiters : model::suite<3> {
+  shaped_heap<platform, Shape> heap;
   word value;
   payload data;
 
@@ -329,32 +347,38 @@ struct two_levels : model::suite<3> {
       heap.withdraw(ticket);
     }
   }
-  void after() { MODEL_REQUIRE(heap.monitored_value() == no_waiter); }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
+
+template <template <heap_shape> class Suite, model::name Name>
+void add_on_one_free(std::vector<model::check>& checks) {
+  checks.push_back(model::make_check<Suite<model::one_slot>, Name>());
+  checks.push_back(model::make_check<Suite<model::one_free>, Name + ".two_levels">());
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return model::run(argc, argv,
-                    {
-                        model::make_check<exact_when_quiet<2>, "exact_when_quiet">(),
-                        model::make_check<exact_when_quiet<4>, "exact_when_quiet_two_levels">(),
-                        model::make_check<exact_after_withdrawal, "exact_after_withdrawal">(),
-                        model::make_check<exact_with_equal_targets, "exact_with_equal_targets">(),
-                        model::make_check<exact_after_lane_entry, "exact_after_lane_entry">(),
-                        model::make_check<lane_stays_occupied, "lane_stays_occupied">(),
-                        model::make_check<exact_when_three_are_quiet, "exact_when_three_are_quiet">(),
-                        model::make_check<empty_when_all_left, "empty_when_all_left">(),
-                        model::make_check<lane_empties, "lane_empties">(),
-                        model::make_check<never_above_a_waiter, "never_above_a_waiter">(),
-                        model::make_check<release_against_withdrawal, "release_against_withdrawal">(),
-                        model::make_check<released_brings_data, "released_brings_data">(),
-                        model::make_check<wake_brings_data, "wake_brings_data">(),
-                        model::make_check<slot_changes_hands, "slot_changes_hands">(),
-                        model::make_check<slot_taken_again, "slot_taken_again">(),
-                        model::make_check<only_the_due, "only_the_due">(),
-                        model::make_check<used_for_a_second_timeline, "used_for_a_second_timeline">(),
-                        model::make_check<deadline_in_the_lane, "deadline_in_the_lane">(),
-                        model::make_check<two_levels, "two_levels">(),
-                    });
+  using namespace model;
+  std::vector<check> checks;
+  add_on_shapes<exact_when_quiet, two_slots, "exact_when_quiet">(checks);
+  add_on_shapes<exact_after_withdrawal, two_slots, "exact_after_withdrawal">(checks);
+  add_on_shapes<exact_with_equal_targets, two_slots, "exact_with_equal_targets">(checks);
+  add_on_shapes<exact_when_three_are_quiet, three_slots, "exact_when_three_are_quiet">(checks);
+  add_on_shapes<empty_when_all_left, two_slots, "empty_when_all_left">(checks);
+  add_on_shapes<never_above_a_waiter, two_slots, "never_above_a_waiter">(checks);
+  add_on_shapes<release_against_withdrawal, one_slot, "release_against_withdrawal">(checks);
+  add_on_shapes<released_brings_data, one_slot, "released_brings_data">(checks);
+  add_on_shapes<wake_brings_data, one_slot, "wake_brings_data">(checks);
+  add_on_shapes<slot_taken_again, one_slot, "slot_taken_again">(checks);
+  add_on_shapes<only_the_due, two_slots, "only_the_due">(checks);
+  add_on_shapes<used_for_a_second_timeline, one_slot, "used_for_a_second_timeline">(checks);
+  add_on_shapes<two_waiters, two_slots, "two_waiters">(checks);
+  // One slot is free, and more than one waiter comes: by one level and by two.
+  add_on_one_free<exact_after_lane_entry, "exact_after_lane_entry">(checks);
+  add_on_one_free<lane_stays_occupied, "lane_stays_occupied">(checks);
+  add_on_one_free<lane_empties, "lane_empties">(checks);
+  add_on_one_free<slot_changes_hands, "slot_changes_hands">(checks);
+  add_on_one_free<deadline_in_the_lane, "deadline_in_the_lane">(checks);
+  return model::run(argc, argv, checks);
 }

@@ -190,9 +190,10 @@ class min_tree {
     return (lane_.load(std::memory_order_relaxed) & pinned_bit) != 0;
   }
 
-  /// Whether anyone shares the lane, for one who has seen that the least value is low.
+  /// Whether anybody shares the lane, as the clear_due() that this thread has just called found it, or later.
   bool lane_has_members() const noexcept {
-    // (H12): relaxed; whatever let the caller see the root low has also shown it (H10), as for (H9).
+    // (H12): relaxed, but only behind clear_due(), which refreshes the root: (H7) has loaded the same word there, and this
+    // load can't find an older value. Read before the pass, it may miss (H10).
     return (lane_.load(std::memory_order_relaxed) & ~pinned_bit) != 0;
   }
 
@@ -247,9 +248,11 @@ class min_tree {
         if (child < Leaves && clear_if_due(child, current)) cleared.insert(child);
         continue;
       }
-      // (H9): relaxed; what let the caller see the root low, the acquire half of (F2) or the barriers (G1) and (G3),
-      // has also shown it every (H8) below that the root rests on. A waiter that is still registering looks for itself.
-      const std::uint64_t least = body_[shape::first[level - 1] + child].load_value(std::memory_order_relaxed);
+      // (H9): seq_cst, in the total order after the signal (F1) that the caller knows of. A waiter that registered before
+      // that signal is found, because its (H8) comes first; a waiter that registers later sees the value. Relaxed or
+      // acquire is not enough where the caller learnt of the signal from a log and not from the root: then nothing has
+      // shown it the (H8) below the root.
+      const std::uint64_t least = body_[shape::first[level - 1] + child].load_value(std::memory_order_seq_cst);
       if (least < reached) clear_due_below(level - 1, child, reached, current, cleared);
     }
     refresh(level, index);

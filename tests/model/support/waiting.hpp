@@ -72,11 +72,11 @@ class stop_source {
   void* argument_ = nullptr;
 };
 
-/// Nobody waits any more, so the monitored value says so (A15); 0 for ever where the fence is pinned.
+/// Nobody waits any more but the bystanders of a shape (shapes.hpp), so the monitored value says so (A15); 0 for ever where
+/// the fence is pinned.
 template <class Timeline>
 void require_idle(const Timeline& timeline) {
-  const std::uint64_t idle = Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0;
-  MODEL_REQUIRE(timeline.monitored_value() == idle);
+  MODEL_REQUIRE(timeline.monitored_value() == Timeline::idle_value());
 }
 
 }  // namespace model

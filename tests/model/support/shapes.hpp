@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The heaps that checks of waits run on. A check proves no more than its shape: on a heap of one slot, a hub was proved
+// that lost wake-ups on a heap of two levels. So each check that stands on a heap runs on all of these.
+//
+//   one_slot      one level, nobody else
+//   two_levels    an inner node between the leaves and the root
+//   in_lane       two levels, and every slot is taken: the waiters of the check share the overflow lane
+//   beside_lane   two levels, and somebody else stays in the overflow lane, which keeps the root at 0
+#ifndef TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
+#define TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
+
+#include "model_check.hpp"
+
+#include <tidemark/fence.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace model {
+
+struct heap_shape {
+  std::size_t capacity = 1;
+  std::size_t arity = 2;
+  std::size_t bystanders = 0;     ///< Slots of others, who wait for a value that never comes.
+  bool lane_is_occupied = false;  ///< By one of them.
+};
+
+inline constexpr heap_shape one_slot{};
+inline constexpr heap_shape two_slots{.capacity = 2};
+/// For checks with an arity of 4 on one level.
+inline constexpr heap_shape three_slots{.capacity = 3, .arity = 4};
+inline constexpr heap_shape two_levels{.capacity = 3};
+inline constexpr heap_shape in_lane{.capacity = 3, .bystanders = 3};
+inline constexpr heap_shape beside_lane{.capacity = 3, .lane_is_occupied = true};
+/// One free slot on the second level: of two waiters, one shares the lane.
+inline constexpr heap_shape one_free{.capacity = 3, .bystanders = 2};
+
+/// What an extra waiter waits for.
+inline constexpr std::uint64_t never_signalled = 1000;
+
+/// The options of a fence of this shape.
+constexpr tidemark::fence_options options_of(heap_shape shape, unsigned max_spins = 0, bool statistics = false) {
+  return {.capacity = shape.capacity, .arity = shape.arity, .max_spins = max_spins, .statistics = statistics};
+}
+
+/// Registers the bystanders of a shape.
+template <heap_shape Shape, class Heap>
+void register_bystanders(Heap& heap) {
+  static_assert(Shape.bystanders == 0 || !Shape.lane_is_occupied);
+  for (std::size_t i = 0; i < Shape.bystanders; ++i) static_cast<void>(heap.add(never_signalled));
+  if (!Shape.lane_is_occupied) return;
+  // When all slots are taken the next one shares the lane; then the slots are left.
+  std::vector<tidemark::waiter_ticket> slots;
+  for (std::size_t i = 0; i < Shape.capacity; ++i) slots.push_back(heap.add(never_signalled));
+  static_cast<void>(heap.add(never_signalled));
+  for (const tidemark::waiter_ticket& slot : slots) heap.withdraw(slot);
+}
+
+/// What the monitored value is while nobody waits but the bystanders of a shape.
+constexpr std::uint64_t idle_value_of(heap_shape shape) {
+  if (shape.lane_is_occupied) return 0;
+  return shape.bystanders != 0 ? never_signalled - 1 : tidemark::no_waiter;
+}
+
+/// A fence in whose heap the bystanders of its shape are registered.
+template <class Fence, heap_shape Shape>
+struct shaped : Fence {
+  shaped() { register_bystanders<Shape>(this->heap()); }
+
+  static std::uint64_t idle_value() { return Fence::platform::heavy_barrier_available() ? idle_value_of(Shape) : 0; }
+};
+
+/// A heap alone, with the bystanders of its shape.
+template <class Platform, heap_shape Shape>
+struct shaped_heap : tidemark::waiter_heap<Shape.capacity, Platform, Shape.arity> {
+  shaped_heap() { register_bystanders<Shape>(*this); }
+
+  static constexpr std::uint64_t idle_value() { return idle_value_of(Shape); }
+  /// What the monitored value is while a waiter for `target` waits, too.
+  static constexpr std::uint64_t least(std::uint64_t target) {
+    return Shape.lane_is_occupied || Shape.bystanders == Shape.capacity ? 0 : target - 1;
+  }
+};
+
+template <class Platform, heap_shape Shape>
+using shaped_progress_fence = shaped<tidemark::basic_progress_fence<Platform, options_of(Shape)>, Shape>;
+template <class Platform, heap_shape Shape>
+using shaped_fence = shaped<tidemark::basic_fence<Platform, options_of(Shape)>, Shape>;
+
+/// Adds a check on each shape. `Least` is the smallest heap of one level that the check makes sense on.
+template <template <heap_shape> class Suite, heap_shape Least, name Name>
+void add_on_shapes(std::vector<check>& checks) {
+  checks.push_back(make_check<Suite<Least>, Name>());
+  checks.push_back(make_check<Suite<two_levels>, Name + ".two_levels">());
+  checks.push_back(make_check<Suite<in_lane>, Name + ".in_lane">());
+  checks.push_back(make_check<Suite<beside_lane>, Name + ".beside_lane">());
+}
+
+}  // namespace model
+
+#endif  // TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
