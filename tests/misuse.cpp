@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,11 +52,6 @@ TEST_CASE("[trap 3] adding a waiter for 0 to a heap is reported") {
           tidemark::waiter_heap<4> heap;
           static_cast<void>(heap.add(0));
         }) == "every timeline has reached 0: nobody can wait for it");
-}
-
-TEST_CASE("waiting for any of nothing is reported") {
-  CHECK(reported_by([] { static_cast<void>(tidemark::wait_any(std::initializer_list<tidemark::awaited>{})); }) ==
-        "nobody can wait for one of nothing");
 }
 
 TEST_CASE("[A8] storage that is missing or not aligned is reported") {

@@ -91,9 +91,9 @@ void check_waits_for_several() {
   const std::array<tidemark::basic_awaited<platform>, 3> list{{{fences[0], 1}, {fences[1], 1}, {fences[2], 1}}};
   manual_stop stop;
   tidemark::wait_any_result first{};
-  waiter any{[&] { return (first = tidemark::wait_any<platform>(list)).status; }};
-  waiter all{[&] { return tidemark::wait_all<platform>(list); }};
-  waiter stopped{[&] { return tidemark::wait_all<platform>(list, stop.get_token()); }};
+  waiter any{[&] { return (first = tidemark::wait_any(list)).status; }};
+  waiter all{[&] { return tidemark::wait_all(list); }};
+  waiter stopped{[&] { return tidemark::wait_all(list, stop.get_token()); }};
   CHECK(any.falls_asleep());
   CHECK(all.falls_asleep());
   CHECK(stopped.falls_asleep());
@@ -102,7 +102,7 @@ void check_waits_for_several() {
   CHECK(first.index == 2);
   stop.request();
   CHECK(stopped.status() == wait_status::stopped);
-  CHECK(tidemark::wait_all<platform>(list, 2ms) == wait_status::timeout);
+  CHECK(tidemark::wait_all(list, 2ms) == wait_status::timeout);
   fences[0].signal(1);
   fences[1].signal(1);
   CHECK(all.status() == wait_status::reached);

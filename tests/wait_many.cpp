@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -49,11 +50,11 @@ struct counted_kind {
 
   template <class... Limits>
   static wait_status all(const list& those, const Limits&... limits) {
-    return wait_all<platform>(those, limits...);
+    return wait_all(those, limits...);
   }
   template <class... Limits>
   static wait_any_result any(const list& those, const Limits&... limits) {
-    return wait_any<platform>(those, limits...);
+    return wait_any(those, limits...);
   }
 };
 
@@ -128,7 +129,15 @@ TEST_CASE_TEMPLATE("values that were reached are found without a barrier or a sl
   const meter<typename Kind::platform> during;
   CHECK(Kind::all({{first, 7}, {second, 2}}) == wait_status::reached);
   CHECK(Kind::any({{first, 8}, {second, 3}}) == wait_any_result{wait_status::reached, 1});
+  CHECK(during.heavy_barriers() + during.parks() == 0);
+}
+
+TEST_CASE_TEMPLATE("an empty list is reached at once, by a wait for all and by a wait for any", Kind, EVERY_PLATFORM) {
+  const meter<typename Kind::platform> during;
   CHECK(Kind::all({}) == wait_status::reached);
+  CHECK(Kind::all({}, 24h) == wait_status::reached);
+  CHECK(Kind::any({}) == wait_any_result{wait_status::reached, 0});
+  CHECK(Kind::any({}, 0s) == wait_any_result{wait_status::reached, 0});
   CHECK(during.heavy_barriers() + during.parks() == 0);
 }
 
@@ -183,9 +192,9 @@ TEST_CASE("[trap 11] one that comes while the others are being registered is not
     const std::array<tidemark::basic_awaited<platform>, 2> both{{{first, 1}, {second, 1}}};
     const meter<platform> during;
     if (all) {
-      CHECK(wait_all<platform>(both) == wait_status::reached);
+      CHECK(wait_all(both) == wait_status::reached);
     } else {
-      CHECK(wait_any<platform>(both) == wait_any_result{wait_status::reached, 0});
+      CHECK(wait_any(both) == wait_any_result{wait_status::reached, 0});
     }
     CHECK(platform::at_heavy_barrier.has_run());
     CHECK(during.parks() == 0);
@@ -199,7 +208,7 @@ TEST_CASE("one that comes just before the sleep ends it") {
   tidemark::basic_progress_fence<platform> second;
   const std::array<tidemark::basic_awaited<platform>, 2> both{{{first, 1}, {second, 1}}};
   platform::at_park = [&] { second.signal(1); };
-  CHECK(wait_any<platform>(both) == wait_any_result{wait_status::reached, 1});
+  CHECK(wait_any(both) == wait_any_result{wait_status::reached, 1});
   CHECK(platform::at_park.has_run());
 }
 
@@ -372,6 +381,81 @@ TEST_CASE_TEMPLATE("[A32] more timelines than fit into one sleep are waited for 
   for (std::size_t i = count; i-- > 0;) fences[i].signal(2);
   CHECK(all.status() == wait_status::reached);
   for (const auto& fence : fences) CHECK(is_idle(fence));
+}
+
+TEST_CASE("a list may be an array, a vector, a span or braces") {
+  const tidemark::fence first{7};
+  const tidemark::progress_fence second{3};
+  const std::vector<awaited> vector{{first, 7}, {second, 4}};
+  const std::array<awaited, 2> array{awaited{first, 7}, awaited{second, 3}};
+  const awaited plain[] = {{first, 8}, {second, 3}};
+  std::vector<awaited> changing = vector;
+  CHECK(wait_all(vector, 0s) == wait_status::timeout);
+  CHECK(wait_any(vector, 0s) == wait_any_result{wait_status::reached, 0});
+  CHECK(wait_all(array) == wait_status::reached);
+  CHECK(wait_any(plain) == wait_any_result{wait_status::reached, 1});
+  CHECK(wait_all(std::span{vector}.first(1)) == wait_status::reached);
+  CHECK(wait_any(std::span{changing}) == wait_any_result{wait_status::reached, 0});
+  CHECK(wait_any(std::vector<awaited>{{first, 8}, {second, 3}}) == wait_any_result{wait_status::reached, 1});
+  CHECK(wait_any({{first, 8}, {second, 3}}) == wait_any_result{wait_status::reached, 1});
+}
+
+TEST_CASE_TEMPLATE("[A120] of more timelines than fit into one sleep, the loss of any ends the wait", Kind,
+                   EVERY_PLATFORM) {
+  constexpr std::size_t count = tidemark::max_parking_places * 2 + 3;
+  for (const std::size_t which : {std::size_t{0}, tidemark::max_parking_places, count - 1}) {
+    std::deque<typename Kind::progress_fence> fences(count);
+    const auto dog = watch(fences[which]);
+    typename Kind::list list;
+    for (const auto& fence : fences) list.emplace_back(fence, 1);
+    waiter all{[&] { return Kind::all(list); }};
+    any_waiter any{[&] { return Kind::any(list); }};
+    CHECK(all.falls_asleep());
+    CHECK(any.falls_asleep());
+    fences[which].poison();
+    CHECK(all.status() == wait_status::lost);
+    CHECK(any.result() == wait_any_result{wait_status::lost, which});
+    for (const auto& fence : fences) CHECK(is_idle(fence));
+  }
+}
+
+// ---- where the heavy barrier is refused ------------------------------------------------------------------------------
+
+namespace {
+
+/// The heavy barrier is there when fences are made, and refused when it is needed.
+struct refused_later : counting_platform<tidemark::native_platform> {
+  using base = counting_platform<tidemark::native_platform>;
+  static bool heavy_barrier() noexcept {
+    base::full_barrier();
+    return false;
+  }
+  static bool park_any(std::span<const parking_place> places, tidemark::deadline until) noexcept {
+    if (until == tidemark::forever) sleeps_for_ever = true;
+    return base::park_any(places, until);
+  }
+  static inline std::atomic<bool> sleeps_for_ever{false};
+};
+
+}  // namespace
+
+TEST_CASE("[A31][A65] where the heavy barrier is refused later, a wait for several never sleeps without a look again") {
+  if (!refused_later::asymmetric) {
+    MESSAGE("not tested: there is no heavy barrier here");
+    return;
+  }
+  tidemark::basic_progress_fence<refused_later> first;
+  tidemark::basic_progress_fence<refused_later> second;
+  const std::vector<tidemark::basic_awaited<refused_later>> both{{first, 1}, {second, 1}};
+  waiter all{[&] { return wait_all(both); }};
+  any_waiter any{[&] { return wait_any(both); }};
+  CHECK(all.falls_asleep());
+  CHECK(any.falls_asleep());
+  first.signal(1);
+  second.signal(1);
+  CHECK(all.status() == wait_status::reached);
+  CHECK(any.result() == wait_status::reached);
+  CHECK_FALSE(refused_later::sleeps_for_ever);
 }
 
 // ---- under load ------------------------------------------------------------------------------------------------------

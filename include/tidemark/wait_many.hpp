@@ -14,11 +14,14 @@
 // those of the timelines that did not come too (trap 11).
 //
 // The timelines may be of different types, as long as they park in the same way (`P::parking`): a fence and a
-// progress_fence may be mixed. Any number may be given; up to 64 take part in one sleep. `all` takes more in turns of
-// 64; `any` looks at the others once in a millisecond.
+// progress_fence may be mixed. Any number may be given; up to 64 take part in one sleep. Of more than 64, `all` takes 64 at a
+// time, and both look at those that do not take part once in a millisecond.
 //
 // A wait for all wakes up each time that one of its timelines comes while it sleeps. That is the price for noticing at
-// once that one of them is lost (of more than 64: one of those whose turn it is).
+// once that one of them is lost (within a millisecond if it does not take part in the sleep).
+//
+// An empty list is never waited for: both return `reached` at once, in every build. There is no timeline to name then, so
+// the index of wait_any() is the length of the list, as it is whenever no timeline ended the wait.
 //
 // Where the system can't sleep on several words (see detail/parking.hpp), the waiter looks at all each millisecond.
 //
@@ -34,6 +37,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -63,6 +67,8 @@ concept can_wait_for = std::same_as<typename Platform::parking, typename Other::
 template <class Platform>
 class basic_awaited {
  public:
+  using platform = Platform;
+
   /// A fence or progress_fence, or a view of one, and the value to wait for.
   template <class Other, fence_options Options>
   basic_awaited(const detail::timeline<Other, Options>& timeline, std::uint64_t target) noexcept
@@ -124,10 +130,19 @@ class basic_awaited {
 /// Awaited values of fences, progress fences and their views.
 using awaited = basic_awaited<native_platform>;
 
+/// A list of awaited values whose elements lie side by side: an array, a std::vector, a std::span ...
+template <class Range>
+concept awaited_range =
+    std::ranges::contiguous_range<const Range> && std::ranges::sized_range<const Range> && requires {
+  typename std::ranges::range_value_t<const Range>::platform;
+} && std::same_as<std::ranges::range_value_t<const Range>,
+                  basic_awaited<typename std::ranges::range_value_t<const Range>::platform>>;
+
 /// How a wait for any of several ended, and which of them ended it.
 struct [[nodiscard]] wait_any_result {
   wait_status status;
-  std::size_t index;  ///< of the one that was reached or is lost; how many there are if it was `timeout` or `stopped`
+  std::size_t
+      index;  ///< Of the one that was reached or is lost. The length of the list where no timeline ended the wait.
 
   friend bool operator==(const wait_any_result&, const wait_any_result&) = default;
   friend bool operator==(const wait_any_result& result, wait_status expected) noexcept {
@@ -180,6 +195,7 @@ class many_waits {
         std::find_if(those_.begin(), those_.end(), [&](const entry& one) { return is_reached(one) != all; });
     if (all && found == those_.end()) return wait_any_result{wait_status::reached, those_.size()};
     if (!all && found != those_.end()) return wait_any_result{wait_status::reached, index(found)};
+    if (those_.empty()) return wait_any_result{wait_status::reached, 0};
     const auto lost = std::find_if(those_.begin(), those_.end(), is_lost);
     if (lost != those_.end()) return wait_any_result{wait_status::lost, index(lost)};
     return {};
@@ -233,7 +249,7 @@ class many_waits {
   template <class Token>
   bool sleep(list turn, list others, deadline until, const Token& token) const noexcept {
     const registrations registered{needed_, turn};
-    const bool looks_at_others = needed_ == quantifier::any && !others.empty();
+    const bool looks_at_others = !others.empty();
     const bool wakes_in_time = registered.order() && !looks_at_others;
     const auto nudge = [&registered] { registered.nudge(); };
     const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
@@ -271,37 +287,42 @@ class many_waits {
   list those_;
 };
 
+template <quantifier Needed, awaited_range Those, class... Limits>
+wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexcept {
+  using platform = typename std::ranges::range_value_t<const Those>::platform;
+  const std::span<const basic_awaited<platform>> list{std::ranges::data(those), std::ranges::size(those)};
+  return within<platform>(many_waits<platform>{Needed, list}, limits...);
+}
+
 }  // namespace detail
 
 // What both take after the list are the limits of the wait: a duration, or a point of the steady or the system clock, or
 // nothing; then a stop token, or nothing. Blocking; thread-safe; nothing is allocated or thrown.
 
-/// Waits until every value was reached; an empty list is reached at once. `lost` as soon as one of them can't be reached
-/// any more; `timeout`, `stopped` as for one timeline. What was done before those signals happens before the return
-/// with `reached`. (A65)
-template <class Platform, class... Limits>
-wait_status wait_all(std::span<const basic_awaited<Platform>> those, const Limits&... limits) noexcept {
-  return detail::within<Platform>(detail::many_waits<Platform>{detail::quantifier::all, those}, limits...).status;
+/// Waits until every value was reached. Returns `lost` as soon as one of them can't be reached any more; `timeout` and
+/// `stopped` as for one timeline; `reached` at once for an empty list. What was done before those signals happens before
+/// the return with `reached`. (A65)
+/// \param those  any contiguous list, of awaited values of any platform; or a list in braces
+template <awaited_range Those, class... Limits>
+wait_status wait_all(const Those& those, const Limits&... limits) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, limits...).status;
 }
-
-/// Waits until one of the values was reached, and says which; `lost` as soon as one is lost while none is reached, so
-/// that the caller may go on without it. The list must not be empty. What was done before that signal happens before
-/// the return with `reached`. (A65, trap 11)
-template <class Platform, class... Limits>
-wait_any_result wait_any(std::span<const basic_awaited<Platform>> those, const Limits&... limits) noexcept {
-  TIDEMARK_ASSERT(!those.empty(), "nobody can wait for one of nothing");
-  if (those.empty()) return {wait_status::timeout, 0};
-  return detail::within<Platform>(detail::many_waits<Platform>{detail::quantifier::any, those}, limits...);
-}
-
-/// The same for a list in braces, or any contiguous list of `awaited`.
 template <class... Limits>
 wait_status wait_all(std::initializer_list<awaited> those, const Limits&... limits) noexcept {
-  return wait_all(std::span<const awaited>{those.begin(), those.size()}, limits...);
+  return detail::wait_for_many<detail::quantifier::all>(those, limits...).status;
+}
+
+/// Waits until one of the values was reached, and returns which. Returns `lost` as soon as one is lost while none is
+/// reached, so that the caller may go on without it; `reached` at once, with an index of 0, for an empty list. What was
+/// done before that signal happens before the return with `reached`. (A65, trap 11)
+/// \param those  as of wait_all()
+template <awaited_range Those, class... Limits>
+wait_any_result wait_any(const Those& those, const Limits&... limits) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, limits...);
 }
 template <class... Limits>
 wait_any_result wait_any(std::initializer_list<awaited> those, const Limits&... limits) noexcept {
-  return wait_any(std::span<const awaited>{those.begin(), those.size()}, limits...);
+  return detail::wait_for_many<detail::quantifier::any>(those, limits...);
 }
 
 }  // namespace tidemark

@@ -38,11 +38,11 @@ struct two_timelines {
 
   template <class... Limits>
   wait_any_result any(Limits... limits) {
-    return wait_any<platform>(both(), limits...);
+    return wait_any(both(), limits...);
   }
   template <class... Limits>
   wait_status all(Limits... limits) {
-    return wait_all<platform>(both(), limits...);
+    return wait_all(both(), limits...);
   }
   /// [trap 11] No registration is left.
   void after() {
@@ -114,7 +114,7 @@ struct all_counts_nothing_twice : model::suite<2> {
       other.signal(1);
     } else {
       const awaited_here list[] = {{jumping, 1}, {other, 1}, {jumping, 2}};
-      MODEL_REQUIRE(wait_all<platform>(list) == wait_status::reached);
+      MODEL_REQUIRE(wait_all(list) == wait_status::reached);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
