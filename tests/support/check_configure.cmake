@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# What a plain `cmake -S . -B build` builds, and asks for. Where doctest, Relacy and Google Benchmark are not installed, it
-# needs no network, and what it configured can be installed. BUILD_TESTING is respected. What is asked for by name is
+# What a plain `cmake -S . -B build` builds and fetches. Without doctest, Relacy, Google Benchmark and a network it
+# passes, and `cmake --install` does, too. BUILD_TESTING=OFF turns off tests and model checks. What is asked for by name is
 # fetched.
 #
 #   cmake -D SOURCE_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=... -D FLAGS=...
@@ -20,12 +20,12 @@ endforeach()
 
 file(REMOVE_RECURSE "${WORK_DIR}")
 
-# Stand-ins for what the tests need: configuring only looks for them.
+# Empty headers in place of the libraries: configuring only looks whether they exist.
 set(installed "${WORK_DIR}/installed")
 file(WRITE "${installed}/doctest/doctest.h" "")
 file(WRITE "${installed}/relacy/relacy.hpp" "")
 set(nothing_installed "-DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON")
-# Wherever this machine may have them.
+# The folders in which this machine has them.
 set(hidden "")
 foreach(header IN ITEMS doctest/doctest.h relacy/relacy.hpp)
   foreach(again RANGE 9)
@@ -87,7 +87,7 @@ configure(plain ${nothing_installed})
 expect_tests(plain "${what}" house NO)
 expect_tests(plain "${what}" model NO)
 foreach(missing IN ITEMS doctest Relacy "Google Benchmark")
-  string(FIND "${output}" "OFF for want of: ${missing}" position)
+  string(FIND "${output}" "turned off, not installed: ${missing}" position)
   if(position EQUAL -1)
     message(FATAL_ERROR "${what}: must say that ${missing} is missing:\n${output}")
   endif()

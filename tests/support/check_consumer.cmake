@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Uses the library as a stranger would: installs it, then configures, builds and runs tests/consumer against the
-# installed copy (find_package, also by the rules of CMake 3.22) and against the source tree (add_subdirectory). None may
-# need, or build, anything of our tests.
+# installed copy (find_package, also by the rules of CMake 3.22) and against the source tree (add_subdirectory). None
+# may need, or build, anything of our tests.
 #
 #   cmake -D SOURCE_DIR=... -D BINARY_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=...
 #         -D FLAGS=... -D EMULATOR=... -D VERSION=... [-D OLD_CMAKE=...] -P check_consumer.cmake

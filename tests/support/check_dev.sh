@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# What the script `dev` promises about its command line: help does nothing but help, what it does not know is refused before
-# anything is done, and it finds its own folder through links. Tried on a copy of it, in a folder whose name has a space,
-# with stand-ins for all programs that do something: each leaves a mark.
+# The command line of `dev`: help does nothing else, unknown arguments are refused before anything is done, and the script
+# finds its own folder through links. This runs a copy of it in a folder whose name has a space. The programs that it would
+# start are replaced by ones that leave a mark.
 #
 #   check_dev.sh DEV WORK_DIR
 set -euo pipefail
@@ -11,7 +11,8 @@ set -euo pipefail
 dev=$1
 work=$2/'a copy'
 rm -rf "$2"
-mkdir -p "$work/build" "$work/tests/model" "$work/bench" "$work/tests/fuzz/corpus/upload_ring" "$2/bin" "$2/links/deeper"
+mkdir -p "$work/build" "$work/tests/model" "$work/bench" "$work/tests/fuzz/corpus/upload_ring"
+mkdir -p "$2/bin" "$2/links/deeper"
 cp "$dev" "$work/dev"
 echo precious >"$work/build/kept"
 
@@ -82,8 +83,9 @@ for verb in $verbs; do
 done
 for script in tests/model/audit bench/report; do
   verb=${script##*/}
-  run 0 "${verb/report/bench}" --help
-  if [[ $output != *"options of $script: --help"* ]]; then complain "dev ${verb/report/bench} --help: not asked: $script"; fi
+  verb=${verb/report/bench}
+  run 0 "$verb" --help
+  if [[ $output != *"options of $script: --help"* ]]; then complain "dev $verb --help: did not ask $script"; fi
 done
 run 2 help bogus
 run 2 help clean test

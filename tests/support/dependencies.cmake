@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # The libraries that our own parts need: those of the system where they are installed (Debian: doctest-dev, relacy-dev,
-# libbenchmark-dev), otherwise pinned copies, fetched only for parts that were asked for by name (TIDEMARK_BUILD_...=ON).
+# libbenchmark-dev), otherwise pinned copies, fetched only for parts asked for by name (TIDEMARK_BUILD_...=ON).
 include_guard()
 
 # tidemark_find_headers(VARIABLE HEADER): the folder that has this header, or NOTFOUND.
@@ -10,8 +10,8 @@ macro(tidemark_find_headers variable header)
   mark_as_advanced(${variable})
 endmacro()
 
-# Turns each TIDEMARK_BUILD_<part> that is AUTO into ON, or into OFF where something is missing, for the calling folder and
-# those below. Fetches nothing.
+# Turns each TIDEMARK_BUILD_<part> that is AUTO into ON, or into OFF where something is missing, for the calling folder
+# and those below. Fetches nothing.
 macro(tidemark_decide_parts)
   if(TIDEMARK_BUILD_TESTS STREQUAL "AUTO" AND NOT BUILD_TESTING)
     set(TIDEMARK_BUILD_TESTS OFF)
@@ -47,7 +47,7 @@ macro(tidemark_decide_parts)
     endif()
     if(missing)
       list(JOIN missing ", " missing)
-      message(STATUS "TIDEMARK_BUILD_${part} is AUTO, and OFF for want of: ${missing}")
+      message(STATUS "TIDEMARK_BUILD_${part} is AUTO and turned off, not installed: ${missing}")
       set(TIDEMARK_BUILD_${part} OFF)
     else()
       set(TIDEMARK_BUILD_${part} ON)
