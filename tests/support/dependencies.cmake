@@ -1,9 +1,59 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# The two header-only libraries that the tests need: those of the system where they are installed (Debian: doctest-dev,
-# relacy-dev), otherwise pinned copies, fetched only when this file is asked for them.
+# The libraries that our own parts need: those of the system where they are installed (Debian: doctest-dev, relacy-dev,
+# libbenchmark-dev), otherwise pinned copies, fetched only for parts asked for by name (TIDEMARK_BUILD_...=ON).
 include_guard()
-include(FetchContent)
+
+# tidemark_find_headers(VARIABLE HEADER): the folder that has this header, or NOTFOUND.
+macro(tidemark_find_headers variable header)
+  find_path(${variable} ${header})
+  mark_as_advanced(${variable})
+endmacro()
+
+# Turns each TIDEMARK_BUILD_<part> that is AUTO into ON, or into OFF where something is missing, for the calling folder
+# and those below. Fetches nothing.
+macro(tidemark_decide_parts)
+  if(TIDEMARK_BUILD_TESTS STREQUAL "AUTO" AND NOT BUILD_TESTING)
+    set(TIDEMARK_BUILD_TESTS OFF)
+  endif()
+  if(TIDEMARK_BUILD_MODEL STREQUAL "AUTO" AND NOT TIDEMARK_BUILD_TESTS)
+    set(TIDEMARK_BUILD_MODEL OFF)
+  endif()
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  foreach(part IN ITEMS TESTS MODEL BENCH EXAMPLES)
+    if(NOT TIDEMARK_BUILD_${part} STREQUAL "AUTO")
+      continue()
+    endif()
+    set(missing "")
+    find_package(Threads)
+    if(NOT Threads_FOUND)
+      list(APPEND missing "a thread library")
+    endif()
+    if(part STREQUAL "TESTS")
+      tidemark_find_headers(TIDEMARK_DOCTEST_INCLUDE_DIR doctest/doctest.h)
+      if(NOT TIDEMARK_DOCTEST_INCLUDE_DIR)
+        list(APPEND missing "doctest")
+      endif()
+    elseif(part STREQUAL "MODEL")
+      tidemark_find_headers(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp)
+      if(NOT TIDEMARK_RELACY_INCLUDE_DIR)
+        list(APPEND missing "Relacy")
+      endif()
+    elseif(part STREQUAL "BENCH")
+      find_package(benchmark QUIET)
+      if(NOT benchmark_FOUND)
+        list(APPEND missing "Google Benchmark")
+      endif()
+    endif()
+    if(missing)
+      list(JOIN missing ", " missing)
+      message(STATUS "TIDEMARK_BUILD_${part} is AUTO and turned off, not installed: ${missing}")
+      set(TIDEMARK_BUILD_${part} OFF)
+    else()
+      set(TIDEMARK_BUILD_${part} ON)
+    endif()
+  endforeach()
+endmacro()
 
 # A fetched library is only unpacked: naming a folder without a CMakeLists.txt keeps its own build out of ours.
 
@@ -24,11 +74,11 @@ function(tidemark_need_doctest)
   if(TARGET tidemark_doctest)
     return()
   endif()
-  find_path(TIDEMARK_DOCTEST_INCLUDE_DIR doctest/doctest.h)
-  mark_as_advanced(TIDEMARK_DOCTEST_INCLUDE_DIR)
+  tidemark_find_headers(TIDEMARK_DOCTEST_INCLUDE_DIR doctest/doctest.h)
   set(include_dir "${TIDEMARK_DOCTEST_INCLUDE_DIR}")
   if(NOT include_dir)
     message(STATUS "doctest is not installed: fetching version 2.4.9 (not needed with TIDEMARK_BUILD_TESTS=OFF)")
+    include(FetchContent)
     FetchContent_Declare(
       tidemark_doctest_source
       URL https://github.com/doctest/doctest/archive/refs/tags/v2.4.9.tar.gz
@@ -51,14 +101,14 @@ function(tidemark_need_relacy)
   if(TARGET tidemark_relacy)
     return()
   endif()
-  find_path(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp)
-  mark_as_advanced(TIDEMARK_RELACY_INCLUDE_DIR)
+  tidemark_find_headers(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp)
   set(include_dir "${TIDEMARK_RELACY_INCLUDE_DIR}")
   if(NOT include_dir AND arg_OPTIONAL)
     return()
   endif()
   if(NOT include_dir)
     message(STATUS "Relacy is not installed: fetching commit acc09bb (not needed with TIDEMARK_BUILD_MODEL=OFF)")
+    include(FetchContent)
     FetchContent_Declare(
       tidemark_relacy_source
       GIT_REPOSITORY https://github.com/dvyukov/relacy.git
