@@ -337,6 +337,8 @@ TEST_CASE_TEMPLATE("[A8] the value may lie in memory of the caller", Kind, EVERY
     placed.poison();
     CHECK(placed.current_value() == UINT64_MAX);
     CHECK(value_at(storage) == (std::uint64_t{1} << 60) + 1);  // poison lies elsewhere
+    placed.poison();
+    CHECK(value_at(storage) == (std::uint64_t{1} << 60) + 1);
   }
   CHECK(std::count(buffer.begin(), buffer.end(), 0) >= 16);  // not one byte beyond the eight
   CHECK(fence{buffer.data()}.current_value() == 0);

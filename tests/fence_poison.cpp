@@ -97,6 +97,32 @@ TEST_CASE_TEMPLATE("[A120][trap 34] signals after the poison neither undo it nor
   CHECK(during.unparks() == 0);
 }
 
+TEST_CASE_TEMPLATE("[A120] signals after the poison do not touch the caller's storage, which may be gone", Kind,
+                   EVERY_KIND) {
+  constexpr tidemark::fence_options one_line{.layout = tidemark::fence_layout::one_line,
+                                             .storage = tidemark::value_storage::caller};
+  const auto check = [](auto& fence, std::uint64_t& storage) {
+    fence.signal(7);
+    CHECK(storage == 7);
+    fence.poison();
+    fence.poison();
+    storage = 3;  // somebody else's
+    fence.signal(9);
+    CHECK(fence.signal_next() == 10);
+    CHECK(storage == 3);
+    CHECK(fence.current_value() == UINT64_MAX);
+    CHECK(fence.wait(7) == wait_status::reached);
+    CHECK(fence.wait(10) == wait_status::reached);
+    CHECK(fence.wait(11) == wait_status::lost);
+  };
+  alignas(8) std::uint64_t first = 0;
+  typename Kind::template fence<on_callers_storage> on_two_lines{&first};
+  check(on_two_lines, first);
+  alignas(8) std::uint64_t second = 0;
+  typename Kind::template fence<one_line> on_one_line{&second};
+  check(on_one_line, second);
+}
+
 TEST_CASE_TEMPLATE("[trap 34] one more than the value that a poisoned timeline shows is not computed inside", Kind,
                    EVERY_KIND) {
   typename Kind::template fence<> fence{41};

@@ -44,7 +44,10 @@
 //
 // poison() marks a lost device: a word of its own on the waiters' side, never the value, which a signaller's plain
 // store could bring back. Everyone is released; a wait for a value that was reached still says so, others say `lost`
-// (A120, trap 34).
+// (A120, trap 34). Later signals change nothing that a view shows and nothing in memory of the caller. Inside the fence the
+// value still rises, because a test of the poison would double the loads of a signal; a wait for a value that is signalled
+// after the poison therefore returns `reached`, and has what was done before that signal. In memory of the caller, a signal
+// that runs beside poison() may be found by one waiter and not by a later one.
 //
 // Lifetime (trap 10). A wait may return while the signaller that released it is still inside signal(). Destroy a fence
 // only after its signallers have returned, for example after joining them: `wait(n); delete fence;` alone is not
@@ -86,8 +89,8 @@ enum class fence_layout {
 
 /// Who provides the 8 bytes of the value.
 enum class value_storage {
-  own,     ///< The fence itself.
-  caller,  ///< The caller: shared memory, memory of a certain node (A8).
+  own,  ///< The fence itself.
+  caller,  ///< The caller: memory of a certain node, or that others read, too (A8). Waiters of other processes are not woken.
 };
 
 /// The compile-time choices of a fence.
@@ -117,6 +120,8 @@ class timeline : public waitable<timeline<Platform, Options>> {
   explicit timeline(std::uint64_t initial = 0) noexcept requires(Options.storage == value_storage::own)
       : timeline(std::in_place, initial) {}
 
+  /// \param storage  8 bytes, aligned to 8 (asserted), which this constructor sets. They must outlive the fence, or, once
+  ///                 poison() has returned, all signals that began before that.
   timeline(void* storage, std::uint64_t initial = 0) noexcept requires(Options.storage == value_storage::caller)
       : timeline(std::in_place, storage, initial) {}
 
@@ -137,13 +142,14 @@ class timeline : public waitable<timeline<Platform, Options>> {
   /// that must not be taken for work done, use a wait and its status. Progress: wait-free. Thread-safe.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
-  /// Declares the timeline lost: releases every waiter, now and later, for whom the value was not reached. Sticky. May
-  /// be called by any thread, also beside signals, any number of times. Progress: lock-free but for the system calls
-  /// that wake. (A120)
+  /// Declares the timeline lost: releases every waiter, now and later, for whom the value was not reached. Sticky. Signals
+  /// that begin after the first call has returned leave the caller's storage alone. May be called by any thread, also
+  /// beside signals, any number of times. Progress: lock-free but for the system calls that wake. (A120)
   void poison() noexcept {
     // (F6): seq_cst, S1 of the poison, with (F7) and (F3) (F9) in the one total order: a waiter that registers
     // meanwhile is found or finds the word. Nothing is stronger.
-    poisoned_.exchange(1, std::memory_order_seq_cst);
+    const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
+    if (is_first) holder().leave_storage();
     // (F7): seq_cst, S3 of the poison, as (F6). Every target is at most UINT64_MAX, so any waiter keeps the root below
     // it.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
@@ -243,7 +249,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
     if (!Platform::heavy_barrier_available()) heap_.pin();
   }
 
-  const holder_type& holder() const noexcept {
+  holder_type& holder() const noexcept {
     if constexpr (beside_root) {
       return heap_.neighbor();
     } else {
@@ -346,7 +352,7 @@ class timeline : public waitable<timeline<Platform, Options>> {
     using holder_type::holder_type;
   };
 
-  [[no_unique_address]] std::conditional_t<beside_root, nothing, apart> holder_;
+  [[no_unique_address]] mutable std::conditional_t<beside_root, nothing, apart> holder_;
   mutable heap_type heap_;
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   mutable typename Platform::template atomic<std::uint32_t> spins_;
@@ -376,13 +382,14 @@ class basic_fence : public detail::timeline<Platform, Options> {
 
   /// The first part of signal(): see is_due(). False where there is nothing more to do.
   [[nodiscard]] bool publish(std::uint64_t value) noexcept {
+    auto& word = this->value();
     // (F15): relaxed alone; a value that is too old only makes (F1) fail and look again.
-    std::uint64_t seen = this->value().load(std::memory_order_relaxed);
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
     do {
       if (value <= seen) return false;
       // (F1): S1; release half for (F3) and (F5), and seq_cst for the handshake with (F2) and (F3) in the symmetric
       // form.
-    } while (!this->value().compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
+    } while (!word.compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
     return true;
   }
 
@@ -415,31 +422,34 @@ class basic_progress_fence : public detail::timeline<Platform, Options> {
 
   /// The first part of signal(): see is_due(). Always true, as there always is more to do.
   bool publish(std::uint64_t value) noexcept {
+    auto& word = this->value();
     // (F17): relaxed alone; only the signaller writes the value.
-    TIDEMARK_ASSERT(value >= this->value().load(std::memory_order_relaxed), "a progress fence was signalled backwards");
-    store(value);
+    TIDEMARK_ASSERT(value >= word.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
+    store(word, value);
     return true;
   }
 
   /// Advances the value by one and returns the new value; otherwise as signal(). UINT64_MAX is the last one: one more
   /// is a programming error.
   std::uint64_t signal_next() noexcept {
+    auto& word = this->value();
     // (F18): relaxed alone, as (F17).
-    const std::uint64_t value = this->value().load(std::memory_order_relaxed) + 1;
+    const std::uint64_t value = word.load(std::memory_order_relaxed) + 1;
     TIDEMARK_ASSERT(value != 0, "signal_next() beyond the last value of a timeline");
-    store(value);
+    store(word, value);
     this->notify_if_due(value);
     return value;
   }
 
  private:
-  void store(std::uint64_t value) noexcept {
+  template <class Word>
+  static void store(Word& word, std::uint64_t value) noexcept {
     if constexpr (Platform::asymmetric) {
       // (F19): S1; release for (F3) and (F5). Not stronger: (G1) and (G2) do the rest.
-      this->value().store(value, std::memory_order_release);
+      word.store(value, std::memory_order_release);
     } else {
       // (F20): S1; seq_cst with (F2) and (F3). An exchange, which costs less than a store and a fence.
-      this->value().exchange(value, std::memory_order_seq_cst);
+      word.exchange(value, std::memory_order_seq_cst);
     }
   }
 };
