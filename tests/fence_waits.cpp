@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -65,25 +66,29 @@ void check_waits_for_ever(Wait wait) {
 
 // ---- what a blocked wait costs -------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("[A2] a blocked wait costs no processor time and is released by the signal", Kind, EVERY_KIND) {
-  typename Kind::template fence<> fence;
+TEST_CASE_TEMPLATE("[A2] a wait that is blocked for 200 ms uses less than 2 ms of processor time", Kind, EVERY_KIND) {
   const tidemark::fence never;
-  const auto dog = watch(fence);
-  std::chrono::nanoseconds used{};
-  waiter blocked{[&] {
-    const auto before = processor_time();
-    const auto status = fence.wait(1);
-    used = processor_time() - before;
-    return status;
-  }};
-  CHECK(blocked.falls_asleep());
-  CHECK(never.wait_for(1, 200ms) == wait_status::timeout);  // this is how long the other one is blocked
-  CHECK_FALSE(blocked.has_returned());
-  fence.signal(1);
-  CHECK(blocked.status() == wait_status::reached);
-  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(used).count();
-  MESSAGE("processor time of a wait blocked for 200 ms: " << microseconds << " us");
-  CHECK(microseconds < 20'000);  // about 20 on a machine at rest; who polled would need 200,000
+  std::int64_t least = INT64_MAX;
+  // The kernel may charge an interrupt to the waiter, an emulator its own work: so the best of a few.
+  for (int attempt = 0; attempt < 5 && least >= 2'000; ++attempt) {
+    typename Kind::template fence<> fence;
+    const auto dog = watch(fence);
+    std::chrono::nanoseconds used{};
+    waiter blocked{[&] {
+      const auto before = processor_time();
+      const auto status = fence.wait(1);
+      used = processor_time() - before;
+      return status;
+    }};
+    CHECK(blocked.falls_asleep());
+    CHECK(never.wait_for(1, 200ms) == wait_status::timeout);  // this is how long the other one is blocked
+    CHECK_FALSE(blocked.has_returned());
+    fence.signal(1);
+    CHECK(blocked.status() == wait_status::reached);
+    least = std::min<std::int64_t>(least, std::chrono::duration_cast<std::chrono::microseconds>(used).count());
+  }
+  MESSAGE("processor time of a wait blocked for 200 ms: " << least << " us");
+  CHECK(least < 2'000);  // about 20 on a machine at rest; who looks each 50 us uses 10,000
 }
 
 TEST_CASE_TEMPLATE("a wait sleeps once, however long it lasts", Kind, EVERY_FENCE) {
