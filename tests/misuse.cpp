@@ -54,6 +54,23 @@ TEST_CASE("[trap 3] adding a waiter for 0 to a heap is reported") {
         }) == "every timeline has reached 0: nobody can wait for it");
 }
 
+TEST_CASE("[A14] withdrawing a registration twice is reported, of a slot and of the overflow lane") {
+  const std::string expected = "a registration was withdrawn twice";
+  CHECK(reported_by([] {
+          tidemark::waiter_heap<4> heap;
+          const auto ticket = heap.add(1);
+          heap.withdraw(ticket);
+          heap.withdraw(ticket);
+        }) == expected);
+  CHECK(reported_by([] {
+          tidemark::waiter_heap<1> heap;
+          static_cast<void>(heap.add(1));
+          const auto in_lane = heap.add(1);
+          heap.withdraw(in_lane);
+          heap.withdraw(in_lane);
+        }) == expected);
+}
+
 TEST_CASE("[A8] storage that is missing or not aligned is reported") {
   alignas(8) static std::array<unsigned char, 16> storage{};
   const std::string expected = "a fence's value needs 8 bytes aligned to 8";

@@ -112,7 +112,8 @@ class waiter_heap {
   }
 
   /// Ends a registration. True when this call withdrew it, false when the waiter had been released before (in the lane:
-  /// always true). The ticket is used up. Progress: wait-free, O(log n). One thread for one ticket. (A14, trap 2)
+  /// always true). The ticket is used up; a second call is asserted as long as nobody else has taken the slot. Progress:
+  /// wait-free, O(log n). One thread for one ticket. (A14, trap 2)
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       tree_.leave_lane();
@@ -214,8 +215,11 @@ class waiter_heap {
   }
 
   void free_slot(std::size_t slot) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
     // (W7): release, pairs with (W6). Relaxed would let the next owner arm the leaf on top of an old version.
-    taken_[slot / 64].fetch_and(~(std::uint64_t{1} << (slot % 64)), std::memory_order_release);
+    const std::uint64_t before = taken_[slot / 64].fetch_and(~bit, std::memory_order_release);
+    TIDEMARK_ASSERT((before & bit) != 0, "a registration was withdrawn twice");
+    static_cast<void>(before);
   }
 
   detail::min_tree<Capacity, Platform, Arity, Neighbor> tree_;

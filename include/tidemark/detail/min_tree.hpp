@@ -174,7 +174,9 @@ class min_tree {
   /// Progress: wait-free.
   void leave_lane() noexcept {
     // (H11): seq_cst, as (H10).
-    lane_.fetch_sub(1, std::memory_order_seq_cst);
+    const std::uint32_t before = lane_.fetch_sub(1, std::memory_order_seq_cst);
+    TIDEMARK_ASSERT((before & ~pinned_bit) != 0, "a registration was withdrawn twice");
+    static_cast<void>(before);
     refresh(shape::depth, 0);
   }
 
