@@ -82,7 +82,8 @@ struct linux_machine {
 
 #endif
 
-/// Both sides use sequentially consistent accesses, so no barrier is left to issue.
+/// Both sides use sequentially consistent accesses, so no barrier is left to issue. full_barrier() is empty too: a load behind
+/// it that must not be older than a store before it has to be sequentially consistent itself, as (H6), (H9) and (H16) are.
 struct symmetric_barriers {
   static constexpr bool asymmetric = false;
   static void light_barrier() noexcept {}
