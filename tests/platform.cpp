@@ -356,7 +356,7 @@ TEST_CASE_TEMPLATE("a sleep until a distant time lasts until the wake-up", Platf
     const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
     bool ended_by_time = false;
     background sleeper{[&] {
-      while (word.load(seq_cst) == 0) ended_by_time |= !counted::park(word, 0, until);
+      while (word.load(seq_cst) == 0 && !ended_by_time) ended_by_time = !counted::park(word, 0, until);
     }};
     CHECK(sleeper.falls_asleep());
     word.store(1, seq_cst);

@@ -316,7 +316,7 @@ TEST_CASE_TEMPLATE("with futex refused: timed waits end in time, others with the
 TEST_CASE_TEMPLATE("with futex_time64 refused: waits end in every way" * doctest::skip(), Kind, fence_symmetric,
                    progress_native) {
 #if defined(SYS_futex_time64)
-  for (const std::uint32_t error : {EPERM, ENOSYS}) {
+  for (const auto error : {std::uint32_t{EPERM}, std::uint32_t{ENOSYS}}) {
     if (!refuse(SYS_futex_time64, error)) _exit(no_filter_here);
     typename Kind::template fence<without_spinning> fence;
     const meter<typename Kind::platform> during;
