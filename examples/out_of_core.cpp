@@ -97,7 +97,7 @@ class executor {
 
   bool page(const part& next) {
     for (const auto& [kind, which, bytes, from, to] : next.paging) {
-      if (kind != tidemark::paging_kind::page_in) window_.unmap(bytes, from);
+      if (kind != tidemark::paging_kind::page_in) window_.unmap(static_cast<std::size_t>(bytes), from);
       if (kind != tidemark::paging_kind::evict) window_.map(all_.regions[which - 1], to);
     }
     return true;
@@ -105,7 +105,7 @@ class executor {
 
   bool submit(const part& next) {
     for (std::uint64_t at = next.begin; at < next.end; ++at) {
-      const auto [row, column] = all_.steps[at];
+      const auto [row, column] = all_.steps[static_cast<std::size_t>(at)];
       const std::span<const std::byte> bytes = bytes_of(row);
       if (row_ != row || sampled_ != bytes.data()) {
         samples_.emplace(bytes);
@@ -212,7 +212,7 @@ int compare(const out_of_core::options& options) {
   for (const region& one : all.regions) total += whole_pages(one.bytes);
   const auto failed = splitter_for(all, options.budget).would_fail(all.list.entries(), all.steps.size());
   if (failed) {
-    const auto [row, column] = all.steps[failed->offset];
+    const auto [row, column] = all.steps[static_cast<std::size_t>(failed->offset)];
     std::fprintf(stderr,
                  "out_of_core: step %" PRIu64 " can't be done within %zu bytes: slot %" PRIu32
                  " needs %s beside the rest\n",
@@ -221,7 +221,7 @@ int compare(const out_of_core::options& options) {
     return 1;
   }
   const outcome within = run(all, options.budget);
-  const outcome at_once = run(all, total);
+  const outcome at_once = run(all, static_cast<std::size_t>(total));
   print(all, within, at_once, options.budget, total);
   return within.found == at_once.found && at_once.statistics.parts == 1 ? 0 : 1;
 }

@@ -247,7 +247,7 @@ namespace {
 class random_accesses {
  public:
   random_accesses(stand& at, random_numbers& numbers)
-      : at_{at}, numbers_{numbers}, truth_(at.cache.lines() * line_bytes) {}
+      : at_{at}, numbers_{numbers}, truth_(static_cast<std::size_t>(at.cache.lines() * line_bytes)) {}
 
   void step() {
     if (numbers_.below(2) == 0) at_.cache.fetch(numbers_.below(at_.cache.lines()));
@@ -279,9 +279,9 @@ class random_accesses {
     queued_.pop_front();
     for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
       if (next.writes) {
-        at_.cache.device_write(i, truth_[i] = next.value);
+        at_.cache.device_write(i, truth_[static_cast<std::size_t>(i)] = next.value);
       } else {
-        old_bytes_ += at_.cache.device_read(i) == truth_[i] ? 0U : 1U;
+        old_bytes_ += at_.cache.device_read(i) == truth_[static_cast<std::size_t>(i)] ? 0U : 1U;
       }
     }
     at_.finished.signal(submitted_ - queued_.size());
@@ -297,9 +297,9 @@ class random_accesses {
     }
     for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
       if (next.writes) {
-        at_.cache.cpu_write(i, truth_[i] = next.value);
+        at_.cache.cpu_write(i, truth_[static_cast<std::size_t>(i)] = next.value);
       } else {
-        old_bytes_ += at_.cache.cpu_read(i) == truth_[i] ? 0U : 1U;
+        old_bytes_ += at_.cache.cpu_read(i) == truth_[static_cast<std::size_t>(i)] ? 0U : 1U;
       }
     }
   }

@@ -218,7 +218,7 @@ TEST_CASE_TEMPLATE("[A9] signal_next gives each of several threads values of its
   for (const auto& mine : taken) {
     for (std::size_t i = 0; i < each; ++i) {
       all_rise = all_rise && (i == 0 || mine[i] > mine[i - 1]);
-      seen.at(mine[i]) = true;
+      seen.at(static_cast<std::size_t>(mine[i])) = true;
     }
   }
   CHECK(all_rise);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Threads that end while something of theirs still uses a fence: thread_local objects whose destructors signal or wait,
-// and stop callbacks that are destroyed by the exit while they run.
+// and stop callbacks that are destroyed by the exit while they run. And a process that ends while its threads wait.
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <list>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include <tidemark/fence.hpp>
 
+#include "support/child.hpp"
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
 #include "support/race.hpp"
@@ -257,3 +259,19 @@ TEST_CASE("a std::jthread that waits is stopped and joined by its destructor") {
   check_is_empty(fence);
 }
 #endif
+
+// ---- the end of the process ----------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("a process exits though a detached thread of it still waits", Kind, EVERY_KIND) {
+  const auto end = run_in_child([] {
+    alarm(60);  // kills a process that hangs
+    // Never destroyed: the thread outlives all that is.
+    static auto& fence = *new typename Kind::template fence<without_spinning>;
+    static background& sleeper = *new background{[] { static_cast<void>(fence.wait(1)); }};
+    if (!sleeper.falls_asleep()) _exit(2);
+    std::exit(0);  // destroys what is static
+  });
+  INFO(end.errors);
+  CHECK(end.signal == 0);
+  CHECK(end.exit_status == 0);
+}

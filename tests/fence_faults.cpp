@@ -288,9 +288,9 @@ class troubled_crowd {
     for (std::uint64_t value = mine; value <= last_value;) {
       const std::uint64_t jump = until_late.goes_on() ? 1 + random.below(2) : last_value;
       const std::uint64_t next = std::min(value + jump * all, last_value - last_value % all + mine);
-      for (; value < next; value += all) payloads_.at(value) = payload_of(value);
+      for (; value < next; value += all) payloads_.at(static_cast<std::size_t>(value)) = payload_of(value);
       if (value > last_value) break;
-      payloads_.at(value) = payload_of(value);
+      payloads_.at(static_cast<std::size_t>(value)) = payload_of(value);
       fence_.signal(value);
       value += all;
       for (std::uint64_t pauses = random.below(8); pauses > 0; --pauses) dawdle(random);
@@ -333,10 +333,10 @@ class troubled_crowd {
       if (status == wait_status::stopped || status == wait_status::lost) ++mistakes_;
       if (status != wait_status::reached || target == 0) continue;
       if (all_below_) {
-        if (payloads_.at(target) != payload_of(target)) ++mistakes_;
+        if (payloads_.at(static_cast<std::size_t>(target)) != payload_of(target)) ++mistakes_;
       } else {
         const auto value = fence_.current_value();
-        if (value < target || payloads_.at(value) != payload_of(value)) ++mistakes_;
+        if (value < target || payloads_.at(static_cast<std::size_t>(value)) != payload_of(value)) ++mistakes_;
       }
     }
     totals_.add(here);

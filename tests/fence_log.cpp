@@ -61,7 +61,7 @@ image expected_page(std::uint32_t type, std::uint64_t appended) {
   put(page, 8, type);
   put(page, 16, std::uint64_t{entries});
   for (std::uint64_t sequence = 0; sequence < appended; ++sequence) {
-    const std::size_t at = header_bytes + sequence % entries * entry_bytes;
+    const auto at = static_cast<std::size_t>(header_bytes + sequence % entries * entry_bytes);
     put(page, at, 0x1111'0000'0000'0000 + sequence);
     put(page, at + 8, static_cast<std::uint32_t>(0x2222'0000 + sequence));
     put(page, at + 12, static_cast<std::uint32_t>(sequence % 2));

@@ -64,7 +64,7 @@ TEST_CASE_TEMPLATE("[A29][A37] no wake-up is lost when two signal different valu
       [&] { return state_of(fence) + "; answers: " + state_of(answers) + "; seed " + std::to_string(seed); }};
   std::array<std::thread, 3> threads;  // two wait, one of the two signallers is this thread
   for (std::uint64_t lag = 0; lag < 2; ++lag) {
-    threads.at(lag) = std::thread{[&, lag] {
+    threads.at(static_cast<std::size_t>(lag)) = std::thread{[&, lag] {
       random_numbers random{seed, lag + 1};
       for (std::uint64_t round = 1; fence.wait(2 * round - lag) == wait_status::reached; ++round) {
         answers.signal_next();

@@ -197,7 +197,7 @@ TEST_CASE("[B31][B32] with several who map nobody has another one's page, and ev
   const auto body = [&](unsigned mark) {
     random_numbers numbers{mark};
     for (int round = 0; round < 20'000; ++round) {
-      const std::size_t wanted = 1 + numbers.below(8);  // of three threads two at least have room
+      const std::size_t wanted = 1 + numbers.below(std::size_t{8});  // of three threads two at least have room
       const aperture_view view = window.map(numbers_from(0, wanted));
       if (view.status == aperture_status::no_space) continue;
       if (!view) wrong_status.fetch_add(1);

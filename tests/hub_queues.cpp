@@ -338,7 +338,7 @@ std::string wake_ups(notify_style style, std::uint64_t seed, fence_kind kind) {
   random_numbers random{seed};
   std::string script;
   for (unsigned step = 0; step < 40; ++step) {
-    at.queue.signal(logged.at(random.below(3)), random.below(7));
+    at.queue.signal(logged.at(random.below(std::size_t{3})), random.below(7));
     hub.catch_up();
     for (const auto& fence : fences) {
       const std::uint64_t least = fence.monitored_value();

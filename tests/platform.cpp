@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -341,4 +343,61 @@ TEST_CASE_TEMPLATE("a word that changes before the sleep begins is never missed"
   play(0);
   second.join();
   CHECK(word.load(seq_cst) == last);
+}
+
+TEST_CASE_TEMPLATE("a sleep until a distant time lasts until the wake-up", Platform, EVERY_PLATFORM) {
+  // Beyond 2^31 and 2^32 seconds, which a 32-bit time_t can't hold, and up to the end of the clock.
+  using std::chrono::seconds;
+  using counted = counting_platform<Platform>;
+  const auto now = Platform::now();
+  for (const auto until : {now + 2h, now + seconds{INT32_MAX}, tidemark::deadline{seconds{std::int64_t{1} << 32} + 1ms},
+                           tidemark::deadline{seconds{std::int64_t{3} << 31}}, forever - 10s, forever - 1ns}) {
+    typename Platform::template atomic<std::uint32_t> word{0};
+    const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
+    bool ended_by_time = false;
+    background sleeper{[&] {
+      while (word.load(seq_cst) == 0 && !ended_by_time) ended_by_time = !counted::park(word, 0, until);
+    }};
+    CHECK(sleeper.falls_asleep());
+    word.store(1, seq_cst);
+    counted::unpark(word, 1);
+    sleeper.join();
+    CHECK_FALSE(ended_by_time);
+  }
+}
+
+TEST_CASE_TEMPLATE("a sleep on no word ends within a millisecond, or by its time", Platform, EVERY_PLATFORM) {
+  using place = tidemark::parking_place<typename Platform::template atomic<std::uint32_t>>;
+  const watchdog dog{[] { return std::string{"asleep"}; }};
+  constexpr std::span<const place> none{};
+  CHECK(Platform::park_any(none, forever));
+  CHECK_FALSE(Platform::park_any(none, tidemark::deadline::min()));
+  const auto until = Platform::now() + 3ms;
+  while (Platform::park_any(none, until)) {
+  }
+  CHECK(Platform::now() >= until);
+}
+
+TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, EVERY_PLATFORM) {
+  using word_type = typename Platform::template atomic<std::uint32_t>;
+  using place = tidemark::parking_place<word_type>;
+  word_type first{1};
+  word_type second{1};
+  const std::array<place, 2> same{{{&first, 1}, {&second, 1}}};
+  const std::array<place, 2> changed{{{&first, 1}, {&second, 0}}};
+  const auto keeps_errno = [](const auto& call) {
+    errno = 77;
+    call();
+    return errno == 77;
+  };
+  CHECK(keeps_errno([&] { Platform::park(first, 0, forever); }));
+  CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() - 1ms); }));
+  CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() + 1ms); }));
+  CHECK(keeps_errno([&] { Platform::park(first, 1, tidemark::deadline::min()); }));
+  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}, Platform::now() + 1ms); }));
+  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}, tidemark::deadline::min()); }));
+  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{changed}, forever); }));
+  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}.first(1), Platform::now() + 1ms); }));
+  CHECK(keeps_errno([&] { Platform::park_any({}, forever); }));
+  CHECK(keeps_errno([&] { Platform::unpark(first, 1); }));
 }

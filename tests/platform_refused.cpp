@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A system that refuses membarrier(2), from the start and from some moment on, or futex_waitv(2). Here it is a filter
-// that a process puts on itself (seccomp). It can't be taken off, so the test cases named "with ... refused" are skipped
-// unless asked for, which the others do in a child process.
+// A system that refuses membarrier(2), from the start and from some moment on, futex_waitv(2), or futex(2). Here it is a
+// filter that a thread puts on itself (seccomp). It can't be taken off, so the test cases named "with ... refused" are
+// skipped unless asked for, which the others do in a child process.
+//
+// Where futexes are refused, the C library ends the program as soon as it has to sleep itself: the test cases take no
+// lock that another thread may hold, and join no thread.
 #include <doctest/doctest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -13,10 +16,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <tidemark/fence.hpp>
 #include <tidemark/wait_many.hpp>
@@ -39,12 +44,13 @@ namespace {
 
 constexpr int no_filter_here = 77;
 
-/// From now on a system call fails with EPERM, in this process and in what it executes. False: no filter is permitted.
-bool refuse(std::uint32_t call) {
+/// From now on a system call fails, in this thread, those that it starts and what it executes. False: no filter is
+/// permitted.
+bool refuse(std::uint32_t call, std::uint32_t error = EPERM) {
   std::array<sock_filter, 4> program{{
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
       {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   }};
   const sock_fprog filter{program.size(), program.data()};
@@ -59,6 +65,7 @@ void check_in_child(const std::string& test_cases, bool without_membarrier) {
     return;
   }
   const auto end = run_in_child([&] {
+    alarm(100);  // outlives the call of exec, and ends a program that hangs
     if (without_membarrier && !refuse(SYS_membarrier)) _exit(no_filter_here);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     const std::string only = "--test-case=" + test_cases + "*";
@@ -120,6 +127,22 @@ TEST_CASE("[A34] where membarrier is refused later, waits look again by themselv
 
 TEST_CASE("[A65] where the system lets nobody sleep on several words, waits for several look again by themselves") {
   check_in_child("with futex_waitv refused:", false);
+}
+
+TEST_CASE("where the system refuses futexes, waits look again by themselves and end in time") {
+#if TIDEMARK_HAS_FUTEX
+  check_in_child("with futex refused:", false);
+#else
+  MESSAGE("not tested: this build does not use futexes");
+#endif
+}
+
+TEST_CASE("where the system has no futexes with 64-bit times, those with the machine's own do") {
+#if TIDEMARK_HAS_FUTEX && defined(SYS_futex_time64) && defined(SYS_futex)
+  check_in_child("with futex_time64 refused:", false);
+#else
+  MESSAGE("not tested: this machine has one sort of futex only");
+#endif
 }
 
 // ---- from the start ------------------------------------------------------------------------------------------------
@@ -218,4 +241,97 @@ TEST_CASE("with futex_waitv refused: waits for several end in every way" * docte
   if (!refuse(SYS_futex_waitv)) _exit(no_filter_here);
 #endif
   check_waits_for_several();
+}
+
+// ---- futex ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void lose_futexes(std::uint32_t error) {
+#if defined(SYS_futex)
+  if (!refuse(SYS_futex, error)) _exit(no_filter_here);
+#endif
+#if defined(SYS_futex_time64)
+  if (!refuse(SYS_futex_time64, error)) _exit(no_filter_here);
+#endif
+}
+
+/// Signals from a thread that was started before the filter was put on and ends with the process. Its wake-ups reach
+/// nobody, since the waiter is not in the kernel.
+template <class Fence>
+class early_signaller {
+ public:
+  early_signaller() {
+    std::thread{[this] {
+      await([this] { return is_asked_.load(); });
+      fence.signal(1);
+    }}.detach();
+  }
+  void ask() { is_asked_ = true; }
+
+  Fence fence;
+
+ private:
+  std::atomic<bool> is_asked_{false};
+};
+
+template <class Kind>
+void check_waits_without_futexes(std::uint32_t error) {
+  using fence_type = typename Kind::template fence<without_spinning>;
+  auto& signaller = *new early_signaller<fence_type>;  // used until the process ends
+  static std::atomic<early_signaller<fence_type>*> reachable;
+  reachable = &signaller;
+  fence_type& fence = signaller.fence;
+  lose_futexes(error);
+  errno = 77;
+
+  const meter<typename Kind::platform> during;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(fence.wait_for(1, 50ms) == wait_status::timeout);
+  CHECK(std::chrono::steady_clock::now() - start >= 50ms);
+  CHECK(during.parks() <= 51);  // a millisecond or more each
+  CHECK(fence.wait_until(1, std::chrono::system_clock::now() + 5ms) == wait_status::timeout);
+
+  using platform = typename Kind::base;
+  fence_type other;
+  const std::array<tidemark::basic_awaited<typename Kind::platform>, 2> both{{{fence, 1}, {other, 1}}};
+  CHECK(tidemark::wait_any<typename Kind::platform>(both, 5ms) == wait_status::timeout);
+  typename platform::template atomic<std::uint32_t> word{1};
+  CHECK_FALSE(platform::park(word, 1, tidemark::deadline::min()));
+  CHECK(platform::park(word, 0, tidemark::forever));  // the word is another
+
+  signaller.ask();
+  CHECK(fence.wait(1) == wait_status::reached);
+  CHECK(errno == 77);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("with futex refused: timed waits end in time, others with the signal" * doctest::skip(), Kind,
+                   fence_symmetric, progress_native) {
+  SUBCASE("as not permitted") { check_waits_without_futexes<Kind>(EPERM); }
+  SUBCASE("as not there") { check_waits_without_futexes<Kind>(ENOSYS); }
+}
+
+TEST_CASE_TEMPLATE("with futex_time64 refused: waits end in every way" * doctest::skip(), Kind, fence_symmetric,
+                   progress_native) {
+#if defined(SYS_futex_time64)
+  for (const auto error : {std::uint32_t{EPERM}, std::uint32_t{ENOSYS}}) {
+    if (!refuse(SYS_futex_time64, error)) _exit(no_filter_here);
+    typename Kind::template fence<without_spinning> fence;
+    const meter<typename Kind::platform> during;
+    for (const auto timeout : {1ms, 30ms}) {
+      const auto start = std::chrono::steady_clock::now();
+      CHECK(fence.wait_for(1, timeout) == wait_status::timeout);
+      CHECK(std::chrono::steady_clock::now() - start >= timeout);
+    }
+    waiter patient{[&] { return fence.wait(1); }};
+    waiter distant{[&] { return fence.wait_until(1, tidemark::deadline{std::chrono::hours{24 * 365 * 100}}); }};
+    CHECK(patient.falls_asleep());
+    CHECK(distant.falls_asleep());
+    fence.signal(1);
+    CHECK(patient.status() == wait_status::reached);
+    CHECK(distant.status() == wait_status::reached);
+  }
+#endif
 }

@@ -598,7 +598,7 @@ TEST_CASE("[A88][A90][A92] under load every number is read once or reported lost
   }};
   random_numbers random{seed};
   while (!enough) {  // this thread is the owner
-    queue.set_log(fence_log_type::signals, 2 + random.below(200));
+    queue.set_log(fence_log_type::signals, 2 + random.below(std::size_t{200}));
     ++replacements;
     if (random.below(4) == 0) static_cast<void>(queue.signal_log());
     if (random.below(2) == 0) std::this_thread::yield();

@@ -95,7 +95,7 @@ TEST_CASE_TEMPLATE("backings come again in the order in which they were used, be
   CHECK(std::set<backing*>(order.begin(), order.end()).size() == 5);
   for (std::uint64_t i = 1; i <= 20; ++i) {
     at.finished.signal(i);
-    CHECK(at.use(i + 5).memory == order[(i - 1) % 5]);
+    CHECK(at.use(i + 5).memory == order[static_cast<std::size_t>((i - 1) % 5)]);
   }
   CHECK(at.made.created == 5);
 }

@@ -49,21 +49,22 @@ struct area_source {
 /// Reads what it is given, in the order of the serials, and signals each.
 class executor {
  public:
-  explicit executor(std::uint64_t frames) : commands_(frames + 1), thread_{[this] { run(); }} {}
+  explicit executor(std::uint64_t frames)
+      : commands_(static_cast<std::size_t>(frames + 1)), thread_{[this] { run(); }} {}
   ~executor() { thread_.join(); }
 
   /// Work that reads `what`, all words of which are the serial that is returned.
   std::uint64_t submit(half what) {
     const std::uint64_t serial = last_.fetch_add(1, std::memory_order_relaxed) + 1;
     for (std::uint64_t& word : what) word = serial;
-    commands_[serial].what = what.data();
-    commands_[serial].is_there.store(true, std::memory_order_release);
+    commands_[static_cast<std::size_t>(serial)].what = what.data();
+    commands_[static_cast<std::size_t>(serial)].is_there.store(true, std::memory_order_release);
     return serial;
   }
   /// There is nothing more to come: the serials that are left are empty.
   void finish() {
     while (last_.load() + 1 < commands_.size()) {
-      commands_[last_.fetch_add(1) + 1].is_there.store(true, std::memory_order_release);
+      commands_[static_cast<std::size_t>(last_.fetch_add(1) + 1)].is_there.store(true, std::memory_order_release);
     }
   }
 
@@ -82,7 +83,7 @@ class executor {
 
   void run() {
     for (std::uint64_t serial = 1; serial < commands_.size(); ++serial) {
-      const command& next = commands_[serial];
+      const command& next = commands_[static_cast<std::size_t>(serial)];
       await([&] { return next.is_there.load(std::memory_order_acquire); });
       if (next.what != nullptr) {
         const half words{next.what, words_in_half};
@@ -132,7 +133,7 @@ totals map_frames(Ring& ring, executor& device, std::uint64_t frames, std::uint6
       }
     }
     done.unmatched += ring.retire(mapped, serial) ? 0U : 1U;
-    if (numbers.below(64) == 0) ring.trim(1 + numbers.below(3));
+    if (numbers.below(64) == 0) ring.trim(1 + numbers.below(std::size_t{3}));
   }
   return done;
 }

@@ -294,7 +294,7 @@ TEST_CASE("[B3][B5] under load nothing is freed while it is used, and everything
     std::thread executor{[&] {
       for (std::uint64_t serial = 1; serial <= frames; ++serial) {
         while (visible.load(std::memory_order_acquire) < serial) std::this_thread::yield();
-        used_dead += commands[serial]->payload == serial ? 0U : 1U;
+        used_dead += commands[static_cast<std::size_t>(serial)]->payload == serial ? 0U : 1U;
         queue.complete();
       }
     }};
@@ -306,7 +306,7 @@ TEST_CASE("[B3][B5] under load nothing is freed while it is used, and everything
       auto made = std::make_unique<resource>();
       CHECK(queue.submit([&](std::uint64_t serial) {
         made->payload = serial;
-        commands[serial] = made.get();
+        commands[static_cast<std::size_t>(serial)] = made.get();
         visible.store(serial, std::memory_order_release);
       }) == i + 1);
       // The memory itself is freed, so that AddressSanitizer sees who uses it too late.

@@ -153,7 +153,7 @@ class crowded_log {
   struct right {
     const crowded_log* log;
     bool operator()(const entry& found, std::uint64_t sequence) const {
-      return Kind::is_right(found, log->begun_.at(sequence), sequence);
+      return Kind::is_right(found, log->begun_.at(static_cast<std::size_t>(sequence)), sequence);
     }
   };
   using reading_type = reading<typename log_type::reader_type, right>;

@@ -135,7 +135,7 @@ class by_producer {
     const std::uint64_t producer = found.number() >> 48;
     const std::uint64_t count = found.number() & 0xffff'ffff'ffff;
     if (producer >= last_.size() || !Kind::is_right(found, found.number(), sequence)) return false;
-    return count > std::exchange(last_[producer], count);
+    return count > std::exchange(last_[static_cast<std::size_t>(producer)], count);
   }
 
  private:

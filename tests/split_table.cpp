@@ -274,7 +274,7 @@ TEST_CASE("[C20] rows at every offset are those of the list, for tables of 1 to 
       reader.follow();
       std::size_t applied = 0;
       for (int question = 0; question < 30; ++question) {
-        const std::size_t more = std::min(list.size(), applied + random.below(6));
+        const std::size_t more = std::min(list.size(), applied + random.below(std::size_t{6}));
         for (; applied < more; ++applied) REQUIRE(table.apply(list[applied]) == split_fault::none);
         const bool is_complete = applied == list.size() && random.below(2) == 0;
         if (is_complete) table.finish();

@@ -358,9 +358,10 @@ TEST_CASE("[B5] with several who allocate nobody writes what is still read, and 
         std::this_thread::yield();
         continue;
       }
-      std::memset(buffer.data() + part.offset, mark, part.bytes);
+      std::memset(buffer.data() + part.offset, mark, static_cast<std::size_t>(part.bytes));
       std::uint64_t wrong = 0;
-      for (std::uint64_t i = 0; i < part.bytes; ++i) wrong += buffer[part.offset + i] == mark ? 0U : 1U;
+      for (std::uint64_t i = 0; i < part.bytes; ++i)
+        wrong += buffer[static_cast<std::size_t>(part.offset + i)] == mark ? 0U : 1U;
       if (wrong != 0) torn.fetch_add(1);
       ring.retire(part, finished.signal_next());
     }

@@ -54,7 +54,9 @@ class staging_ring {
   }
 
   [[nodiscard]] std::size_t length() const { return buffers_.size(); }
-  [[nodiscard]] buffer& operator[](std::uint64_t block) { return buffers_[block % buffers_.size()]; }
+  [[nodiscard]] buffer& operator[](std::uint64_t block) {
+    return buffers_[static_cast<std::size_t>(block % buffers_.size())];
+  }
 
  private:
   std::unique_ptr<std::byte[]> memory_;

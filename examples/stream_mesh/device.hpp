@@ -45,7 +45,8 @@ class device {
 
   /// The frame's serial, which finished() reaches when it is drawn.
   std::uint64_t submit(frame next) {
-    const std::uint64_t serial = queue_.submit([&](std::uint64_t which) { frames_[which] = std::move(next); });
+    const std::uint64_t serial =
+        queue_.submit([&](std::uint64_t which) { frames_[static_cast<std::size_t>(which)] = std::move(next); });
     if (serial > behind_) allow(serial - behind_);
     return serial;
   }
@@ -68,9 +69,9 @@ class device {
     for (std::uint64_t serial = 1; serial < frames_.size(); ++serial) {
       if (may_draw_.wait(serial) == tidemark::wait_status::lost && serial > last_) return;
       std::uint64_t sum = 0;
-      for (const words each : frames_[serial].reads) sum += sum_of(each);
-      if (sum != frames_[serial].expected) ++wrong_frames_;
-      frames_[serial] = {};
+      for (const words each : frames_[static_cast<std::size_t>(serial)].reads) sum += sum_of(each);
+      if (sum != frames_[static_cast<std::size_t>(serial)].expected) ++wrong_frames_;
+      frames_[static_cast<std::size_t>(serial)] = {};
       queue_.complete();
     }
   }

@@ -56,7 +56,9 @@ class staging_buffers {
 
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] std::byte* operator[](std::uint64_t number) { return &memory_[number % count_ * size_]; }
+  [[nodiscard]] std::byte* operator[](std::uint64_t number) {
+    return &memory_[static_cast<std::size_t>(number % count_ * size_)];
+  }
 
  private:
   std::size_t count_;
@@ -82,7 +84,8 @@ class transfer_engine {
   /// The next request. Its file is the last one in files_.
   void start(const block& what) {
     const std::uint64_t number = ++started_;
-    requests_[number % requests_.size()] = {&files_.back(), what.offset, what.size, 0, what.is_last, false};
+    requests_[static_cast<std::size_t>(number % requests_.size())] = {&files_.back(), what.offset, what.size, 0,
+                                                                      what.is_last,   false};
     submit(number);
   }
 
@@ -107,7 +110,7 @@ class transfer_engine {
   };
 
   void submit(std::uint64_t number) {
-    const request& one = requests_[number % requests_.size()];
+    const request& one = requests_[static_cast<std::size_t>(number % requests_.size())];
     const auto where = own_ == reads ? kernel_ring::direction::read : kernel_ring::direction::write;
     kernel_.start(where, one.file->descriptor(), buffers_[number] + one.done, one.size - one.done,
                   one.offset + one.done, number);
@@ -115,7 +118,7 @@ class transfer_engine {
 
   void take_completion() {
     const auto [number, result] = kernel_.take();
-    request& one = requests_[number % requests_.size()];
+    request& one = requests_[static_cast<std::size_t>(number % requests_.size())];
     const char* const action = own_ == reads ? "read" : "write";
     if (result < 0 && result != -EINTR && result != -EAGAIN) support::fail(action, one.file->name(), -result);
     if (result == 0 && one.size != 0) {
@@ -125,11 +128,12 @@ class transfer_engine {
     if (result > 0) one.done += static_cast<std::size_t>(result);
     if (one.done < one.size) return submit(number);  // the kernel may do less than it is asked for
     one.is_complete = true;
-    while (retired_ < started_ && requests_[(retired_ + 1) % requests_.size()].is_complete) retire();
+    while (retired_ < started_ && requests_[static_cast<std::size_t>((retired_ + 1) % requests_.size())].is_complete)
+      retire();
   }
 
   void retire() {
-    request& first = requests_[++retired_ % requests_.size()];
+    request& first = requests_[static_cast<std::size_t>(++retired_ % requests_.size())];
     first.is_complete = false;
     if (first.is_last) {
       end_file(*first.file, first.offset + first.size);

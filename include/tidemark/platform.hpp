@@ -17,7 +17,7 @@
 //   P::pause(), P::now()
 //
 //   native_platform     the best of this machine: asymmetric where Linux has membarrier(2)
-//   symmetric_platform  no system call on the waiters' side; needed across processes, and what ThreadSanitizer gets
+//   symmetric_platform  a waiter that registers makes no system call; what ThreadSanitizer gets
 //   portable_platform   the standard library alone: lock-based double word, condition variables to sleep on
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is the symmetric one, and the double word is
@@ -28,7 +28,9 @@
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support).
 // The model checker's platform is in <tidemark/verify/relacy_platform.hpp>.
 //
-// Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false.
+// Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false; waits across processes, on any of
+// these platforms. A thread sleeps on a futex or a condition variable that is private to its process, so that a signal
+// of another process wakes nobody, even where what the two share lies in shared memory.
 #ifndef TIDEMARK_PLATFORM_HPP
 #define TIDEMARK_PLATFORM_HPP
 

@@ -66,7 +66,7 @@ template <class Page>
 class log_producer {
  public:
   explicit log_producer(const Page& page) noexcept
-      : next_{packed_position(page.first_sequence(), page.entries())},
+      : next_{index_first(packed_position(page.first_sequence(), page.entries()))},
         stamp_of_first_slot_{page.first_sequence() - page.first_sequence() % page.entries() + 1} {}
 
   void append(Page& page, const typename Page::entry_type& entry) noexcept {
@@ -83,7 +83,7 @@ class log_producer {
     store_words<Page>(words, entry);
     next_ = after(position, page.entries());
     // (L5): the whole entry comes before it; pairs with (L6). Nothing later has to wait for it.
-    page.position().store(next_, std::memory_order_release);
+    page.position().store(index_first(next_), std::memory_order_release);
   }
 
   std::uint64_t written() const noexcept { return stamp_of_first_slot_ - 1 + (next_ & 0xffff'ffff); }
@@ -99,7 +99,7 @@ class log_producer {
   // address in common with the position, stored just before, and processors look at these first (Zen 5: an append took
   // 1.3 to 2.7 times as long). With a word between it shares them with what is constant in the page.
   [[maybe_unused]] std::uint64_t apart_ = 0;
-  std::uint64_t next_;                 // the position after the next append
+  std::uint64_t next_;                 // the position after the next append, its index in the low half
   std::uint64_t stamp_of_first_slot_;  // in this lap
 };
 

@@ -84,7 +84,8 @@ class split_log {
   static constexpr std::size_t allocation_words = (sizeof(Allocation) + 7) / 8;
   static constexpr std::size_t entry_words = allocation_words + 1;
   static constexpr bool is_fixed = Capacity != std::dynamic_extent;
-  static constexpr std::size_t most_entries = std::size_t{1} << 31;
+  static constexpr std::size_t most_entries =
+      std::min(std::size_t{1} << 31, std::numeric_limits<std::size_t>::max() / 2 / (entry_words * sizeof(word)));
 
   explicit split_log(std::size_t capacity) : bits_{static_cast<unsigned>(std::bit_width(capacity))} {
     if constexpr (!is_fixed) words_ = std::make_unique<word[]>(capacity * entry_words);
@@ -99,14 +100,14 @@ class split_log {
   const word& status() const noexcept { return status_; }
 
   void store(std::uint64_t index, const split_entry<Allocation>& entry) noexcept {
-    word* const to = &words_[index * entry_words];
+    word* const to = &words_[static_cast<std::size_t>(index) * entry_words];
     std::array<std::uint64_t, allocation_words> allocation{};
     std::memcpy(allocation.data(), &entry.allocation, sizeof entry.allocation);
     for (std::size_t i = 0; i < allocation_words; ++i) store_log_word<Platform>(to[i], allocation[i]);
     store_log_word<Platform>(to[allocation_words], entry.split_offset << 24 | entry.slot);
   }
   split_entry<Allocation> load(std::uint64_t index) const noexcept {
-    const word* const from = &words_[index * entry_words];
+    const word* const from = &words_[static_cast<std::size_t>(index) * entry_words];
     std::array<std::uint64_t, allocation_words> allocation;
     for (std::size_t i = 0; i < allocation_words; ++i) allocation[i] = load_log_word<Platform>(from[i]);
     const std::uint64_t where = load_log_word<Platform>(from[allocation_words]);
@@ -115,7 +116,7 @@ class split_log {
     return entry;
   }
   std::uint64_t load_offset(std::uint64_t index) const noexcept {
-    return load_log_word<Platform>(words_[index * entry_words + allocation_words]) >> 24;
+    return load_log_word<Platform>(words_[static_cast<std::size_t>(index) * entry_words + allocation_words]) >> 24;
   }
 
  private:

@@ -233,10 +233,10 @@ class upload_ring {
 
   const View finished_;
   const std::uint64_t capacity_;
-  const std::uint64_t mask_;
+  const std::size_t mask_;
   const std::unique_ptr<batch[]> batches_;
-  std::uint64_t first_ = 0;  // the oldest batch
-  std::uint64_t end_ = 0;
+  std::size_t first_ = 0;  // the oldest batch; both wrap around, and are compared by their difference
+  std::size_t end_ = 0;
   state now_;
 };
 
@@ -405,11 +405,11 @@ class shared_upload_ring {
     return has_bytes && first.version - oldest.version <= mask_;
   }
 
-  record& record_of(std::uint64_t number) const noexcept { return records_[number & mask_]; }
+  record& record_of(std::uint64_t number) const noexcept { return records_[static_cast<std::size_t>(number) & mask_]; }
 
   const View finished_;
   const std::uint64_t capacity_;
-  const std::uint64_t mask_;
+  const std::size_t mask_;
   const std::unique_ptr<record[]> records_;
   alignas(cache_line) typename platform::double_word head_;
   alignas(cache_line) typename platform::double_word tail_;

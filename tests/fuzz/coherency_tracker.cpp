@@ -48,12 +48,12 @@ std::optional<std::uint64_t> use(std::vector<line>& lines, std::uint64_t first, 
                                  std::uint64_t value, std::uint64_t now, recorded_lines& needed) {
   std::uint64_t awaited = 0;
   for (std::uint64_t i = first; i < end && how <= cpu_write; ++i) {
-    awaited = std::max(awaited, lines[i].written_until);
-    if (how == cpu_write) awaited = std::max(awaited, lines[i].read_until);
+    awaited = std::max(awaited, lines[static_cast<std::size_t>(i)].written_until);
+    if (how == cpu_write) awaited = std::max(awaited, lines[static_cast<std::size_t>(i)].read_until);
   }
   if (awaited > now) return awaited;
   for (std::uint64_t i = first; i < end; ++i) {
-    line& one = lines[i];
+    line& one = lines[static_cast<std::size_t>(i)];
     if (how <= cpu_write) {
       if (one.is_stale) needed.invalidated.push_back(i);
       one.is_stale = false;
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tidemark::progress_fence finished;
   recorded_lines seen;
   tidemark::coherency_tracker<recorder> tracker{count * line_bytes, finished.view(), {&seen}, line_bytes};
-  std::vector<line> lines(count);
+  std::vector<line> lines(static_cast<std::size_t>(count));
   std::uint64_t now = 0;
   for (int step = 0; step < 100 && !from.is_empty(); ++step) {
     const std::uint64_t what = from.below(5);

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   std::mt19937_64 numbers{1};
   constexpr int random_inputs = 20'000;
   for (int i = 0; i < random_inputs; ++i) {
-    std::vector<std::uint8_t> bytes(numbers() % 300);
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(numbers() % 300));
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(numbers());
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }

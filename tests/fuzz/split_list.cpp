@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::input from{data, size};
   const auto max_slot = static_cast<std::uint32_t>(from.below(8));
   const std::uint64_t end = from.below(65'536);
-  std::vector<split_id> allocations(1 + from.below(6));
+  std::vector<split_id> allocations(static_cast<std::size_t>(1 + from.below(6)));
   for (std::size_t i = 0; i < allocations.size(); ++i) allocations[i] = static_cast<split_id>(i);
   const bool is_raw = from.flag();
   std::vector<std::byte> bytes;

@@ -19,7 +19,8 @@ using tidemark::upload_part;
 /// A ring whose parts, or batches of parts, come back in order. Bytes that are passed over belong to the part behind them.
 class byte_map {
  public:
-  byte_map(std::uint64_t capacity, bool starts_anew) : taken_(capacity), starts_anew_{starts_anew} {}
+  byte_map(std::uint64_t capacity, bool starts_anew)
+      : taken_(static_cast<std::size_t>(capacity)), starts_anew_{starts_anew} {}
 
   struct place {
     bool is_there = false;
@@ -50,7 +51,7 @@ class byte_map {
   void reclaim(std::uint64_t reached) {
     while (!parts_.empty() && parts_.front().is_retired &&
            parts_.front().until <= reached + (fuzz::model_is_broken ? 1 : 0)) {
-      for (const std::uint64_t byte : parts_.front().bytes) taken_[byte] = false;
+      for (const std::uint64_t byte : parts_.front().bytes) taken_[static_cast<std::size_t>(byte)] = false;
       parts_.pop_front();
     }
     if (parts_.empty() && starts_anew_) head_ = 0;
@@ -69,7 +70,7 @@ class byte_map {
   std::uint64_t capacity() const { return taken_.size(); }
   void take_until(std::uint64_t end, part& by) {
     for (; head_ < end; ++head_) {
-      taken_[head_] = true;
+      taken_[static_cast<std::size_t>(head_)] = true;
       by.bytes.push_back(head_);
     }
   }
@@ -165,7 +166,7 @@ void fuzz_shared(fuzz::input& from) {
       }
       case 2: {
         if (parts.empty()) break;
-        const std::size_t which = from.below(parts.size());
+        const auto which = static_cast<std::size_t>(from.below(parts.size()));
         const std::uint64_t until = now + from.below(4);
         if (model.is_retired(which)) break;
         ring.retire(parts[which], until);

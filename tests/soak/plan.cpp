@@ -21,7 +21,7 @@ class planner {
   }
 
   plan make(const std::vector<subject_kind>& kinds) {
-    plan_.kind = random_.below(kinds.size());
+    plan_.kind = static_cast<std::size_t>(random_.below(kinds.size()));
     choose_shape(kinds[plan_.kind]);
     choose_values(kinds[plan_.kind]);
     for (auto& thread : plan_.threads) {
@@ -189,7 +189,8 @@ class planner {
       events.push_back(some(action::request_stop));
       events.back().source = source;
     }
-    for (std::size_t left = events.size(); left > 1; --left) std::swap(events[left - 1], events[random_.below(left)]);
+    for (std::size_t left = events.size(); left > 1; --left)
+      std::swap(events[left - 1], events[static_cast<std::size_t>(random_.below(left))]);
     if (plan_.is_poisoned) {
       const auto place = static_cast<std::ptrdiff_t>(random_.below(events.size() + 1));
       events.insert(events.begin() + place, some(action::poison));

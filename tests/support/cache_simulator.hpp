@@ -17,34 +17,38 @@ namespace testing {
 class cache_simulator {
  public:
   cache_simulator(std::uint64_t lines, std::uint64_t line_bytes)
-      : line_bytes_{line_bytes}, memory_(lines * line_bytes), cached_(lines) {}
+      : line_bytes_{line_bytes},
+        memory_(static_cast<std::size_t>(lines * line_bytes)),
+        cached_(static_cast<std::size_t>(lines)) {}
 
   std::uint64_t lines() const { return cached_.size(); }
 
   // ---- the processor ----
   std::uint8_t cpu_read(std::uint64_t offset) {
     fetch(offset / line_bytes_);
-    return cached_[offset / line_bytes_]->bytes[offset % line_bytes_];
+    return cached_[static_cast<std::size_t>(offset / line_bytes_)]
+        ->bytes[static_cast<std::size_t>(offset % line_bytes_)];
   }
   void cpu_write(std::uint64_t offset, std::uint8_t value) {
     fetch(offset / line_bytes_);
-    cached_[offset / line_bytes_]->bytes[offset % line_bytes_] = value;
-    cached_[offset / line_bytes_]->is_dirty = true;
+    cached_[static_cast<std::size_t>(offset / line_bytes_)]->bytes[static_cast<std::size_t>(offset % line_bytes_)] =
+        value;
+    cached_[static_cast<std::size_t>(offset / line_bytes_)]->is_dirty = true;
   }
   /// Also without being asked: a speculative fill.
   void fetch(std::uint64_t line) {
-    if (cached_[line]) return;
+    if (cached_[static_cast<std::size_t>(line)]) return;
     const auto from = memory_.begin() + static_cast<std::ptrdiff_t>(line * line_bytes_);
-    cached_[line] = {{from, from + static_cast<std::ptrdiff_t>(line_bytes_)}, false};
+    cached_[static_cast<std::size_t>(line)] = {{from, from + static_cast<std::ptrdiff_t>(line_bytes_)}, false};
   }
   void evict(std::uint64_t line) {
     clean(line);
-    cached_[line].reset();
+    cached_[static_cast<std::size_t>(line)].reset();
   }
 
   // ---- the device ----
-  std::uint8_t device_read(std::uint64_t offset) const { return memory_[offset]; }
-  void device_write(std::uint64_t offset, std::uint8_t value) { memory_[offset] = value; }
+  std::uint8_t device_read(std::uint64_t offset) const { return memory_[static_cast<std::size_t>(offset)]; }
+  void device_write(std::uint64_t offset, std::uint8_t value) { memory_[static_cast<std::size_t>(offset)] = value; }
 
   // ---- what a tracker asks for: "W" or "I", first line, number of lines ----
   void write_back(std::uint64_t offset, std::uint64_t bytes) {
@@ -70,10 +74,11 @@ class cache_simulator {
   };
 
   void clean(std::uint64_t line) {
-    if (!cached_[line] || !cached_[line]->is_dirty) return;
-    std::copy(cached_[line]->bytes.begin(), cached_[line]->bytes.end(),
+    if (!cached_[static_cast<std::size_t>(line)] || !cached_[static_cast<std::size_t>(line)]->is_dirty) return;
+    std::copy(cached_[static_cast<std::size_t>(line)]->bytes.begin(),
+              cached_[static_cast<std::size_t>(line)]->bytes.end(),
               memory_.begin() + static_cast<std::ptrdiff_t>(line * line_bytes_));
-    cached_[line]->is_dirty = false;
+    cached_[static_cast<std::size_t>(line)]->is_dirty = false;
   }
   void note(char what, std::uint64_t offset, std::uint64_t bytes) {
     was_misaligned_ = was_misaligned_ || offset % line_bytes_ != 0 || bytes % line_bytes_ != 0 || bytes == 0;

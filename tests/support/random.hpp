@@ -6,9 +6,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <type_traits>
 
 namespace testing {
 
@@ -25,8 +27,12 @@ class random_numbers {
   /// Several streams of one seed, one for each thread.
   explicit random_numbers(std::uint64_t seed, std::uint64_t stream = 0) : engine_{seed + stream * 0x9E3779B97F4A7C15} {}
 
-  /// From 0 to `bound` - 1.
-  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
+  /// From 0 to `bound` - 1: a size where the bound is one.
+  template <class Bound>
+  auto below(Bound bound) {
+    using result = std::conditional_t<std::is_same_v<Bound, std::size_t>, std::size_t, std::uint64_t>;
+    return static_cast<result>(engine_() % static_cast<std::uint64_t>(bound));
+  }
 
  private:
   std::mt19937_64 engine_;

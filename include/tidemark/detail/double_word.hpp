@@ -97,28 +97,30 @@ class alignas(16) wide_double_word {
                          : "memory");
     return exchanged;
 #else
-    // Only a lost exclusive monitor makes it retry, and only while both halves still are the expected ones. A mismatch
-    // seen by ldaxp needs no store to be trusted: each half is read whole, and a half that differs is a difference at
-    // that instant.
+    // One statement: between two a compiler may place loads and stores of its own, which can take the exclusive monitor
+    // away each time. Only a lost monitor makes it retry, and only while both halves still are the expected ones. A
+    // mismatch seen by ldaxp needs no store to be trusted: each half is read whole, and a half that differs is a
+    // difference at that instant.
     std::uint64_t value;
     std::uint64_t version;
-    std::uint32_t lost;
-    do {
-      __asm__ __volatile__("ldaxp %[value], %[version], %[word]"
-                           : [value] "=&r"(value), [version] "=&r"(version)
-                           : [word] "Q"(value_), "m"(version_)
-                           : "memory");
-      if (value != expected.value || version != expected.version) {
-        __asm__ __volatile__("clrex" : : : "memory");
-        expected = {value, version};
-        return false;
-      }
-      __asm__ __volatile__("stlxp %w[lost], %[value], %[version], %[word]"
-                           : [lost] "=&r"(lost), [word] "=Q"(value_), "=m"(version_)
-                           : [value] "r"(desired.value), [version] "r"(desired.version)
-                           : "memory");
-    } while (lost != 0);
-    return true;
+    std::uint32_t failed;
+    __asm__ __volatile__(
+        "0: ldaxp %[value], %[version], %[word]\n\t"
+        "cmp %[value], %[expected_value]\n\t"
+        "ccmp %[version], %[expected_version], #0, eq\n\t"
+        "b.ne 1f\n\t"
+        "stlxp %w[failed], %[new_value], %[new_version], %[word]\n\t"
+        "cbnz %w[failed], 0b\n\t"
+        "b 2f\n"
+        "1: clrex\n\t"
+        "mov %w[failed], #1\n"
+        "2:"
+        : [value] "=&r"(value), [version] "=&r"(version), [failed] "=&r"(failed), [word] "+Q"(value_), "+m"(version_)
+        : [expected_value] "r"(expected.value), [expected_version] "r"(expected.version),
+          [new_value] "r"(desired.value), [new_version] "r"(desired.version)
+        : "cc", "memory");
+    if (failed != 0) expected = {value, version};
+    return failed == 0;
 #endif
   }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,12 +65,17 @@ struct log_slot {
   }
 };
 
-/// The word of the header for `written` entries: index low, wraps high. Wraps are counted modulo 2^32.
+/// From a position with its index in the low half to the word that has the index first in memory, or back.
+constexpr std::uint64_t index_first(std::uint64_t position) noexcept {
+  return std::endian::native == std::endian::big ? std::rotl(position, 32) : position;
+}
+
+/// The word of the header for `written` entries: the index, then the wraps. Wraps are counted modulo 2^32.
 constexpr std::uint64_t packed_position(std::uint64_t written, std::uint64_t entries) noexcept {
-  return (written / entries) << 32 | written % entries;
+  return index_first((written / entries) << 32 | written % entries);
 }
 constexpr std::uint64_t unpacked_position(std::uint64_t position, std::uint64_t entries) noexcept {
-  return (position >> 32) * entries + (position & 0xffff'ffff);
+  return (index_first(position) >> 32) * entries + (index_first(position) & 0xffff'ffff);
 }
 
 /// 40 bytes in front of the slots. All but the position is constant.

@@ -5,10 +5,13 @@
 #ifndef TIDEMARK_DETAIL_NATIVE_PRIMITIVES_HPP
 #define TIDEMARK_DETAIL_NATIVE_PRIMITIVES_HPP
 
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "native_atomic.hpp"
@@ -21,15 +24,40 @@ struct native_primitives {
 
   static void yield() noexcept { std::this_thread::yield(); }
 
+  /// std::condition_variable with deadlines of any size. Standard libraries convert a deadline to what the system takes
+  /// (seconds of 32 bits, or a point of the system clock), where a distant one overflows and ends the sleep at once.
+  class condition_variable {
+   public:
+    void wait(std::unique_lock<std::mutex>& lock) { changed_.wait(lock); }
+
+    /// Returns `timeout` only when `until` has passed. A distant deadline is slept for in parts: each ends as if woken
+    /// for no reason.
+    std::cv_status wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point until) {
+      const auto now = std::chrono::steady_clock::now();
+      if (until <= now) return std::cv_status::timeout;
+      const auto part = now + std::chrono::hours{1};
+      changed_.wait_until(lock, until < part ? until : part);
+      return std::chrono::steady_clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+
+    void notify_all() noexcept { changed_.notify_all(); }
+
+   private:
+    std::condition_variable changed_;
+  };
+
   /// Where threads sleep on a word.
   struct lot {
     std::mutex guard;
-    std::condition_variable changed;
+    condition_variable changed;
   };
-  /// One of a fixed table, chosen by the word's address.
+  /// Returns one of a fixed table, chosen by the word's address. The table is never destroyed: detached threads may
+  /// still sleep there while the process exits, and the destructor of a condition variable waits for its sleepers.
   static lot& lot_of(const native_atomic<std::uint32_t>& word) noexcept {
     constexpr std::size_t lots = 64;
-    static lot table[lots];
+    using lot_table = std::array<lot, lots>;
+    alignas(lot_table) static std::byte storage[sizeof(lot_table)];
+    static lot_table& table = *::new (static_cast<void*>(storage)) lot_table;
     return table[(reinterpret_cast<std::uintptr_t>(&word) >> 2) % lots];
   }
 };

@@ -10,36 +10,44 @@
 //
 // `park_any(places, deadline)` sleeps while each of up to `max_parking_places` words is what it is expected to be. Where
 // the system can't do that (Linux before 5.16, sandboxes, other systems), it sleeps on the first and wakes for no reason
-// within a millisecond.
+// within a millisecond; so it does with no words at all.
 //
-// Linux has futexes for this. Elsewhere, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined (to test it; the same way
-// in every translation unit of a program), condition variables take their place.
+// Linux has futexes for this. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
+// woken for no reason: the deadline holds, and a change is noticed that late. Elsewhere, and where
+// TIDEMARK_FORCE_PORTABLE_PARKING is defined (to test it; the same way in every translation unit of a program),
+// condition variables take their place.
+//
+// No function here changes errno.
+//
+// Not promised: wake-ups between processes, since the futexes are private to one; wake-ups where a sandbox that refuses
+// futexes closes after others have begun to sleep, or around some threads of a process only: who sleeps in the kernel
+// then is not woken.
 #ifndef TIDEMARK_DETAIL_PARKING_HPP
 #define TIDEMARK_DETAIL_PARKING_HPP
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <span>
+#include <thread>
 
+#include "assert.hpp"
 #include "native_atomic.hpp"
 #include "native_primitives.hpp"
 
 #if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING)
 #include <linux/futex.h>
-#include <linux/time_types.h>
+#include <linux/types.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cerrno>
 #endif
 
-#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING) && defined(SYS_futex)
+#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING) && (defined(SYS_futex) || defined(SYS_futex_time64))
 #define TIDEMARK_HAS_FUTEX 1
 #else
 #define TIDEMARK_HAS_FUTEX 0
@@ -66,6 +74,18 @@ inline constexpr std::size_t max_parking_places = 64;
 
 namespace detail {
 
+/// Puts errno back at the end of its scope.
+class errno_keeper {
+ public:
+  errno_keeper() = default;
+  errno_keeper(const errno_keeper&) = delete;
+  errno_keeper& operator=(const errno_keeper&) = delete;
+  ~errno_keeper() { errno = kept_; }
+
+ private:
+  int kept_ = errno;
+};
+
 /// For who may have missed a wake-up: a millisecond from now, or the deadline if that comes first.
 inline deadline look_again_before(deadline until, deadline now) noexcept {
   const deadline soon = now + std::chrono::milliseconds{1};
@@ -76,11 +96,30 @@ inline deadline look_again_before(deadline until, deadline now) noexcept {
 template <class Parking, class Word>
 bool park_on_first(std::span<const parking_place<Word>> places, deadline until) noexcept {
   if (places.size() == 1) return Parking::park(*places[0].word, places[0].expected, until);
-  const deadline soon = look_again_before(until, std::chrono::steady_clock::now());
-  return Parking::park(*places[0].word, places[0].expected, soon) || soon != until;
+  const deadline now = std::chrono::steady_clock::now();
+  const deadline soon = look_again_before(until, now);
+  if (!places.empty()) return Parking::park(*places[0].word, places[0].expected, soon) || soon != until;
+  const errno_keeper kept;
+  if (now < until) std::this_thread::sleep_for(soon - now);
+  return std::chrono::steady_clock::now() < until;
 }
 
 #if TIDEMARK_HAS_FUTEX
+
+/// A time as a system call takes it: with 64 bits (`__kernel_timespec`, which the headers of older systems lack) or with
+/// those of the machine, whatever `time_t` has.
+template <class Integer>
+struct kernel_time {
+  Integer seconds;
+  Integer nanoseconds;
+};
+
+/// How a system call that sleeps has ended.
+enum class sleep_end {
+  woken,      ///< By unpark(), by a word that is another, or for no reason.
+  timed_out,  ///< The deadline has passed.
+  refused,    ///< There was no sleep, or it could not last until the deadline.
+};
 
 struct futex_parking {
   /// Whether unpark() may be called from a signal handler, and in the child of a fork for those who slept before it.
@@ -89,22 +128,23 @@ struct futex_parking {
   using word_type = native_atomic<std::uint32_t>;
 
   static bool park(word_type& word, std::uint32_t expected, deadline until) noexcept {
-    const int saved = errno;
-    struct timespec at {};
-    if (!to_kernel(until, at)) return false;
-    // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here, so that a wake-up for
-    // no reason can't stretch the wait.
-    const long result = syscall(SYS_futex, &word.underlying(), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
-                                until == forever ? nullptr : &at, nullptr, FUTEX_BITSET_MATCH_ANY);
-    const bool timed_out = result != 0 && errno == ETIMEDOUT;
-    errno = saved;
-    return !timed_out;
+    const errno_keeper kept;
+    sleep_end end = sleep_end::refused;
+#if defined(SYS_futex_time64)
+    end = sleep_on<std::int64_t>(SYS_futex_time64, word, expected, until);
+#endif
+#if defined(SYS_futex)
+    if (end == sleep_end::refused) end = sleep_on<__kernel_long_t>(SYS_futex, word, expected, until);
+#endif
+    return end == sleep_end::refused ? doze(word, expected, until) : end == sleep_end::woken;
   }
 
   static bool park_any(std::span<const parking_place<word_type>> places, deadline until) noexcept {
+    TIDEMARK_ASSERT(places.size() <= max_parking_places, "more words than a thread can sleep on");
 #if TIDEMARK_HAS_FUTEX_WAITV
-    if (places.size() > 1) {
-      if (const std::optional<bool> woken = park_on_all(places, until)) return *woken;
+    if (places.size() > 1 && places.size() <= max_parking_places) {
+      const sleep_end end = sleep_on_all(places, until);
+      if (end != sleep_end::refused) return end == sleep_end::woken;
     }
 #endif
     return park_on_first<futex_parking>(places, until);
@@ -112,31 +152,55 @@ struct futex_parking {
 
   static void unpark(word_type& word, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
-    const int saved = errno;
-    syscall(SYS_futex, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr,
-            nullptr, 0);
-    errno = saved;
+    const errno_keeper kept;
+#if defined(SYS_futex)
+    constexpr long call = SYS_futex;
+#else
+    constexpr long call = SYS_futex_time64;
+#endif
+    syscall(call, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr, nullptr,
+            0);
   }
 
  private:
-  /// False for a time that has passed before the clock began.
-  template <class Time>
-  static bool to_kernel(deadline until, Time& at) noexcept {
-    if (until == forever) return true;
-    const auto since_epoch = until.time_since_epoch();
+  /// A deadline that is not `forever`. The kernel takes none before its clock began; what `Integer` can't hold is cut.
+  template <class Integer>
+  static kernel_time<Integer> to_kernel(deadline until) noexcept {
+    const auto since_epoch = std::chrono::nanoseconds{until.time_since_epoch()};
+    if (since_epoch.count() < 0) return {0, 0};
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-    if (seconds.count() < 0) return false;
-    at.tv_sec = static_cast<decltype(at.tv_sec)>(seconds.count());
-    at.tv_nsec = static_cast<decltype(at.tv_nsec)>(std::chrono::nanoseconds{since_epoch - seconds}.count());
-    return true;
+    constexpr Integer most = std::numeric_limits<Integer>::max();
+    if (seconds.count() > most) return {most, 0};
+    return {static_cast<Integer>(seconds.count()), static_cast<Integer>((since_epoch - seconds).count())};
+  }
+
+  /// Reads errno. A deadline that was cut has not passed when the kernel says so.
+  template <class Integer>
+  static sleep_end end_of(long result, deadline until) noexcept {
+    if (result >= 0 || errno == EAGAIN || errno == EINTR) return sleep_end::woken;
+    if (errno != ETIMEDOUT) return sleep_end::refused;
+    const bool is_cut = std::chrono::floor<std::chrono::seconds>(until.time_since_epoch()).count() >
+                        std::numeric_limits<Integer>::max();
+    return is_cut ? sleep_end::refused : sleep_end::timed_out;
+  }
+
+  /// `call` takes its times as kernel_time<Integer>.
+  template <class Integer>
+  static sleep_end sleep_on(long call, word_type& word, std::uint32_t expected, deadline until) noexcept {
+    kernel_time<Integer> at{};
+    if (until != forever) at = to_kernel<Integer>(until);
+    // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here, so that a wake-up for
+    // no reason can't stretch the wait.
+    const long result = syscall(call, &word.underlying(), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                                until == forever ? nullptr : &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+    return end_of<Integer>(result, until);
   }
 
 #if TIDEMARK_HAS_FUTEX_WAITV
-  /// Nothing where the system refuses.
-  static std::optional<bool> park_on_all(std::span<const parking_place<word_type>> places, deadline until) noexcept {
-    const int saved = errno;
-    struct __kernel_timespec at {};
-    if (!to_kernel(until, at)) return false;
+  static sleep_end sleep_on_all(std::span<const parking_place<word_type>> places, deadline until) noexcept {
+    const errno_keeper kept;
+    kernel_time<std::int64_t> at{};
+    if (until != forever) at = to_kernel<std::int64_t>(until);
     struct futex_waitv waiters[max_parking_places];
     for (std::size_t i = 0; i < places.size(); ++i) {
       waiters[i] = {places[i].expected, reinterpret_cast<std::uintptr_t>(&places[i].word->underlying()),
@@ -144,13 +208,20 @@ struct futex_parking {
     }
     const long result = syscall(SYS_futex_waitv, waiters, static_cast<unsigned>(places.size()), 0U,
                                 until == forever ? nullptr : &at, CLOCK_MONOTONIC);
-    const int error = result >= 0 ? 0 : errno;
-    errno = saved;
-    if (error == 0 || error == EAGAIN || error == EINTR) return true;  // woken; already changed; for no reason
-    if (error == ETIMEDOUT) return false;
-    return {};
+    return end_of<std::int64_t>(result, until);
   }
 #endif
+
+  /// Where futexes are refused: nothing can wake this thread, so it sleeps for a millisecond at most.
+  static bool doze(word_type& word, std::uint32_t expected, deadline until) noexcept {
+    const deadline now = std::chrono::steady_clock::now();
+    if (until <= now) return false;
+    // (P2): relaxed, a look that saves a sleep; whoever parks looks at the value itself when it is back. Stronger
+    // alone buys nothing.
+    if (word.load(std::memory_order_relaxed) != expected) return true;
+    std::this_thread::sleep_for(look_again_before(until, now) - now);
+    return std::chrono::steady_clock::now() < until;
+  }
 };
 
 #endif
@@ -165,6 +236,7 @@ struct lot_parking {
   using word_type = typename Primitives::template atomic<std::uint32_t>;
 
   static bool park(word_type& word, std::uint32_t expected, deadline until) noexcept {
+    const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
     std::unique_lock lock{there.guard};
     // (P1): relaxed, because the lock orders it: unpark() took the lock after the word had changed, or will take it
@@ -176,10 +248,12 @@ struct lot_parking {
   }
 
   static bool park_any(std::span<const parking_place<word_type>> places, deadline until) noexcept {
+    TIDEMARK_ASSERT(places.size() <= max_parking_places, "more words than a thread can sleep on");
     return park_on_first<lot_parking>(places, until);
   }
 
   static void unpark(word_type& word, std::uint32_t) noexcept {
+    const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
     { const std::lock_guard lock{there.guard}; }
     there.changed.notify_all();

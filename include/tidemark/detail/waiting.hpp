@@ -62,37 +62,61 @@ struct stop_callback_for<std::stop_token, Callback> {
 /// A deadline that has passed before any clock is read: look once, never sleep.
 inline constexpr deadline at_once = deadline::min();
 
-/// Seconds, wide enough that no clock's range overflows and no nanosecond is rounded away.
+/// Seconds, wide enough that no clock's range overflows. Exact to the nanosecond for long only where a long double is
+/// wider than a double: for comparisons with limits alone.
 using wide_seconds = std::chrono::duration<long double>;
 
-/// In ticks of the clock, rounded up. Floating-point durations go through the wide form: in their own precision the
-/// conversion of a `duration<float>` may come out milliseconds short.
+/// A positive duration that the clock can express, in its ticks, rounded up.
 template <class Rep, class Period>
-deadline::duration ticks(const std::chrono::duration<Rep, Period>& duration) noexcept {
-  if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
-    return std::chrono::ceil<deadline::duration>(wide_seconds{duration});
-  } else {
+constexpr deadline::duration ticks(const std::chrono::duration<Rep, Period>& duration) noexcept {
+  constexpr std::intmax_t per_second = deadline::period::den;
+  static_assert(deadline::period::num == 1);
+  // A whole number of ticks in each unit, or of units in each tick: exact, and nothing overflows. What comes as floating
+  // point does not come here: in its own precision the conversion of a `duration<float>` may be milliseconds short.
+  constexpr bool is_multiple =
+      per_second % Period::den == 0 && Period::num <= std::numeric_limits<std::intmax_t>::max() / per_second;
+  constexpr bool is_fraction = Period::num == 1 && Period::den % per_second == 0;
+  if constexpr (!std::chrono::treat_as_floating_point_v<Rep> && (is_multiple || is_fraction)) {
     return std::chrono::ceil<deadline::duration>(duration);
+  } else {
+    long double count;
+    if constexpr (is_multiple || is_fraction) {
+      count = std::chrono::duration<long double, deadline::period>{duration}.count();
+    } else {
+      count = wide_seconds{duration}.count() * static_cast<long double>(per_second);
+    }
+    using limits = std::numeric_limits<long double>;
+    // Where neighbouring numbers are a quarter of a tick apart or more, a greater one: this may have been rounded down.
+    if (count >= 0.25L / limits::epsilon()) count += count * limits::epsilon();
+    const auto whole = static_cast<deadline::rep>(count);
+    return deadline::duration{whole} + deadline::duration{static_cast<long double>(whole) < count ? 1 : 0};
   }
+}
+
+/// In ticks of the clock, rounded up. What is too long for the clock is `max()`, what is not positive (or not a number)
+/// is `min()`.
+template <class Rep, class Period>
+constexpr deadline::duration clamped_ticks(const std::chrono::duration<Rep, Period>& duration) noexcept {
+  if (!(duration > duration.zero())) return deadline::duration::min();
+  // In floating point nothing overflows; a second to spare is more than is rounded away.
+  constexpr wide_seconds longest = wide_seconds{deadline::duration::max()} - wide_seconds{1};
+  if (wide_seconds{duration} >= longest) return deadline::duration::max();
+  return ticks(duration);
 }
 
 /// The deadline `timeout` from now, rounded up; what the clock can't express is `forever`, what is not positive (or not
 /// a number) is `at_once`.
 template <class Rep, class Period>
-deadline deadline_after(const std::chrono::duration<Rep, Period>& timeout, deadline now) noexcept {
-  if (!(timeout > timeout.zero())) return at_once;
-  // Compared in floating point, where nothing overflows, with a second to spare for its rounding.
-  if (wide_seconds{timeout} >= wide_seconds{forever - now} - wide_seconds{1}) return forever;
-  return now + ticks(timeout);
+constexpr deadline deadline_after(const std::chrono::duration<Rep, Period>& timeout, deadline now) noexcept {
+  const deadline::duration rest = clamped_ticks(timeout);
+  if (rest == deadline::duration::min()) return at_once;
+  return rest >= forever - now ? forever : now + rest;
 }
 
 /// A steady time point as a deadline, rounded up; what the clock can't express is `forever` or `at_once`.
 template <class Duration>
-deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
-  const wide_seconds since_epoch{at.time_since_epoch()};
-  if (since_epoch >= wide_seconds{forever.time_since_epoch()} - wide_seconds{1}) return forever;
-  if (!(since_epoch > since_epoch.zero())) return at_once;
-  return deadline{ticks(at.time_since_epoch())};
+constexpr deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
+  return deadline{clamped_ticks(at.time_since_epoch())};
 }
 
 // within<Platform>(wait, limits...) calls `wait(deadline, token)`, whose result can be compared with a
@@ -119,11 +143,16 @@ auto within(const Wait& wait, const std::chrono::time_point<std::chrono::steady_
 template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
 auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
             Token token = {}) noexcept {
+  // Whole ticks, so that the difference is exact. A point in the time before 1970 has passed.
+  const deadline::duration end = clamped_ticks(at.time_since_epoch());
   for (;;) {
-    const wide_seconds left =
-        wide_seconds{at.time_since_epoch()} - wide_seconds{std::chrono::system_clock::now().time_since_epoch()};
-    const auto result = within<Platform>(wait, left, token);
-    if (!(result == wait_status::timeout) || left <= left.zero()) return result;
+    const auto now =
+        std::chrono::duration_cast<deadline::duration>(std::chrono::system_clock::now().time_since_epoch());
+    const bool has_passed = end <= now;
+    deadline until = at_once;
+    if (!has_passed) until = end == end.max() ? forever : deadline_after(end - now, Platform::now());
+    const auto result = wait(until, token);
+    if (has_passed || !(result == wait_status::timeout)) return result;
   }
 }
 
