@@ -224,8 +224,11 @@ class counter_clock {
   static_assert(Limits::slots >= 2 && Limits::slots <= index_mask);
   using word = typename Platform::template atomic<std::uint64_t>;
 
+  static constexpr std::size_t slot_of(std::uint64_t current) noexcept {
+    return static_cast<std::size_t>(current & index_mask);
+  }
   const shared_clock_piece<Platform>& piece_of(std::uint64_t current) const noexcept {
-    return pieces_[current & index_mask];
+    return pieces_[slot_of(current)];
   }
 
   /// Whether the words loaded before are those of one piece.
@@ -240,7 +243,7 @@ class counter_clock {
   [[gnu::noinline, gnu::cold]] std::uint64_t beyond_piece(std::uint64_t current, std::uint64_t counter) noexcept {
     const clock_piece last = piece_of(current).load();
     if (!is_still(current)) return 0;
-    const bool has_begun = (current & index_mask) != none;
+    const bool has_begun = slot_of(current) != none;
     if ((current & uses_steady) != 0) return std::max(source_.nanoseconds(), last.end());
     if (!has_begun && !source_.has_one_speed()) return use_steady(current, last);
     // The counter was read early, or on a processor that is a little behind: the piece begins just now.
@@ -282,7 +285,7 @@ class counter_clock {
     // (D5): release: the words are there; pairs with (D1). What (D1) has brought already is enough for the rest.
     const bool is_published =
         current_.compare_exchange_strong(expected, changed, std::memory_order_release, std::memory_order_relaxed);
-    leave_slot(is_published ? current & index_mask : slot);
+    leave_slot(is_published ? slot_of(current) : slot);
     return is_published;
   }
 
