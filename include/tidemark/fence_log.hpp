@@ -19,15 +19,11 @@
 #ifndef TIDEMARK_FENCE_LOG_HPP
 #define TIDEMARK_FENCE_LOG_HPP
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
+#include "detail/tsc_clock.hpp"
 #include "ring_log.hpp"
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace tidemark {
 
@@ -70,15 +66,18 @@ static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
 
 // ---- clocks ---------------------------------------------------------------------------------------------------------
 //
-// A clock has now(), which any thread may call, in ticks of its own, and to_nanoseconds(ticks). Progress: wait-free.
+// A clock has now(), which any thread may call, in ticks of its own, and to_nanoseconds(ticks). 0 is no time (A103).
+//
+// The two clocks that tell the time have one tick, the nanosecond, and one time line, so that both may stand in one
+// trace, and beside what others stamp with std::chrono::steady_clock:
+//
+//   steady_log_clock  the steady clock itself. Readings are in the order of happens-before, among all threads.
+//   tsc_log_clock     less than half its cost, within 1 microsecond of it; see there what is not promised.
 
-/// std::chrono::steady_clock, in nanoseconds.
+/// std::chrono::steady_clock, in nanoseconds. Progress: wait-free.
 struct steady_log_clock {
-  static std::uint64_t now() noexcept {
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-  }
-  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }
+  static std::uint64_t now() noexcept { return detail::steady_nanoseconds(); }
+  static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 };
 
 /// No time at all: each entry says "not known" (A103).
@@ -89,57 +88,27 @@ struct no_log_clock {
 
 #if defined(__x86_64__)
 
-/// The processor's time-stamp counter, the cheapest clock of this machine. Needs a processor whose counters run at one
-/// speed on all cores, as those of the last fifteen years do. May be read some instructions early or late.
+/// The time-stamp counter, kept in step with steady_log_clock: once a millisecond a call reads both. Stays within 1
+/// microsecond of it while NTP changes its speed by at most 500 ppm; detail/tsc_clock.hpp adds this up.
+///
+/// Readings of one thread never go backward. Not promised between threads: a processor may read the counter before
+/// earlier loads have completed, so a reading may be smaller, by the time that such a load takes (100 ns were seen), than
+/// one of another thread that happens-before it. Nor that a reading is exactly the steady clock's: what is stamped with
+/// both may appear up to 1 microsecond out of order. steady_log_clock promises both.
 struct tsc_log_clock {
-  static std::uint64_t now() noexcept { return __rdtsc(); }
+  /// Progress: lock-free. Any thread, also in a signal handler, and before main().
+  static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
+  static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 
-  /// On the time line of steady_log_clock, so that both may stand in one trace. The first call measures the counter's
-  /// speed, which takes a millisecond.
-  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept {
-    static const scale measured = measure();
-    const double since = static_cast<double>(static_cast<std::int64_t>(ticks - measured.ticks));
-    return measured.nanoseconds + static_cast<std::uint64_t>(static_cast<std::int64_t>(since * measured.per_tick));
-  }
-
- private:
-  struct scale {
-    std::uint64_t ticks;
-    std::uint64_t nanoseconds;
-    double per_tick;
-  };
-  struct reading {
-    std::uint64_t ticks;
-    std::uint64_t nanoseconds;
-  };
-  /// Both clocks at one moment: the quickest of several tries, since the thread may be stopped between them.
-  static reading read_both() noexcept {
-    reading best{};
-    std::uint64_t quickest = UINT64_MAX;
-    for (int attempt = 0; attempt < 8; ++attempt) {
-      const std::uint64_t before = now();
-      const std::uint64_t nanoseconds = steady_log_clock::now();
-      const std::uint64_t took = now() - before;
-      if (took >= quickest) continue;
-      quickest = took;
-      best = {before + took / 2, nanoseconds};
-    }
-    return best;
-  }
-  static scale measure() noexcept {
-    constexpr std::uint64_t long_enough = 1'000'000;
-    const reading start = read_both();
-    reading end = start;
-    while (end.nanoseconds - start.nanoseconds < long_enough) end = read_both();
-    const auto elapsed = static_cast<double>(end.nanoseconds - start.nanoseconds);
-    return {start.ticks, start.nanoseconds, elapsed / static_cast<double>(end.ticks - start.ticks)};
-  }
+  /// False where this is the steady clock: the counter does not run at one speed, or the two clocks can't be read closely
+  /// enough together. Once false it stays so in this process.
+  [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
 };
 
-using default_log_clock = tsc_log_clock;
-#else
-using default_log_clock = steady_log_clock;
 #endif
+
+/// Signals must not appear executed before they were queued, so the one whose readings are ordered.
+using default_log_clock = steady_log_clock;
 
 // ---- the order of time stamps ---------------------------------------------------------------------------------------
 

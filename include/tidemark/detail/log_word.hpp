@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A word of a log, which may be overwritten while it is read: how it is stored and loaded, so that who has read it can find
+// A word of a log, or of a clock, which may be overwritten while it is read: how it is stored and loaded, so that who has read it can find
 // out afterwards whether that happened. Fences, or by itself where there are none, order it against the word that tells.
 #ifndef TIDEMARK_DETAIL_LOG_WORD_HPP
 #define TIDEMARK_DETAIL_LOG_WORD_HPP
@@ -14,8 +14,8 @@ template <class Platform>
 [[gnu::always_inline]] inline void store_log_word(typename Platform::template atomic<std::uint64_t>& to,
                                                   std::uint64_t value) noexcept {
   constexpr auto store_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_release;
-  // (L1): who loads it in (L2) finds the stamp, position or work item that was stored before it. Relaxed where (L3) or (S3)
-  // does that.
+  // (L1): who loads it in (L2) finds the stamp, position, work item or piece that was stored before it. Relaxed where (L3),
+  // (S3) or (D4) does that.
   to.store(value, store_order);
 }
 
@@ -23,7 +23,7 @@ template <class Platform>
 [[gnu::always_inline]] inline std::uint64_t load_log_word(
     const typename Platform::template atomic<std::uint64_t>& from) noexcept {
   constexpr auto load_order = Platform::has_thread_fences ? std::memory_order_relaxed : std::memory_order_acquire;
-  // (L2): the other end of (L1). Relaxed where (L4) or (S4) does that.
+  // (L2): the other end of (L1). Relaxed where (L4), (S4) or (D2) does that.
   return from.load(load_order);
 }
 

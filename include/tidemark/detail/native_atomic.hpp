@@ -15,8 +15,8 @@ class native_atomic {
  public:
   static_assert(std::atomic<T>::is_always_lock_free, "a shared word must never be torn (A11)");
 
-  native_atomic() noexcept : value_{} {}
-  explicit native_atomic(T value) noexcept : value_{value} {}
+  constexpr native_atomic() noexcept : value_{} {}
+  constexpr explicit native_atomic(T value) noexcept : value_{value} {}
   native_atomic(const native_atomic&) = delete;
   native_atomic& operator=(const native_atomic&) = delete;
 
