@@ -24,9 +24,8 @@
 // leaves the mark, so the pass that takes the mark finds both. An entry that an earlier pass took was served then; who
 // registers for its value after that pass sees the value, by the full barrier between reading the entry and the pass.
 //
-// A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57). So is a queue
-// that signals a fence which its hub does not know, since no pass would find that fence's waiters: it is asserted and
-// counted, and the signaller releases them itself.
+// A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57). So is a signal
+// of a fence that the hub does not know: no pass would find its waiters, so the signaller releases them.
 //
 // Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
 #ifndef TIDEMARK_HUB_HPP
@@ -183,6 +182,7 @@ class basic_hub {
     TIDEMARK_ASSERT(queue_is_known, "a queue signals before its hub knows it");
     if (!fence_is_known || !queue_is_known) [[unlikely]] {
       note(hub_event::stale);
+      // (U29): for a pinned fence, as (F4): the signal comes before the search for waiters. Nothing weaker does.
       Fence::platform::full_barrier();
       due.fence->release_due_after_barrier();
       return;
