@@ -96,6 +96,89 @@ TEST_CASE("[A59] who notifies while another thread serves leaves it to that one,
   CHECK(hub.count(hub_event::pass) == 2);
 }
 
+// ---- requests ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A platform whose 32-bit words count to 7 and begin anew, so that what wraps does so within steps.
+struct wrapping_platform : tidemark::native_platform {
+  using whole_word = tidemark::native_platform::atomic<std::uint32_t>;
+  struct wrapping_word : whole_word {
+    using whole_word::whole_word;
+    std::uint32_t fetch_add(std::uint32_t value, std::memory_order) noexcept { return add(value); }
+    std::uint32_t fetch_sub(std::uint32_t value, std::memory_order) noexcept { return add(0 - value); }
+
+   private:
+    std::uint32_t add(std::uint32_t value) noexcept {
+      std::uint32_t seen = this->load(std::memory_order_relaxed);
+      while (!this->compare_exchange_weak(seen, (seen + value) % 8, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed)) {
+        continue;
+      }
+      return seen;
+    }
+  };
+  template <class T>
+  using atomic =
+      std::conditional_t<std::is_same_v<T, std::uint32_t>, wrapping_word, tidemark::native_platform::atomic<T>>;
+};
+
+template <class Service>
+using wrapping_hub = tidemark::basic_hub<wrapping_platform, Service, 2, 1>;
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("[A59][A61] however many notifications nobody has served yet, what there is is served", Service,
+                   EVERY_SERVED) {
+  for (unsigned times = 1; times <= 24; ++times) {
+    wrapping_hub<Service> hub{make_service<Service>()};
+    probe fence;
+    const auto logged = hub.add(fence);
+    for (unsigned n = 0; n < times; ++n) hub.notify(logged.id);
+    CHECK(hub.serve());
+    CHECK(fence.released == 1);
+    CHECK_FALSE(hub.serve());
+  }
+}
+
+namespace {
+
+/// A fence during whose first release its hub is notified of it so many times.
+template <class Hub>
+struct asking : probe {
+  std::size_t release_due_after_barrier() noexcept {
+    if (++inside > deepest) deepest = inside;
+    if (++released == 1) {
+      for (unsigned n = 0; n < times; ++n) hub->notify(id);
+    }
+    --inside;
+    return 0;
+  }
+  using probe::release_due_after_barrier;
+
+  Hub* hub = nullptr;
+  std::uint32_t id = 0;
+  unsigned times = 0;
+  unsigned inside = 0;
+  unsigned deepest = 0;
+};
+
+}  // namespace
+
+TEST_CASE("[A59] however many notifications come during a pass, who serves is alone, and makes one more pass") {
+  for (unsigned times = 1; times <= 24; ++times) {
+    wrapping_hub<self_serving> hub;
+    asking<wrapping_hub<self_serving>> fence;
+    fence.hub = &hub;
+    fence.id = hub.add(fence).id;
+    fence.times = times;
+    hub.notify(fence.id);
+    CHECK(fence.deepest == 1);
+    CHECK(fence.released == 2);
+    CHECK(hub.count(hub_event::pass) == 2);
+  }
+}
+
 // ---- dispatched -----------------------------------------------------------------------------------------------------
 
 TEST_CASE("a dispatcher sleeps until there is something, serves it, and sleeps again") {

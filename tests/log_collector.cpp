@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <new>
+#include <set>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -109,6 +111,85 @@ TEST_CASE("[A100][A108] what was overwritten is told at its place, once") {
   CHECK(at.sink.losses == expected{{0, fence_log_type::signals, 1, 5}});
   CHECK(at.sink.entries_before_loss == 1);
   CHECK(at.logs.collect(at.sink) == collected_entries{});
+}
+
+namespace {
+
+/// A sink that throws at one of its calls, before it has kept anything.
+struct throwing : stand::told {
+  template <class Clock>
+  void on_executed(std::uint32_t queue, const fence_log_entry& entry) {
+    step();
+    told::on_executed<Clock>(queue, entry);
+  }
+  void on_lost(std::uint32_t queue, fence_log_type log, std::uint64_t first, std::uint64_t count) {
+    step();
+    told::on_lost(queue, log, first, count);
+  }
+  void step() {
+    if (++calls == throws_at) throw std::bad_alloc{};
+  }
+
+  unsigned calls = 0;
+  unsigned throws_at = 0;
+};
+
+/// Queue 0 has lost five entries and has four, queue 1 has a wait and 19 signals.
+struct stand_with_a_loss : stand {
+  stand_with_a_loss() : stand{2, 4} {
+    lanes[1].queue.enable_tracing(100);
+    for (int i = 0; i < 9; ++i) lanes[0].queue.complete();
+    for (int i = 0; i < 19; ++i) lanes[1].queue.complete();
+    CHECK(lanes[1].queue.wait(logged_fence{&lanes[1].own, 1u}, 1) == tidemark::wait_status::reached);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[A100][A108] whatever a sink throws at, nothing is lost, and it is told again that at which it threw") {
+  stand_with_a_loss calm;
+  CHECK(calm.logs.collect(calm.sink) == collected_entries{3, 24, 5});
+  REQUIRE(calm.sink.entries.size() == 24);
+  for (unsigned call = 1; call <= 25; ++call) {
+    stand_with_a_loss at;
+    throwing sink;
+    sink.throws_at = call;
+    CHECK_THROWS_AS(at.logs.collect(sink), std::bad_alloc);
+    CHECK(sink.calls == call);
+    while (at.logs.collect(sink).logs != 0) continue;
+    CHECK(sink.calls == 26);
+    CHECK(sink.losses == calm.sink.losses);
+    CHECK(sink.entries.size() == 24);
+    CHECK(std::set(sink.entries.begin(), sink.entries.end()) ==
+          std::set(calm.sink.entries.begin(), calm.sink.entries.end()));
+    CHECK(at.logs.collect(sink) == collected_entries{});
+  }
+}
+
+TEST_CASE("[A108] what a sink did not take is told before what was appended to that log since, also if that was lost") {
+  stand at{1, 4};
+  for (int i = 0; i < 4; ++i) at.lanes[0].queue.complete();
+  throwing sink;
+  sink.throws_at = 2;
+  CHECK_THROWS_AS(at.logs.collect(sink), std::bad_alloc);
+  for (int i = 0; i < 6; ++i) at.lanes[0].queue.complete();  // overwrites what was not told
+  CHECK(at.logs.collect(sink) == collected_entries{1, 3 + 4, 2});
+  std::vector<std::uint64_t> told;
+  for (const auto& entry : sink.entries) told.push_back(std::get<2>(entry));
+  CHECK(told == std::vector<std::uint64_t>{1, 2, 3, 4, 7, 8, 9, 10});
+  using expected = decltype(sink.losses);
+  CHECK(sink.losses == expected{{0, fence_log_type::signals, 4, 2}});
+}
+
+TEST_CASE("a queue that is removed after a sink threw is forgotten with what was not told of it") {
+  stand at{2};
+  for (auto& lane : at.lanes) lane.queue.complete();
+  throwing sink;
+  sink.throws_at = 1;
+  CHECK_THROWS_AS(at.logs.collect(sink), std::bad_alloc);
+  at.logs.remove(0);
+  CHECK(at.logs.collect(sink) == collected_entries{1, 1, 0});
+  CHECK(std::get<0>(sink.entries.at(0)) == 1);
 }
 
 TEST_CASE("[A92][A108] logs that were replaced are read to their ends") {

@@ -5,8 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -277,6 +279,88 @@ TEST_CASE("[A86] a wait that was stopped or lost is not logged") {
   any_fence other{4};
   CHECK(at.queue.wait(logged_fence{&other, 9}, 4, stop.get_token()) == wait_status::reached);
   CHECK(read_all(reader).entries.size() == 1);
+}
+
+TEST_CASE("[A86] a wait with a limit that passes is not logged, and one that reaches its value is") {
+  using std::chrono::hours;
+  using std::chrono::nanoseconds;
+  using steady = std::chrono::steady_clock;
+  using system = std::chrono::system_clock;
+  stand at;
+  auto reader = at.queue.wait_log();
+  manual_stop never;
+  manual_stop stop;
+  stop.request();
+  const auto token = never.get_token();
+  for (const auto limit : {nanoseconds{0}, nanoseconds{-5}, nanoseconds{1000}}) {
+    CHECK(at.queue.wait_for(at.logged, 1, limit) == wait_status::timeout);
+    CHECK(at.queue.wait_for(at.logged, 1, limit, token) == wait_status::timeout);
+    CHECK(at.queue.wait_until(at.logged, 1, steady::now() + limit) == wait_status::timeout);
+    CHECK(at.queue.wait_until(at.logged, 1, steady::now() + limit, token) == wait_status::timeout);
+    CHECK(at.queue.wait_until(at.logged, 1, system::now() + limit) == wait_status::timeout);
+    CHECK(at.queue.wait_until(at.logged, 1, system::now() + limit, token) == wait_status::timeout);
+  }
+  CHECK(at.queue.wait_for(at.logged, 1, hours{1}, stop.get_token()) == wait_status::stopped);
+  CHECK(at.queue.wait_until(at.logged, 1, steady::now() + hours{1}, stop.get_token()) == wait_status::stopped);
+  CHECK_FALSE(reader.has_new());
+
+  at.fence.signal(1);
+  CHECK(at.queue.wait_for(at.logged, 1, nanoseconds{0}) == wait_status::reached);
+  CHECK(at.queue.wait_for(at.logged, 1, hours{1}, stop.get_token()) == wait_status::reached);
+  CHECK(at.queue.wait_until(at.logged, 1, steady::time_point{}) == wait_status::reached);
+  CHECK(at.queue.wait_until(at.logged, 1, system::now() + hours{1}, token) == wait_status::reached);
+  CHECK(read_all(reader).values() == std::vector<std::uint64_t>(4, 1));
+}
+
+TEST_CASE("[A86][A91] a wait with a limit sleeps until its value is signalled, and its entry says since when") {
+  stand at;
+  const auto dog = watch(at.fence);
+  auto reader = at.queue.wait_log();
+  std::uint64_t value = 0;
+  const auto sleeps_and_is_logged = [&](const auto& wait) {
+    ++value;
+    waiter executor{[&] { return wait(value); }};
+    CHECK(executor.falls_asleep());
+    at.fence.signal(value);
+    CHECK(executor.status() == wait_status::reached);
+    const auto found = read_all(reader);
+    REQUIRE(found.entries.size() == 1);
+    CHECK(found.entries[0].fence_value == value);
+    CHECK(found.entries[0].observed_timestamp != 0);
+  };
+  const auto hour = std::chrono::hours{1};
+  sleeps_and_is_logged([&](auto awaited) { return at.queue.wait_for(at.logged, awaited, hour); });
+  sleeps_and_is_logged(
+      [&](auto awaited) { return at.queue.wait_until(at.logged, awaited, std::chrono::steady_clock::now() + hour); });
+}
+
+TEST_CASE("[A122] a submission that throws leaves no serial behind, and the next one gets it") {
+  stand at;
+  CHECK(at.queue.submit([](std::uint64_t) {}) == 1);
+  CHECK(at.queue.complete() == 1);
+  CHECK_THROWS_AS(static_cast<void>(at.queue.submit([&](std::uint64_t serial) {
+                    CHECK(serial == 2);
+                    CHECK_FALSE(at.queue.is_idle());
+                    throw std::bad_alloc{};
+                  })),
+                  std::bad_alloc);
+  CHECK(at.queue.last_queued() == 1);
+  CHECK(at.queue.is_idle());
+  CHECK(at.queue.drain() == wait_status::reached);  // there is nothing that would never be finished
+  CHECK(at.queue.submit([](std::uint64_t serial) { CHECK(serial == 2); }) == 2);
+  CHECK_FALSE(at.queue.is_idle());
+  CHECK(at.queue.complete() == 2);
+  CHECK(at.queue.is_idle());
+}
+
+TEST_CASE("[A122] once a queue is aborted every serial counts as finished, and the queue is never idle") {
+  stand at;
+  CHECK(at.queue.submit([](std::uint64_t) {}) == 1);
+  at.queue.complete();
+  at.queue.abort();
+  CHECK(at.queue.is_finished(1));
+  CHECK(at.queue.is_finished(9));
+  CHECK_FALSE(at.queue.is_idle());
 }
 
 TEST_CASE("[A86][trap 13] values that come again, or too late, are logged, change nothing and notify nobody") {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +25,7 @@
 #include <tidemark/queue.hpp>
 
 #include "support/child.hpp"
+#include "support/manual_stop.hpp"
 #include "support/queues.hpp"
 #include "support/random.hpp"
 #include "support/repetitions.hpp"
@@ -271,6 +273,34 @@ TEST_CASE(
   // The other logs, which a trace reads, have none of it.
   for (const auto operation : told(waits)) CHECK(operation == fence_operation::wait_unblocked);
   for (const auto operation : told(signals)) CHECK(operation == fence_operation::signal_executed);
+}
+
+TEST_CASE("[A119] a wait that may not sleep does not stall, and one with a limit does") {
+  any_fence fence;
+  progress own;
+  logged_queue queue{{&own, own_id}};
+  queue.enable_verbose(tidemark::verbose_events::stalls);
+  auto verbose = queue.verbose_log();
+  const logged_fence subject{&fence, 3u};
+  const auto now = std::chrono::steady_clock::now();
+  manual_stop stop;
+  stop.request();
+  CHECK(queue.wait_for(subject, 1, std::chrono::seconds{0}) == wait_status::timeout);
+  CHECK(queue.wait_for(subject, 1, std::chrono::seconds{-1}) == wait_status::timeout);
+  CHECK(queue.wait_until(subject, 1, now) == wait_status::timeout);
+  CHECK(queue.wait_until(subject, 1, std::chrono::system_clock::time_point{}) == wait_status::timeout);
+  CHECK(queue.wait(subject, 1, stop.get_token()) == wait_status::stopped);
+  CHECK(queue.wait_for(subject, 1, std::chrono::hours{1}, stop.get_token()) == wait_status::stopped);
+  CHECK(read_all(verbose).entries.empty());
+  CHECK(queue.wait_for(subject, 2, std::chrono::microseconds{1}) == wait_status::timeout);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::hours{1};
+  waiter executor{[&] { return queue.wait_until(subject, 3, until); }};
+  CHECK(executor.falls_asleep());
+  fence.signal(3);
+  CHECK(executor.status() == wait_status::reached);
+  const auto found = read_all(verbose);
+  CHECK(found.values() == std::vector<std::uint64_t>{2, 3});
+  for (const auto& entry : found.entries) CHECK(entry.operation == fence_operation::wait_stalled);
 }
 
 TEST_CASE("[A119] the page of a verbose log says that it is one") {

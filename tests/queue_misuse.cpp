@@ -46,8 +46,23 @@ TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
           tidemark::queue queue{{&own, 1}};
           static std::array<std::byte, 16> too_small{};
           queue.set_log(tidemark::fence_log_type::waits, too_small);
-          static_cast<void>(queue.wait(tidemark::logged_fence{&own, 1}, 0));
         }) == expected);
+}
+
+TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's call, not when the executor comes to it") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{{&own, 1}};
+          alignas(8) static std::array<std::byte, 512> memory{};
+          queue.set_log(tidemark::fence_log_type::waits, std::span{memory}.subspan(4));
+        }) == "a log needs memory aligned to 8");
+  for (const std::size_t entries : {std::size_t{1}, SIZE_MAX}) {
+    CHECK(reported_by([entries] {
+            tidemark::progress_fence own;
+            tidemark::queue queue{{&own, 1}};
+            queue.set_log(tidemark::fence_log_type::waits, entries);
+          }) == "a ring has at least two entries, and less than 2^31");
+  }
 }
 
 TEST_CASE("[A119] reading a verbose log that was never enabled is reported") {
@@ -120,6 +135,30 @@ TEST_CASE("[A114] a queue that has somebody to notify before its hub knows it is
           hub_queue queue{{&own, 1}, {&hub}};
           queue.notifier()(hub.add(own));
         }) == "a queue signals before its hub knows it");
+}
+
+TEST_CASE("[A57][A114] a queue that has somebody to notify of a fence which its hub does not know is reported") {
+  const std::string expected = "a queue signals a fence that its hub does not know";
+  static tidemark::hub hub;
+  for (const auto style :
+       {tidemark::notify_style::by_queue, tidemark::notify_style::by_fence, tidemark::notify_style::by_scan}) {
+    for (const std::uint32_t id : {0u, 777u}) {
+      CHECK(reported_by([style, id] {
+              tidemark::progress_fence own;
+              hub_queue queue{hub.add(own), {&hub, style}};
+              queue.notifier().number = hub.add_queue(queue.signal_log());
+              tidemark::fence stranger;
+              queue.notifier()(tidemark::logged_fence{&stranger, id});
+            }) == expected);
+    }
+  }
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::fence stranger;
+          hub_queue queue{hub.add(own), {&hub}};
+          queue.notifier().number = hub.add_queue(queue.signal_log());
+          queue.notifier()(tidemark::logged_fence{&stranger, hub.add(own).id});
+        }) == expected);
 }
 
 TEST_CASE("proper use of queues and hubs is not reported") {

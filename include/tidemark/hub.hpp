@@ -11,8 +11,10 @@
 // Notifications coalesce (A59): each leaves a mark, and only the first one since the last pass rings. A pass takes the
 // marks away before it looks at what they stand for: a mark that is left meanwhile causes another pass (trap 12).
 //
-//   marks     who may be due; written by notifiers, taken by the one who serves
-//   requests  how many notifications are not served; who makes it 1 rings, and who serves is alone until it is 0 again
+//   marks     who may be due; written by notifiers, taken by the server
+//   requests  idle, asked or served. A notifier stores `asked`; the one that finds `idle` rings or becomes the server.
+//             The server stores `served` before each pass and goes back to `idle` only if nobody asked meanwhile, so
+//             there is one server at a time. Three states, not a count: a count would wrap
 //   slots     the fences and queues; written by the owner
 //
 // If a queue has overwritten entries that were not served yet, their fences are not known any more: then every fence is
@@ -22,7 +24,8 @@
 // leaves the mark, so the pass that takes the mark finds both. An entry that an earlier pass took was served then; who
 // registers for its value after that pass sees the value, by the full barrier between reading the entry and the pass.
 //
-// A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57).
+// A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57). So is a signal
+// of a fence that the hub does not know: no pass would find its waiters, so the signaller releases them.
 //
 // Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
 #ifndef TIDEMARK_HUB_HPP
@@ -37,6 +40,7 @@
 #include <span>
 #include <utility>
 
+#include "detail/fence_operations.hpp"
 #include "detail/hub_service.hpp"
 #include "fence.hpp"
 #include "fence_log.hpp"
@@ -60,7 +64,15 @@ enum class hub_event {
   overrun,      ///< scan of all fences because entries of a queue were lost
   value_read,   ///< a fence released by its value of now
   log_release,  ///< an entry served by the value in the log
-  stale,        ///< an id that no fence has any more
+  stale,        ///< a fence or a queue that the hub does not know was named: a programming error (A57)
+  skipped,      ///< an entry of a fence that is not in the hub (any more), which is legal
+};
+
+/// What a queue tells its hub about a signal that has a waiter due.
+enum class notify_style {
+  by_queue,  ///< which queue it was: served from its log alone (A114)
+  by_fence,  ///< which fence it was (A110)
+  by_scan,   ///< that there was one, which may be due a legacy waiter too (A63)
 };
 
 /// \tparam Platform  its barriers must be those of the fences, or asymmetric
@@ -82,8 +94,8 @@ class basic_hub {
 
   // ---- who is there: the hub's owner, one thread at a time ----------------------------------------------------------
 
-  /// Makes a fence known, which stays until it is removed. Its id is 0 when the hub is full; ids of removed fences
-  /// don't come again soon.
+  /// Makes a fence known, which must outlive its stay. Returns it with its id, which is 0 when the hub is full. Ids of
+  /// removed fences don't come again soon.
   template <class Fence>
   [[nodiscard]] logged_fence<Fence> add(Fence& timeline, fence_kind kind = fence_kind::native) noexcept {
     static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");
@@ -92,7 +104,7 @@ class basic_hub {
       if (slot.is_used) continue;
       slot.is_used = true;
       slot.object.store(&timeline);
-      slot.operations.store(&operations_of<Fence>);
+      slot.operations.store(&detail::operations_of<Fence>);
       slot.is_legacy.store(kind == fence_kind::legacy ? 1 : 0);
       const std::uint32_t id = next_id(slot, index);
       // (U1): release, pairs with (U2) and (U23): the slot is filled.
@@ -102,7 +114,11 @@ class basic_hub {
     return {&timeline, 0};
   }
 
-  /// Forgets a fence. When it returns, no pass touches the fence any more; it may wait for the pass that runs now.
+  /// Forgets a fence. When it returns, no pass touches the fence any more. Blocks while a pass runs. No queue may be
+  /// within a signal of the fence, and none may signal it under this id later.
+  ///
+  /// An id that no fence has (any more) is a programming error, here and in every notification: it is asserted, and
+  /// where the assertion returns, or with NDEBUG, it is counted as `stale` and otherwise ignored. (A57)
   void remove(std::uint32_t id) noexcept {
     fence_slot& slot = fences_[id % Fences];
     // (U3): relaxed alone: the owner wrote it.
@@ -118,8 +134,8 @@ class basic_hub {
   /// No queue's number.
   static constexpr std::size_t no_queue = Queues;
 
-  /// Makes a queue known by a reader of its signal log; its number for notify_queue(), or `no_queue` when the hub is
-  /// full. Queues stay as long as the hub.
+  /// Makes a queue known by a reader of its signal log, for as long as the hub lives. Returns its number for
+  /// notify_queue(), or `no_queue` when the hub is full.
   /// \param engine  the engine it runs on, for notify_engine()
   [[nodiscard]] std::size_t add_queue(reader_type signals, std::uint32_t engine = 0) {
     // (U7): relaxed alone: the owner wrote it.
@@ -134,17 +150,19 @@ class basic_hub {
 
   // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
 
-  /// Who waits for this fence may be due (A56, A110).
+  /// Releases the waiters of this fence that are due (A56, A110).
   void notify(std::uint32_t id) noexcept {
     if (mark_fence(id)) ring();
   }
-  /// For these fences (A55). An empty set notifies nobody: who does not know the set calls notify_all() (trap 23).
+  /// The same for several fences (A55). An empty set notifies nobody: a caller that does not know the set must call
+  /// notify_all() (trap 23).
   void notify(std::span<const std::uint32_t> ids) noexcept {
     bool any = false;
     for (const std::uint32_t id : ids) any = mark_fence(id) || any;
     if (any) ring();
   }
-  /// For what this queue has logged since it was served last (A111, A112).
+  /// Serves what this queue has logged since it was served last (A111, A112). A number that no queue has is asserted and
+  /// counted as `stale`, and notifies nobody.
   void notify_queue(std::size_t number) noexcept {
     const bool is_known = number < queue_count();
     TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
@@ -152,7 +170,33 @@ class basic_hub {
     mark(queue_marks_, number);
     ring();
   }
-  /// For what the queues of this engine have logged (A115, trap 23).
+  /// Notifies on behalf of queue `number`, whose signal of this fence found a waiter due; what a hub_notifier calls. Where
+  /// the hub does not know the fence under this id, or not the queue, no pass would find the waiters: that is asserted and
+  /// counted as `stale`, and the fence's waiters are released here, by the current value.
+  template <class Fence>
+  void notify_due(const logged_fence<Fence>& due, notify_style style, std::size_t number) noexcept {
+    const fence_slot* const slot = live(due.id);
+    const bool fence_is_known = slot != nullptr && slot->object.load() == due.fence;
+    TIDEMARK_ASSERT(fence_is_known, "a queue signals a fence that its hub does not know");
+    const bool queue_is_known = style != notify_style::by_queue || number < queue_count();
+    TIDEMARK_ASSERT(queue_is_known, "a queue signals before its hub knows it");
+    if (!fence_is_known || !queue_is_known) [[unlikely]] {
+      note(hub_event::stale);
+      // (U29): for a pinned fence, as (F4): the signal comes before the search for waiters. Nothing weaker does.
+      Fence::platform::full_barrier();
+      due.fence->release_due_after_barrier();
+      return;
+    }
+    switch (style) {
+      case notify_style::by_queue:
+        return notify_queue(number);
+      case notify_style::by_fence:
+        return notify(due.id);
+      case notify_style::by_scan:
+        return notify_all(true);
+    }
+  }
+  /// Serves what the queues of this engine have logged (A115, trap 23).
   void notify_engine(std::uint32_t engine) noexcept {
     const std::size_t queues = queue_count();
     for (std::size_t number = 0; number < queues; ++number) {
@@ -160,15 +204,17 @@ class basic_hub {
     }
     ring();
   }
-  /// For every native fence, and for the legacy ones if it says so (A58, A60, A62, A63).
+  /// Releases the waiters of every native fence that are due, and of every legacy fence if `legacy` (A58, A60, A62, A63).
   void notify_all(bool legacy = false) noexcept {
     // (U10): release, pairs with (U11).
     scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
     ring();
   }
 
-  /// Signals several fences: all values first, then at most one notification for all who are due (A64). By who may signal
-  /// each of them. No full barrier: each fence's own is_due() has what it needs, and a pinned one gets it in the pass.
+  /// Signals several fences: all values first, then at most one notification for all that have a waiter due (A64). The
+  /// caller must be entitled to signal each fence. An id that no fence has is asserted, counted as `stale` and left out.
+  /// Issues no full barrier: is_due() has the barrier that an ordinary fence needs, and a fence whose monitored value is
+  /// pinned to 0, because heavy barriers are refused, always is due and gets its full barrier in the pass.
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const fence_slot* const slot = live(update.fence)) apply(*slot, &fence_operations::publish, update.value);
@@ -186,47 +232,33 @@ class basic_hub {
 
   // ---- serving ------------------------------------------------------------------------------------------------------
 
-  /// For a dispatcher: serves what there is; false when there was nothing. One thread at a time.
+  /// For a dispatcher: serves what there is. Returns false when there was nothing. One thread at a time.
   bool serve() noexcept requires(!Service::serves_itself) {
     // (U12): relaxed alone: a hint; (U16) does the rest.
-    if (requests_.load(std::memory_order_relaxed) == 0) return false;
+    if (requests_.load(std::memory_order_relaxed) == idle) return false;
     serve_all();
     return true;
   }
 
-  /// For a dispatcher thread: sleeps until there is something or until the deadline, then serves. False when the
-  /// deadline has passed. One thread at a time.
+  /// For a dispatcher thread: sleeps until there is something or until the deadline, then serves. Returns false when the
+  /// deadline has passed and there was nothing. One thread at a time.
   bool wait_and_serve(deadline until = forever) noexcept requires(Service::has_thread) {
     for (;;) {
       if (serve()) return true;
-      if (!Platform::park(requests_, 0, until)) return serve();
+      if (!Platform::park(requests_, idle, until)) return serve();
     }
   }
 
   Service& service() noexcept { return service_; }
 
-  /// How often it happened; exact when nothing is in flight. Progress: wait-free. Thread-safe.
+  /// Returns how often it happened; exact when nothing is in flight. Progress: wait-free. Thread-safe.
   std::uint64_t count(hub_event what) const noexcept {
     // (U25): relaxed alone, a statistic.
     return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
   }
 
  private:
-  /// What the hub does with a fence, whatever its type.
-  struct fence_operations {
-    bool (*publish)(void*, std::uint64_t) noexcept;
-    bool (*is_due)(void*, std::uint64_t) noexcept;
-    std::size_t (*release)(void*) noexcept;
-    std::size_t (*release_by)(void*, std::uint64_t) noexcept;
-  };
-  template <class Fence>
-  static constexpr fence_operations operations_of{
-      [](void* object, std::uint64_t value) noexcept { return static_cast<Fence*>(object)->publish(value); },
-      [](void* object, std::uint64_t value) noexcept { return static_cast<Fence*>(object)->is_due(value); },
-      [](void* object) noexcept { return static_cast<Fence*>(object)->release_due_after_barrier(); },
-      [](void* object, std::uint64_t value) noexcept {
-        return static_cast<Fence*>(object)->release_due_after_barrier(value);
-      }};
+  using fence_operations = detail::fence_operations;
 
   template <class T>
   using var = typename Platform::template var<T>;
@@ -247,6 +279,11 @@ class basic_hub {
   };
   template <std::size_t Count>
   using mark_words = std::array<word<std::uint64_t>, (Count + 63) / 64>;
+
+  // The states of requests_. A word of 0 is what dispatchers sleep on.
+  static constexpr std::uint32_t idle = 0;
+  static constexpr std::uint32_t served = 1;  // a pass runs that may take every mark that was left before it
+  static constexpr std::uint32_t asked = 2;   // marks were left that the pass that runs now, if any, may not find
 
   // passes_: the number of the pass that runs or comes next, and these.
   static constexpr std::uint32_t pass_running = 1;
@@ -298,10 +335,11 @@ class basic_hub {
     marks[index / 64].fetch_or(std::uint64_t{1} << index % 64, std::memory_order_release);
   }
 
-  /// The first request since the last pass serves or rings; who comes meanwhile leaves it to that one.
+  /// The notifier that finds the word idle serves or rings; the others leave their marks to the server.
   void ring() noexcept {
-    // (U15): release, pairs with (U16): the mark is there for who serves. Who serves itself acquires there too.
-    if (requests_.fetch_add(1, std::memory_order_release) != 0) return;
+    // (U15): release, pairs with (U16): the mark is there for the server, also where another notifier asked after this one,
+    // since each change of the word is a read-modify-write. Not acquire: a notifier that serves acquires in (U16).
+    if (requests_.exchange(asked, std::memory_order_release) != idle) return;
     if constexpr (Service::serves_itself) {
       serve_all();
     } else {
@@ -310,14 +348,17 @@ class basic_hub {
   }
 
   void serve_all() noexcept {
-    std::uint32_t served;
+    std::uint32_t expected;
     do {
-      // (U16): acquire, pairs with (U15), and with (U17): the cursors and the number of the pass are as the last one who
-      // served left them.
-      served = requests_.load(std::memory_order_acquire);
+      // (U16): acquire, pairs with (U15), for the marks; and with (U17): the cursors and the number of the pass are as the
+      // last server left them. An exchange: a store would end the chain from (U15) and (U17) to here, and what is asked
+      // from now on is found by (U17).
+      requests_.exchange(served, std::memory_order_acquire);
       pass();
-      // (U17): release, pairs with (U16). The next turn acquires there.
-    } while (requests_.fetch_sub(served, std::memory_order_release) != served);
+      expected = served;
+      // (U17): release, pairs with (U16) of the next server. Fails if somebody asked since (U16), which is then repeated
+      // and acquires.
+    } while (!requests_.compare_exchange_strong(expected, idle, std::memory_order_release, std::memory_order_relaxed));
   }
 
   /// Takes the marks, then does what they ask for.
@@ -392,9 +433,8 @@ class basic_hub {
       Platform::full_barrier();
       for (const fence_log_entry& entry : batch.entries) {
         const fence_slot* const slot = live(entry.fence);
-        if (slot == nullptr) continue;
-        note(hub_event::log_release);
-        apply(*slot, &fence_operations::release_by, entry.fence_value);
+        note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
+        if (slot != nullptr) apply(*slot, &fence_operations::release_by, entry.fence_value);
       }
     }
     if (overrun) {
@@ -432,18 +472,15 @@ class basic_hub {
   word<std::uint32_t> requests_;
   alignas(cache_line) word<std::uint32_t> passes_;
   var<std::uint32_t> pass_number_;  // of who serves
-  std::array<word<std::uint64_t>, 6> counts_;
-};
-
-/// What a queue tells its hub about a signal that has a waiter due.
-enum class notify_style {
-  by_queue,  ///< which queue it was: served from its log alone (A114)
-  by_fence,  ///< which fence it was (A110)
-  by_scan,   ///< that there was one, which may be due a legacy waiter too (A63)
+  std::array<word<std::uint64_t>, 7> counts_;
 };
 
 /// The notifier of a queue that belongs to a hub. The queue's number comes after both exist, and before the first
 /// signal: `queue.notifier().number = hub.add_queue(queue.signal_log());`
+///
+/// Every fence that the queue signals must be in the hub, under the id that the queue logs; the queue's own progress
+/// fence too, if anybody waits for it. `number` must be that of this queue: with the number of another queue nobody is
+/// released, which the hub can't notice.
 template <class Hub>
 struct hub_notifier {
   Hub* hub;
@@ -452,15 +489,7 @@ struct hub_notifier {
 
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {
-    switch (style) {
-      case notify_style::by_queue:
-        TIDEMARK_ASSERT(number != Hub::no_queue, "a queue signals before its hub knows it");
-        return hub->notify_queue(number);
-      case notify_style::by_fence:
-        return hub->notify(due.id);
-      case notify_style::by_scan:
-        return hub->notify_all(true);
-    }
+    hub->notify_due(due, style, number);
   }
 };
 

@@ -25,7 +25,7 @@
 //                   at after them. All N entries are readable, `lost` is exact for ever. The stamp is a word of the
 //                   entry (log_stamp_word) or stands before it.
 //   header_only     nothing is added: the position, looked at again after the copy, proves N - 1 entries. A reader that
-//                   sleeps through N * 2^32 appends takes them for none.
+//                   sleeps through N * 2^32 appends concludes that nothing was appended.
 //   many_producers  any thread appends. A slot is owned through its stamp: odd while its entry is written, even when it
 //                   is whole. Who finds the slot of the lap before still busy drops the new entry, which readers count
 //                   as lost. The position is the plain number of entries begun.
@@ -173,7 +173,8 @@ class ring_log_reader {
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
   /// Copies the entries that follow, as many as fit (A97, A98). Those that were overwritten before they were copied
-  /// whole are counted, once (trap 19). An empty batch with lost = 0 says that there is nothing new.
+  /// whole are counted, once (trap 19). An empty batch with lost = 0 says that there is nothing to read now: the log has
+  /// nothing new, or the buffer is empty, or, with many producers, the next entry is not whole yet.
   [[nodiscard]] batch read(std::span<entry_type> buffer) noexcept {
     std::uint64_t lost = 0;
     const std::uint64_t end = written();
@@ -193,15 +194,15 @@ class ring_log_reader {
     return {buffer.first(kept), lost, next_ - kept};
   }
 
-  /// Whether the log has moved past the cursor: one load (A108). By the position alone, so it is false for the moment
-  /// at which exactly N * 2^32 entries were appended since.
+  /// Returns whether the log has moved past the cursor: one load (A108). By the position alone, so it is false in the
+  /// moment at which exactly N * 2^32 entries were appended since.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): a hint, alone: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
     return position != (is_many ? next_ : detail::packed_position(next_, page_->entries()));
   }
 
-  /// The number of the entry that the next batch begins with, unless it is lost.
+  /// Returns the number of the entry that the next batch begins with, unless it is lost.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
 
  private:
@@ -320,12 +321,13 @@ class ring_log {
   /// \param first_sequence  what the first entry is numbered; goes on where another log ended (A92)
   explicit ring_log(std::uint32_t type = 0, std::uint64_t first_sequence = 0) noexcept requires(page_type::is_fixed)
       : page_{N, type, first_sequence}, producer_{page_} {}
-  /// \param entries  2 to 2^31 - 1
+  /// \param entries  2 to 2^31 - 1; other numbers are asserted and taken for the nearest of these
   explicit ring_log(std::size_t entries, std::uint32_t type = 0,
                     std::uint64_t first_sequence = 0) requires(!page_type::is_fixed)
       : page_{entries, type, first_sequence}, producer_{page_} {}
   /// In the caller's memory, which outlives the log and is aligned to 8 bytes: as many entries as fit, see
-  /// page_type::bytes_for(). 4,096 bytes hold 84 of 48 bytes.
+  /// page_type::bytes_for(). 4,096 bytes hold 84 of 48 bytes. Memory that is misaligned or too small for 2 entries is
+  /// asserted and not touched: the log then allocates its own.
   explicit ring_log(std::span<std::byte> memory, std::uint32_t type = 0,
                     std::uint64_t first_sequence = 0) requires(!page_type::is_fixed)
       : page_{memory, type, first_sequence}, producer_{page_} {}
@@ -337,12 +339,12 @@ class ring_log {
   /// ago.
   void append(const Entry& entry) noexcept { producer_.append(page_, entry); }
 
-  /// A reader that begins with the oldest entry that is still there; or, to go on elsewhere, with the entry of this
-  /// number. Any thread, also while entries are appended. The log must outlive it.
+  /// Returns a reader that begins with the oldest entry that is still there; or, to go on elsewhere, with the entry of
+  /// this number. Any thread, also while entries are appended. The log must outlive the reader.
   [[nodiscard]] reader_type reader() const noexcept { return reader_type{page_}; }
   [[nodiscard]] reader_type reader_from(std::uint64_t sequence) const noexcept { return reader_type{page_, sequence}; }
 
-  /// The number that the next entry will have. For the producer.
+  /// Returns the number that the next entry will have. For the producer.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept requires(Form != log_form::many_producers) {
     return producer_.written();
   }

@@ -86,7 +86,7 @@ struct trace_loss {
 };
 
 /// Collects events and joins them. For one thread at a time. Not for hot paths: it allocates, and what its containers
-/// throw goes through; the trace then lacks that event and may be used on.
+/// throw goes through. The trace then lacks that event, whose queue it may know, and may be told the event again.
 class trace {
  public:
   // ---- names; without one, a queue is called "queue 3" and a fence "fence 3" ----

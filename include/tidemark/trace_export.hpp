@@ -8,7 +8,8 @@
 // What has no time of its own (A104) is shown at the last time that its log told before, else at the first one after,
 // else at the time at which it was queued, and is marked. What has none of these is counted and not shown.
 //
-// Neither depends on the stream's locale or flags. Whether all was written, the stream knows.
+// Neither depends on the stream's locale or flags. The stream's state says whether all was written. What an allocation
+// throws, or a stream that was told to, goes through; the trace is not changed, and what was written is incomplete.
 #ifndef TIDEMARK_TRACE_EXPORT_HPP
 #define TIDEMARK_TRACE_EXPORT_HPP
 

@@ -2,6 +2,7 @@
 //
 // Model checks of the queue: the order of value, entry and notification, the replacement of its logs, and submission.
 #include "support/model_check.hpp"
+#include "support/seats.hpp"
 
 #include <tidemark/fence.hpp>
 #include <tidemark/log_collector.hpp>
@@ -15,12 +16,16 @@ namespace {
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<std::uint64_t>;
 using flag = platform::atomic<std::uint32_t>;
+using model::shape;
 using tidemark::fence_log_entry;
 using tidemark::fence_log_type;
 using tidemark::wait_status;
 
-constexpr tidemark::fence_options small{.capacity = 1, .arity = 2, .max_spins = 0};
-using any_fence = tidemark::basic_fence<platform, small>;
+template <shape Shape>
+using fence_of = tidemark::basic_fence<platform, model::options_for<Shape>>;
+using any_fence = fence_of<shape::one_level>;
+template <shape Shape>
+using progress_of = tidemark::basic_progress_fence<platform, model::options_for<Shape>>;
 using progress_fence = tidemark::basic_progress_fence<platform>;
 template <class Notifier = tidemark::self_service>
 using queue_with = tidemark::basic_queue<platform, tidemark::no_log_clock, Notifier>;
@@ -44,11 +49,12 @@ std::uint64_t read_in_order(reader& from, std::array<payload, Entries>& data) {
   return batch.lost;
 }
 
-/// [A95] [A96] [trap 18] Whoever is notified of a value finds it stored, and its entry in the log.
-struct entry_before_notification : model::suite<2> {
+/// [A95] [A96] [trap 18] Whoever is notified of a value finds it stored, and its entry in the log; and all waiters are
+/// released.
+template <class Fence, shape Shape, unsigned Waiters = 1>
+struct entry_before_notification : model::suite<Waiters + 1> {
   struct looking {
     entry_before_notification* check;
-    template <class Fence>
     void operator()(const tidemark::logged_fence<Fence>& due) const {
       MODEL_REQUIRE(due.fence->current_value() == 1);
       MODEL_REQUIRE(check->log.has_new());
@@ -56,13 +62,15 @@ struct entry_before_notification : model::suite<2> {
       MODEL_REQUIRE(check->log.next_sequence() == 1);
       due.fence->release_due();
     }
+    void operator()(const tidemark::logged_fence<progress_fence>&) const { MODEL_REQUIRE(false); }
   };
-  any_fence output;
+  Fence output;
   progress_fence progress;
   queue_with<looking> subject{{&progress, 1}, looking{this}, 2};
   reader log = subject.signal_log();
   std::array<payload, 1> data;
 
+  void before() { model::take_seats<Shape>(output); }
   void thread(unsigned index) {
     if (index == 0) {
       data[0].store(100);
@@ -196,12 +204,51 @@ struct collected : model::suite<2> {
   void on_lost(std::uint32_t, fence_log_type, std::uint64_t, std::uint64_t) { MODEL_REQUIRE(false); }
 };
 
+/// [A108] The same of two queues, both of which work.
+struct collected_from_two : model::suite<3> {
+  struct source {
+    any_fence output;
+    progress_fence progress;
+    queue subject{{&progress, 1}, {}, 2};
+    reader log = subject.signal_log();
+    payload data;
+    flag appended;
+  };
+  std::array<source, 2> from;
+  tidemark::basic_log_collector<platform, tidemark::no_log_clock> collector;
+  unsigned found = 0;
+
+  void before() {
+    for (std::uint32_t number = 0; number < 2; ++number) collector.add(number, from[number].subject);
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      from[index].data.store(42);
+      from[index].subject.signal(tidemark::logged_fence{&from[index].output, 2u}, 1);
+      from[index].appended.store(1, std::memory_order_relaxed);
+    } else {
+      for (source& one : from) {
+        if (one.appended.load(std::memory_order_relaxed) == 0 || !one.log.has_new()) return;
+      }
+      MODEL_REQUIRE((collector.collect(*this) == tidemark::collected_entries{2, 2, 0}));
+    }
+  }
+
+  template <class Clock>
+  void on_executed(std::uint32_t number, const fence_log_entry&) {
+    MODEL_REQUIRE(from[number].data.load() == 42);
+  }
+  void on_lost(std::uint32_t, fence_log_type, std::uint64_t, std::uint64_t) { MODEL_REQUIRE(false); }
+};
+
 /// [A119] The verbose log is turned on while the executor comes to a wait: its stall is told or not, and the log is whole.
+template <shape Shape>
 struct verbose_enabled : model::suite<2> {
-  any_fence input;
+  fence_of<Shape> input;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
 
+  void before() { model::take_seats<Shape>(input); }
   void thread(unsigned index) {
     if (index == 0) {
       subject.enable_verbose(tidemark::verbose_events::stalls, 2);
@@ -254,16 +301,22 @@ struct idle_check : model::suite<3> {
   }
 };
 
-/// [A122] Aborted beside a submission: who waits for progress is released, and a refused submitter sees why.
-struct abort_beside_submission : model::suite<2> {
+/// [A122] Aborted beside a submission: whoever waits for progress is released, and a refused submitter sees why. The heap
+/// of a progress fence has two levels by default.
+template <shape Shape, unsigned Waiters = 0>
+struct abort_beside_submission : model::suite<2 + Waiters> {
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
   payload reason;
 
+  void before() { model::take_seats<Shape>(progress); }
   void thread(unsigned index) {
     if (index == 0) {
       reason.store(7);
       subject.abort();
+    } else if (index > 1) {
+      MODEL_REQUIRE(subject.wait_finished(1) == wait_status::lost);
+      MODEL_REQUIRE(reason.load() == 7);
     } else {
       const std::uint64_t serial = subject.submit([](std::uint64_t) {});
       if (serial == 0) {
@@ -279,17 +332,35 @@ struct abort_beside_submission : model::suite<2> {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return model::run(argc, argv,
-                    {
-                        model::make_check<entry_before_notification, "entry_before_notification">(),
-                        model::make_check<log_replaced<1, 2>, "log_replaced">(),
-                        model::make_check<log_replaced<1, 3>, "log_replaced_and_overwritten">(),
-                        model::make_check<log_replaced<2, 2>, "log_replaced_twice">(),
-                        model::make_check<log_left, "log_left">(),
-                        model::make_check<flushed, "flushed">(),
-                        model::make_check<collected, "collected">(),
-                        model::make_check<verbose_enabled, "verbose_enabled">(),
-                        model::make_check<idle_check, "idle_check">(),
-                        model::make_check<abort_beside_submission, "abort_beside_submission">(),
-                    });
+  return model::run(
+      argc, argv,
+      {
+          model::make_check<entry_before_notification<fence_of<shape::one_level>, shape::one_level>,
+                            "entry_before_notification">(),
+          model::make_check<entry_before_notification<fence_of<shape::two_levels>, shape::two_levels>,
+                            "entry_before_notification.two_levels">(),
+          model::make_check<entry_before_notification<fence_of<shape::lane_occupied>, shape::lane_occupied>,
+                            "entry_before_notification.lane_occupied">(),
+          model::make_check<entry_before_notification<fence_of<shape::all_taken>, shape::all_taken>,
+                            "entry_before_notification.all_taken">(),
+          model::make_check<entry_before_notification<progress_of<shape::two_levels>, shape::two_levels>,
+                            "entry_before_notification.progress">(),
+          model::make_check<entry_before_notification<fence_of<shape::two_levels>, shape::two_levels, 2>,
+                            "entry_before_notification.two_waiters">(),
+          model::make_check<log_replaced<1, 2>, "log_replaced">(),
+          model::make_check<log_replaced<1, 3>, "log_replaced_and_overwritten">(),
+          model::make_check<log_replaced<2, 2>, "log_replaced_twice">(),
+          model::make_check<log_left, "log_left">(),
+          model::make_check<flushed, "flushed">(),
+          model::make_check<collected, "collected">(),
+          model::make_check<collected_from_two, "collected_from_two">(),
+          model::make_check<verbose_enabled<shape::one_level>, "verbose_enabled">(),
+          model::make_check<verbose_enabled<shape::two_levels>, "verbose_enabled.two_levels">(),
+          model::make_check<verbose_enabled<shape::lane_occupied>, "verbose_enabled.lane_occupied">(),
+          model::make_check<verbose_enabled<shape::all_taken>, "verbose_enabled.all_taken">(),
+          model::make_check<idle_check, "idle_check">(),
+          model::make_check<abort_beside_submission<shape::two_levels>, "abort_beside_submission">(),
+          model::make_check<abort_beside_submission<shape::lane_occupied>, "abort_beside_submission.lane_occupied">(),
+          model::make_check<abort_beside_submission<shape::two_levels, 1>, "abort_beside_submission.two_waiters">(),
+      });
 }

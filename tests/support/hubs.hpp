@@ -77,7 +77,7 @@ struct tally {
   std::uint64_t of(hub_event what) const { return hub->count(what) - start.at(static_cast<std::size_t>(what)); }
 
   const Hub* hub;
-  std::array<std::uint64_t, 6> start{};
+  std::array<std::uint64_t, 7> start{};
 };
 
 /// A thread that serves a hub, as long as this object lives. One that serves itself needs none.
@@ -132,7 +132,7 @@ struct hub_stand {
 
 template <class Hub>
 std::string state_of_hub(const Hub& hub) {
-  static constexpr std::array names{"pass", "scan", "overrun", "value_read", "log_release", "stale"};
+  static constexpr std::array names{"pass", "scan", "overrun", "value_read", "log_release", "stale", "skipped"};
   std::string text;
   for (std::size_t what = 0; what < names.size(); ++what) {
     text += std::string{names.at(what)} + ' ' + std::to_string(hub.count(static_cast<hub_event>(what))) + "; ";

@@ -118,14 +118,15 @@ class outer_log_memory {
 
   outer_log_memory(std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
                    std::uint64_t first)
-      : outer_log_memory(::operator new(bytes_for(words), alignment), words, position, type, entries, first) {
-    is_owner_ = true;
-  }
+      : outer_log_memory(nullptr, words, position, type, entries, first) {}
+  /// In this memory, or, where it is null, in memory of its own.
   outer_log_memory(void* memory, std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
                    std::uint64_t first)
-      : header_{::new (memory) header_type{Word{position}, type, entries, first, 0}},
+      : header_{::new (memory != nullptr ? memory : ::operator new(bytes_for(words), alignment))
+                    header_type{Word{position}, type, entries, first, 0}},
         words_{reinterpret_cast<Word*>(header_ + 1)},
-        count_{words} {
+        count_{words},
+        is_owner_{memory == nullptr} {
     std::uninitialized_default_construct_n(words_, words);
   }
   outer_log_memory(const outer_log_memory&) = delete;
@@ -142,7 +143,7 @@ class outer_log_memory {
   header_type* header_;
   Word* words_;
   std::size_t count_;
-  bool is_owner_ = false;
+  bool is_owner_;
 };
 
 }  // namespace detail
@@ -162,15 +163,14 @@ class alignas(cache_line) ring_log_page {
   static constexpr std::uint64_t most_entries = (std::uint64_t{1} << 31) - 1;
   static_assert(!is_fixed || (N >= 2 && N <= most_entries), "a ring has at least two entries, and less than 2^31");
 
-  /// \param entries         capacity; what N says where it is fixed
+  /// \param entries         capacity, 2 to most_entries; what N says where it is fixed
   /// \param type            stands in the header for who finds the page; of no meaning to the log (A81)
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
-      : memory_{checked(entries) * slot::size, first_position(entries, first_sequence), type, entries, first_sequence} {
-  }
+      : ring_log_page(checked{nearest_entries(entries), nullptr}, type, first_sequence) {}
   /// In the caller's memory, which outlives the page and is aligned to 8; as many entries as fit.
   ring_log_page(std::span<std::byte> memory, std::uint32_t type, std::uint64_t first_sequence) requires(!is_fixed)
-      : ring_log_page(memory.data(), entries_in(memory.size()), type, first_sequence) {}
+      : ring_log_page(checked_memory(memory), type, first_sequence) {}
 
   /// What `entries` take, in bytes, and the other way round.
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
@@ -178,6 +178,25 @@ class alignas(cache_line) ring_log_page {
   }
   static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
     return bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
+  }
+
+  // Misuse is asserted, and where the assertion returns, nothing is torn: a number of entries that no ring has is taken
+  // for the nearest that one has, and memory that is unfit for a log is not touched, the log then lies in its own.
+
+  /// Whether a ring can have so many entries, which is asserted.
+  static bool can_have(std::size_t entries) noexcept {
+    const bool is_possible = entries >= 2 && entries <= most_allocated;
+    TIDEMARK_ASSERT(is_possible, "a ring has at least two entries, and less than 2^31");
+    return is_possible;
+  }
+  /// Whether a log can lie at this address, which is asserted.
+  static bool can_lie_in(const std::byte* memory) noexcept {
+    const bool is_aligned = memory != nullptr && reinterpret_cast<std::uintptr_t>(memory) % alignof(word) == 0;
+    TIDEMARK_ASSERT(is_aligned, "a log needs memory aligned to 8");
+    return is_aligned;
+  }
+  static std::size_t nearest_entries(std::size_t entries) noexcept {
+    return can_have(entries) ? entries : std::clamp<std::size_t>(entries, 2, most_allocated);
   }
 
   std::uint64_t entries() const noexcept {
@@ -193,20 +212,32 @@ class alignas(cache_line) ring_log_page {
   const word* slot_at(std::uint64_t index) const noexcept { return memory_.words() + index * slot::size; }
 
  private:
-  ring_log_page(std::byte* memory, std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
-      : memory_{checked(memory), checked(entries) * slot::size, first_position(entries, first_sequence), type, entries,
-                first_sequence} {}
+  /// Where there are fewer bytes than most_entries take.
+  static constexpr std::size_t most_allocated =
+      static_cast<std::size_t>(std::min<std::uint64_t>(most_entries, entries_in(SIZE_MAX)));
 
-  static std::size_t checked(std::size_t entries) noexcept {
-    TIDEMARK_ASSERT(entries >= 2 && entries <= most_entries, "a ring has at least two entries, and less than 2^31");
-    return entries;
+  /// What a log is made of: null where it lies in its own memory.
+  struct checked {
+    std::size_t entries;
+    std::byte* memory;
+  };
+  static checked checked_memory(std::span<std::byte> memory) noexcept {
+    const std::size_t entries = entries_in(memory.size());
+    const bool is_fit = can_have(entries) && can_lie_in(memory.data());
+    return is_fit ? checked{entries, memory.data()}
+                  : checked{std::clamp<std::size_t>(entries, 2, most_allocated), nullptr};
   }
-  static std::byte* checked(std::byte* memory) noexcept {
-    TIDEMARK_ASSERT(reinterpret_cast<std::uintptr_t>(memory) % alignof(word) == 0, "a log needs memory aligned to 8");
-    return memory;
-  }
+
+  ring_log_page(const checked& from, std::uint32_t type, std::uint64_t first_sequence) requires(is_fixed)
+      : memory_{from.entries * slot::size, first_position(from.entries, first_sequence), type, from.entries,
+                first_sequence} {}
+  ring_log_page(const checked& from, std::uint32_t type, std::uint64_t first_sequence) requires(!is_fixed)
+      : memory_{
+            from.memory,   from.entries * slot::size, first_position(from.entries, first_sequence), type, from.entries,
+            first_sequence} {}
+
   static constexpr std::uint64_t first_position(std::size_t entries, std::uint64_t first_sequence) noexcept {
-    if (Form == log_form::many_producers || entries == 0) return first_sequence;
+    if (Form == log_form::many_producers) return first_sequence;
     return detail::packed_position(first_sequence, entries);
   }
 

@@ -34,14 +34,15 @@ class queue_log_node {
   using page_type = typename log_type::page_type;
   using pointer_word = typename Platform::template atomic<queue_log_node*>;
 
+  /// \param entries  as many as a log can have
   explicit queue_log_node(std::size_t entries)
-      : own_{std::make_unique<unit[]>(page_type::bytes_for(checked(entries)) / sizeof(unit) + 1)},
+      : own_{std::make_unique<unit[]>(page_type::bytes_for(entries) / sizeof(unit) + 1)},
         memory_{reinterpret_cast<std::byte*>(own_.get())},
         references_{1} {
     bytes_.store(page_type::bytes_for(entries));
   }
-  explicit queue_log_node(std::span<std::byte> memory) : memory_{memory.data()}, references_{1} {
-    static_cast<void>(checked(page_type::entries_in(memory.size())));
+  /// \param memory  fit for a log
+  explicit queue_log_node(std::span<std::byte> memory) noexcept : memory_{memory.data()}, references_{1} {
     bytes_.store(memory.size());
   }
 
@@ -86,13 +87,6 @@ class queue_log_node {
 
  private:
   using unit = std::max_align_t;
-
-  /// Said by the owner's call, not when the producer comes to the log.
-  static std::size_t checked(std::size_t entries) noexcept {
-    TIDEMARK_ASSERT(entries >= 2 && entries <= page_type::most_entries,
-                    "a ring has at least two entries, and less than 2^31");
-    return entries;
-  }
 
   std::unique_ptr<unit[]> own_;
   std::byte* memory_;
@@ -162,8 +156,9 @@ class basic_queue_log {
  public:
   using reader_type = queue_log_reader<Platform>;
 
+  /// \param entries  2 to 2^31 - 1; other numbers are asserted and taken for the nearest of these
   basic_queue_log(fence_log_type type, std::size_t entries)
-      : type_{type}, current_{new node{entries}}, front_{current_} {
+      : type_{type}, current_{new node{page::nearest_entries(entries)}}, front_{current_} {
     current_->refer();
     current_->begin(type, 0);
   }
@@ -185,9 +180,18 @@ class basic_queue_log {
   }
 
   /// By the owner: from its next entry on the producer writes to a new log of so many entries, or in this memory, which
-  /// must outlive the queue and its readers. What was announced before and not begun is forgotten.
-  void replace(std::size_t entries) { announce(new node{entries}); }
-  void replace(std::span<std::byte> memory) { announce(new node{memory}); }
+  /// must outlive the queue and its readers. What was announced before and not begun is forgotten. Returns false, and
+  /// nothing changes, where that can't be a log: it is asserted here, not when the producer comes to the log.
+  bool replace(std::size_t entries) {
+    if (!page::can_have(entries)) return false;
+    announce(new node{entries});
+    return true;
+  }
+  bool replace(std::span<std::byte> memory) {
+    if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
+    announce(new node{memory});
+    return true;
+  }
 
   /// By the owner: begins with the oldest entry of the log that the producer writes to.
   [[nodiscard]] reader_type reader() noexcept {
@@ -197,6 +201,7 @@ class basic_queue_log {
 
  private:
   using node = detail::queue_log_node<Platform>;
+  using page = typename node::page_type;
 
   /// Leaves the logs that the producer has left.
   void follow() noexcept {
