@@ -445,13 +445,11 @@ class shared_upload_ring {
 
   /// Why there is no room behind the head that was `seen`, while that part was the oldest one; `allocated` if there may be
   /// room now.
-  [[gnu::noinline]] upload_status no_room(versioned& seen, std::uint64_t oldest, shortage& why) const noexcept {
-    // (E18): acquire, pairs with (E2): the oldest part was given out, and, where that is a trim's, (E19).
-    const versioned now = head_.load(std::memory_order_acquire);
-    if (now != seen || now.version == oldest) {
-      seen = now;
+  [[gnu::noinline]] upload_status no_room(versioned& seen, std::uint64_t oldest, shortage& why) noexcept {
+    // (E18): acquire, pairs with (E2): what was given out up to here, and, where the oldest part is a trim's, (E19). An exchange
+    // for itself, because it finds the newest head, of which no half is old.
+    if (!head_.compare_exchange_strong(seen, seen, std::memory_order_acquire, std::memory_order_relaxed))
       return upload_status::allocated;
-    }
     // Before the part is looked at: if it belongs to a trim that has ended by now, it is seen retired.
     const std::uint64_t ended = trims_ended_.current_value();
     const record& one = record_of(oldest);
