@@ -298,7 +298,7 @@ class rename_ring {
       if (!one.use.take(before, as)) continue;
       const std::uint64_t guests = one.use.guests();
       if (guests % backing_use::arrival == 0 && one.use.guest_until() <= reached) {
-        one.use.all_left(guests);
+        if (guests != 0) one.use.all_left(guests);  // somebody came, ever
         return before;
       }
       one.use.give(before);

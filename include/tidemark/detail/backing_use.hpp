@@ -152,8 +152,9 @@ class lone_backing_use {
   }
   void give(std::uint64_t value) noexcept { word_.store(value); }
   std::uint64_t own() noexcept {
-    owned_.store(owned_.load() + 1);
-    return owned_.load();
+    const std::uint64_t number = owned_.load() + 1;
+    owned_.store(number);
+    return number;
   }
   bool is_owned(std::uint64_t number) const noexcept { return owned_.load() == number; }
   void disown(std::uint64_t number) noexcept { owned_.store(number + 1); }
