@@ -49,6 +49,21 @@ TEST_CASE("[B46] a rename ring reports a value that it can't keep, and says fals
         }) == "");
 }
 
+TEST_CASE("[B45] a backing of no bytes, an alignment that is none, and guests beyond count are reported") {
+  const std::string traits = "a backing on the heap has some bytes, and an alignment that is a power of two";
+  CHECK(reported_by([] { tidemark::rename_ring{finished().view(), {.bytes = 0}}; }) == traits);
+  CHECK(reported_by([] { tidemark::rename_ring{finished().view(), {.bytes = 8, .alignment = 0}}; }) == traits);
+  CHECK(reported_by([] { tidemark::rename_ring{finished().view(), {.bytes = 8, .alignment = 48}}; }) == traits);
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished().view(), {.bytes = 1}};
+          for (int i = 0; i < 0x8000; ++i) static_cast<void>(ring.try_map(tidemark::map_mode::no_overwrite));
+        }) == "");
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished().view(), {.bytes = 1}};
+          for (int i = 0; i <= 0x8000; ++i) static_cast<void>(ring.try_map(tidemark::map_mode::no_overwrite));
+        }) == "a backing has at most 2^15 guests at a time");
+}
+
 TEST_CASE("[trap 27] upload rings report a capacity that is none, and pieces that are no power of two") {
   const std::string capacity = "an upload ring has some bytes, less than 2^62";
   CHECK(reported_by([] { tidemark::upload_ring{0, finished().view()}; }) == capacity);
@@ -68,6 +83,18 @@ TEST_CASE("[B5] a part of a shared upload ring that is retired twice, or was nev
           ring.retire(part, 1);
           ring.retire(part, 1);
         }) == "a part was retired twice");
+  CHECK(reported_by([] {
+          tidemark::shared_upload_ring ring{100, finished().view(), 1};
+          const auto part = ring.try_allocate(10);
+          ring.retire(part, 1);
+          static_cast<void>(ring.try_allocate(10));  // in the same record
+          ring.retire(part, 1);
+        }) == "a part was retired twice");
+  CHECK(reported_by([] {
+          tidemark::shared_upload_ring ring{100, finished().view()};
+          tidemark::shared_upload_ring other{100, finished().view()};
+          ring.retire(other.try_allocate(10), 1);
+        }) == "there is no such part");
   CHECK(reported_by([] {
           tidemark::shared_upload_ring ring{100, finished().view()};
           ring.retire(ring.try_allocate(101), 1);

@@ -4,6 +4,7 @@
 // with several mapping threads.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -281,6 +282,97 @@ TEST_CASE_TEMPLATE("a value that is smaller than one before does not end the use
   CHECK(at.use(0).memory == current);
 }
 
+TEST_CASE_TEMPLATE("[B46] of two guests the greater value counts, in whatever order they are retired", Kind, one_mapper,
+                   several_mappers) {
+  for (const bool greater_first : {false, true}) {
+    stand<Kind> at;
+    const auto first = at.ring.try_map(map_mode::no_overwrite);
+    const auto second = at.ring.try_map(map_mode::no_overwrite);
+    CHECK(at.ring.retire(first, greater_first ? 8 : 5));
+    CHECK(at.ring.retire(second, greater_first ? 5 : 8));
+    at.finished.signal(7);
+    CHECK(at.status(map_mode::write) == map_status::was_still_drawing);
+    CHECK(at.use(9).renamed);
+    at.finished.signal(8);
+    CHECK(at.ring.trim() == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE("[B46] a discard that is retired twice ends once, also after another one has the backing", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{1};
+  const auto stale = at.ring.try_map(map_mode::discard);
+  const auto copy = stale;
+  CHECK(at.ring.retire(stale, 1));
+  CHECK_FALSE(at.ring.retire(stale, 100));
+  at.finished.signal(1);
+  for (std::uint64_t round = 2; round < 5; ++round) {
+    const auto mapped = at.ring.try_map(map_mode::discard);
+    CHECK(mapped.memory == stale.memory);
+    CHECK_FALSE(at.ring.unmap(stale));
+    CHECK_FALSE(at.ring.retire(copy, 100));
+    CHECK(at.status(map_mode::discard) == map_status::all_mapped);  // still has it
+    CHECK(at.ring.retire(mapped, round));
+    CHECK_FALSE(at.ring.unmap(stale));
+    CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+    at.finished.signal(round);
+  }
+}
+
+TEST_CASE_TEMPLATE("[B46] a mapping from before a trim ends nothing of the backing that is made there again", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{2};
+  const auto guest = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(at.ring.unmap(guest));
+  const auto stale = at.ring.try_map(map_mode::discard);
+  CHECK(at.ring.retire(stale, 1));
+  CHECK(at.use(2).renamed);
+  at.finished.signal(1);
+  CHECK(at.ring.trim() == 1);
+  const auto mapped = at.ring.try_map(map_mode::discard);
+  CHECK(mapped.renamed);
+  CHECK(at.made.created == 3);
+  const auto current = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(current.memory == mapped.memory);
+  CHECK_FALSE(at.ring.unmap(stale));
+  CHECK_FALSE(at.ring.unmap(guest));
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  CHECK(at.ring.unmap(mapped));
+  CHECK(at.ring.unmap(current));
+}
+
+TEST_CASE_TEMPLATE("[B46] a guest from before a discard ends no other guest's mapping", Kind, one_mapper,
+                   several_mappers) {
+  stand<Kind> at{1};
+  const auto stale = at.ring.try_map(map_mode::no_overwrite);
+  CHECK(at.ring.unmap(stale));
+  CHECK_FALSE(at.ring.unmap(stale));
+  const auto owner = at.ring.try_map(map_mode::discard);
+  const auto guest = at.ring.try_map(map_mode::no_overwrite);
+  CHECK_FALSE(at.ring.retire(stale, 100));
+  CHECK(at.ring.retire(owner, 1));
+  at.finished.signal(1);
+  CHECK_FALSE(at.ring.unmap(stale));
+  CHECK(at.status(map_mode::discard) == map_status::all_mapped);  // the guest still has it
+  CHECK(at.ring.retire(guest, 2));
+  CHECK(at.status(map_mode::discard) == map_status::was_still_drawing);
+  at.finished.signal(2);
+  CHECK_FALSE(at.use(3).renamed);
+}
+
+TEST_CASE_TEMPLATE("[B46] a guest that stays while others come and go, and through a discard, is still a guest", Kind,
+                   one_mapper, several_mappers) {
+  stand<Kind> at{2};
+  const auto owner = at.ring.try_map(map_mode::discard);
+  const auto guest = at.ring.try_map(map_mode::no_overwrite);
+  for (int i = 0; i < 3; ++i) CHECK(at.ring.unmap(at.ring.try_map(map_mode::no_overwrite)));
+  CHECK(at.ring.unmap(owner));
+  CHECK(at.use(0).renamed);
+  CHECK(at.ring.trim() == 0);
+  CHECK(at.ring.unmap(guest));
+  CHECK(at.ring.trim() == 1);
+}
+
 TEST_CASE_TEMPLATE(
     "with every backing mapped there is nothing to wait for, and the caller is told so, also if it would wait", Kind,
     one_mapper, several_mappers) {
@@ -435,6 +527,58 @@ TEST_CASE_TEMPLATE("[B43][B44] after a trim there may be as many as before", Kin
     CHECK(at.ring.backings() == 1);
   }
   CHECK(at.made.created == 1 + 5 * 2);
+}
+
+TEST_CASE("[B45] memory of the process that can't be had is refused, and not cut down") {
+  tidemark::progress_fence finished;
+  for (const std::size_t alignment :
+       {std::size_t{1}, std::size_t{16}, std::size_t{64}, std::size_t{4096}, SIZE_MAX / 2 + 1}) {
+    for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 14, SIZE_MAX - 62, SIZE_MAX / 2 + 1, SIZE_MAX / 2}) {
+      tidemark::rename_ring ring{finished.view(), {.bytes = bytes, .alignment = alignment}};
+      CHECK(ring.backings() == 0);
+      CHECK(ring.try_map(map_mode::discard).status == map_status::no_memory);
+    }
+  }
+}
+
+namespace {
+
+/// A platform that counts the plain fields of one type: a ring has one for each slot.
+struct slots_counted : counted {
+  static inline std::atomic<int> slots{0};
+
+  template <class T>
+  class var : public counted::var<T> {
+   public:
+    var() { slots += is_counted; }
+    explicit var(T value) : counted::var<T>{value} { slots += is_counted; }
+    ~var() { slots -= is_counted; }
+
+   private:
+    static constexpr int is_counted = std::is_same_v<T, backing*> ? 1 : 0;
+  };
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("[B43] a thousand trims leave no more slots than there were backings at a time", Kind, one_mapper,
+                   several_mappers) {
+  tidemark::basic_progress_fence<slots_counted> finished;
+  using view = decltype(finished.view());
+  backings made;
+  const int before = slots_counted::slots;
+  {
+    tidemark::rename_ring<counted_source, view, Kind::value> ring{finished.view(), traits, {}, counted_source{made}};
+    for (std::uint64_t round = 1; round <= 1000; ++round) {
+      for (int i = 0; i < 3; ++i) CHECK(ring.retire(ring.try_map(map_mode::discard), round));
+      finished.signal(round);
+      CHECK(ring.trim() == 2);
+      CHECK(slots_counted::slots - before == 3);
+    }
+  }
+  CHECK(slots_counted::slots == before);
+  CHECK(made.created == 2001);
+  CHECK(made.destroyed == 2001);
 }
 
 TEST_CASE_TEMPLATE("at the end what is in use is waited for, and every backing is destroyed once", Kind, one_mapper,

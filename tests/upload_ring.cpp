@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <new>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -136,27 +138,41 @@ TEST_CASE_TEMPLATE("what can never be had is refused at once, also by the form t
   CHECK(at.use(64, 1, std::uint64_t{1} << 63).offset == 0);  // at the beginning everything is aligned
 }
 
-TEST_CASE("while the oldest part is not retired there is nothing to wait for, and the caller is told so") {
+TEST_CASE("[B12] while the oldest part is not retired both forms say all_open, and no_space once it is") {
   stand<shared_ring> at{64};
   const upload_part oldest = at.ring.try_allocate(32);
   CHECK(at.use(32, 1));
   at.finished.signal(1);
-  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+  CHECK(at.ring.try_allocate(1).status == upload_status::all_open);
   CHECK(at.ring.allocate(1, 1).status == upload_status::all_open);
   CHECK(at.ring.allocate(1, 1, 24h).status == upload_status::all_open);
-  at.ring.retire(oldest, 1);
+  at.ring.retire(oldest, 2);
+  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+  at.finished.signal(2);
   CHECK(at.ring.allocate(1, 1));
 }
 
-TEST_CASE("while nothing is retired there is nothing to wait for, and the caller is told so") {
+TEST_CASE("[B12] while no batch is retired both forms say all_open, and no_space once one is") {
   stand<lone_ring> at{64};
   CHECK(at.ring.try_allocate(32));
   CHECK(at.ring.try_allocate(32));
-  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+  CHECK(at.ring.try_allocate(1).status == upload_status::all_open);
   CHECK(at.ring.allocate(1, 1).status == upload_status::all_open);
+  CHECK(at.ring.allocate(1, 1, 24h).status == upload_status::all_open);
   at.ring.retire(1);
+  CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
   at.finished.signal(1);
   CHECK(at.ring.allocate(1, 1, 24h));
+}
+
+TEST_CASE("open parts that leave no room say all_open also after every batch has come back") {
+  stand<lone_ring> at{64};
+  CHECK(at.use(16, 1));
+  CHECK(at.ring.try_allocate(48));
+  CHECK(at.ring.try_allocate(32).status == upload_status::no_space);
+  at.finished.signal(1);
+  CHECK(at.ring.try_allocate(32).status == upload_status::all_open);
+  CHECK(at.ring.try_allocate(16));
 }
 
 TEST_CASE("no more parts than there are records, however small") {
@@ -176,6 +192,23 @@ TEST_CASE("where there are more batches than can be told apart, they join, and n
   CHECK(at.ring.reclaim() == 30);
   at.finished.signal(9);
   CHECK(at.ring.reclaim() == 30);
+}
+
+TEST_CASE("[trap 27] a batch that joins one which lies across the end lies across the end, too") {
+  stand<lone_ring> at{100, 1};
+  CHECK(at.use(40, 1));
+  at.finished.signal(1);
+  CHECK(at.ring.try_allocate(20).offset == 40);  // one open part, so that the ring does not begin anew
+  at.ring.reclaim();
+  CHECK(at.ring.try_allocate(40).offset == 60);
+  CHECK(at.ring.try_allocate(10).offset == 0);
+  at.ring.retire(2);  // the only batch: across the end
+  CHECK(at.use(10, 3).offset == 10);
+  CHECK(at.ring.try_allocate(5).offset == 20);
+  at.finished.signal(3);
+  CHECK(at.ring.reclaim() == 80);
+  CHECK(at.ring.bytes_in_use() == 5);
+  CHECK(at.ring.try_allocate(75).offset == 25);
 }
 
 // ---- what comes back -------------------------------------------------------------------------------------------------
@@ -248,6 +281,56 @@ TEST_CASE("of a ring in use by one thread the rest can be trimmed") {
   CHECK(trimmed() == std::vector<std::uint64_t>{256, 512, 768});
 }
 
+TEST_CASE("who waits for space while another thread trims waits for the trim, and is not told that all is open") {
+  stand<shared_ring> at{64};
+  upload_part part;
+  upload_status at_deadline{};
+  std::optional<background> waiting;
+  CHECK(at.ring.trim(64, [&](std::uint64_t) {
+    std::thread{[&] {
+      CHECK(at.ring.bytes_in_use() == 64);
+      CHECK(at.ring.try_allocate(1).status == upload_status::no_space);
+      at_deadline = at.ring.allocate(1, 1, 1ms).status;
+    }}.join();
+    waiting.emplace([&] { part = at.ring.allocate(64, 1); });
+    CHECK(waiting->falls_asleep());
+  }) == 64);
+  waiting->join();
+  CHECK(part);
+  CHECK(at_deadline == upload_status::no_space);
+  CHECK(at.ring.try_allocate(1).status == upload_status::all_open);
+  at.ring.retire(part, 0);
+}
+
+TEST_CASE("a trim that finds the ring in use leaves nobody waiting for it") {
+  stand<shared_ring> at{64};
+  const upload_part open = at.ring.try_allocate(64);
+  CHECK(at.ring.trim(64, [](std::uint64_t) {}) == 0);
+  CHECK(at.ring.allocate(1, 1).status == upload_status::all_open);
+  at.ring.retire(open, 0);
+}
+
+TEST_CASE_TEMPLATE("what a trim's release throws passes through, and the ring is as before", Ring, lone_ring,
+                   shared_ring) {
+  stand<Ring> at{64};
+  CHECK(at.use(48, 0));
+  for (int round = 0; round < 3; ++round) {
+    int released = 0;
+    CHECK_THROWS_AS(at.ring.trim(16,
+                                 [&](std::uint64_t) {
+                                   if (++released == 2) throw 7;
+                                 }),
+                    int);
+    CHECK(released == 2);
+    at.ring.reclaim();
+    CHECK(at.ring.bytes_in_use() == 0);
+  }
+  CHECK(at.ring.trim(16, [](std::uint64_t) {}) == 64);
+  const upload_part whole = at.ring.allocate(64, 1);
+  CHECK(whole);
+  at.retire(whole, 0);
+}
+
 TEST_CASE_TEMPLATE("[B12] a wait for space parks until the oldest part is free, with one heavy barrier", Ring,
                    lone_ring, shared_ring) {
   stand<Ring> at{64};
@@ -293,6 +376,48 @@ TEST_CASE_TEMPLATE("[A120] once the fence is poisoned nothing is in use any more
   at.finished.poison();
   waiting.join();
   CHECK(part);
+}
+
+// ---- for looking only ------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A platform whose double words run a hook each time that one half is looked at.
+struct looked_at : counted {
+  static inline hook at_load_value;
+
+  class double_word : public counted::double_word {
+   public:
+    using counted::double_word::double_word;
+    std::uint64_t load_value(std::memory_order order) const noexcept {
+      const std::uint64_t found = counted::double_word::load_value(order);
+      at_load_value.run();
+      return found;
+    }
+  };
+};
+
+}  // namespace
+
+TEST_CASE("bytes in use are never more than the capacity, whatever others do between two looks") {
+  tidemark::basic_progress_fence<looked_at> finished;
+  tidemark::shared_upload_ring ring{100, finished.view()};
+  ring.retire(ring.try_allocate(60), 0);
+  looked_at::at_load_value = [&] {
+    for (int i = 0; i < 5; ++i) ring.retire(ring.try_allocate(60), 0);
+  };
+  CHECK(ring.bytes_in_use() <= 100);
+  CHECK(looked_at::at_load_value.has_run());
+}
+
+TEST_CASE_TEMPLATE("a ring has one record at least, and where there is no memory for them the constructor throws", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{64, 0};
+  CHECK(at.use(1, 0));
+  CHECK(at.use(1, 0));
+  for (const std::size_t records : {SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 2}) {
+    CHECK_THROWS_AS(stand<Ring>(64, records), std::bad_alloc);
+  }
 }
 
 // ---- against a model, and under load ---------------------------------------------------------------------------------

@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -49,12 +50,14 @@
 
 namespace tidemark {
 
-/// What a map is for. One of: `read`, `write`, both; `discard`; `no_overwrite`, the last two with or without `write`.
-/// `do_not_wait` goes with the first three only (B13).
+/// What a map is for. A mode is one of
+///   `read`, `write`, `read | write`, each of them also with `do_not_wait`;
+///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
+/// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too (B13).
 enum class map_mode : std::uint32_t {
   read = 1,          ///< What is there. Waits until nothing uses the current backing.
   write = 2,         ///< The same.
-  discard = 4,       ///< A backing that nothing uses; what is in it is anything.
+  discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
   no_overwrite = 8,  ///< The current backing, whoever uses it: the caller writes only where nobody reads. Never waits.
   do_not_wait = 16,  ///< was_still_drawing instead of a wait.
 };
@@ -65,7 +68,8 @@ enum class map_mode : std::uint32_t {
 enum class map_status : std::uint8_t {
   mapped,
   was_still_drawing,  ///< Not now: in use. From the forms that do not wait, or at the deadline. Nothing was changed.
-  all_mapped,  ///< Not now, and there is nothing to wait for: every backing has a mapping, and there may be no more.
+  all_mapped,  ///< Not now, and there is nothing to wait for: every backing has a mapping, and there may be no more. Or
+               ///< the current one has 2^15 guests, which is asserted.
   no_memory,   ///< The same, and the source refused to make one more; or it never made the first.
   invalid,     ///< That combination of modes does not exist.
   stopped,     ///< The stop token was triggered first.
@@ -99,11 +103,17 @@ concept backing_source = requires(Source& source, const typename Source::backing
   static_cast<bool>(made);
 };
 
-/// Memory of the process.
+/// Memory of the process. Refuses, besides what the system refuses: more bytes, with the alignment, than the greatest
+/// difference of two pointers; no bytes, and an alignment that is no power of two, both of which are asserted.
 struct heap_source {
   using backing = std::byte*;
 
   backing create(const backing_traits& traits) noexcept {
+    const bool is_possible = traits.bytes != 0 && std::has_single_bit(traits.alignment);
+    TIDEMARK_ASSERT(is_possible, "a backing on the heap has some bytes, and an alignment that is a power of two");
+    // The aligned operator new may round the bytes up to the alignment without a look at the overflow.
+    constexpr std::size_t most = SIZE_MAX / 2;
+    if (!is_possible || traits.alignment > most || traits.bytes > most - traits.alignment) return nullptr;
     return static_cast<backing>(::operator new (traits.bytes, std::align_val_t{traits.alignment}, std::nothrow));
   }
   void destroy(backing made, const backing_traits& traits) noexcept {
@@ -122,7 +132,8 @@ class rename_ring {
   using platform = typename View::platform;
   using backing = typename Source::backing;
 
-  /// A backing that the caller may use as it has asked for, until retire(); or why there is none.
+  /// A backing that the caller may use as it has asked for, until retire(); or why there is none. May be copied; all copies
+  /// end with the first one that is retired.
   struct [[nodiscard]] mapping {
     map_status status = map_status::invalid;
     backing memory{};
@@ -134,15 +145,17 @@ class rename_ring {
    private:
     friend rename_ring;
     mapping(map_status why) noexcept : status{why} {}
-    mapping(slot& which, bool is_guest, bool is_renamed) noexcept
+    mapping(slot& which, bool is_guest, std::uint64_t number, bool is_renamed) noexcept
         : status{map_status::mapped},
           memory{which.memory.load()},
           renamed{is_renamed},
           is_guest_{is_guest},
-          slot_{&which} {}
+          slot_{&which},
+          number_{number} {}
 
     bool is_guest_ = false;
     slot* slot_ = nullptr;
+    std::uint64_t number_ = 0;  // of the discard or of the guest, among those of the slot
   };
 
   /// Makes the first backing. Where the source refuses, the first discard tries again; until then other maps are
@@ -161,8 +174,9 @@ class rename_ring {
   }
   rename_ring(const rename_ring&) = delete;
   rename_ring& operator=(const rename_ring&) = delete;
-  /// Waits for all that is still in use, and destroys the backings, those too whose mapper never retired them. No other
-  /// call may be under way.
+  /// Blocking: waits until the fence has reached every value that was passed for a backing, or is poisoned, and destroys the
+  /// backings. It does not wait for mappings: a backing that was never retired is destroyed, too. No other call may be under
+  /// way.
   ~rename_ring() {
     slot* one = &first_;
     do {
@@ -195,21 +209,32 @@ class rename_ring {
     return detail::retry_while<map_status::was_still_drawing, map_status::stopped>(finished_, attempt_once, limits...);
   }
 
-  /// Ends the mapping: the backing is in use until the fence has reached `finished`, and not less long than others have
-  /// said before. False where nothing is mapped any more: an unmatched call, which changes nothing (B46). Values are less
-  /// than 2^64 - 2^33. Progress: lock-free; after a discard, and with one mapper, wait-free.
+  /// Ends the mapping: the backing is in use until the fence has reached `finished`, and until the greatest value that was
+  /// passed for it before. Returns false, and changes nothing, where there is no such mapping (B46): one that was refused,
+  /// that has ended, or that belongs to an earlier discard of a backing which another mapper has now.
+  /// Of a discard every second call is noticed. Guests of one backing are counted only: a second call for a guest is noticed
+  /// where no guest is left, or where the backing was discarded or trimmed since; otherwise it ends another guest's mapping.
+  /// With several mappers, two calls for one mapping must not run at the same time.
+  /// \param finished  less than 2^64 - 2^33. A greater value is asserted and refused: false, and the mapping stays.
+  /// Progress: lock-free; after a discard, and with one mapper, wait-free.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
-    return made.slot_ != nullptr && retire(*made.slot_, made.is_guest_, finished);
+    if (made.slot_ == nullptr || !can_keep(finished)) return false;
+    slot& which = *made.slot_;
+    if (made.is_guest_) return which.use.may_be_here(made.number_) && retire_guest(which, finished);
+    return retire_owner(which, made.number_, finished);
   }
-  /// The same for the current backing: who maps alone need not keep the mapping.
+  /// The same for the current backing, by a mapper that has not kept the mapping: for its discard, or, where that has ended,
+  /// for one of its guests.
   bool retire(std::uint64_t finished) noexcept requires(Mappers == mappers::one) {
-    return retire(current(), !current().use.is_owned(), finished);
+    if (!can_keep(finished)) return false;
+    slot& which = current();
+    return retire_owner(which, which.use.owner(), finished) || retire_guest(which, finished);
   }
-  /// Ends the mapping; no work was given the backing meanwhile.
+  /// retire() where no work was given the backing meanwhile.
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
-  /// Destroys idle backings, but the current one, while there are more than `keep`; how many. Two threads that trim at a
-  /// time may leave fewer. Progress: lock-free but for the source. (B43)
+  /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has destroyed.
+  /// Two threads that trim at the same time may leave fewer than `keep`. Progress: lock-free but for the source. (B43)
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();
@@ -231,7 +256,7 @@ class rename_ring {
     return freed;
   }
 
-  /// For looking only. Progress: wait-free.
+  /// Returns how many backings there are, those that are being made included. For looking only. Progress: wait-free.
   [[nodiscard]] std::size_t backings() const noexcept {
     // (N20): relaxed alone, for looking.
     return count_.load(std::memory_order_relaxed);
@@ -271,7 +296,11 @@ class rename_ring {
       if (before > reached || !backing_word::is_value(before)) return not_idle;
       if (has_guests(one) || one.use.guest_until() > reached) return not_idle;
       if (!one.use.take(before, as)) continue;
-      if (!has_guests(one) && one.use.guest_until() <= reached) return before;
+      const std::uint64_t guests = one.use.guests();
+      if (guests % backing_use::arrival == 0 && one.use.guest_until() <= reached) {
+        if (guests != 0) one.use.all_left(guests);  // somebody came, ever
+        return before;
+      }
       one.use.give(before);
       return not_idle;
     }
@@ -301,13 +330,17 @@ class rename_ring {
       slot& one = current();
       awaited = in_use_until(one);
       if (!in_use_too && !finished_.is_reached(awaited)) return map_status::was_still_drawing;
-      one.use.enter();
+      const std::uint64_t before = one.use.enter();
       const std::uint64_t word = one.use.word_for_guest();
       // Who trims it looks whether it is current once more, and for guests, and gives it back.
       const bool is_there = word < backing_word::trimmed || (word == backing_word::trimmed && &one == &current());
       awaited = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
-      if (is_there && (in_use_too || finished_.is_reached(awaited))) return {one, true, false};
+      const bool is_crowded = before % backing_use::arrival >= backing_use::most_guests;
+      TIDEMARK_ASSERT(!is_crowded, "a backing has at most 2^15 guests at a time");
+      if (is_there && !is_crowded && (in_use_too || finished_.is_reached(awaited)))
+        return {one, true, before / backing_use::arrival, false};
       one.use.leave();
+      if (is_crowded) return map_status::all_mapped;
       if (is_there) return map_status::was_still_drawing;
       // The first backing could not be made, if it was not there while it was current.
       if (&one == &current() && one.use.word() == word) return map_status::no_memory;
@@ -422,17 +455,20 @@ class rename_ring {
     return added;
   }
 
-  bool retire(slot& which, bool is_guest, std::uint64_t finished) noexcept {
+  static bool can_keep(std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring knows values less than 2^64 - 2^33");
-    if (is_guest) {
-      if (!has_guests(which)) return false;
-      which.use.extend(finished);
-      return which.use.leave();
-    }
-    if (!which.use.is_owned()) return false;
-    which.use.own(false);
+    return backing_word::is_value(finished);
+  }
+  static bool retire_owner(slot& which, std::uint64_t number, std::uint64_t finished) noexcept {
+    if (!which.use.is_owned(number)) return false;
+    which.use.disown(number);
     which.use.give(finished);
     return true;
+  }
+  static bool retire_guest(slot& which, std::uint64_t finished) noexcept {
+    if (!has_guests(which)) return false;
+    which.use.extend(finished);
+    return which.use.leave();
   }
 
   slot& current() const noexcept {
@@ -440,10 +476,10 @@ class rename_ring {
     return *current_.load(std::memory_order_acquire);
   }
   mapping make_current(slot& taken, bool is_renamed) noexcept {
-    taken.use.own(true);
+    const std::uint64_t number = taken.use.own();
     // (N13): release, pairs with (N12).
     current_.store(&taken, std::memory_order_release);
-    return {taken, false, is_renamed};
+    return {taken, false, number, is_renamed};
   }
 
   const View finished_;

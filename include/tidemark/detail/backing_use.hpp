@@ -6,6 +6,11 @@
 //                 being trimmed, or not there
 //   guests        how many have it mapped without having discarded it, and how many ever came
 //   guest_until   the greatest value that one of these was retired with
+//   owned         how often it was discarded, and retired by who had discarded it: odd while it is discarded
+//   left          all guests with a smaller number had left when it was last taken
+//
+// `owned` and `left` tell the mappings of a discard, or of a guest, that have ended from those that have not. Both are written
+// only by the thread that has taken the backing.
 //
 // Who discards or trims takes the word by one exchange, and gives it back by a store. It has the backing only if then there
 // is no guest; a guest counts itself first and looks at the word then. So of the two one sees the other:
@@ -55,15 +60,22 @@ class shared_backing_use {
     // (N4): release, pairs with (N1), (N2) and (N3).
     word_.store(value, std::memory_order_release);
   }
-  /// By who has taken it, and gives it back: whether there is somebody. To look at the word would cost as much as the
-  /// exchange, which a load of the same word waits for.
-  void own(bool is_owned) noexcept {
-    // (N26): relaxed alone, between one owner and himself, or whom he hands the mapping.
-    owned_.store(is_owned ? 1 : 0, std::memory_order_relaxed);
+  /// By the thread that has taken it for a discard. Returns the number of the discard, which is_owned() knows until disown().
+  /// To look at the word instead would cost as much as the exchange, which a load of the same word waits for.
+  std::uint64_t own() noexcept {
+    // (N28): relaxed, (N3) has brought what the last owner stored.
+    const std::uint64_t number = owned_.load(std::memory_order_relaxed) + 1;
+    // (N26): relaxed alone, between one owner and itself, or the thread that it hands the mapping.
+    owned_.store(number, std::memory_order_relaxed);
+    return number;
   }
-  bool is_owned() const noexcept {
-    // (N27): relaxed alone, as (N26).
-    return owned_.load(std::memory_order_relaxed) != 0;
+  bool is_owned(std::uint64_t number) const noexcept {
+    // (N27): relaxed alone, as (N26). Nobody else stores this number.
+    return owned_.load(std::memory_order_relaxed) == number;
+  }
+  void disown(std::uint64_t number) noexcept {
+    // (N29): relaxed, (N4) is behind it.
+    owned_.store(number + 1, std::memory_order_relaxed);
   }
   /// Of one that is mapped; what it is then.
   std::uint64_t mark(std::uint64_t before, std::uint64_t as) noexcept {
@@ -77,9 +89,10 @@ class shared_backing_use {
     // (N7): seq_cst, after (N3), against (N5) and (N2); acquire in it, pairs with (N6): what guests wrote, and (N8).
     return guests_.load(std::memory_order_seq_cst);
   }
-  void enter() noexcept {
+  /// Returns guests() as it was before.
+  std::uint64_t enter() noexcept {
     // (N5): seq_cst, before (N2), against (N3) and (N7). Nothing is stronger.
-    guests_.fetch_add(arrival + 1, std::memory_order_seq_cst);
+    return guests_.fetch_add(arrival + 1, std::memory_order_seq_cst);
   }
   bool leave() noexcept {
     // (N10): relaxed, (N6) does the rest.
@@ -89,6 +102,17 @@ class shared_backing_use {
       // (N6): release, pairs with (N7): of all guests, those that follow keep up the release sequence.
     } while (!guests_.compare_exchange_weak(seen, seen - 1, std::memory_order_release, std::memory_order_relaxed));
     return true;
+  }
+  /// By the thread that has taken it, and found no guest: `seen`, which is guests(), then.
+  void all_left(std::uint64_t seen) noexcept {
+    // (N30): relaxed alone. A guest that is here came after `seen`, so no value that it can find here is greater than its
+    // number; one that has left is told so if this store happens before it asks.
+    left_.store(seen / arrival, std::memory_order_relaxed);
+  }
+  /// Whether a guest with that number may be here: it came, and the backing was not taken since.
+  bool may_be_here(std::uint64_t number) const noexcept {
+    // (N31): relaxed alone, as (N30).
+    return number >= left_.load(std::memory_order_relaxed);
   }
 
   std::uint64_t guest_until() const noexcept {
@@ -104,13 +128,16 @@ class shared_backing_use {
   }
 
   static constexpr std::uint64_t arrival = 0x1'0000;
+  /// So many that the threads which come too late, and leave again, do not overflow 16 bits.
+  static constexpr std::uint64_t most_guests = arrival / 2;
 
  private:
   using atomic_word = typename Platform::template atomic<std::uint64_t>;
   atomic_word word_;
   atomic_word guests_;
   atomic_word guest_until_;
-  typename Platform::template atomic<std::uint32_t> owned_;
+  atomic_word owned_;
+  atomic_word left_;
 };
 
 /// The same, of one thread at a time.
@@ -124,27 +151,43 @@ class lone_backing_use {
     return true;
   }
   void give(std::uint64_t value) noexcept { word_.store(value); }
-  void own(bool) noexcept {}
-  bool is_owned() const noexcept { return backing_word::is_mapped(word()); }
+  std::uint64_t own() noexcept {
+    const std::uint64_t number = owned_.load() + 1;
+    owned_.store(number);
+    return number;
+  }
+  bool is_owned(std::uint64_t number) const noexcept { return owned_.load() == number; }
+  void disown(std::uint64_t number) noexcept { owned_.store(number + 1); }
+  /// The number of the discard, if there is one.
+  std::uint64_t owner() const noexcept { return owned_.load() | 1; }
   std::uint64_t mark(std::uint64_t before, std::uint64_t) noexcept { return before; }
 
   std::uint64_t guests() const noexcept { return guests_.load(); }
-  void enter() noexcept { guests_.store(guests() + arrival + 1); }
+  std::uint64_t enter() noexcept {
+    const std::uint64_t before = guests();
+    guests_.store(before + arrival + 1);
+    return before;
+  }
   bool leave() noexcept {
     if (guests() % arrival == 0) return false;
     guests_.store(guests() - 1);
     return true;
   }
+  void all_left(std::uint64_t seen) noexcept { left_.store(seen / arrival); }
+  bool may_be_here(std::uint64_t number) const noexcept { return number >= left_.load(); }
   std::uint64_t guest_until() const noexcept { return guest_until_.load(); }
   void extend(std::uint64_t until) noexcept { guest_until_.store(std::max(guest_until(), until)); }
 
   static constexpr std::uint64_t arrival = 0x1'0000;
+  static constexpr std::uint64_t most_guests = arrival / 2;
 
  private:
   using plain_word = typename Platform::template var<std::uint64_t>;
   plain_word word_;
   plain_word guests_;
   plain_word guest_until_;
+  plain_word owned_;
+  plain_word left_;
 };
 
 }  // namespace tidemark::detail
