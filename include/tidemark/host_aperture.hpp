@@ -17,7 +17,7 @@
 // reached; until then the map says `in_use`, or waits for the value that comes first.
 //
 // Who writes: the word, who takes the page and who has it; what the page shows, which one follows, and the number of the view,
-// who has it. The number tells a view from those that begin with the same page before and after it.
+// who has it. The number grows with each that takes the page: so it tells a view from those before and after it.
 //
 // What was done through a page before it was unmapped, and by the executor before it signalled, happens before the next
 // map of that page.
@@ -66,13 +66,22 @@ struct aperture_page {
   std::uint64_t source = 0;  ///< Page that it shows.
 };
 
+namespace detail {
+
+/// Apart, since a hook of the user's need not be constexpr.
+inline std::uint64_t pages_without_bytes() noexcept {
+  TIDEMARK_ASSERT(false, "a page has some bytes");
+  return UINT64_MAX;
+}
+
+}  // namespace detail
+
 /// How many pages of a window a view of so many bytes takes; of an allocation that each of several linked adapters has for
 /// itself, all of them (B33). 2^64 - 1, more than any window has, where there would be more. A page of no bytes is misuse, and
 /// 2^64 - 1 too. Pure.
 [[nodiscard]] constexpr std::uint64_t aperture_pages(std::uint64_t bytes, std::uint64_t page_bytes,
                                                      std::uint64_t instances = 1) noexcept {
-  TIDEMARK_ASSERT(page_bytes > 0, "a page has some bytes");
-  if (page_bytes == 0) return UINT64_MAX;
+  if (page_bytes == 0) return detail::pages_without_bytes();
   const std::uint64_t each = bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0);
   return each != 0 && instances > UINT64_MAX / each ? UINT64_MAX : each * instances;
 }
@@ -112,16 +121,14 @@ class host_aperture {
     return detail::retry_while<aperture_status::in_use, aperture_status::stopped>(finished_, attempt_once, limits...);
   }
 
-  /// Calls `body(aperture_page)` for each page of a view, in its order. By who has the view; a view that was unmapped is misuse,
-  /// and has no pages. Progress: wait-free but for `body`.
+  /// Calls `body(aperture_page)` for each page of a view, in its order. By who has the view, also after unmap() until the fence
+  /// has reached its value; a view whose pages were given out again is misuse, and has none. Progress: wait-free but for `body`.
   template <class Body>
   void for_each(const aperture_view& view, const Body& body) const {
     if (view.pages == 0) return;
-    // (J10): relaxed alone, for noticing misuse: who has the view has what it has seen of it.
-    const bool is_open =
-        view.first < pages_ && slots_[view.first].number.load(std::memory_order_relaxed) == view.number;
-    TIDEMARK_ASSERT(is_open, "a view was used after it was unmapped");
-    if (!is_open) return;
+    const bool is_there = shows_still(view);
+    TIDEMARK_ASSERT(is_there, "a view was used after its pages were given out again");
+    if (!is_there) return;
     std::size_t window = view.first;
     for (std::size_t index = 0; index < view.pages; ++index) {
       const slot& one = slots_[window];
@@ -159,7 +166,7 @@ class host_aperture {
 
   struct slot {
     typename platform::template atomic<std::uint64_t> word;    // in use until then; or open
-    typename platform::template atomic<std::uint64_t> number;  // odd: of the view that begins here; even: of none
+    typename platform::template atomic<std::uint64_t> number;  // odd: of the view that begins here; then one more
     typename platform::template var<std::uint64_t> before;     // while it is taken: what the word was
     typename platform::template var<std::uint64_t> source;
     typename platform::template var<std::size_t> next;  // of the same view
@@ -194,13 +201,20 @@ class host_aperture {
   }
 
   /// Its number.
-  std::uint64_t begin_view(std::size_t first) noexcept {
-    auto& number = slots_[first].number;
-    // (J9): relaxed alone: it tells views apart and hands nothing over. Who has taken the page has what the number was.
-    const std::uint64_t fresh = number.load(std::memory_order_relaxed) + 1;
+  std::uint64_t begin_view(std::size_t first) noexcept { return renumber(slots_[first], 1); }
+  /// Who has taken the page has what the number was.
+  static std::uint64_t renumber(slot& one, std::uint64_t more) noexcept {
+    // (J9): relaxed alone: it tells views apart and hands nothing over.
+    const std::uint64_t fresh = one.number.load(std::memory_order_relaxed) + more;
     // (J12): relaxed alone, as (J9).
-    number.store(fresh, std::memory_order_relaxed);
+    one.number.store(fresh, std::memory_order_relaxed);
     return fresh;
+  }
+  bool shows_still(const aperture_view& view) const noexcept {
+    if (view.first >= pages_) return false;
+    // (J10): relaxed alone, for noticing misuse: who has the view has what it has seen of it.
+    const std::uint64_t number = slots_[view.first].number.load(std::memory_order_relaxed);
+    return number - view.number <= 1;
   }
   /// False if it was ended before. Of several who try, one ends it.
   bool end_view(const aperture_view& view) noexcept {
@@ -244,6 +258,7 @@ class host_aperture {
       if (!one.word.compare_exchange_strong(before, open, std::memory_order_acquire, std::memory_order_relaxed))
         continue;
       one.before.store(before);
+      renumber(one, 2);  // what it showed is over
       append(taken, window);
       if (taken.pages == pages) return taken.first;
     }
