@@ -4,11 +4,17 @@
 // gives old bytes to who leaves one out.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tidemark/coherency_tracker.hpp>
@@ -20,6 +26,23 @@ using namespace testing;
 using tidemark::coherency;
 using tidemark::coherency_tracker;
 using tidemark::progress_fence_view;
+
+namespace {
+
+std::uint64_t allocated_bytes = 0;
+bool next_allocation_fails = false;
+
+}  // namespace
+
+// Counted, and refused when a test says so; the forms for arrays call these.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocated_bytes += size;
+  void* const found = std::exchange(next_allocation_fails, false) ? nullptr : std::malloc(size);
+  if (found == nullptr) throw std::bad_alloc{};
+  return found;
+}
+[[gnu::noinline]] void operator delete(void* given) noexcept { std::free(given); }
+[[gnu::noinline]] void operator delete(void* given, std::size_t) noexcept { std::free(given); }
 
 namespace {
 
@@ -324,4 +347,204 @@ TEST_CASE("[B36][B40][B41][B42] random accesses of both, with lines that come an
     CHECK_FALSE(at.cache.was_misaligned());
     CHECK(at.tracker.runs() <= at.cache.lines());
   }
+}
+
+// ---- many runs, and none for the asking -----------------------------------------------------------------------------
+
+namespace {
+
+using lines = std::vector<std::uint64_t>;
+
+/// Notes the lines of each operation; refuses one of them when a test says so.
+struct noted {
+  lines written_back;
+  lines invalidated;
+  std::uint64_t throws_at = UINT64_MAX;
+};
+struct noting_cache {
+  noted* into;
+
+  void note(lines& to, std::uint64_t offset, std::uint64_t bytes) {
+    if (offset / line_bytes == into->throws_at) throw std::runtime_error{"the cache refuses"};
+    for (std::uint64_t line = offset / line_bytes; line < (offset + bytes) / line_bytes; ++line) to.push_back(line);
+  }
+  void write_back(std::uint64_t offset, std::uint64_t bytes) { note(into->written_back, offset, bytes); }
+  void invalidate(std::uint64_t offset, std::uint64_t bytes) { note(into->invalidated, offset, bytes); }
+};
+
+/// Each line by itself.
+class line_model {
+ public:
+  explicit line_model(std::uint64_t count) : lines_(count) {}
+
+  needed cpu(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now, noted& expected) {
+    std::uint64_t awaited = 0;
+    for (std::uint64_t i = first; i < end; ++i) {
+      awaited = std::max({awaited, lines_[i].written_until, writes ? lines_[i].read_until : 0});
+    }
+    if (awaited > now) return awaited;
+    for (std::uint64_t i = first; i < end; ++i) {
+      if (std::exchange(lines_[i].is_stale, false)) expected.invalidated.push_back(i);
+      lines_[i].is_dirty = lines_[i].is_dirty || writes;
+    }
+    return {};
+  }
+  void device(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t value, noted& expected) {
+    for (std::uint64_t i = first; i < end; ++i) {
+      if (std::exchange(lines_[i].is_dirty, false)) expected.written_back.push_back(i);
+      lines_[i].is_stale = lines_[i].is_stale || writes;
+      std::uint64_t& until = writes ? lines_[i].written_until : lines_[i].read_until;
+      until = std::max(until, value);
+    }
+  }
+
+ private:
+  struct line {
+    bool is_dirty = false;
+    bool is_stale = false;
+    std::uint64_t written_until = 0;
+    std::uint64_t read_until = 0;
+  };
+  std::vector<line> lines_;
+};
+
+/// Mostly of few lines, so that there are many runs; now and then of many, which joins them.
+class compared_accesses {
+ public:
+  static constexpr std::uint64_t count = 3'000;
+
+  explicit compared_accesses(random_numbers& numbers) : numbers_{numbers} {
+    seen_.written_back.reserve(count);  // so that only the tracker allocates in an access
+    seen_.invalidated.reserve(count);
+  }
+
+  void step() {
+    if (numbers_.below(50) == 0) return void(finished_.signal(now_ += numbers_.below(3)));
+    const std::uint64_t first = numbers_.below(count);
+    const std::uint64_t most = numbers_.below(400) == 0 ? count - first : std::min(count - first, std::uint64_t{3});
+    const std::uint64_t length = 1 + numbers_.below(most);
+    const bool writes = numbers_.below(2) == 0;
+    const bool by_device = numbers_.below(2) == 0;
+    const std::uint64_t value = now_ + numbers_.below(3);
+    seen_.written_back.clear();
+    seen_.invalidated.clear();
+    noted expected;
+    const std::size_t runs_before = tracker_.runs();
+    next_allocation_fails = numbers_.below(4) == 0;
+    try {
+      needed awaited;
+      if (by_device) {
+        writes ? tracker_.before_device_write(first * line_bytes, length * line_bytes, value)
+               : tracker_.before_device_read(first * line_bytes, length * line_bytes, value);
+      } else {
+        awaited = writes ? tracker_.before_cpu_write(first * line_bytes, length * line_bytes)
+                         : tracker_.before_cpu_read(first * line_bytes, length * line_bytes);
+      }
+      next_allocation_fails = false;
+      const needed expected_wait = by_device ? needed{} : model_.cpu(first, first + length, writes, now_, expected);
+      if (by_device) model_.device(first, first + length, writes, value, expected);
+      wrong += awaited != expected_wait || seen_.written_back != expected.written_back ||
+               seen_.invalidated != expected.invalidated || tracker_.runs() > count;
+    } catch (const std::bad_alloc&) {
+      ++refused;
+      wrong += tracker_.runs() != runs_before || !seen_.written_back.empty() || !seen_.invalidated.empty();
+    }
+    most_runs = std::max(most_runs, tracker_.runs());
+  }
+
+  std::uint64_t wrong = 0;
+  std::uint64_t refused = 0;
+  std::size_t most_runs = 0;
+
+ private:
+  random_numbers& numbers_;
+  tidemark::progress_fence finished_;
+  noted seen_;
+  coherency_tracker<noting_cache> tracker_{count * line_bytes, finished_.view(), {&seen_}, line_bytes};
+  line_model model_{count};
+  std::uint64_t now_ = 0;
+};
+
+/// Every other line was written.
+template <class Tracker>
+void make_runs(Tracker& tracker, std::uint64_t count) {
+  for (std::uint64_t line = 1; line < count; line += 2) {
+    REQUIRE(tracker.before_cpu_write(line * line_bytes, 1) == needed{});
+  }
+  REQUIRE(tracker.runs() == count);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "[B36][B40] hundreds of runs do as many lines by themselves would, and an access without memory changes nothing") {
+  random_numbers numbers{fresh_seed()};
+  compared_accesses accesses{numbers};
+  for (int step = 0; step < 20'000; ++step) accesses.step();
+  CHECK(accesses.wrong == 0);
+  CHECK(accesses.refused > 0);
+  CHECK(accesses.most_runs > 500);
+}
+
+TEST_CASE("an access among many runs allocates no more than among few") {
+  constexpr std::uint64_t count = 20'000;
+  stand at{count};
+  const std::uint64_t before = allocated_bytes;
+  make_runs(at.tracker, count);
+  CHECK(allocated_bytes - before < count * 256);
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    const std::uint64_t line = i * 7'919 % (count / 2) * 2;
+    REQUIRE(at.tracker.before_cpu_write(line * line_bytes, 1) == needed{});
+    at.tracker.before_device_read(line * line_bytes, 1, 0);
+  }
+  CHECK(at.tracker.runs() == count);
+  CHECK(allocated_bytes - before < count * 256 + 1'000 * 2'048);
+  at.tracker.before_device_read(0, count * line_bytes, 0);
+  CHECK(at.tracker.runs() == 1);
+}
+
+TEST_CASE("an access that a cache operation has broken off is made by calling again, for the lines that are left") {
+  const tidemark::progress_fence finished;
+  noted seen;
+  coherency_tracker<noting_cache> tracker{8 * line_bytes, finished.view(), {&seen}, line_bytes};
+  make_runs(tracker, 8);
+  seen.throws_at = 5;
+  CHECK_THROWS_AS(tracker.before_device_write(0, 8 * line_bytes, 7), std::runtime_error);
+  CHECK(seen.written_back == lines{1, 3});
+  CHECK(tracker.before_cpu_write(0, line_bytes) == needed{});  // nobody waits for what was not submitted
+  seen = {};
+  tracker.before_device_write(0, 8 * line_bytes, 7);
+  CHECK(seen.written_back == lines{0, 5, 7});
+  CHECK(tracker.before_cpu_read(0, 8 * line_bytes) == needed{7});
+  CHECK(tracker.runs() == 1);
+}
+
+TEST_CASE("[B40] the last bytes of the greatest memory there may be are tracked, and all of it at once") {
+  struct call {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    bool operator==(const call&) const = default;
+  };
+  struct calls_of {
+    std::vector<call>* made;
+    void write_back(std::uint64_t offset, std::uint64_t bytes) { made->push_back({offset, bytes}); }
+    void invalidate(std::uint64_t, std::uint64_t) {}
+  };
+  using calls = std::vector<call>;
+  const tidemark::progress_fence finished;
+  calls made;
+  coherency_tracker<calls_of> all{UINT64_MAX, finished.view(), {&made}};
+  CHECK(all.before_cpu_write(UINT64_MAX - 1, 1) == needed{});
+  CHECK(all.before_cpu_write(UINT64_MAX, 1) == needed{});  // the last line is tracked as a whole
+  all.before_device_read(UINT64_MAX - 100, 101, 0);
+  CHECK(made == calls{{UINT64_MAX - 63, 64}});
+  made.clear();
+  CHECK(all.before_cpu_write(0, UINT64_MAX) == needed{});
+  all.before_device_read(0, UINT64_MAX, 0);
+  CHECK(made == calls{{0, UINT64_MAX - 63}, {UINT64_MAX - 63, 64}});  // 2^64 bytes
+  made.clear();
+  coherency_tracker<calls_of> of_bytes{UINT64_MAX, finished.view(), {&made}, 1};
+  CHECK(of_bytes.before_cpu_write(UINT64_MAX - 1, 1) == needed{});
+  of_bytes.before_device_read(0, UINT64_MAX, 0);
+  CHECK(made == calls{{UINT64_MAX - 1, 1}});
 }

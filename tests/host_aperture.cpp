@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tidemark/host_aperture.hpp>
@@ -71,13 +73,15 @@ TEST_CASE("[B31] any free pages will do, whatever lies between them") {
   stand at{6};
   std::vector<aperture_view> single;
   for (int i = 0; i < 6; ++i) single.push_back(at.map(1));
-  for (const std::size_t i : {0u, 2u, 5u}) at.window.unmap(single[i], 0);
+  std::vector<std::size_t> expected;
+  for (const std::size_t i : {0u, 2u, 5u}) {
+    expected.push_back(at.windows_of(single[i]).front());
+    at.window.unmap(single[i], 0);
+  }
   const aperture_view view = at.map(3, 100);
   REQUIRE(view);
   std::vector<std::size_t> windows = at.windows_of(view);
   std::sort(windows.begin(), windows.end());
-  std::vector<std::size_t> expected;
-  for (const std::size_t i : {0u, 2u, 5u}) expected.push_back(at.windows_of(single[i]).front());
   std::sort(expected.begin(), expected.end());
   CHECK(windows == expected);
 }
@@ -123,6 +127,41 @@ TEST_CASE("[B33] so many pages for so many bytes, of each linked adapter") {
   CHECK(aperture_pages(UINT64_MAX, 65536) == std::uint64_t{1} << 48);
 }
 
+TEST_CASE("[B33] more pages than can be counted are said to be as many as can be, which no window has") {
+  constexpr std::uint64_t all = UINT64_MAX;
+  static_assert(aperture_pages(std::uint64_t{1} << 63, 1, 2) == all);  // 2^64
+  static_assert(aperture_pages(all, 4096, std::uint64_t{1} << 13) == all);
+  static_assert(aperture_pages(all, 1, all) == all);
+  static_assert(aperture_pages(all, 1) == all);
+  static_assert(aperture_pages(1, all, all) == all);
+  static_assert(aperture_pages(0, 4096, all) == 0);
+  static_assert(aperture_pages(all, 4096, 0) == 0);
+  CHECK(aperture_pages(std::uint64_t{1} << 63, 4096, std::uint64_t{1} << 13) == all);
+}
+
+TEST_CASE("[B33] the instances of all linked adapters are in the window at once, beside what is reserved") {
+  constexpr std::uint64_t adapters = 4;
+  constexpr std::size_t reserved = 2;
+  constexpr std::uint64_t each = 3;  // pages
+  const std::uint64_t pages = aperture_pages(2 * 4096 + 1, 4096, adapters);
+  for (const std::size_t missing : {0u, 1u}) {
+    stand at{reserved + static_cast<std::size_t>(pages) - missing, reserved};
+    std::vector<aperture_view> views;  // as soon as the window is made
+    for (std::uint64_t adapter = 0; adapter < adapters; ++adapter) views.push_back(at.map(each, 100 * adapter));
+    std::set<std::size_t> taken;
+    for (std::uint64_t adapter = 0; adapter < adapters - missing; ++adapter) {
+      at.window.for_each(views[adapter], [&](const aperture_page& page) {
+        CHECK(page.source == 100 * adapter + page.index);
+        CHECK(page.window >= reserved);
+        taken.insert(page.window);
+      });
+    }
+    CHECK(taken.size() == (adapters - missing) * each);
+    CHECK(views.back().status == (missing == 0 ? aperture_status::mapped : aperture_status::no_space));
+    CHECK(at.window.unmapped_pages() == (missing == 0 ? 0 : each - missing));
+  }
+}
+
 TEST_CASE("[B4] pages come back when the fence has reached their value") {
   stand at{4};
   const aperture_view early = at.map(2);
@@ -144,6 +183,27 @@ TEST_CASE("a view of nothing is refused") {
   stand at{2};
   CHECK(at.map(0).status == aperture_status::invalid);
   CHECK(at.window.map(std::vector<int>{}).status == aperture_status::invalid);
+}
+
+TEST_CASE("[B30][B32] a range that yields another number of pages than it says is refused, and changes nothing") {
+  struct misstated_pages {
+    std::size_t stated;
+    std::size_t yielded;
+    std::size_t size() const { return stated; }
+    const int* begin() const { return numbers.data(); }
+    const int* end() const { return numbers.data() + yielded; }
+    std::vector<int> numbers = std::vector<int>(8, 7);
+  };
+  stand at{4};
+  const aperture_view other = at.map(2, 40);
+  at.window.unmap(at.map(1), 0);
+  for (const auto& [stated, yielded] : {std::pair{1u, 2u}, {1u, 8u}, {2u, 1u}, {2u, 0u}}) {
+    CHECK(at.window.try_map(misstated_pages{stated, yielded}).status == aperture_status::invalid);
+    CHECK(at.window.map(misstated_pages{stated, yielded}).status == aperture_status::invalid);
+  }
+  CHECK(at.window.unmapped_pages() == 2);
+  CHECK(at.map(2));
+  at.window.for_each(other, [](const aperture_page& page) { CHECK(page.source == 40 + page.index); });
 }
 
 TEST_CASE("[B12] a map that waits parks until enough pages are free, with one heavy barrier for each value") {

@@ -7,6 +7,8 @@
 
 #if defined(__linux__)
 
+#include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -73,6 +75,51 @@ TEST_CASE("pages that do not exist are refused, and so is a view of nothing") {
   CHECK_FALSE(mapped_view::of(*memory, std::vector<int>{}));
   CHECK_FALSE(memory_pages::create(0));
   CHECK_FALSE(memory_pages::create(std::size_t{1} << (sizeof(std::size_t) > 4 ? 50 : 31)));
+}
+
+namespace {
+
+/// So many page numbers 0, which says that there are others.
+struct misstated_pages {
+  std::size_t stated;
+  std::size_t yielded;
+
+  std::size_t size() const { return stated; }
+  const int* begin() const { return zeros.data(); }
+  const int* end() const { return zeros.data() + yielded; }
+
+  static constexpr std::array<int, 3> zeros{};
+};
+
+template <class Make>
+bool is_refused(const Make& make) {
+  errno = 0;
+  return !make() && errno == EINVAL;
+}
+
+}  // namespace
+
+TEST_CASE("a view of more pages than there are addresses is refused, and errno says why") {
+  const auto memory = memory_pages::create(1);
+  REQUIRE(memory);
+  // Their bytes are those of one page, and 2^64 or 2^32.
+  const std::size_t too_many = SIZE_MAX / memory_pages::page_bytes() + 2;
+  CHECK(is_refused([&] { return mapped_view::of(*memory, misstated_pages{too_many, 1}); }));
+  CHECK(is_refused([&] { return mapped_view::of(*memory, misstated_pages{too_many - 1, 1}); }));
+  CHECK(is_refused([&] { return mapped_view::of(*memory, misstated_pages{SIZE_MAX, 1}); }));
+  CHECK(is_refused([&] { return memory_pages::create(too_many); }));
+  CHECK(is_refused([&] { return memory_pages::create(0); }));
+  CHECK(is_refused([&] { return mapped_view::of(*memory, std::vector<int>{}); }));
+  CHECK(is_refused([&] { return mapped_view::of(*memory, std::vector<int>{1}); }));
+}
+
+TEST_CASE(
+    "a range that yields another number of pages than it says is refused, and nothing is mapped beyond the view") {
+  const auto memory = memory_pages::create(1);
+  REQUIRE(memory);
+  CHECK(is_refused([&] { return mapped_view::of(*memory, misstated_pages{1, 2}); }));
+  CHECK(is_refused([&] { return mapped_view::of(*memory, misstated_pages{3, 2}); }));
+  CHECK(mapped_view::of(*memory, misstated_pages{2, 2}));
 }
 
 TEST_CASE("a view keeps its pages when the memory is gone, and both can be moved") {

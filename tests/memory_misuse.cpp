@@ -13,7 +13,9 @@
 #include <tidemark/host_aperture.hpp>
 #include <tidemark/lock_decision.hpp>
 #include <tidemark/mapped_view.hpp>
+#include <tidemark/queue.hpp>
 #include <tidemark/rename_ring.hpp>
+#include <tidemark/retire_queue.hpp>
 #include <tidemark/upload_ring.hpp>
 
 using namespace testing;
@@ -112,6 +114,61 @@ TEST_CASE("[B32] a window without pages, and a view that is none, are reported")
           tidemark::host_aperture window{4, finished().view()};
           window.unmap(window.try_map(one_page), UINT64_MAX);
         }) == "a host aperture knows values less than the greatest");
+  CHECK(reported_by([] { static_cast<void>(tidemark::aperture_pages(1, 0)); }) == "a page has some bytes");
+}
+
+TEST_CASE("[B31][B32] a view that is unmapped twice, or used when another one has its pages, is reported") {
+  const std::string twice = "a view was unmapped twice";
+  CHECK(reported_by([] {
+          tidemark::host_aperture window{4, finished().view()};
+          const auto view = window.try_map(one_page);
+          window.unmap(view, 0);
+          window.unmap(view, 0);
+        }) == twice);
+  CHECK(reported_by([] {
+          tidemark::host_aperture window{1, finished().view()};
+          const auto stale = window.try_map(one_page);
+          window.unmap(stale, 0);
+          static_cast<void>(window.try_map(one_page));
+          window.unmap(stale, 0);
+        }) == twice);
+  CHECK(reported_by([] {
+          tidemark::host_aperture window{2, finished().view()};
+          const std::vector<int> two_pages(2);
+          const auto first = window.try_map(one_page);
+          const auto second = window.try_map(one_page);
+          window.unmap(first, 0);
+          window.unmap(second, 0);
+          window.for_each(second, [](const tidemark::aperture_page&) {});
+          static_cast<void>(window.try_map(two_pages));
+          window.for_each(second, [](const tidemark::aperture_page&) {});
+        }) == "a view was used after its pages were given out again");
+}
+
+TEST_CASE("[B5] an object that is retired twice is reported") {
+  struct object : tidemark::retire_hook<1> {};
+  struct nothing {
+    void operator()(object&) const noexcept {}
+  };
+  struct stand {
+    tidemark::progress_fence progress;
+    tidemark::queue queue{{&progress, 1}};
+    object one;
+    tidemark::retire_queue<tidemark::queue> first{queue};
+    tidemark::retire_queue<tidemark::queue> second{queue};
+  };
+  const std::string twice = "an object was retired twice";
+  CHECK(reported_by([] {
+          stand at;
+          at.first.retire(at.one, nothing{}, {1});
+          at.first.drain();
+          at.first.retire(at.one, nothing{}, {1});
+        }) == twice);
+  CHECK(reported_by([] {
+          stand at;
+          at.first.retire(at.one, nothing{}, {1});
+          at.second.retire(at.one, nothing{}, tidemark::assume_not_in_use);
+        }) == twice);
 }
 
 #if defined(__linux__)
@@ -128,6 +185,7 @@ TEST_CASE("[B40] accesses beyond what a coherency tracker tracks are reported") 
           static_cast<void>(tracker{64, finished().view(), {}}.before_cpu_read(1, UINT64_MAX));
         }) == beyond);
   CHECK(reported_by([] { tracker{64, finished().view(), {}, 48}; }) == "the size of a cache line is a power of two");
+  CHECK(reported_by([] { tracker{64, finished().view(), {}, 0}; }) == "the size of a cache line is a power of two");
   CHECK(reported_by([] { tracker{0, finished().view(), {}}; }) == "a coherency tracker has some bytes to track");
 }
 

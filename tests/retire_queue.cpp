@@ -263,6 +263,54 @@ TEST_CASE("[B5] at the end everything is waited for and destroyed once") {
   CHECK(called == 1);
 }
 
+TEST_CASE("[B5] finish() disposes of what is in use when it is not any more, and waits until then") {
+  std::array<lane, 2> at;
+  two_queues reclaimer{at[0].queue, at[1].queue};
+  std::array<counted_object<2>, 3> objects;
+  at[0].submit();
+  reclaimer.retire(objects[0], count_it{});
+  reclaimer.retire(objects[1], count_it{}, {0, 0});
+  at[1].submit();
+  reclaimer.retire(objects[2], count_it{});
+  const auto disposed = [&] { return objects[0].disposed + objects[2].disposed; };
+  waiter owner{[&] {
+    reclaimer.finish();
+    return wait_status::reached;
+  }};
+  CHECK(owner.falls_asleep());
+  CHECK(disposed() == 0);
+  at[0].queue.complete();
+  CHECK(owner.falls_asleep());
+  CHECK(objects[2].disposed == 0);
+  at[1].queue.complete();
+  CHECK(owner.status() == wait_status::reached);
+  for (const auto& object : objects) CHECK(object.disposed == 1);
+  CHECK(reclaimer.drain() == 0);
+}
+
+TEST_CASE("[B5] finish() disposes of what disposers retire, too, also of the same object again") {
+  static lane at;
+  static one_queue reclaimer{at.queue};
+  static std::array<counted_object<1>, 2> later;
+  struct again {
+    void operator()(counted_object<1>& object) const noexcept {
+      if (++object.disposed < 3) return reclaimer.retire(object, again{});
+      for (auto& other : later) reclaimer.retire(other, count_it{});
+    }
+  };
+  counted_object<1> first;
+  int called = 0;
+  at.submit();
+  reclaimer.retire(first, again{});
+  reclaimer.retire_call([&called] { reclaimer.retire_call([&called] { ++called; }); });
+  at.queue.complete();
+  reclaimer.finish();
+  CHECK(first.disposed == 3);
+  for (const auto& other : later) CHECK(other.disposed == 1);
+  CHECK(called == 1);
+  CHECK(reclaimer.drain() == 0);
+}
+
 TEST_CASE("[A120][B5] what an aborted queue used is destroyed, once, and nobody waits for it") {
   lane at;
   one_queue reclaimer{at.queue};

@@ -318,6 +318,18 @@ TEST_CASE("[C27][C28][C26] what is reprogrammed at the cut may move, and then it
   CHECK(placed{10}.run(entries(made.begin(), made.end()), 100).size() == 2);
 }
 
+TEST_CASE("[C27][C28] what does not fit in the order of the list is arranged with the largest first") {
+  placed at{10};
+  // 12 keeps its place at 3. In the holes of 3 and 6 bytes beside it 23 and 34 leave no room for 45; 45, 34, 23 fit.
+  const entries list{{31, 0, 0}, {12, 1, 0}, {23, 0, 50}, {34, 2, 50}, {45, 3, 50}};
+  CHECK(at.run(list, 100) == cuts{{0, 50}, {50, 100}});
+  CHECK_FALSE(at.parts.failure());
+  CHECK(at.parts.address_of(12) == address{3});
+  CHECK(at.parts.address_of(45) == address{4});
+  CHECK(at.parts.address_of(34) == address{0});
+  CHECK(at.parts.address_of(23) == address{8});
+}
+
 TEST_CASE("[C25][C27] what is unbound at the cut is out of the way, and then it is possible") {
   placed at{10};
   CHECK(at.run({{31, 0, 0}, {42, 1, 0}, {0, 1, 50}, {63, 0, 50}}, 100) == cuts{{0, 50}, {50, 100}});

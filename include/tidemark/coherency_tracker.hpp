@@ -23,6 +23,9 @@
 //
 //   runs   [0: clean) [12: dirty) [20: device writes until 7) [24: clean)      side by side, by lines; equal ones are joined
 //
+// Runs lie in chunks of 32, which are found in a map (detail/line_runs.hpp): an access moves none but those of the chunks that
+// it touches, however many there are behind it.
+//
 // On a platform whose devices look into the caches there is nothing to do (B34): coherency::hardware has no members and
 // does nothing, so that the calls can stay.
 //
@@ -32,13 +35,14 @@
 #define TIDEMARK_COHERENCY_TRACKER_HPP
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "detail/assert.hpp"
+#include "detail/line_runs.hpp"
 #include "fence.hpp"
 
 namespace tidemark {
@@ -61,30 +65,30 @@ template <cache_operations Cache, class View = progress_fence_view, coherency Ki
 class coherency_tracker {
  public:
   /// \param bytes       of the memory, whose beginning is aligned to a line
-  /// \param line_bytes  a power of two
+  /// \param line_bytes  a power of two. Any other number is misuse, and counts as the next one; 0 counts as 64.
   coherency_tracker(std::uint64_t bytes, View finished, Cache cache, std::uint64_t line_bytes = 64)
-      : finished_{finished}, cache_{std::move(cache)}, line_bytes_{line_bytes}, lines_{lines_of(bytes)}, runs_(1) {
-    TIDEMARK_ASSERT(line_bytes > 0 && (line_bytes & (line_bytes - 1)) == 0,
-                    "the size of a cache line is a power of two");
+      : finished_{finished},
+        cache_{std::move(cache)},
+        line_shift_{line_shift(line_bytes)},
+        runs_{line_of(bytes) + (line_of(bytes) << line_shift_ != bytes ? 1 : 0)} {
     TIDEMARK_ASSERT(bytes > 0, "a coherency tracker has some bytes to track");
   }
 
-  // Each is called before the access, for every access. A range of no bytes is nothing. What throws (no memory for a new run)
-  // changes nothing. Progress: O(runs in the range, and behind it where runs are made or joined).
+  // Each is called before the access, for every access. A range of no bytes is nothing. What lies beyond the last tracked line
+  // is misuse, and not looked at. What throws for want of memory changes nothing; what a cache operation throws leaves the access
+  // undone: call again, and only the lines that are left are written back or invalidated. Progress: O(log runs, and the
+  // runs in the range); allocates now and then.
 
   /// Nothing: go on. A value: the device may not be done with writing; wait for it, and call again.
   [[nodiscard]] std::optional<std::uint64_t> before_cpu_read(std::uint64_t offset, std::uint64_t bytes) {
     return before_cpu(
-        offset, bytes, [](const run& one) { return one.written_until; }, [](run& one) { one.is_stale = false; });
+        offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
   }
   /// Nothing: go on. A value: the device may not be done with writing or reading; wait for it, and call again.
   [[nodiscard]] std::optional<std::uint64_t> before_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
     return before_cpu(
         offset, bytes, [](const run& one) { return std::max(one.written_until, one.read_until); },
-        [](run& one) {
-          one.is_stale = false;
-          one.is_dirty = true;
-        });
+        [](run& one) { one.is_dirty = true; });
   }
   /// The device is going to read, and done when the fence has reached `finished`.
   void before_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
@@ -102,6 +106,8 @@ class coherency_tracker {
   [[nodiscard]] std::size_t runs() const noexcept { return runs_.size(); }
 
  private:
+  using line_range = detail::line_range;
+
   struct run {
     std::uint64_t first = 0;  // line; up to the first one of the next run
     bool is_dirty = false;    // the processor wrote it, and it was not written back
@@ -114,71 +120,80 @@ class coherency_tracker {
              read_until == other.read_until;
     }
   };
-  struct line_range {
-    std::uint64_t first;
-    std::uint64_t end;
-  };
 
-  std::uint64_t lines_of(std::uint64_t bytes) const noexcept {
-    return bytes / line_bytes_ + (bytes % line_bytes_ != 0 ? 1 : 0);
+  using position = typename detail::line_runs<run>::position;
+
+  static int line_shift(std::uint64_t line_bytes) noexcept {
+    TIDEMARK_ASSERT(std::has_single_bit(line_bytes), "the size of a cache line is a power of two");
+    if (line_bytes == 0) return std::countr_zero(std::uint64_t{64});
+    return std::min(64 - std::countl_zero(line_bytes - 1), 63);  // rounded up
   }
-  line_range rounded(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-    TIDEMARK_ASSERT(offset <= lines_ * line_bytes_ && bytes <= lines_ * line_bytes_ - offset,
-                    "an access beyond what a coherency tracker tracks");
-    return {offset / line_bytes_, lines_of(offset + bytes)};
+  std::uint64_t line_of(std::uint64_t offset) const noexcept { return offset >> line_shift_; }
+
+  /// The lines that an access touches. Their number of bytes may be 2^64.
+  line_range lines_of(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    if (bytes == 0) return {0, 0};
+    const std::uint64_t lines = runs_.lines();
+    const std::uint64_t last = bytes - 1 <= UINT64_MAX - offset ? line_of(offset + (bytes - 1)) : lines;
+    TIDEMARK_ASSERT(last < lines, "an access beyond what a coherency tracker tracks");
+    return {std::min(line_of(offset), lines), last < lines ? last + 1 : lines};
+  }
+  static bool is_empty(const line_range& range) noexcept { return range.first == range.end; }
+
+  /// In bytes; in two pieces where one number can't say how many.
+  template <class Operation>
+  void in_bytes(const line_range& lines, const Operation& operation) const {
+    const std::uint64_t most = UINT64_MAX >> line_shift_;
+    for (std::uint64_t first = lines.first; first < lines.end;) {
+      const std::uint64_t count = std::min(lines.end - first, most);
+      operation(first << line_shift_, count << line_shift_);
+      first += count;
+    }
   }
 
   template <class UsedUntil, class Change>
   std::optional<std::uint64_t> before_cpu(std::uint64_t offset, std::uint64_t bytes, const UsedUntil& used_until,
                                           const Change& change) {
-    if (bytes == 0) return {};
-    const line_range range = rounded(offset, bytes);
+    const line_range range = lines_of(offset, bytes);
+    if (is_empty(range)) return {};
+    const position first = runs_.find(range.first);
     std::uint64_t awaited = 0;
-    for (auto one = run_at(range.first); one != runs_.end() && one->first < range.end; ++one) {
-      awaited = std::max(awaited, used_until(*one));
-    }
+    runs_.for_each(first, range.end,
+                   [&](const run& one, const line_range&) { awaited = std::max(awaited, used_until(one)); });
     if (!finished_.is_reached(awaited)) return awaited;
-    for_each_run(range, [&](run& one, const line_range& lines) {
-      if (one.is_stale) cache_.invalidate(lines.first * line_bytes_, (lines.end - lines.first) * line_bytes_);
-      change(one);
-    });
+    const auto invalidate = [this](run& one, const line_range& lines) {
+      if (!one.is_stale) return;
+      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.invalidate(begin, count); });
+      one.is_stale = false;
+    };
+    access(first, range, invalidate, change);
     return {};
   }
 
   template <class Change>
   void before_device(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
-    if (bytes == 0) return;
-    for_each_run(rounded(offset, bytes), [&](run& one, const line_range& lines) {
-      if (one.is_dirty) cache_.write_back(lines.first * line_bytes_, (lines.end - lines.first) * line_bytes_);
+    const line_range range = lines_of(offset, bytes);
+    if (is_empty(range)) return;
+    const auto write_back = [this](run& one, const line_range& lines) {
+      if (!one.is_dirty) return;
+      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.write_back(begin, count); });
       one.is_dirty = false;
+    };
+    access(runs_.find(range.first), range, write_back, change);
+  }
+
+  /// Makes runs begin and end where the range does, calls `operate(run, lines)` for each, then `change(run)` for each, and
+  /// joins those that are alike again. Only the first two may throw.
+  template <class Operate, class Change>
+  void access(const position& from, const line_range& range, const Operate& operate, const Change& change) {
+    const position first = runs_.cut(from, range);
+    runs_.for_each(first, range.end, operate);
+    runs_.for_each(first, range.end, [&](run& one, const line_range&) {
       change(one);
+      forget_reached(one.written_until);
+      forget_reached(one.read_until);
     });
-  }
-
-  /// The run that a line is in.
-  auto run_at(std::uint64_t line) noexcept {
-    return std::upper_bound(runs_.begin(), runs_.end(), line,
-                            [](std::uint64_t wanted, const run& one) { return wanted < one.first; }) -
-           1;
-  }
-
-  /// Makes runs begin and end where the range does, calls `body(run, lines)` for each, joins those that are alike again.
-  template <class Body>
-  void for_each_run(const line_range& range, const Body& body) {
-    runs_.reserve(runs_.size() + 2);
-    split(range.first);
-    if (range.end < lines_) split(range.end);
-    const auto first = run_at(range.first);
-    auto end = first;
-    for (; end != runs_.end() && end->first < range.end; ++end) {
-      const auto next = end + 1;
-      body(*end, line_range{end->first, next == runs_.end() ? lines_ : next->first});
-      forget_reached(end->written_until);
-      forget_reached(end->read_until);
-    }
-    const auto left = first == runs_.begin() ? first : first - 1;
-    const auto right = end == runs_.end() ? end : end + 1;
-    runs_.erase(std::unique(left, right, [](const run& one, const run& next) { return one.is_like(next); }), right);
+    runs_.join(first, range.end);
   }
 
   /// Values that no one waits for any more do not keep runs apart.
@@ -186,19 +201,10 @@ class coherency_tracker {
     if (finished_.is_reached(until)) until = 0;
   }
 
-  void split(std::uint64_t line) {
-    const auto one = run_at(line);
-    if (one->first == line) return;
-    run behind = *one;
-    behind.first = line;
-    runs_.insert(one + 1, behind);
-  }
-
   const View finished_;
   Cache cache_;
-  const std::uint64_t line_bytes_;
-  const std::uint64_t lines_;
-  std::vector<run> runs_;
+  const int line_shift_;
+  detail::line_runs<run> runs_;
 };
 
 /// Where devices look into the caches: nothing, whatever is called (B34).

@@ -137,13 +137,15 @@ class basic_commit_pin {
   basic_commit_pin(const basic_commit_pin&) = delete;
   basic_commit_pin& operator=(const basic_commit_pin&) = delete;
 
-  /// False while it is committed: decide again.
+  /// False while it is committed: decide again. More than 2^30 - 2 locks at a time are misuse, and refused.
   [[nodiscard]] bool try_lock() noexcept {
     // (K1): relaxed, (K2) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     do {
       if ((seen & committed) != 0) return false;
-      TIDEMARK_ASSERT(seen < UINT32_MAX - one_lock, "more locks than a commit pin can count");
+      const bool can_count = seen < UINT32_MAX - one_lock;
+      TIDEMARK_ASSERT(can_count, "more locks than a commit pin can count");
+      if (!can_count) return false;
       // (K2): acquire, pairs with (K6): what the device had left is there. Not stronger: a lock hands nothing over.
     } while (!word_.compare_exchange_weak(seen, seen + one_lock, std::memory_order_acquire, std::memory_order_relaxed));
     return true;
@@ -164,25 +166,30 @@ class basic_commit_pin {
     return next < one_lock ? unlocked::free : unlocked::still_locked;
   }
 
-  /// By who manages the memory. True: committed, go on. False: it is locked, and whoever unlocks it last will be told.
+  /// By who manages the memory. True: committed, go on. False: it is locked, and whoever unlocks it last will be told. A commit
+  /// of what is committed already is misuse, and false: its memory is not to be moved there again.
   [[nodiscard]] bool request_commit() noexcept {
     // (K7): relaxed, (K5) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     std::uint32_t next = 0;
     do {
       TIDEMARK_ASSERT((seen & committed) == 0, "an allocation was committed twice");
+      if ((seen & committed) != 0) return false;
       next = seen < one_lock ? committed : seen | deferred;
       // (K5): acquire, pairs with (K4): what was written under the lock. Not stronger: a request hands nothing over.
     } while (!word_.compare_exchange_weak(seen, next, std::memory_order_acquire, std::memory_order_relaxed));
     return next == committed;
   }
 
-  /// It is in system memory again. By who has committed it.
+  /// It is in system memory again. By who has committed it; of anything else this is misuse, and changes nothing.
   void evict() noexcept {
-    // (K6): release, pairs with (K2).
-    const std::uint32_t before = word_.exchange(0, std::memory_order_release);
-    TIDEMARK_ASSERT(before == committed, "an allocation was evicted that was not committed");
-    static_cast<void>(before);
+    std::uint32_t before = committed;
+    // (K6): release, pairs with (K2). Not stronger: who evicts has committed, and has had what was there since. The failure
+    // is misuse.
+    const bool was_committed =
+        word_.compare_exchange_strong(before, 0, std::memory_order_release, std::memory_order_relaxed);
+    TIDEMARK_ASSERT(was_committed, "an allocation was evicted that was not committed");
+    static_cast<void>(was_committed);
   }
 
   /// For looking only. Progress: wait-free.

@@ -64,7 +64,7 @@ class memory_pages {
  public:
   /// Nothing where the system refuses; errno says why.
   [[nodiscard]] static std::optional<memory_pages> create(std::size_t pages) noexcept {
-    if (pages == 0 || pages > SIZE_MAX / 2 / page_bytes()) {
+    if (!is_possible(pages)) {
       errno = EINVAL;
       return std::nullopt;
     }
@@ -102,6 +102,9 @@ class memory_pages {
   friend class mapped_view;
   memory_pages() noexcept = default;
 
+  /// Whether so many pages can have addresses. Their bytes fit into an off_t, too.
+  static bool is_possible(std::uint64_t pages) noexcept { return pages != 0 && pages <= SIZE_MAX / 2 / page_bytes(); }
+
   int descriptor_ = -1;
   detail::address_range all_;
 };
@@ -110,19 +113,23 @@ class memory_pages {
 class mapped_view {
  public:
   /// \param pages  a sized range of page numbers; one may come several times
-  /// Nothing where one of them does not exist, there are none, or the system refuses.
+  /// Nothing where one of them does not exist, there are none or more than addresses, the range yields another number of them
+  /// than it says, or the system refuses; errno says why, EINVAL for all but the last.
   template <std::ranges::sized_range Pages>
   [[nodiscard]] static std::optional<mapped_view> of(const memory_pages& memory, const Pages& pages) noexcept {
     const std::size_t page_bytes = memory_pages::page_bytes();
-    const std::size_t bytes = std::ranges::size(pages) * page_bytes;
-    if (bytes == 0) return std::nullopt;
+    const auto count = static_cast<std::uint64_t>(std::ranges::size(pages));
+    if (!memory_pages::is_possible(count)) return refused();
+    const std::size_t bytes = static_cast<std::size_t>(count) * page_bytes;
     mapped_view made;
     made.range_ = {mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), bytes};
     std::byte* next = made.range_.address();
     if (next == nullptr) return std::nullopt;
+    std::uint64_t left = count;
     for (const auto& page : pages) {
       const auto number = static_cast<std::uint64_t>(page);
-      if (number >= memory.pages()) return std::nullopt;
+      if (left-- == 0 || number >= memory.pages()) return refused();
+      // All pages of a memory together are fewer bytes than an off_t can say.
       const auto offset = static_cast<off_t>(number * page_bytes);
       if (mmap(next, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.descriptor_, offset) ==
           MAP_FAILED) {
@@ -130,6 +137,7 @@ class mapped_view {
       }
       next += page_bytes;
     }
+    if (left != 0) return refused();
     return made;
   }
 
@@ -138,6 +146,11 @@ class mapped_view {
 
  private:
   mapped_view() noexcept = default;
+
+  static std::nullopt_t refused() noexcept {
+    errno = EINVAL;
+    return std::nullopt;
+  }
 
   detail::address_range range_;
 };

@@ -44,7 +44,8 @@
 namespace tidemark {
 
 /// What an object has to have to be retired without an allocation: a base, or a member of which the disposer knows where
-/// it is. It belongs to the retire queue from retire() until the disposer is called.
+/// it is. It belongs to the retire queue from retire() until the disposer is called; retired once more in between, it stays as
+/// it is, which is reported as misuse. Two threads that retire it at once race, as two that delete it do.
 /// \tparam Queues    how many queues the retire queue knows
 /// \tparam Platform  theirs
 template <std::size_t Queues, class Platform = native_platform>
@@ -72,11 +73,28 @@ class retire_hook {
     return until;
   }
 
+  /// False if it is retired already.
+  bool become_retired() noexcept {
+    if (is_retired()) return false;
+    // (R4): relaxed alone, for noticing misuse: who retires has the object.
+    retired_.store(1, std::memory_order_relaxed);
+    return true;
+  }
+  bool is_retired() const noexcept {
+    // (R5): relaxed alone, as (R4).
+    return retired_.load(std::memory_order_relaxed) != 0;
+  }
+  void give_back() noexcept {
+    // (R6): relaxed alone, as (R4): the disposer hands the object on.
+    retired_.store(0, std::memory_order_relaxed);
+  }
+
   var<retire_hook*> next_;   // in its chain
   var<retire_hook*> tail_;   // of a chain's first: its last
   var<retire_hook*> below_;  // of a chain's first: the next chain
   var<disposer> dispose_;
   std::array<var<std::uint64_t>, Queues> used_until_;
+  typename Platform::template atomic<std::uint32_t> retired_;
 };
 
 /// For retire(): the caller knows that no queue uses the object (B6).
@@ -115,6 +133,9 @@ class retire_queue {
     static_assert(std::is_empty_v<Dispose> && std::is_default_constructible_v<Dispose>,
                   "the disposer is a type: a function object without state");
     hook& retired = object;
+    const bool is_first = retired.become_retired();
+    TIDEMARK_ASSERT(is_first, twice);
+    if (!is_first) return;
     retired.dispose_.store([](hook* which) noexcept { Dispose{}(static_cast<Object&>(*which)); });
     retired.use_until(used_until);
     push_one(retired);
@@ -123,6 +144,7 @@ class retire_queue {
   /// Disposes of it at once: no queue uses it (B6).
   template <class Object, class Dispose>
   void retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
+    if (!is_free(object)) return;
     dispose(object);
   }
 
@@ -130,6 +152,7 @@ class retire_queue {
   /// Blocking.
   template <class Object, class Dispose>
   void retire_and_wait(Object& object, const Dispose& dispose) noexcept {
+    if (!is_free(object)) return;
     wait_for(last_queued());
     dispose(object);
   }
@@ -193,6 +216,7 @@ class retire_queue {
       std::size_t count = 0;
       for (; head != nullptr; ++count) {
         hook* const object = pop();
+        object->give_back();
         object->dispose_.load()(object);
       }
       return count;
@@ -210,6 +234,19 @@ class retire_queue {
     }
     Call call;
   };
+
+  static constexpr const char* twice = "an object was retired twice";
+
+  template <class Object>
+  static bool is_free(const Object& object) noexcept {
+    if constexpr (std::is_base_of_v<hook, Object>) {
+      const hook& retired = object;
+      TIDEMARK_ASSERT(!retired.is_retired(), twice);
+      return !retired.is_retired();
+    } else {
+      return true;
+    }
+  }
 
   serials last_queued() const noexcept {
     return std::apply([](const auto*... each) { return serials{each->last_queued()...}; }, queues_);

@@ -10,9 +10,9 @@
 
 namespace {
 
+using model::deep_progress_fence;
 using model::payload;
 using model::progress_fence;
-using model::progress_view;
 using tidemark::aperture_page;
 using tidemark::aperture_status;
 using tidemark::aperture_view;
@@ -23,10 +23,10 @@ std::span<const int> first_pages(std::size_t count) {
 }
 
 /// A window, and one field for each of its pages.
-template <std::size_t Pages>
+template <std::size_t Pages, class Fence = progress_fence>
 struct stand {
-  progress_fence finished;
-  tidemark::host_aperture<progress_view> window{Pages, finished.view()};
+  Fence finished;
+  tidemark::host_aperture<model::view_of<Fence>> window{Pages, finished.view()};
   std::array<payload, Pages> memory;
 
   aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }
@@ -56,6 +56,16 @@ struct two_map : model::suite<2>, stand<2> {
   void thread(unsigned index) { MODEL_REQUIRE(use_once(1, static_cast<int>(index)) == aperture_status::mapped); }
 };
 
+/// [B31] Three map, and have different pages.
+struct three_map : model::suite<3>, stand<3> {
+  void thread(unsigned index) {
+    const aperture_view view = map(1);
+    MODEL_REQUIRE(view);
+    fill(view, static_cast<int>(index));
+    window.unmap(view, 0);
+  }
+};
+
 /// [B32] Two want more than there is for both: one may be refused, and no page is forgotten.
 struct two_want_more : model::suite<2>, stand<3> {
   void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) != aperture_status::in_use); }
@@ -76,9 +86,26 @@ struct given_and_taken : model::suite<2>, stand<3> {
   }
 };
 
+/// [B32] Two give pages back, and a third one finds them all, or is told that he can't have them yet.
+struct given_back_beside : model::suite<3>, stand<2> {
+  aperture_view held[2];
+
+  void before() {
+    for (aperture_view& each : held) fill(each = map(1), 7);
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      require(held[index], 7);
+      window.unmap(held[index], 0);
+    } else {
+      MODEL_REQUIRE(use_once(2, 8) != aperture_status::in_use);
+    }
+  }
+};
+
 /// A page that the executor reads until it signals.
-template <std::size_t Pages>
-struct page_in_use : stand<Pages> {
+template <std::size_t Pages, class Fence = progress_fence>
+struct page_in_use : stand<Pages, Fence> {
   aperture_view used;
 
   void before() {
@@ -97,15 +124,18 @@ struct read_until_signalled : model::suite<2>, page_in_use<2> {
   void thread(unsigned index) { index == 0 ? execute() : void(use_once(2, 8)); }
 };
 
-/// [B12] Who waits for the page gets it, or is told that it is still mapped.
-struct waited_for : model::suite<2>, page_in_use<1> {
+/// [B12] Who waits for the page gets it, or is told that it is still mapped. Others wait for the same value: the fence of one
+/// slot has them in its lane.
+template <class Fence, unsigned Others>
+struct waited_for : model::suite<2 + Others>, page_in_use<1, Fence> {
   void thread(unsigned index) {
-    if (index == 0) return execute();
-    const aperture_view view = window.map(first_pages(1));
+    if (index == 0) return this->execute();
+    if (index > 1) return MODEL_REQUIRE(this->finished.wait(1) == tidemark::wait_status::reached);
+    const aperture_view view = this->window.map(first_pages(1));
     MODEL_REQUIRE(view || view.status == aperture_status::no_space);
     if (!view) return;
-    fill(view, 8);
-    window.unmap(view, 0);
+    this->fill(view, 8);
+    this->window.unmap(view, 0);
   }
 };
 
@@ -131,10 +161,15 @@ int main(int argc, char** argv) {
   return model::run(argc, argv,
                     {
                         model::make_check<two_map, "two_map">(),
+                        model::make_check<three_map, "three_map">(),
                         model::make_check<two_want_more, "two_want_more">(),
                         model::make_check<given_and_taken, "given_and_taken">(),
                         model::make_check<read_until_signalled, "read_until_signalled">(),
                         model::make_check<refused_beside, "refused_beside">(),
-                        model::make_check<waited_for, "waited_for">(),
+                        model::make_check<given_back_beside, "given_back_beside">(),
+                        model::make_check<waited_for<progress_fence, 0>, "waited_for">(),
+                        model::make_check<waited_for<progress_fence, 1>, "waited_for.lane">(),
+                        model::make_check<waited_for<deep_progress_fence, 0>, "waited_for.deep">(),
+                        model::make_check<waited_for<deep_progress_fence, 1>, "waited_for.deep_beside">(),
                     });
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the retire queue: nobody frees what is still used, and everything is freed once.
-#include "support/model_check.hpp"
+#include "support/progress.hpp"
 
-#include <tidemark/fence.hpp>
 #include <tidemark/retire_queue.hpp>
 
 #include <array>
 
 namespace {
 
-using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
-using payload = platform::var<int>;
-using progress_fence = tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2}>;
+using model::deep_progress_fence;
+using model::payload;
+using model::platform;
+using model::progress_fence;
 
 /// What a queue is to a retire queue, and nothing else: the checks have room for few operations.
+template <class Fence>
 class small_queue {
  public:
-  using platform = ::platform;
+  using platform = model::platform;
 
   void submit() { last_queued_.store(1, std::memory_order_relaxed); }
   void complete() { progress_.signal(1); }
@@ -29,7 +30,7 @@ class small_queue {
 
  private:
   platform::atomic<std::uint64_t> last_queued_;
-  progress_fence progress_;
+  Fence progress_;
 };
 
 struct object : tidemark::retire_hook<1, platform> {
@@ -44,10 +45,10 @@ struct destroy {
 };
 
 /// One queue, and objects that it uses.
-template <unsigned Objects>
+template <unsigned Objects, class Fence = progress_fence>
 struct stand {
-  small_queue queue;
-  tidemark::retire_queue<small_queue> reclaimer{queue};
+  small_queue<Fence> queue;
+  tidemark::retire_queue<small_queue<Fence>> reclaimer{queue};
   std::array<object, Objects> objects;
 
   void before() {
@@ -113,27 +114,69 @@ struct handed_over : model::suite<3>, stand<2> {
   }
 };
 
-/// [B7] The synchronous form returns after the last use.
-struct retired_and_waited_for : model::suite<2>, stand<1> {
+/// [B7] The synchronous form returns after the last use. Others wait for the same value: the fence of one slot has them in its
+/// lane.
+template <class Fence, unsigned Others>
+struct retired_and_waited_for : model::suite<2 + Others>, stand<1, Fence> {
   void thread(unsigned index) {
-    if (index == 0) {
-      execute();
-    } else {
-      reclaimer.retire_and_wait(objects[0], destroy{});
-      MODEL_REQUIRE(objects[0].disposed == 1);
+    if (index == 0) return this->execute();
+    if (index > 1) return MODEL_REQUIRE(this->queue.wait_finished(1) == tidemark::wait_status::reached);
+    this->reclaimer.retire_and_wait(this->objects[0], destroy{});
+    MODEL_REQUIRE(this->objects[0].disposed == 1);
+  }
+};
+
+/// [B5] finish() waits for the last use, and then disposes of it; also of what a disposer retires.
+template <class Fence, unsigned Others>
+struct finished_beside_executor : model::suite<2 + Others>, stand<2, Fence> {
+  struct retire_next {
+    void operator()(object& which) const noexcept {
+      auto& self = static_cast<first_object&>(which);
+      destroy{}(self);
+      self.reclaimer->retire(*self.next, destroy{});
     }
+  };
+  struct first_object : object {
+    tidemark::retire_queue<small_queue<Fence>>* reclaimer = nullptr;
+    object* next = nullptr;
+  };
+  first_object first;
+
+  void before() {
+    stand<2, Fence>::before();
+    first.content.store(7);
+    first.reclaimer = &this->reclaimer;
+    first.next = &this->objects[0];
+  }
+  void thread(unsigned index) {
+    if (index == 0) return this->execute();
+    if (index > 1) return MODEL_REQUIRE(this->queue.wait_finished(1) == tidemark::wait_status::reached);
+    this->reclaimer.retire(first, retire_next{});
+    this->reclaimer.retire(this->objects[1], destroy{});
+    this->reclaimer.finish();
+    require_disposed();
+  }
+  void after() { require_disposed(); }
+  void require_disposed() const {
+    MODEL_REQUIRE(first.disposed == 1 && this->objects[0].disposed == 1 && this->objects[1].disposed == 1);
   }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return model::run(argc, argv,
-                    {
-                        model::make_check<used_retired_and_drained<false>, "used_retired_and_drained">(),
-                        model::make_check<two_retire, "two_retire">(),
-                        model::make_check<handed_over, "handed_over">(),
-                        model::make_check<retired_and_waited_for, "retired_and_waited_for">(),
-                        model::make_check<used_retired_and_drained<true>, "aborted">(),
-                    });
+  return model::run(
+      argc, argv,
+      {
+          model::make_check<used_retired_and_drained<false>, "used_retired_and_drained">(),
+          model::make_check<two_retire, "two_retire">(),
+          model::make_check<handed_over, "handed_over">(),
+          model::make_check<retired_and_waited_for<progress_fence, 0>, "retired_and_waited_for">(),
+          model::make_check<retired_and_waited_for<progress_fence, 1>, "retired_and_waited_for.lane">(),
+          model::make_check<retired_and_waited_for<deep_progress_fence, 0>, "retired_and_waited_for.deep">(),
+          model::make_check<finished_beside_executor<progress_fence, 0>, "finished_beside_executor">(),
+          model::make_check<finished_beside_executor<progress_fence, 1>, "finished_beside_executor.lane">(),
+          model::make_check<finished_beside_executor<deep_progress_fence, 0>, "finished_beside_executor.deep">(),
+          model::make_check<used_retired_and_drained<true>, "aborted">(),
+      });
 }
