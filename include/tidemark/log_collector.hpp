@@ -66,9 +66,9 @@ class basic_log_collector {
     std::erase_if(logs_, [&](const log& one) { return one.number == number; });
   }
 
-  /// One round. Returns what it has told. Of each log at most `most` entries and a few are read, so that a producer that is
-  /// faster than the sink can't keep the caller here; the next round goes on. Progress: one heavy barrier at most,
-  /// otherwise the sink's.
+  /// One round. Returns what it has told; what a round told before its sink threw is in no count. Of each log at most
+  /// `most` entries and a few are read, so that a producer that is faster than the sink can't keep the caller here; the
+  /// next round goes on. Progress: one heavy barrier at most, otherwise the sink's.
   template <class Sink>
   collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
     collected_entries found;
