@@ -295,7 +295,7 @@ void check_waits_without_futexes(std::uint32_t error) {
   using platform = typename Kind::base;
   fence_type other;
   const std::array<tidemark::basic_awaited<typename Kind::platform>, 2> both{{{fence, 1}, {other, 1}}};
-  CHECK(tidemark::wait_any<typename Kind::platform>(both, 5ms) == wait_status::timeout);
+  CHECK(tidemark::wait_any(both, 5ms) == wait_status::timeout);
   typename platform::template atomic<std::uint32_t> word{1};
   CHECK_FALSE(platform::park(word, 1, tidemark::deadline::min()));
   CHECK(platform::park(word, 0, tidemark::forever));  // the word is another
