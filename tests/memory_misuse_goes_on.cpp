@@ -27,6 +27,7 @@ void note_misuse(const char* text) { said.emplace_back(text); }
 #include <tidemark/coherency_tracker.hpp>
 #include <tidemark/host_aperture.hpp>
 #include <tidemark/lock_decision.hpp>
+#include <tidemark/mapped_view.hpp>
 #include <tidemark/queue.hpp>
 #include <tidemark/retire_queue.hpp>
 
@@ -131,6 +132,17 @@ TEST_CASE("[B33] no window has as many pages as an allocation would take whose p
   CHECK(tidemark::aperture_pages(0, 0, 0) == UINT64_MAX);
   CHECK(take_said() == texts(2, "a page has some bytes"));
 }
+
+#if defined(__linux__)
+TEST_CASE("[B30] a page that does not exist is nowhere, whatever lies behind the last one") {
+  const auto memory = tidemark::memory_pages::create(2);
+  REQUIRE(memory);
+  CHECK(memory->page(1) != nullptr);
+  CHECK(memory->page(2) == nullptr);
+  CHECK(memory->page(SIZE_MAX) == nullptr);
+  CHECK(take_said() == texts(2, "there is no such page"));
+}
+#endif
 
 // ---- the tracker -----------------------------------------------------------------------------------------------------
 

@@ -93,9 +93,10 @@ class memory_pages {
     return bytes;
   }
   [[nodiscard]] std::size_t pages() const noexcept { return all_.bytes() / page_bytes(); }
+  /// Nowhere for a page that does not exist, which is misuse.
   [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
     TIDEMARK_ASSERT(index < pages(), "there is no such page");
-    return all_.address() + index * page_bytes();
+    return index < pages() ? all_.address() + index * page_bytes() : nullptr;
   }
 
  private:
