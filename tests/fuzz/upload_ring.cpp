@@ -15,6 +15,7 @@ namespace {
 
 using fuzz::require;
 using tidemark::upload_part;
+using tidemark::upload_status;
 
 /// A ring whose parts, or batches of parts, come back in order. Bytes that are passed over belong to the part behind them.
 class byte_map {
@@ -92,7 +93,11 @@ upload_part allocate(Ring& ring, byte_map& model, std::uint64_t bytes, std::uint
   const byte_map::place expected = model.find(bytes, alignment);
   const upload_part part = ring.try_allocate(bytes, alignment);
   require(static_cast<bool>(part) == (expected.is_there && has_record), "whether a part can be had");
-  if (!part) return part;
+  if (!part) {
+    const bool is_awaited = model.parts() > 0 && model.is_retired(0);
+    require(part.status == (is_awaited ? upload_status::no_space : upload_status::all_open), "why a part can't be had");
+    return part;
+  }
   require(part.offset == expected.offset, "where a part lies");
   model.take(expected, bytes);
   return part;
