@@ -8,7 +8,7 @@
 #undef TIDEMARK_ASSERT
 #define TIDEMARK_ASSERT(condition, text) static_cast<void>(condition)
 
-#include "support/seats.hpp"
+#include "support/shapes.hpp"
 
 #include <tidemark/fence.hpp>
 #include <tidemark/hub.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<std::uint64_t>;
-using model::shape;
+using model::heap_shape;
 using tidemark::hub_event;
 using tidemark::logged_fence;
 using tidemark::notify_style;
@@ -83,21 +83,17 @@ struct two_ask_a_dispatcher : model::suite<3> {
 };
 
 /// [A57] [A61] A queue signals a fence that its hub does not know: the signaller releases the waiter.
-template <shape Shape>
+template <heap_shape Shape>
 struct stranger : model::suite<2> {
-  using fence = tidemark::basic_progress_fence<platform, model::options_for<Shape>>;
   using hub_type = tidemark::basic_hub<platform, self, 2, 2>;
   hub_type hub;
-  fence output;
+  model::shaped_progress_fence<platform, Shape> output;
   tidemark::basic_progress_fence<platform> progress;
   tidemark::basic_queue<platform, tidemark::no_log_clock, tidemark::hub_notifier<hub_type>> queue{
       {&progress, 0}, tidemark::hub_notifier<hub_type>{&hub, notify_style::by_queue}, 2};
   payload data;
 
-  void before() {
-    queue.notifier().number = hub.add_queue(queue.signal_log());
-    model::take_seats<Shape>(output);
-  }
+  void before() { queue.notifier().number = hub.add_queue(queue.signal_log()); }
   void thread(unsigned index) {
     if (index == 0) {
       data.store(42);
@@ -117,9 +113,9 @@ int main(int argc, char** argv) {
                     {
                         model::make_check<three_ask, "three_ask">(),
                         model::make_check<two_ask_a_dispatcher, "two_ask_a_dispatcher">(),
-                        model::make_check<stranger<shape::one_level>, "stranger.one_level">(),
-                        model::make_check<stranger<shape::two_levels>, "stranger.two_levels">(),
-                        model::make_check<stranger<shape::lane_occupied>, "stranger.lane_occupied">(),
-                        model::make_check<stranger<shape::all_taken>, "stranger.all_taken">(),
+                        model::make_check<stranger<model::one_slot>, "stranger.one_slot">(),
+                        model::make_check<stranger<model::two_levels>, "stranger.two_levels">(),
+                        model::make_check<stranger<model::beside_lane>, "stranger.beside_lane">(),
+                        model::make_check<stranger<model::in_lane>, "stranger.in_lane">(),
                     });
 }

@@ -2,7 +2,7 @@
 //
 // Model checks of the queue: the order of value, entry and notification, the replacement of its logs, and submission.
 #include "support/model_check.hpp"
-#include "support/seats.hpp"
+#include "support/shapes.hpp"
 
 #include <tidemark/fence.hpp>
 #include <tidemark/log_collector.hpp>
@@ -16,16 +16,16 @@ namespace {
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<std::uint64_t>;
 using flag = platform::atomic<std::uint32_t>;
-using model::shape;
+using model::heap_shape;
 using tidemark::fence_log_entry;
 using tidemark::fence_log_type;
 using tidemark::wait_status;
 
-template <shape Shape>
-using fence_of = tidemark::basic_fence<platform, model::options_for<Shape>>;
-using any_fence = fence_of<shape::one_level>;
-template <shape Shape>
-using progress_of = tidemark::basic_progress_fence<platform, model::options_for<Shape>>;
+template <heap_shape Shape>
+using fence_of = model::shaped_fence<platform, Shape>;
+using any_fence = fence_of<model::one_slot>;
+template <heap_shape Shape>
+using progress_of = model::shaped_progress_fence<platform, Shape>;
 using progress_fence = tidemark::basic_progress_fence<platform>;
 template <class Notifier = tidemark::self_service>
 using queue_with = tidemark::basic_queue<platform, tidemark::no_log_clock, Notifier>;
@@ -51,7 +51,7 @@ std::uint64_t read_in_order(reader& from, std::array<payload, Entries>& data) {
 
 /// [A95] [A96] [trap 18] Whoever is notified of a value finds it stored, and its entry in the log; and all waiters are
 /// released.
-template <class Fence, shape Shape, unsigned Waiters = 1>
+template <class Fence, unsigned Waiters = 1>
 struct entry_before_notification : model::suite<Waiters + 1> {
   struct looking {
     entry_before_notification* check;
@@ -70,7 +70,6 @@ struct entry_before_notification : model::suite<Waiters + 1> {
   reader log = subject.signal_log();
   std::array<payload, 1> data;
 
-  void before() { model::take_seats<Shape>(output); }
   void thread(unsigned index) {
     if (index == 0) {
       data[0].store(100);
@@ -242,13 +241,12 @@ struct collected_from_two : model::suite<3> {
 };
 
 /// [A119] The verbose log is turned on while the executor comes to a wait: its stall is told or not, and the log is whole.
-template <shape Shape>
+template <heap_shape Shape>
 struct verbose_enabled : model::suite<2> {
   fence_of<Shape> input;
   progress_fence progress;
   queue subject{{&progress, 1}, {}, 2};
 
-  void before() { model::take_seats<Shape>(input); }
   void thread(unsigned index) {
     if (index == 0) {
       subject.enable_verbose(tidemark::verbose_events::stalls, 2);
@@ -301,15 +299,18 @@ struct idle_check : model::suite<3> {
   }
 };
 
+/// What a queue's progress fence has, unless it is told otherwise.
+constexpr heap_shape default_heap{.capacity = 16, .arity = 4};
+constexpr heap_shape default_heap_beside_lane{.capacity = 16, .arity = 4, .lane_is_occupied = true};
+
 /// [A122] Aborted beside a submission: whoever waits for progress is released, and a refused submitter sees why. The heap
 /// of a progress fence has two levels by default.
-template <shape Shape, unsigned Waiters = 0>
+template <heap_shape Shape, unsigned Waiters = 0>
 struct abort_beside_submission : model::suite<2 + Waiters> {
-  progress_fence progress;
+  model::shaped<progress_fence, Shape> progress;
   queue subject{{&progress, 1}, {}, 2};
   payload reason;
 
-  void before() { model::take_seats<Shape>(progress); }
   void thread(unsigned index) {
     if (index == 0) {
       reason.store(7);
@@ -335,17 +336,15 @@ int main(int argc, char** argv) {
   return model::run(
       argc, argv,
       {
-          model::make_check<entry_before_notification<fence_of<shape::one_level>, shape::one_level>,
-                            "entry_before_notification">(),
-          model::make_check<entry_before_notification<fence_of<shape::two_levels>, shape::two_levels>,
+          model::make_check<entry_before_notification<fence_of<model::one_slot>>, "entry_before_notification">(),
+          model::make_check<entry_before_notification<fence_of<model::two_levels>>,
                             "entry_before_notification.two_levels">(),
-          model::make_check<entry_before_notification<fence_of<shape::lane_occupied>, shape::lane_occupied>,
-                            "entry_before_notification.lane_occupied">(),
-          model::make_check<entry_before_notification<fence_of<shape::all_taken>, shape::all_taken>,
-                            "entry_before_notification.all_taken">(),
-          model::make_check<entry_before_notification<progress_of<shape::two_levels>, shape::two_levels>,
+          model::make_check<entry_before_notification<fence_of<model::beside_lane>>,
+                            "entry_before_notification.beside_lane">(),
+          model::make_check<entry_before_notification<fence_of<model::in_lane>>, "entry_before_notification.in_lane">(),
+          model::make_check<entry_before_notification<progress_of<model::two_levels>>,
                             "entry_before_notification.progress">(),
-          model::make_check<entry_before_notification<fence_of<shape::two_levels>, shape::two_levels, 2>,
+          model::make_check<entry_before_notification<fence_of<model::two_levels>, 2>,
                             "entry_before_notification.two_waiters">(),
           model::make_check<log_replaced<1, 2>, "log_replaced">(),
           model::make_check<log_replaced<1, 3>, "log_replaced_and_overwritten">(),
@@ -354,13 +353,13 @@ int main(int argc, char** argv) {
           model::make_check<flushed, "flushed">(),
           model::make_check<collected, "collected">(),
           model::make_check<collected_from_two, "collected_from_two">(),
-          model::make_check<verbose_enabled<shape::one_level>, "verbose_enabled">(),
-          model::make_check<verbose_enabled<shape::two_levels>, "verbose_enabled.two_levels">(),
-          model::make_check<verbose_enabled<shape::lane_occupied>, "verbose_enabled.lane_occupied">(),
-          model::make_check<verbose_enabled<shape::all_taken>, "verbose_enabled.all_taken">(),
+          model::make_check<verbose_enabled<model::one_slot>, "verbose_enabled">(),
+          model::make_check<verbose_enabled<model::two_levels>, "verbose_enabled.two_levels">(),
+          model::make_check<verbose_enabled<model::beside_lane>, "verbose_enabled.beside_lane">(),
+          model::make_check<verbose_enabled<model::in_lane>, "verbose_enabled.in_lane">(),
           model::make_check<idle_check, "idle_check">(),
-          model::make_check<abort_beside_submission<shape::two_levels>, "abort_beside_submission">(),
-          model::make_check<abort_beside_submission<shape::lane_occupied>, "abort_beside_submission.lane_occupied">(),
-          model::make_check<abort_beside_submission<shape::two_levels, 1>, "abort_beside_submission.two_waiters">(),
+          model::make_check<abort_beside_submission<default_heap>, "abort_beside_submission">(),
+          model::make_check<abort_beside_submission<default_heap_beside_lane>, "abort_beside_submission.beside_lane">(),
+          model::make_check<abort_beside_submission<default_heap, 1>, "abort_beside_submission.two_waiters">(),
       });
 }
