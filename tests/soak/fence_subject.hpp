@@ -88,7 +88,7 @@ class fence_subject final : public subject {
   bool is_pinned() const override { return !Fence::platform::heavy_barrier_available(); }
 
  private:
-  alignas(std::uint64_t) std::array<std::byte, sizeof(std::uint64_t)> value_{};
+  alignas(8) std::array<std::byte, 8> value_{};
   Fence fence_;
 };
 

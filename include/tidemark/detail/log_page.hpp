@@ -78,12 +78,13 @@ constexpr std::uint64_t unpacked_position(std::uint64_t position, std::uint64_t 
   return (index_first(position) >> 32) * entries + (index_first(position) & 0xffff'ffff);
 }
 
-/// 40 bytes in front of the slots. All but the position is constant.
+/// 40 bytes in front of the slots, laid out alike where integers of 64 bits are aligned to 4 (i386). All but the position
+/// is constant.
 template <class Word>
 struct log_header {
   Word position;
   std::uint32_t type;
-  std::uint64_t number_of_entries;
+  alignas(8) std::uint64_t number_of_entries;
   std::uint64_t first_sequence;
   std::uint64_t reserved;
 };
