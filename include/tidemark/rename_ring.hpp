@@ -68,11 +68,10 @@ enum class map_mode : std::uint32_t {
 enum class map_status : std::uint8_t {
   mapped,
   was_still_drawing,  ///< Not now: in use. From the forms that do not wait, or at the deadline. Nothing was changed.
-  all_mapped,  ///< Not now, and there is nothing to wait for: every backing has a mapping, and there may be no more. Or
-               ///< the current one has 2^15 guests, which is asserted.
-  no_memory,   ///< The same, and the source refused to make one more; or it never made the first.
-  invalid,     ///< That combination of modes does not exist.
-  stopped,     ///< The stop token was triggered first.
+  all_mapped,  ///< Not now, and nothing to wait for: every backing is mapped, or the current one has 2^15 guests (asserted).
+  no_memory,  ///< The same, and the source refused to make one more; or it never made the first.
+  invalid,    ///< That combination of modes does not exist.
+  stopped,    ///< The stop token was triggered first.
 };
 
 /// What all backings of a ring have in common (B45).
@@ -82,8 +81,8 @@ struct backing_traits {
 };
 
 struct rename_options {
-  std::size_t max_renames =
-      0;  ///< At most so many backings, the first one included; 0: as many as the source makes (B44).
+  /// At most so many backings, the first one included; 0: as many as the source makes (B44).
+  std::size_t max_renames = 0;
 };
 
 /// How many threads map, retire and trim.
