@@ -21,8 +21,8 @@
 // released by its value of now (A99, A113), and the cursor goes on behind the gap (trap 19).
 //
 // Why nobody is forgotten (A61): a signal that finds a waiter due has stored its value and written its entry before it
-// leaves the mark, so the pass that takes the mark finds both. An entry that an earlier pass took was served then; who
-// registers for its value after that pass sees the value, by the full barrier between reading the entry and the pass.
+// leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, a waiter that it missed
+// registered later and sees the value: by the full barrier (U27) or, where that is empty, by one order of (F1) (F3) (H8) (H9).
 //
 // A stale id, of a fence that was removed, notifies nobody and is counted; it is a programming error (A57). So is a signal
 // of a fence that the hub does not know: no pass would find its waiters, so the signaller releases them.
