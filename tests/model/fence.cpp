@@ -18,6 +18,7 @@ using tidemark::wait_status;
 
 using model::payload;
 using model::require_idle;
+using model::require_idle_after_poison;
 using model::some_time;
 using model::stop_source;
 
@@ -240,7 +241,7 @@ struct poison_alone : model::suite<2> {
   }
   void after() {
     MODEL_REQUIRE(timeline.current_value() == UINT64_MAX);
-    require_idle(timeline);
+    require_idle_after_poison(timeline);
   }
 };
 
@@ -268,7 +269,7 @@ struct poison_against_signal : model::suite<3> {
     const bool is_found = Timeline::options.storage == tidemark::value_storage::own;
     const wait_status status = timeline.wait(1);
     MODEL_REQUIRE(status == wait_status::reached || (status == wait_status::lost && !is_found));
-    require_idle(timeline);
+    require_idle_after_poison(timeline);
   }
 };
 
@@ -316,7 +317,7 @@ struct poison_after_signal : model::suite<2> {
   void after() {
     MODEL_REQUIRE(timeline.wait(2) == wait_status::reached);
     MODEL_REQUIRE(timeline.wait(3) == wait_status::lost);
-    require_idle(timeline);
+    require_idle_after_poison(timeline);
   }
 };
 

@@ -140,6 +140,10 @@ struct one_is_lost : model::suite<2>, two_timelines<Shape> {
       MODEL_REQUIRE(this->data[1].load() == 5);
     }
   }
+  void after() {
+    require_idle(this->timelines[0]);
+    model::require_idle_after_poison(this->timelines[1]);
+  }
 };
 
 /// [A14] A deadline against a signal: reached brings the data, a timeout leaves nothing behind.

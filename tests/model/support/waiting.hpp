@@ -79,6 +79,12 @@ void require_idle(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == Timeline::idle_value());
 }
 
+/// The same after a poison, which has released the bystanders with slots, too.
+template <class Timeline>
+void require_idle_after_poison(const Timeline& timeline) {
+  MODEL_REQUIRE(timeline.monitored_value() == (Timeline::idle_value() == 0 ? 0 : tidemark::no_waiter));
+}
+
 }  // namespace model
 
 #endif  // TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
