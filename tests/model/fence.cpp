@@ -9,6 +9,7 @@
 #include <tidemark/fence.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <new>
 
@@ -140,6 +141,26 @@ struct timeout_against_claim : model::suite<2> {
       const wait_status status = timeline.wait_until(1, some_time);
       MODEL_REQUIRE(status == wait_status::reached || status == wait_status::timeout);
       if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A14] A time-out of the steady clock does not end a wait for a point of the system clock, which may have been set back:
+/// that is a day away, whatever the checker's time-outs say.
+template <class Timeline>
+struct system_clock_decides : model::suite<2> {
+  Timeline timeline;
+  payload<Timeline> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      const auto tomorrow = std::chrono::system_clock::now() + std::chrono::hours{24};
+      MODEL_REQUIRE(timeline.wait_until(1, tomorrow) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
     }
   }
   void after() { require_idle(timeline); }
@@ -391,6 +412,8 @@ int main(int argc, char** argv) {
   add<signalled_one_by_one, one_slot, "signalled_one_by_one">(checks);
   add<one_signaller_two_waiters, two_slots, "one_signaller_two_waiters">(checks);
   add<timeout_against_claim, one_slot, "timeout_against_claim">(checks);
+  add_fence<system_clock_decides, one_slot, "system_clock_decides.fence">(checks);
+  add_progress<system_clock_decides, one_slot, "system_clock_decides.progress">(checks);
   add<stop_against_claim, one_slot, "stop_against_claim">(checks);
   add<stop_alone, one_slot, "stop_alone">(checks);
   add<stop_of_one_of_two, two_slots, "stop_of_one_of_two">(checks);

@@ -176,6 +176,32 @@ struct all_is_stopped : model::suite<2>, two_timelines<Shape> {
   }
 };
 
+/// The heavy barrier was there when the fences were made, and is refused when it is needed.
+struct refused_later : platform {
+  static bool heavy_barrier() {
+    platform::full_barrier();
+    return false;
+  }
+};
+
+/// [A31] [A65] Where the heavy barrier is refused, a signal may miss the waiter, who therefore looks again.
+struct barrier_is_refused : model::suite<2> {
+  using fence = basic_progress_fence<refused_later, model::options_of(model::one_slot)>;
+  std::array<fence, 2> timelines;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timelines[1].signal(1);
+    } else {
+      const basic_awaited<refused_later> list[] = {{timelines[0], 1}, {timelines[1], 1}};
+      MODEL_REQUIRE((wait_any(list) == wait_any_result{wait_status::reached, 1}));
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
 template <heap_shape Shape>
 using any_of_first_signalled = any_of_one_signalled<0, Shape>;
 template <heap_shape Shape>
@@ -204,5 +230,6 @@ int main(int argc, char** argv) {
   add_on_shapes<one_is_lost_to_any, one_slot, "one_is_lost.any">(checks);
   add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
   add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
+  checks.push_back(model::make_check<barrier_is_refused, "barrier_is_refused">());
   return model::run(argc, argv, checks);
 }
