@@ -136,7 +136,7 @@ struct futex_parking {
 #if defined(SYS_futex)
     if (end == sleep_end::refused) end = sleep_on<__kernel_long_t>(SYS_futex, word, expected, until);
 #endif
-    return end == sleep_end::refused ? doze(word, expected, until) : end == sleep_end::woken;
+    return end == sleep_end::refused ? doze(until) : end == sleep_end::woken;
   }
 
   static bool park_any(std::span<const parking_place<word_type>> places, deadline until) noexcept {
@@ -212,13 +212,10 @@ struct futex_parking {
   }
 #endif
 
-  /// Where futexes are refused: nothing can wake this thread, so it sleeps for a millisecond at most.
-  static bool doze(word_type& word, std::uint32_t expected, deadline until) noexcept {
+  /// Where futexes are refused: nothing can wake this thread, so it sleeps for a millisecond at most, and looks for itself.
+  static bool doze(deadline until) noexcept {
     const deadline now = std::chrono::steady_clock::now();
     if (until <= now) return false;
-    // (P2): relaxed, a look that saves a sleep; whoever parks looks at the value itself when it is back. Stronger
-    // alone buys nothing.
-    if (word.load(std::memory_order_relaxed) != expected) return true;
     std::this_thread::sleep_for(look_again_before(until, now) - now);
     return std::chrono::steady_clock::now() < until;
   }
