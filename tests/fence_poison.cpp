@@ -116,11 +116,11 @@ TEST_CASE_TEMPLATE("[A120] signals after the poison do not touch the caller's st
     CHECK(fence.wait(11) == wait_status::lost);
   };
   alignas(8) std::uint64_t first = 0;
-  typename Kind::template fence<on_callers_storage> on_two_lines{&first};
-  check(on_two_lines, first);
+  typename Kind::template fence<on_callers_storage> apart{&first};
+  check(apart, first);
   alignas(8) std::uint64_t second = 0;
-  typename Kind::template fence<one_line> on_one_line{&second};
-  check(on_one_line, second);
+  typename Kind::template fence<one_line> beside_the_root{&second};
+  check(beside_the_root, second);
 }
 
 TEST_CASE_TEMPLATE("[trap 34] one more than the value that a poisoned timeline shows is not computed inside", Kind,
