@@ -53,10 +53,10 @@ class line_map {
   };
   using map = std::map<std::uint64_t, state>;
 
-  std::uint64_t length(map::iterator run, map::iterator next) const {
+  std::uint64_t length(typename map::iterator run, typename map::iterator next) const {
     return (next == runs_.end() ? lines_ : next->first) - run->first;
   }
-  map::iterator split(std::uint64_t line) {
+  typename map::iterator split(std::uint64_t line) {
     if (line == lines_) return runs_.end();
     const auto behind = runs_.upper_bound(line);
     const auto run = std::prev(behind);
