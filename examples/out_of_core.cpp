@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
-// Compares every file of a folder with every other one, within a budget that has no room for all of them. Each step needs two
-// pieces of files; the list of the steps says which, and a splitter cuts it into parts that fit:
+// Compares every file of a folder with every other one, within a budget that has no
+// room for all of them. Each step needs two pieces of files. The list of the steps says which ones, and a splitter
+// cuts the list into parts that fit:
 //
-//   slot 0   the piece whose samples are known. They point into it, so it must stay where it is until the next one comes;
-//            with --rebind it may move at a cut, and the samples are taken again
+//   slot 0   the piece whose samples are known. The samples point into it, so it must keep its place until the next
+//            piece comes. With --rebind it may move at a cut, and the samples are taken again.
 //   slot 1   the piece that is compared with it
 //
-//   offset   a step; all that is bound there is mapped before the part begins
+//   offset   the number of a step. Before a part begins, all pieces are mapped that its steps need.
 //
-// The work without a budget is one part, and has to say the same.
+// Without a budget, the same work is one part; its result must be the same.
 
 #include "out_of_core/likeness.hpp"
 #include "out_of_core/options.hpp"
 #include "out_of_core/regions.hpp"
 
-#include <tidemark/submit_parts.hpp>
+#include <tidemark/split/submit_parts.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -36,14 +37,17 @@ namespace {
 using out_of_core::region;
 using out_of_core::whole_pages;
 
-/// A region by its number plus 1; 0 is none.
-using region_id = std::uint32_t;
+/// A region; `region_id{}` is the null handle, and the others are the numbers of the regions plus 1.
+enum class region_id : std::uint32_t {};
+constexpr region_id id_of(std::size_t which) { return region_id{static_cast<std::uint32_t>(which + 1)}; }
+constexpr std::size_t number_of(region_id which) { return static_cast<std::size_t>(which) - 1; }
+
 using address_space = tidemark::address_space<tidemark::fit::best>;
 using splitter = tidemark::splitter<region_id, address_space>;
 using part = tidemark::split_part<region_id>;
 
-constexpr std::uint32_t row_slot = 0;
-constexpr std::uint32_t column_slot = 1;
+constexpr tidemark::slot_id row_slot{0};
+constexpr tidemark::slot_id column_slot{1};
 
 struct step {
   std::size_t row = 0;  // regions
@@ -72,8 +76,8 @@ struct work {
     bind(offset, column_slot, next.column);
     steps.push_back(next);
   }
-  void bind(std::uint64_t offset, std::uint32_t slot, std::size_t which) {
-    if (list.bind(offset, slot, static_cast<region_id>(which + 1)) != tidemark::split_fault::none) {
+  void bind(std::uint64_t offset, tidemark::slot_id slot, std::size_t which) {
+    if (!list.bind(offset, slot, id_of(which))) {
       throw std::length_error("more steps than a split list can have");
     }
   }
@@ -87,7 +91,7 @@ struct outcome {
   double seconds = 0;
 };
 
-/// Maps what the splitter says, and runs the steps of each part.
+/// Carries out the paging of each part, and runs its steps.
 class executor {
  public:
   executor(const work& all, splitter& parts, std::size_t bytes) : all_{all}, parts_{parts}, window_{bytes} {}
@@ -98,7 +102,7 @@ class executor {
   bool page(const part& next) {
     for (const auto& [kind, which, bytes, from, to] : next.paging) {
       if (kind != tidemark::paging_kind::page_in) window_.unmap(static_cast<std::size_t>(bytes), from);
-      if (kind != tidemark::paging_kind::evict) window_.map(all_.regions[which - 1], to);
+      if (kind != tidemark::paging_kind::evict) window_.map(all_.regions[number_of(which)], to);
     }
     return true;
   }
@@ -122,39 +126,39 @@ class executor {
 
  private:
   std::span<const std::byte> bytes_of(std::size_t which) const {
-    const std::optional<std::uint64_t> address = parts_.address_of(static_cast<region_id>(which + 1));
-    if (!address) throw std::logic_error("a step needs what is not mapped");
+    const std::optional<std::uint64_t> address = parts_.address_of(id_of(which));
+    if (!address) throw std::logic_error("a step needs a piece that is not mapped");
     return window_.at(all_.regions[which], *address);
   }
 
   const work& all_;
   splitter& parts_;
   out_of_core::window window_;
-  std::optional<std::size_t> row_;      // whose samples these are
-  const std::byte* sampled_ = nullptr;  // where it was
+  std::optional<std::size_t> row_;      // the piece of the samples
+  const std::byte* sampled_ = nullptr;  // where it was mapped then
   std::optional<out_of_core::samples> samples_;
   likeness found_;
 };
 
 splitter splitter_for(const work& all, std::size_t budget) {
-  return {column_slot, address_space{budget, out_of_core::page_bytes()},
-          [&all](region_id which) -> std::uint64_t { return whole_pages(all.regions[which - 1].bytes); }};
+  return {{.max_slot = column_slot},
+          address_space{{.bytes = budget, .alignment = out_of_core::page_bytes()}},
+          [&all](region_id which) -> std::uint64_t { return whole_pages(all.regions[number_of(which)].bytes); }};
 }
 
 outcome run(work& all, std::size_t budget) {
   splitter parts = splitter_for(all, budget);
-  if (parts.begin(all.list.entries(), all.steps.size())) throw std::logic_error("the list of the steps is wrong");
+  if (!parts.begin(all.list.entries(), all.steps.size())) throw std::logic_error("the list of the steps is wrong");
   executor runs{all, parts, budget};
   const auto start = std::chrono::steady_clock::now();
-  if (tidemark::submit_parts(parts, tidemark::part_scheduling::back_to_back, runs) !=
-      tidemark::split_outcome::finished) {
-    throw std::logic_error("the work is impossible, which a dry run did not see");
+  if (!tidemark::submit_parts(parts, tidemark::part_scheduling::back_to_back, runs)) {
+    throw std::logic_error("the work can't be done, but would_fail() had said that it can");
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   return {std::move(runs).result(), parts.statistics(), took.count()};
 }
 
-/// What a cache of the same size would map that gives up what was not used for longest, step by step.
+/// Returns how many bytes an LRU cache of the same size would map, step by step.
 std::uint64_t mapped_by_lru(const work& all, std::size_t budget) {
   std::list<std::size_t> recent;  // the latest one first
   std::uint64_t used = 0;
@@ -212,11 +216,11 @@ int compare(const out_of_core::options& options) {
   for (const region& one : all.regions) total += whole_pages(one.bytes);
   const auto failed = splitter_for(all, options.budget).would_fail(all.list.entries(), all.steps.size());
   if (failed) {
-    const auto [row, column] = all.steps[static_cast<std::size_t>(failed->offset)];
+    const auto [row, column] = all.steps[static_cast<std::size_t>(failed->split_offset)];
     std::fprintf(stderr,
                  "out_of_core: step %" PRIu64 " can't be done within %zu bytes: slot %" PRIu32
                  " needs %s beside the rest\n",
-                 failed->offset, options.budget, failed->slot,
+                 failed->split_offset, options.budget, static_cast<std::uint32_t>(failed->slot),
                  all.regions[failed->slot == row_slot ? row : column].path.c_str());
     return 1;
   }

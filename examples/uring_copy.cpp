@@ -49,7 +49,7 @@ void run(const uring_copy::options& options) {
   support::trace_files traces(options.traces);
   uring_copy::staging_buffers buffers(options.buffers, options.block_size);
   support::engine_queues queues({{"reads", "blocks read"}, {"writes", "blocks written"}}, traces.are_wanted());
-  uring_copy::kernel_ring{1};  // where io_uring is refused this throws, and nothing has been created yet
+  (void)uring_copy::kernel_ring{1};  // where io_uring is refused this throws, and nothing has been created yet
   uring_copy::new_tree copy(options.copy);
   copy.make_folders(source);
 

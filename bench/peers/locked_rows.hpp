@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rows in a map under a mutex: what one writes by hand instead of a split table. The same checks of each entry; a row of an
-// earlier work item counts as unbound, so nothing has to be cleared between two.
+// Rows in a map under a mutex: what one writes by hand instead of a split table. It makes the same checks of each
+// entry. A row of an earlier work item counts as unbound, so nothing has to be cleared between two work items.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
-#include <tidemark/split_list.hpp>
+#include <tidemark/split/split_table.hpp>
 
 namespace bench {
 
@@ -24,21 +25,22 @@ class locked_rows {
  public:
   using entry = tidemark::split_entry<std::uint64_t>;
 
-  explicit locked_rows(std::uint32_t max_slot, std::size_t) : max_slot_{max_slot} {
-    if constexpr (requires { rows_.reserve(std::size_t{}); }) rows_.reserve(std::size_t{max_slot} + 1);
+  explicit locked_rows(const tidemark::split_table_options<>& options) : max_slot_{options.max_slot} {
+    if constexpr (requires { rows_.reserve(std::size_t{}); }) rows_.reserve(row_count());
   }
 
-  tidemark::split_fault apply(const entry& added) {
+  tidemark::split_apply_result apply(const entry& added) {
     using tidemark::split_fault;
+    constexpr auto invalid = tidemark::split_apply_status::invalid;
     const std::lock_guard lock{guard_};
-    if (added.slot > max_slot_) return split_fault::bad_slot;
-    if (added.split_offset < last_offset_) return split_fault::bad_order;
-    if (added.split_offset > tidemark::largest_split_offset) return split_fault::bad_offset;
+    if (added.slot > max_slot_) return {invalid, split_fault::bad_slot};
+    if (added.split_offset < last_offset_) return {invalid, split_fault::bad_order};
+    if (added.split_offset > tidemark::largest_split_offset) return {invalid, split_fault::bad_offset};
     last_offset_ = added.split_offset;
     rows_[added.slot] = {work_item_, added.allocation};
-    return split_fault::none;
+    return {};
   }
-  void finish() {}
+  void close() {}
   void reset() {
     const std::lock_guard lock{guard_};
     ++work_item_;
@@ -46,21 +48,23 @@ class locked_rows {
   }
   void snapshot(std::vector<std::uint64_t>& rows) const {
     const std::lock_guard lock{guard_};
-    rows.assign(std::size_t{max_slot_} + 1, 0);
+    rows.assign(row_count(), 0);
     for (const auto& [slot, row] : rows_) {
-      if (row.work_item == work_item_) rows[slot] = row.allocation;
+      if (row.work_item == work_item_) rows[static_cast<std::size_t>(slot)] = row.allocation;
     }
   }
 
  private:
+  std::size_t row_count() const { return static_cast<std::size_t>(max_slot_) + 1; }
+
   mutable std::mutex guard_;
-  const std::uint32_t max_slot_;
+  const tidemark::slot_id max_slot_;
   std::uint64_t work_item_ = 0;
   std::uint64_t last_offset_ = 0;
   Map rows_;
 };
 
-using locked_unordered_map = locked_rows<std::unordered_map<std::uint32_t, stamped_row>>;
-using locked_map = locked_rows<std::map<std::uint32_t, stamped_row>>;
+using locked_unordered_map = locked_rows<std::unordered_map<tidemark::slot_id, stamped_row>>;
+using locked_map = locked_rows<std::map<tidemark::slot_id, stamped_row>>;
 
 }  // namespace bench

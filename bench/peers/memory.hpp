@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Peers of the rename ring and the upload ring: 256 bytes that are given to an executor and come back two frames later. Each
-// has lend(value), which returns memory of the frame `value`, one block a frame; and frame(value, use), a frame of 8 blocks:
+// Peers of the rename ring and the upload ring: 256 bytes that are given to an executor and come back two frames later.
+// Each has lend(value), which returns the one block of the frame `value`; and frame(value, use), a frame of 8 blocks:
 // first the blocks of two frames ago come back, then the new ones are given to `use`. And a peer of the retire queue: a
 // deque and a mutex.
 //
 //   heap_blocks   malloc and free
 //   pool_blocks   boost::pool, for one thread; present only where the build found the library (TIDEMARK_HAVE_BOOST)
-//   bump_blocks   the floor: the next 256 bytes of a buffer, nobody asks whether they are free
+//   bump_blocks   the floor: the next 256 bytes of a buffer, without a look whether they are free
 #pragma once
 
 #include <array>
@@ -103,7 +103,7 @@ class locked_deque {
     waiting_.push_back({&object, value});
   }
   template <class Dispose>
-  std::size_t drain(const Dispose& dispose) {
+  std::size_t reclaim(const Dispose& dispose) {
     static thread_local std::vector<Object*> due;
     due.clear();
     {

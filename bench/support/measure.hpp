@@ -124,8 +124,7 @@ void measure_blocks_that(benchmark::State& state, Operation operation, Counts co
 
 template <std::size_t Unroll = 64, class Operation>
 void measure_blocks(benchmark::State& state, Operation operation, std::uint64_t value = 0) {
-  measure_blocks_that<Unroll>(
-      state, operation, [] { return true; }, value);
+  measure_blocks_that<Unroll>(state, operation, [] { return true; }, value);
 }
 
 /// Measures while another thread does `body()` over and over on another processor. On a busy machine it may not be

@@ -11,7 +11,7 @@
 
 namespace out_of_core {
 
-/// The samples of one piece, by what stands there. They are addresses: the piece has to stay where it is.
+/// The samples of one piece, by a hash of the text there. They are addresses, so the piece must keep its place.
 class samples {
  public:
   static constexpr std::size_t bytes = 32;
@@ -20,7 +20,7 @@ class samples {
     for_each_sample(text, [this](std::uint64_t hash, const std::byte* where) { places_.try_emplace(hash, where); });
   }
 
-  /// How many samples of another piece stand here, too.
+  /// Returns how many samples of another piece occur in this one, too.
   std::uint64_t in_common_with(std::span<const std::byte> text) const {
     std::uint64_t found = 0;
     for_each_sample(text, [&](std::uint64_t hash, const std::byte* where) {
@@ -31,8 +31,8 @@ class samples {
   }
 
  private:
-  /// Some places, chosen by what stands there, so that they are the same ones where the same text stands elsewhere: one in
-  /// 64 of a hash that rolls over the text.
+  /// Calls `use(hash, place)` for one place in 64. A hash that rolls over the text chooses them, so equal text is
+  /// sampled at the same places wherever it stands.
   template <class Use>
   static void for_each_sample(std::span<const std::byte> text, const Use& use) {
     constexpr std::uint64_t factor = 0x9E37'79B9'7F4A'7C15;

@@ -26,20 +26,17 @@ struct options {
 inline constexpr const char* help_text =
     "usage: out_of_core [FOLDER] [OPTION]...\n"
     "\n"
-    "Finds which files of a folder have text in common: every file is compared with every other one. The files are "
-    "mapped\n"
-    "piece by piece into an address space of the size of the budget, which is less than what all of them need; a "
-    "splitter\n"
-    "cuts the work where the next piece does not fit. Then everything is mapped at once, and both results are "
-    "compared.\n"
+    "Finds which files of a folder have text in common, by comparing every file with every other one. The files are\n"
+    "mapped piece by piece into an address space of the size of the budget, which is less than all of them need. A\n"
+    "splitter cuts the work where the next piece does not fit. Then everything is mapped at once, and the two results\n"
+    "are compared.\n"
     "\n"
-    "  FOLDER          default: what the compiler has its headers in\n"
-    "  --budget BYTES  for what is mapped at one time, also as 512K or 4M (default 1M)\n"
-    "  --region BYTES  larger files are taken in pieces of so many bytes, whole pages (default 256K)\n"
-    "  --files N       the N largest files, 2 to 1000 (default 64)\n"
-    "  --rebind        the list says again at every step what slot 0 holds, so that it may be moved at a cut: more "
-    "budgets\n"
-    "                  are enough, but what was learned of it has to be learned again then\n"
+    "  FOLDER          the folder (default: that of the compiler's headers)\n"
+    "  --budget BYTES  how much may be mapped at one time, also as 512K or 4M (default 1M)\n"
+    "  --region BYTES  the size of the pieces of larger files, rounded up to whole pages (default 256K)\n"
+    "  --files N       compare the N largest files, 2 to 1000 (default 64)\n"
+    "  --rebind        bind slot 0 again at every step, so that its piece may move at a cut; smaller budgets are\n"
+    "                  enough then, but the samples of a piece that has moved are taken again\n"
     "  --help          this text\n"
     "\n"
     "Exit status: 0 if both results are the same, 1 if not, or if the work can't be done within the budget, 2 if the\n"
@@ -58,7 +55,7 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
   }
 }
 
-/// A folder, and `--name value` or `--name=value`.
+/// Understands a folder, and options as `--name value` or `--name=value`.
 inline options parse_options(const std::vector<std::string_view>& arguments) {
   options result;
   bool has_folder = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Pieces of files, and a range of addresses into which they are mapped. What is not mapped can't be read: an access ends the
-// program.
+// Pieces of files, and a range of addresses into which they are mapped. An access to
+// an address that is not mapped ends the program.
 
 #pragma once
 
@@ -30,12 +30,12 @@ inline std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes()
 
 struct region {
   std::string path;
-  std::size_t file = 0;  // which of the files
+  std::size_t file = 0;  // the number of the file
   std::uint64_t offset = 0;
   std::size_t bytes = 0;
 };
 
-/// The largest files below a folder, in pieces; by name, so that a run can be repeated.
+/// Returns the largest files below a folder, in pieces. They are sorted by name, so that a run can be repeated.
 inline std::vector<region> regions_of(const std::string& folder, std::size_t most_files, std::size_t piece) {
   std::vector<std::pair<std::uintmax_t, std::string>> files;
   for (const auto& found : std::filesystem::recursive_directory_iterator{folder}) {

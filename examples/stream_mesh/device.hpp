@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The executor: a thread that draws frames in order, some frames behind those who submit them. To draw is to read everything
-// and to add it up.
+// The executor: a thread that draws frames in order, some frames behind the thread that submits them. To draw is to
+// read everything and to add it up.
 
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <tidemark/fence.hpp>
-#include <tidemark/queue.hpp>
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/queue.hpp>
 
 namespace stream_mesh {
 
@@ -43,20 +43,20 @@ class device {
   device& operator=(const device&) = delete;
   ~device() { finish(); }
 
-  /// The frame's serial, which finished() reaches when it is drawn.
+  /// Returns the frame's serial, which finished() reaches when the frame is drawn.
   std::uint64_t submit(frame next) {
-    const std::uint64_t serial =
-        queue_.submit([&](std::uint64_t which) { frames_[static_cast<std::size_t>(which)] = std::move(next); });
+    const auto make_visible = [&](std::uint64_t which) { frames_[static_cast<std::size_t>(which)] = std::move(next); };
+    const std::uint64_t serial = queue_.submit(make_visible).serial;  // it is never aborted
     if (serial > behind_) allow(serial - behind_);
     return serial;
   }
-  /// Draws what was submitted, without waiting for more: somebody waits for it.
+  /// Draws what was submitted, without waiting for more, because a thread waits for it.
   void flush() { allow(queue_.last_queued()); }
-  /// Draws what was submitted, and ends.
+  /// Draws what was submitted, and ends the thread.
   void finish() {
     if (!thread_.joinable()) return;
     last_ = queue_.last_queued();
-    may_draw_.poison();  // whoever waits goes on, and last_ is there
+    may_draw_.poison();  // a thread that waits goes on and finds last_
     thread_.join();
   }
 
@@ -80,10 +80,10 @@ class device {
 
   tidemark::progress_fence progress_;  // frames drawn
   tidemark::progress_fence may_draw_;
-  tidemark::queue queue_{{&progress_, 1}};
+  tidemark::queue queue_{progress_};
   std::vector<frame> frames_;
   const std::size_t behind_;
-  std::uint64_t last_ = 0;  // once nothing more will come
+  std::uint64_t last_ = 0;  // set when no more frames will come
   std::uint64_t wrong_frames_ = 0;
   std::thread thread_;
 };

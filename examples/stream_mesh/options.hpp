@@ -30,11 +30,10 @@ inline constexpr const char* help_text =
     "time. Everything that the executor reads is summed up on both sides and compared.\n"
     "\n"
     "  --frames N      how many frames (default 600)\n"
-    "  --vertices N    of the mesh (default 20000)\n"
+    "  --vertices N    how many vertices the mesh has (default 20000)\n"
     "  --behind N      how many frames the executor is behind, 1 to 16 (default 2)\n"
-    "  --budget BYTES  for the backings of the mesh, also as 512K or 4M; without it there are as many as needed. With "
-    "too\n"
-    "                  little, maps have to wait for the executor, and idle backings are given up between the scenes\n"
+    "  --budget BYTES  for the backings of the mesh, such as 512K or 4M; without it there are as many as needed.\n"
+    "                  With too little, maps wait for the executor; idle backings are given up between the scenes\n"
     "  --help          this text\n"
     "\n"
     "Exit status: 0 if the executor saw what was written, 1 if not, 2 if the command line is wrong.\n";
@@ -53,7 +52,7 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
   }
 }
 
-/// `--name value` or `--name=value`.
+/// Reads arguments of the forms `--name value` and `--name=value`.
 inline options parse_options(const std::vector<std::string_view>& arguments) {
   options result;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

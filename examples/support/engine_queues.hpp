@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Some in-order engines as tidemark queues, and the trace of what they did.
 //
-// An engine is a queue and the fence that tells its progress; both are known by the same number. One thread submits the
+// An engine is a queue and the fence that shows its progress; both are known by the same number. One thread submits the
 // work of all engines. Each engine is then run by one thread, which waits for other engines' fences and completes one
-// piece of work after the other. When all threads are through, collect() joins what was queued with what the logs of
-// the queues say.
+// piece of work after the other. When all threads have ended, collect() joins what was queued with what the logs of the
+// queues say.
 //
-// The memory of a trace is bounded: of a long run it has the last commands, and says how many came before.
+// The memory of a trace is bounded: of a long run it holds the last commands, and says how many came before them.
 
 #pragma once
 
@@ -36,18 +36,19 @@ class engine_queues {
   engine_queues(const std::vector<names>& engines, bool is_traced) : is_traced_(is_traced) {
     for (const names& name : engines) {
       const auto number = static_cast<std::uint32_t>(engines_.size());
-      logs_.add(number, engines_.emplace_back(name, number, is_traced).queue);
+      logs_.add(tidemark::queue_id{number}, engines_.emplace_back(name, number, is_traced).queue);
     }
   }
 
   // ---- the thread that submits ----
 
-  /// One more piece of work for an engine, which ends with a signal of its fence; false once the queues are aborted.
+  /// Submits one more piece of work to an engine, which ends with a signal of its fence. Returns false once the queues
+  /// are aborted.
   [[nodiscard]] bool submit(std::uint32_t engine) {
     const auto make_visible = [&](std::uint64_t serial) {
       record(engine, tidemark::trace_event::signal_queued, engine, serial);
     };
-    return engines_[engine].queue.submit(make_visible) != 0;
+    return static_cast<bool>(engines_[engine].queue.submit(make_visible));
   }
 
   /// The piece that is submitted next will wait for this value before it is done.
@@ -59,10 +60,10 @@ class engine_queues {
 
   /// Sleeps until the fence has reached the value.
   [[nodiscard]] tidemark::wait_status wait(std::uint32_t engine, std::uint32_t fence, std::uint64_t value) {
-    return engines_[engine].queue.wait(engines_[fence].logged(), value);
+    return engines_[engine].queue.wait(engines_[fence].queue.progress(), value);
   }
 
-  /// The engine's next piece of work is done: signals its fence, by one more than before.
+  /// Says that the engine's next piece of work is done: its fence rises by one.
   void complete(std::uint32_t engine) { engines_[engine].queue.complete(); }
 
   // ---- any thread ----
@@ -71,7 +72,7 @@ class engine_queues {
     return engines_[fence].fence.is_reached(value);
   }
 
-  /// All waits that would not end end now, with `lost`.
+  /// Ends all waits that would not end otherwise, with `lost`.
   void abort() {
     for (lane& one : engines_) one.queue.abort();
   }
@@ -89,16 +90,16 @@ class engine_queues {
     return sum;
   }
 
-  /// To be called once.
+  /// Call it once.
   [[nodiscard]] tidemark::trace collect() {
     tidemark::trace result;
     for (std::uint32_t number = 0; number < engines_.size(); ++number) {
-      result.name_queue(number, engines_[number].name.engine);
-      result.name_fence(number, engines_[number].name.fence);
+      result.name_queue(tidemark::queue_id{number}, engines_[number].name.engine);
+      result.name_fence(tidemark::fence_id{number}, engines_[number].name.fence);
     }
     for (const queued_command& command : queued_) {
-      result.on_queued(command.engine, command.kind, command.fence, command.value,
-                       clock::to_nanoseconds(command.ticks));
+      result.on_queued(tidemark::queue_id{command.engine}, command.kind, tidemark::fence_id{command.fence},
+                       command.value, clock::to_nanoseconds(command.ticks));
     }
     logs_.collect(result);
     return result;
@@ -107,7 +108,7 @@ class engine_queues {
  private:
   static constexpr std::size_t traced_entries = 16'384;  // in each log, at most
 
-  /// Releases the waiters itself, as a queue does that has no hub, and counts how often.
+  /// Releases the waiters itself, as a queue without a hub does, and counts how often.
   struct counting_service {
     std::uint64_t count = 0;
     template <class Fence>
@@ -116,18 +117,18 @@ class engine_queues {
       due.fence->release_due();
     }
   };
-  using queue_type = tidemark::basic_queue<platform, clock, counting_service>;
+  using progress_type = tidemark::basic_progress_fence<platform>;
+  using queue_type = tidemark::basic_queue<progress_type, clock, counting_service>;
 
   struct lane {
-    lane(names given, std::uint32_t own_number, bool is_traced) : name(std::move(given)), number(own_number) {
+    lane(names given, std::uint32_t number, bool is_traced)
+        : name(std::move(given)), queue(fence, {.progress = tidemark::fence_id{number}}) {
       if (is_traced) queue.enable_tracing(traced_entries);  // before the first command, so that nothing is lost
     }
-    tidemark::logged_fence<queue_type::progress_type> logged() { return {&fence, number}; }
 
     names name;
-    std::uint32_t number;
-    queue_type::progress_type fence;
-    queue_type queue{logged()};
+    progress_type fence;
+    queue_type queue;
   };
 
   struct queued_command {
@@ -150,7 +151,7 @@ class engine_queues {
   }
 
   bool is_traced_;
-  std::deque<lane> engines_;  // not moved: queues have neighbors' addresses
+  std::deque<lane> engines_;  // never moved: each queue has the address of its fence
   tidemark::basic_log_collector<platform, clock> logs_;
   std::vector<queued_command> queued_;  // a ring once it is full
   std::size_t next_oldest_ = 0;

@@ -97,7 +97,7 @@ inline open_file open_input(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block us here
   if (descriptor < 0) fail("open", path);
   open_file file(descriptor, path);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) fail("examine", path);
   if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
   if (!S_ISREG(status.st_mode)) throw std::runtime_error("cannot use '" + path + "' as input: not a regular file");
@@ -144,7 +144,7 @@ class interrupt_guard {
 class output_file {
  public:
   explicit output_file(const std::optional<std::string>& path) {
-    struct stat status {};
+    struct stat status{};
     if (!path) {
       open_anonymous();
     } else if (::stat(path->c_str(), &status) != 0) {

@@ -183,7 +183,7 @@ class read_engine : public transfer_engine {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0) support::fail("open", path);
     support::open_file& opened = files_.emplace_back(descriptor, path);
-    struct stat status {};
+    struct stat status{};
     if (::fstat(descriptor, &status) != 0) support::fail("examine", path);
     if (!S_ISREG(status.st_mode)) throw std::runtime_error("'" + opened.name() + "' is no longer a regular file");
     // It was for what is no regular file. Reads that must not block would come back undone.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The coherency tracker against a list of lines, each by itself: the same lines are written back and invalidated, and the
-// same value is waited for.
+// The coherency tracker against a list that keeps each line by itself: the same lines are written back and invalidated,
+// and the same value is named to wait for.
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include <tidemark/coherency_tracker.hpp>
+#include <tidemark/memory/coherency_tracker.hpp>
 
 #include "input.hpp"
 
@@ -43,15 +42,15 @@ struct line {
 
 enum use_kind { cpu_read, cpu_write, device_read, device_write };
 
-/// The value that is waited for; else the lines that need something are noted.
-std::optional<std::uint64_t> use(std::vector<line>& lines, std::uint64_t first, std::uint64_t end, use_kind how,
-                                 std::uint64_t value, std::uint64_t now, recorded_lines& needed) {
+/// Returns what the tracker should return, and notes the lines that need an operation.
+tidemark::coherency_result use(std::vector<line>& lines, std::uint64_t first, std::uint64_t end, use_kind how,
+                               std::uint64_t value, std::uint64_t now, recorded_lines& needed) {
   std::uint64_t awaited = 0;
   for (std::uint64_t i = first; i < end && how <= cpu_write; ++i) {
     awaited = std::max(awaited, lines[static_cast<std::size_t>(i)].written_until);
     if (how == cpu_write) awaited = std::max(awaited, lines[static_cast<std::size_t>(i)].read_until);
   }
-  if (awaited > now) return awaited;
+  if (awaited > now) return {tidemark::coherency_status::busy, awaited};
   for (std::uint64_t i = first; i < end; ++i) {
     line& one = lines[static_cast<std::size_t>(i)];
     if (how <= cpu_write) {
@@ -76,7 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint64_t count = 1 + from.below(20);
   tidemark::progress_fence finished;
   recorded_lines seen;
-  tidemark::coherency_tracker<recorder> tracker{count * line_bytes, finished.view(), {&seen}, line_bytes};
+  tidemark::coherency_tracker tracker{
+      finished, {.bytes = count * line_bytes, .line_bytes = line_bytes}, recorder{&seen}};
   std::vector<line> lines(static_cast<std::size_t>(count));
   std::uint64_t now = 0;
   for (int step = 0; step < 100 && !from.is_empty(); ++step) {
@@ -89,16 +89,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint64_t offset = from.below(count * line_bytes + 1);
     const std::uint64_t bytes = from.below(count * line_bytes - offset + 1);
     const std::uint64_t value = now + from.below(4);
-    std::optional<std::uint64_t> awaited;
+    tidemark::coherency_result result;
     seen = {};
-    if (how == cpu_read) awaited = tracker.before_cpu_read(offset, bytes);
-    if (how == cpu_write) awaited = tracker.before_cpu_write(offset, bytes);
-    if (how == device_read) tracker.before_device_read(offset, bytes, value);
-    if (how == device_write) tracker.before_device_write(offset, bytes, value);
+    if (how == cpu_read) result = tracker.try_prepare_cpu_read(offset, bytes);
+    if (how == cpu_write) result = tracker.try_prepare_cpu_write(offset, bytes);
+    if (how == device_read) tracker.prepare_device_read(offset, bytes, value);
+    if (how == device_write) tracker.prepare_device_write(offset, bytes, value);
     recorded_lines needed;
     const std::uint64_t end = bytes == 0 ? 0 : (offset + bytes + line_bytes - 1) / line_bytes;
     const auto expected = use(lines, offset / line_bytes, end, how, value, now, needed);
-    require(awaited == expected, "what is waited for");
+    require(result == expected, "what there is to wait for");
     require(seen == needed, "which lines are written back and invalidated");
     require(tracker.runs() <= count, "there are no more runs than lines");
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lock decision against the table of its requirements, written down row by row.
+// The lock decision against the table of its requirements, row by row.
 #include <array>
 #include <cstdint>
 
-#include <tidemark/lock_decision.hpp>
+#include <tidemark/memory/lock_decision.hpp>
 
 #include "input.hpp"
 
@@ -28,7 +28,7 @@ constexpr std::array<std::array<cell, 3>, 3> table{{
 
 lock_decision by_table(const tidemark::lock_subject& subject, bool is_seen, const tidemark::window_state& window,
                        std::uint32_t flags) {
-  if (flags != 0) return {lock_route::refused, lock_refusal::reserved_flags};
+  if (flags != 0) return {lock_route::refused, lock_refusal::invalid};
   const std::size_t row = subject.access == cpu_access::cached ? 0 : subject.access == cpu_access::uncached ? 1 : 2;
   const std::size_t column = subject.where != residence::memory_segment ? 0 : is_seen ? 1 : 2;
   cell found = table[row][column];
@@ -43,7 +43,7 @@ lock_decision by_table(const tidemark::lock_subject& subject, bool is_seen, cons
   if (subject.supports_aperture_segment) return {lock_route::migrate_to_system};
   if (row == 0) return {lock_route::refused, lock_refusal::incoherent_cached};
   if (row == 2) return {lock_route::refused, lock_refusal::resident};
-  return {lock_route::refused, window.exists ? lock_refusal::no_window_space : lock_refusal::no_window};
+  return {lock_route::refused, window.exists ? lock_refusal::no_space : lock_refusal::no_window};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Feeds the files of a folder to a fuzz target, and some thousand random inputs: what a compiler without libFuzzer can do.
+// Feeds the files of a folder to a fuzz target, and some thousand random inputs: what a compiler without libFuzzer can
+// do.
 //
 //   fuzz_<stem> FOLDER
 #include <cstdint>

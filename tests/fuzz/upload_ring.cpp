@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Both upload rings against a map of bytes: each byte belongs to nobody or to a part, free bytes are looked for one by one.
+// Upload rings of one writer and of several against a map of bytes: each byte is free or belongs to a part, and free
+// bytes are searched one by one.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
-#include <tidemark/upload_ring.hpp>
+#include <tidemark/memory/upload_ring.hpp>
 
 #include "input.hpp"
 
@@ -17,7 +18,7 @@ using fuzz::require;
 using tidemark::upload_part;
 using tidemark::upload_status;
 
-/// A ring whose parts, or batches of parts, come back in order. Bytes that are passed over belong to the part behind them.
+/// A ring whose parts come back in order. Bytes that are passed over belong to the part behind them.
 class byte_map {
  public:
   byte_map(std::uint64_t capacity, bool starts_anew)
@@ -42,7 +43,7 @@ class byte_map {
     take_until(where.offset + bytes, made);
     parts_.push_back(made);
   }
-  /// The part with that number, counted from the oldest one.
+  /// Retires the part with that number, counted from the oldest one.
   void retire(std::size_t number, std::uint64_t until) {
     parts_[number].is_retired = true;
     parts_[number].until = until;
@@ -87,7 +88,7 @@ class byte_map {
   std::deque<part> parts_;
 };
 
-/// A part of both, or of neither.
+/// Allocates a part of the ring and of the model, or of neither.
 template <class Ring>
 upload_part allocate(Ring& ring, byte_map& model, std::uint64_t bytes, std::uint64_t alignment, bool has_record) {
   const byte_map::place expected = model.find(bytes, alignment);
@@ -95,7 +96,7 @@ upload_part allocate(Ring& ring, byte_map& model, std::uint64_t bytes, std::uint
   require(static_cast<bool>(part) == (expected.is_there && has_record), "whether a part can be had");
   if (!part) {
     const bool is_awaited = model.parts() > 0 && model.is_retired(0);
-    require(part.status == (is_awaited ? upload_status::no_space : upload_status::all_open), "why a part can't be had");
+    require(part.status == (is_awaited ? upload_status::busy : upload_status::no_space), "why a part can't be had");
     return part;
   }
   require(part.offset == expected.offset, "where a part lies");
@@ -103,11 +104,11 @@ upload_part allocate(Ring& ring, byte_map& model, std::uint64_t bytes, std::uint
   return part;
 }
 
-/// One thread, parts are retired together.
+/// Fuzzes a ring of one writer, which retires parts together.
 void fuzz_lone(fuzz::input& from) {
   tidemark::progress_fence finished;
   const std::uint64_t capacity = 1 + from.below(100);
-  tidemark::upload_ring ring{capacity, finished.view(), 64};
+  tidemark::upload_ring ring{finished, {.capacity = capacity, .max_records = 64}};
   byte_map model{capacity, true};
   std::size_t open = 0;
   std::uint64_t now = 0;
@@ -118,7 +119,7 @@ void fuzz_lone(fuzz::input& from) {
         const std::uint64_t bytes = 1 + from.below(capacity);
         const std::uint64_t alignment = std::uint64_t{1} << from.below(6);
         const byte_map::place behind_head = model.find(bytes, alignment);
-        // A ring takes back when it must, and a part that fits behind the head does not ask for it.
+        // A ring takes back only when it must, which it need not for a part that fits behind the head.
         if (!behind_head.is_there || behind_head.offset < bytes) {
           ring.reclaim();
           model.reclaim(now);
@@ -128,7 +129,7 @@ void fuzz_lone(fuzz::input& from) {
       }
       case 2: {
         const std::uint64_t until = now + from.below(4);
-        ring.retire(until);
+        require(ring.retire(until) == (open > 0), "whether there is something to retire");
         for (; open > 0; --open) model.retire(model.parts() - open, until);
         break;
       }
@@ -140,16 +141,18 @@ void fuzz_lone(fuzz::input& from) {
       ring.reclaim();
       model.reclaim(now);
     }
-    require(ring.bytes_in_use() == model.bytes_in_use(), "how many bytes are in use, one thread");
+    require(ring.bytes_in_use() == model.bytes_in_use(), "how many bytes are in use, one writer");
   }
 }
 
-/// Several threads may allocate; here one does, and retires in any order. The ring does not begin anew when it is empty.
+/// Fuzzes a ring of several writers, here with one thread, which retires parts in any order. An empty ring does not
+/// begin anew.
 void fuzz_shared(fuzz::input& from) {
   tidemark::progress_fence finished;
   const std::uint64_t capacity = 1 + from.below(100);
   constexpr std::size_t records = 8;
-  tidemark::shared_upload_ring ring{capacity, finished.view(), records};
+  tidemark::upload_ring<tidemark::progress_fence, tidemark::writers::several> ring{
+      finished, {.capacity = capacity, .max_records = records}};
   byte_map model{capacity, false};
   std::deque<upload_part> parts;
   std::uint64_t now = 0;
@@ -174,7 +177,7 @@ void fuzz_shared(fuzz::input& from) {
         const auto which = static_cast<std::size_t>(from.below(parts.size()));
         const std::uint64_t until = now + from.below(4);
         if (model.is_retired(which)) break;
-        ring.retire(parts[which], until);
+        require(ring.retire(parts[which], until), "a part can be retired once");
         model.retire(which, until);
         break;
       }

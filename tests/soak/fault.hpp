@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include <tidemark/platform.hpp>
+#include <tidemark/platform/platform.hpp>
 
 #ifndef TIDEMARK_SOAK_BROKEN
 #define TIDEMARK_SOAK_BROKEN 0

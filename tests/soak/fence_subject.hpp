@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "fault.hpp"
 #include "subject.hpp"
@@ -50,8 +50,12 @@ class fence_subject final : public subject {
   static constexpr bool is_elsewhere = Fence::options.storage == tidemark::value_storage::caller;
 
  public:
-  explicit fence_subject(std::uint64_t initial) requires(!is_elsewhere) : fence_{initial} {}
-  explicit fence_subject(std::uint64_t initial) requires is_elsewhere : fence_{value_.data(), initial} {}
+  explicit fence_subject(std::uint64_t initial)
+    requires(!is_elsewhere)
+      : fence_{initial} {}
+  explicit fence_subject(std::uint64_t initial)
+    requires is_elsewhere
+      : fence_{value_.data(), initial} {}
 
   bool signal(std::uint64_t value) override {
     if constexpr (std::same_as<decltype(fence_.signal(value)), bool>) {

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tidemark/waiter_heap.hpp>
+#include <tidemark/fence/waiter_heap.hpp>
 
 #include "fault.hpp"
 #include "fence_subject.hpp"
@@ -22,7 +22,7 @@
 namespace soak {
 
 template <std::size_t Capacity, class Platform, std::size_t Arity>
-class heap_timeline : public tidemark::detail::waitable<heap_timeline<Capacity, Platform, Arity>> {
+class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform, Arity>> {
  public:
   using platform = Platform;
 
@@ -58,7 +58,7 @@ class heap_timeline : public tidemark::detail::waitable<heap_timeline<Capacity, 
   bool is_balanced() const { return released_.load() == found_released_.load(); }
 
  private:
-  friend tidemark::detail::waitable<heap_timeline>;
+  friend tidemark::waitable<heap_timeline>;
   using heap_type = tidemark::waiter_heap<Capacity, Platform, Arity>;
   using ticket_type = typename heap_type::ticket;
 

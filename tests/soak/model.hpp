@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "plan.hpp"
 

@@ -233,7 +233,8 @@ std::uint64_t running_round::surely_signalled(const std::vector<std::uint32_t>& 
   return value;
 }
 
-/// Whether a wait that goes on has its value signalled, its stop requested or its timeline poisoned, by what has returned.
+/// Whether a wait that goes on has its value signalled, its stop requested or its timeline poisoned, by what has
+/// returned.
 bool running_round::should_have_returned(const operation& waiting, const std::vector<std::uint32_t>& ended) const {
   if (waiting.what != action::wait) return false;
   if (waiting.value <= surely_signalled(ended)) return true;

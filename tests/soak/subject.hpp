@@ -16,7 +16,7 @@
 #include <stop_token>
 #endif
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "../support/manual_stop.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A source of backings for rename rings that counts what it is asked for, and refuses beyond a limit.
+// A source of backings for rename rings. It counts what it is asked for, and refuses to make more than a limit.
 #ifndef TIDEMARK_TESTS_SUPPORT_BACKINGS_HPP
 #define TIDEMARK_TESTS_SUPPORT_BACKINGS_HPP
 
 #include <atomic>
 #include <cstddef>
 
-#include <tidemark/rename_ring.hpp>
+#include <tidemark/memory/backing_source.hpp>
 
 namespace testing {
 

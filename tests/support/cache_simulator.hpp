@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory behind a cache that the device does not look into: lines come in when they are touched, or for no reason, and go
-// out when they like. Who leaves out a cache operation reads old bytes here.
+// Memory behind a cache that the device does not look into: lines come in when they are touched, or for no reason, and
+// go out when they like. Who leaves out a cache operation reads old bytes here.
 #ifndef TIDEMARK_TESTS_SUPPORT_CACHE_SIMULATOR_HPP
 #define TIDEMARK_TESTS_SUPPORT_CACHE_SIMULATOR_HPP
 

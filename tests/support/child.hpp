@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs something in a child process: for what ends a program, and for what a process can't take back.
+// Runs a function in a child process: for operations that end a program, or that a process can't undo.
 #ifndef TIDEMARK_TESTS_SUPPORT_CHILD_HPP
 #define TIDEMARK_TESTS_SUPPORT_CHILD_HPP
 
@@ -15,15 +15,15 @@
 
 namespace testing {
 
-/// How a child process ended, and what it had to say.
+/// How a child process ended, and what it printed.
 struct child_end {
-  int exit_status = -1;  // -1: it did not exit by itself
-  int signal = 0;        // the one that killed it
+  int exit_status = -1;  // -1 if it did not exit by itself
+  int signal = 0;        // the signal that killed it
   std::string errors;    // what it wrote to its standard error
 };
 
-/// Forks. The child runs `body` and exits with 0 if that returns. Where this process has other threads, `body` must do
-/// with what they may have left behind: no lock, and no output through stdio.
+/// Forks. The child runs `body`, and exits with 0 if it returns. If this process has other threads, `body` must take
+/// no lock and print nothing through stdio, because the other threads may have left locks taken.
 template <class Body>
 child_end run_in_child(const Body& body) {
   std::array<int, 2> pipe_ends{};
@@ -32,7 +32,7 @@ child_end run_in_child(const Body& body) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);  // doctest has its own
+    std::signal(SIGABRT, SIG_DFL);  // instead of doctest's handler
     dup2(pipe_ends[1], STDERR_FILENO);
     close(pipe_ends[0]);
     close(pipe_ends[1]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The progress of an executor, on a platform that counts what waiting asks of it.
+// The progress of an executor, on a platform that counts the operations of waits.
 #ifndef TIDEMARK_TESTS_SUPPORT_COUNTED_PROGRESS_HPP
 #define TIDEMARK_TESTS_SUPPORT_COUNTED_PROGRESS_HPP
 
 #include <utility>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "counting_platform.hpp"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Platforms that derive from another one and hide its static members, to count or to disturb what a header asks of
-// them.
+// Platforms that derive from another one and hide its static members, to count or to disturb the operations of a
+// header.
 //
 //   counting_platform  counts barriers, parks and unparks. Its counters are read-modify-writes, which order memory on
-//                      some machines: it shows how often something happens, not that the orders suffice.
-//   hooked_platform    calls a function of the test at a chosen point, in the thread that has come there
+//                      some machines. So it shows how often an operation happens, but not that the orders suffice.
+//   hooked_platform    calls a function of the test at a chosen point, in the thread that is at that point
 #ifndef TIDEMARK_TESTS_SUPPORT_COUNTING_PLATFORM_HPP
 #define TIDEMARK_TESTS_SUPPORT_COUNTING_PLATFORM_HPP
 
@@ -15,11 +15,11 @@
 #include <span>
 #include <utility>
 
-#include <tidemark/platform.hpp>
+#include <tidemark/platform/platform.hpp>
 
 namespace testing {
 
-/// Where a `background` thread (threads.hpp) wants to be told that it is inside park().
+/// Where a `background` thread (threads.hpp) is told that it is inside park().
 inline thread_local std::atomic<bool>* inside_park = nullptr;
 
 struct event_counts {
@@ -79,7 +79,7 @@ struct counting_platform : Base {
   }
 };
 
-/// What a counting platform has counted since this object was made.
+/// What a counting platform has counted since this object was constructed.
 template <class Platform>
 class meter {
  public:
@@ -93,7 +93,7 @@ class meter {
   event_counts start_ = Platform::counts();
 };
 
-/// A function of the test that runs once, the next time that a thread comes by.
+/// A function of the test that runs once, the next time that a thread gets to its point.
 class hook {
  public:
   template <class Body>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Very many threads with small stacks, which std::thread can't give.
+// Very many threads with small stacks, which std::thread can't create.
 #ifndef TIDEMARK_TESTS_SUPPORT_CROWD_HPP
 #define TIDEMARK_TESTS_SUPPORT_CROWD_HPP
 
@@ -29,7 +29,7 @@ class crowd {
     pthread_attr_destroy(&attributes_);
   }
 
-  /// False when the system gives no more threads.
+  /// Returns false if the system creates no more threads.
   bool start(std::function<void()> body) {
     auto& one = members_.emplace_back();
     one.body = std::move(body);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The `main` that all doctest programs share. Beyond doctest's own: a run in which no test case matched the filters
-// fails, so that a misspelt filter can't look like a success.
+// The `main` that all doctest programs share. Unlike doctest's own, it fails if no test case has matched the filters,
+// so that a misspelt filter does not look like a success.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 unsigned cases_run = 0;
 
-/// Learns from the end of the run how many test cases it had; everything else is of no interest here.
+/// Learns at the end of the run how many test cases it had.
 struct case_counter final : doctest::IReporter {
   explicit case_counter(const doctest::ContextOptions&) {}
 
@@ -33,6 +33,12 @@ struct case_counter final : doctest::IReporter {
 DOCTEST_REGISTER_LISTENER("case_counter", 1, case_counter);
 
 }  // namespace
+
+// The sanitizers call these where they are linked. Some tests ask for more memory than there is, and must get none.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Platforms on which things go wrong, all within what the platform policy allows: headers that work on a good day only
-// fail here.
+// Platforms with faults, all of them allowed by the platform policy. A header that relies on more than the policy
+// fails here.
 //
-//   seamed_platform  calls Visitor::visit(seam) before each operation that the policy offers, down to the single load
-//   faulty_platform  seams where threads are held up; parks that begin late, end late or end for no reason; wakes for
-//                    more threads than were asked for; weak exchanges that fail for no reason; heavy barriers that are
-//                    refused now and then, or always, and signals that then miss whoever has just registered
+//   seamed_platform  calls Visitor::visit(seam) before each operation of the policy, down to a single load
+//   faulty_platform  has seams where threads are held up; parks that begin late, end late or end for no reason;
+//                    wake-ups of more threads than intended; weak exchanges that fail for no reason; heavy barriers
+//                    that are refused now and then, or always, and signals that then miss a waiter that has just
+//                    registered
 //
-// Faults befall a thread while it has a `faults` object, whose numbers come from a seed and the thread's own stream.
-// Neither platform adds an atomic operation: that would order what the headers must order themselves.
+// A thread has faults while it has a `faults` object, whose random numbers come from a seed and a stream of the
+// thread's own. Neither platform adds an atomic operation, which would order what the headers must order themselves.
 #ifndef TIDEMARK_TESTS_SUPPORT_FAULTY_PLATFORM_HPP
 #define TIDEMARK_TESTS_SUPPORT_FAULTY_PLATFORM_HPP
 
@@ -19,13 +20,13 @@
 #include <thread>
 #include <utility>
 
-#include <tidemark/platform.hpp>
+#include <tidemark/platform/platform.hpp>
 
 #include "random.hpp"
 
 namespace testing {
 
-/// What a thread is about to do.
+/// What a thread will do next.
 enum class seam { load, store, exchange, light_barrier, heavy_barrier, full_barrier, park, unpark };
 
 template <class Base, class Visitor>
@@ -85,7 +86,7 @@ struct seamed_platform : Base {
       if (Base::asymmetric && order == std::memory_order_relaxed && Visitor::relaxed_look_misses()) return false;
       return inner::is_below(bound, order);
     }
-    /// Version first, and something may happen in between.
+    /// Loads the version first; there is a seam between the two loads.
     tidemark::versioned load(std::memory_order order) const noexcept {
       const auto version = load_version(order);
       return {load_value(order), version};
@@ -110,14 +111,14 @@ struct seamed_platform : Base {
   static void before(seam next) noexcept { Visitor::visit(next); }
 };
 
-/// How likely each fault is: one time in so many; 0: never; 1: always.
+/// How likely each fault is: once in so many times; 0 is never, 1 is always.
 struct fault_odds {
-  std::uint64_t slow = 0;      ///< Held up at a seam.
-  std::uint64_t spurious = 0;  ///< A park ends for no reason; an unpark wakes all.
+  std::uint64_t slow = 0;      ///< The thread is held up at a seam.
+  std::uint64_t spurious = 0;  ///< A park ends for no reason; an unpark wakes all threads.
   std::uint64_t weak = 0;      ///< A weak exchange fails for no reason.
   std::uint64_t refused = 0;   ///< The heavy barrier fails.
-  bool missing = false;        ///< Fences that are made meanwhile find no heavy barrier.
-  std::uint64_t missed = 0;    ///< A signal's look at who waits comes too early. Only where every barrier is refused.
+  bool missing = false;        ///< Fences that are constructed meanwhile find no heavy barrier.
+  std::uint64_t missed = 0;    ///< A signal looks for waiters too early. Only if every barrier is refused.
 };
 
 struct fault_counts {
@@ -128,7 +129,7 @@ struct fault_counts {
   std::uint64_t missed = 0;
 };
 
-/// The faults of the thread that made this, while it lives.
+/// The faults of the thread that constructs this object, while the object lives.
 class faults {
  public:
   faults(const fault_odds& odds, std::uint64_t seed, std::uint64_t stream)
@@ -139,7 +140,7 @@ class faults {
 
   const fault_counts& counts() const { return counts_; }
 
-  /// Those of this thread, or null.
+  /// Returns the faults of this thread, or null.
   static faults* mine() noexcept { return mine_; }
 
   bool is_barrier_missing() const noexcept { return odds_.missing; }
@@ -148,8 +149,8 @@ class faults {
   bool is_refused() noexcept { return strikes(odds_.refused, counts_.refused); }
   bool misses() noexcept { return strikes(odds_.missed, counts_.missed); }
 
-  /// Loses time: mostly a fraction of a microsecond, sometimes its turn on the processor, sometimes long enough for
-  /// others to fall asleep. Nothing relies on how long.
+  /// Delays this thread: mostly for a fraction of a microsecond, sometimes by its turn on the processor, sometimes
+  /// long enough for other threads to fall asleep. No test relies on how long.
   void hold_up() noexcept {
     if (!strikes(odds_.slow, counts_.slow)) return;
     const std::uint64_t sort = random_.below(16);
@@ -158,7 +159,7 @@ class faults {
     for (std::uint64_t moment = random_.below(64); moment > 0; --moment) tidemark::native_platform::pause();
   }
 
-  /// A moment for a sleep that ends for no reason.
+  /// Returns when a sleep that ends for no reason ends.
   std::chrono::microseconds short_sleep() noexcept { return std::chrono::microseconds{random_.below(30)}; }
 
  private:

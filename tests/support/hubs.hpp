@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <tidemark/hub.hpp>
+#include <tidemark/queue/hub.hpp>
 
 #include "queues.hpp"
 
@@ -26,7 +26,7 @@ using tidemark::event_driven;
 using tidemark::hub_event;
 using tidemark::self_serving;
 
-/// For TEST_CASE_TEMPLATE: all services, and those that somebody else has to serve.
+/// For TEST_CASE_TEMPLATE: all services, and those of hubs that do not serve themselves.
 #define EVERY_SERVICE tidemark::self_serving, tidemark::dispatched, tidemark::event_driven
 #define EVERY_SERVED tidemark::dispatched, tidemark::event_driven
 
@@ -43,9 +43,7 @@ Service make_service() {
 
 /// Whether the descriptor says that there is something to serve.
 inline bool is_readable(const event_driven& service, int timeout = 0) {
-  struct pollfd watched {
-    service.descriptor(), POLLIN, 0
-  };
+  struct pollfd watched{service.descriptor(), POLLIN, 0};
   return ::poll(&watched, 1, timeout) == 1;
 }
 
@@ -55,20 +53,20 @@ struct counted_hub : tidemark::basic_hub<stepping_platform, Service, Fences, Que
   using base = tidemark::basic_hub<stepping_platform, Service, Fences, Queues>;
   counted_hub() : base{make_service<Service>()} {}
 
-  /// Serves what there is, as a dispatcher or an event loop would; a hub that serves itself has done it.
+  /// Serves what there is, as a dispatcher or an event loop would. A hub that serves itself has done so already.
   void catch_up() {
     if constexpr (std::is_same_v<Service, dispatched>) {
-      while (this->serve()) continue;
+      while (this->try_serve()) continue;
     } else if constexpr (std::is_same_v<Service, event_driven>) {
       while (is_readable(this->service())) {
         this->service().quiet();
-        this->serve();
+        static_cast<void>(this->try_serve());
       }
     }
   }
 };
 
-/// The number that hubs count up, by one word.
+/// How often each event of a hub has happened since this object was made.
 template <class Hub>
 struct tally {
   explicit tally(const Hub& counted) : hub{&counted} {
@@ -80,7 +78,7 @@ struct tally {
   std::array<std::uint64_t, 7> start{};
 };
 
-/// A thread that serves a hub, as long as this object lives. One that serves itself needs none.
+/// A thread that serves a hub as long as this object lives. A hub that serves itself needs none.
 template <class Hub, class Service>
 class server {
  public:
@@ -99,11 +97,11 @@ class server {
   void serve() {
     while (!stops_) {
       if constexpr (std::is_same_v<Service, dispatched>) {
-        hub_.wait_and_serve();
+        CHECK(hub_.serve());
       } else if constexpr (std::is_same_v<Service, event_driven>) {
         if (!is_readable(hub_.service(), -1)) continue;
         hub_.service().quiet();
-        hub_.serve();
+        static_cast<void>(hub_.try_serve());
       }
     }
   }
@@ -113,21 +111,24 @@ class server {
   std::thread thread_;
 };
 
-/// A queue that tells a hub, with its progress fence.
+/// A queue with its progress fence, attached to a hub.
 template <class Hub>
 struct hub_stand {
-  using queue_type = tidemark::basic_queue<stepping_platform, ticking_clock, tidemark::hub_notifier<Hub>>;
+  using queue_type = tidemark::basic_queue<progress, ticking_clock, tidemark::hub_notifier<typename Hub::base>>;
 
   explicit hub_stand(Hub& hub, tidemark::notify_style style = tidemark::notify_style::by_queue,
                      std::size_t entries = 84, std::uint32_t engine = 0)
-      : logged{hub.add(own)}, queue{logged, {&hub, style}, entries} {
-    number = queue.notifier().number = hub.add_queue(queue.signal_log(), engine);
+      : queue{own, {.log_entries = entries}} {
+    const auto attached = hub.attach(queue, {.style = style, .engine = engine});
+    REQUIRE(attached);
+    number = attached.queue;
+    progress_id = attached.progress.value();
   }
 
   progress own;
-  logged_fence<progress> logged;
   queue_type queue;
-  std::size_t number;
+  queue_id number{};
+  fence_id progress_id{};
 };
 
 template <class Hub>

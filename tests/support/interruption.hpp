@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Something that happens in the middle of an operation, in the thread that runs it: whatever another thread could have
-// done there, at exactly that step. It adds no atomic operation.
+// A function that runs in the middle of an operation, in the same thread. It does what another thread could have done
+// at exactly that step. It adds no atomic operation.
 #ifndef TIDEMARK_TESTS_SUPPORT_INTERRUPTION_HPP
 #define TIDEMARK_TESTS_SUPPORT_INTERRUPTION_HPP
 
@@ -13,8 +13,8 @@
 
 namespace testing {
 
-/// While it lives: runs `body` once, before the access to shared words that its thread makes after `steps` others. The
-/// body may arm an interruption of its own.
+/// While this object lives, it runs `body` once: after its thread has made `steps` accesses to shared words, and
+/// before the next one. The body may arm an interruption of its own.
 class interruption {
  public:
   interruption(std::uint64_t steps, std::function<void()> body) : steps_{steps}, body_{std::move(body)} {
@@ -26,7 +26,7 @@ class interruption {
     if (!has_struck_) armed_ = nullptr;
   }
 
-  /// False when the operation has fewer steps.
+  /// Returns false if the operation had fewer steps.
   bool has_struck() const { return has_struck_; }
 
   static void visit(seam) noexcept {
@@ -47,7 +47,7 @@ class interruption {
   bool has_struck_ = false;
 };
 
-/// Runs the operation with `body` in its middle. False when it has no such step.
+/// Runs the operation with `body` in its middle. Returns false if it has no such step.
 template <class Operation>
 bool interrupt(const Operation& operation, std::uint64_t steps, std::function<void()> body) {
   const interruption meanwhile{steps, std::move(body)};

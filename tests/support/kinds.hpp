@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The kinds of fence that share a test body: both signallers' forms on each platform. A kind K has
+// The kinds of fence that share a test body: fence and progress_fence on each platform. A kind K has
 //
 //   K::fence<>        counts its platform's operations and its own notifications; state of its threads is visible
 //   K::fence<options> the same with other options
-//   K::plain<>        exactly what a user gets
+//   K::plain<>        exactly the fence of a user
 #ifndef TIDEMARK_TESTS_SUPPORT_KINDS_HPP
 #define TIDEMARK_TESTS_SUPPORT_KINDS_HPP
 
 #include <doctest/doctest.h>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "counting_platform.hpp"
 
@@ -55,8 +55,8 @@ using progress_portable = one_signaller<tidemark::portable_platform>;
       testing::progress_symmetric, testing::progress_portable
 #define EVERY_FENCE testing::fence_symmetric, testing::fence_native, testing::fence_portable
 
-/// Where the system has no membarrier, a native fence stays on its slow path and monitored_value() is 0 all the time;
-/// what a test says about exact values then does not apply. platform_refused.cpp tests that state itself.
+/// If the system has no membarrier, a native fence stays on its slow path, and monitored_value() is always 0. Checks
+/// of exact values do not apply then. platform_refused.cpp tests that state.
 template <class Kind>
 bool is_pinned_here() {
   if (Kind::platform::heavy_barrier_available()) return false;

@@ -5,7 +5,7 @@
 //   K::entry                 made from a number: entry::of(number)
 //   K::log<N, Platform>
 //   K::readable(entries)     how many of the last entries can be read
-//   K::stamp_of(sequence)    what the log puts into a word of the entry, if it does
+//   K::stamp_of(sequence)    the stamp of an entry, which may be one of its words
 #ifndef TIDEMARK_TESTS_SUPPORT_LOG_KINDS_HPP
 #define TIDEMARK_TESTS_SUPPORT_LOG_KINDS_HPP
 
@@ -14,15 +14,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 
-#include <tidemark/ring_log.hpp>
+#include <tidemark/log/ring_log.hpp>
 
 namespace testing {
 
-/// All words but the stamp are derived from one number, each in its own way: a word of another entry or of another
-/// place does not fit.
+/// All words but the stamp are derived from one number, each in its own way, so that a word of another entry or of
+/// another place does not fit.
 template <std::size_t Words, std::size_t Stamp>
 struct test_entry {
   static constexpr std::size_t stamp = Stamp;
@@ -64,19 +65,21 @@ inline constexpr std::size_t log_stamp_word<testing::test_entry<Words, Stamp>> =
 
 namespace testing {
 
-template <class Entry, tidemark::log_form Form>
+template <class Entry, tidemark::log_form Form, tidemark::writers Writers = tidemark::writers::one>
 struct log_kind {
   using entry = Entry;
   template <std::size_t N, class Platform = tidemark::native_platform>
-  using log = tidemark::ring_log<Entry, N, Form, Platform>;
+  using log = tidemark::ring_log<Entry, N, Form, Platform, Writers>;
 
-  static constexpr bool is_many = Form == tidemark::log_form::many_producers;
+  static constexpr bool is_several = Writers == tidemark::writers::several;
   static constexpr bool is_stamped = Form != tidemark::log_form::header_only;
 
   static constexpr std::uint64_t readable(std::uint64_t entries) { return entries - (is_stamped ? 0 : 1); }
-  static constexpr std::uint64_t stamp_of(std::uint64_t sequence) { return is_many ? 2 * sequence + 2 : sequence + 1; }
+  static constexpr std::uint64_t stamp_of(std::uint64_t sequence) {
+    return is_several ? 2 * sequence + 2 : sequence + 1;
+  }
 
-  /// Whether this is the entry that was made from `number` and appended as `sequence`.
+  /// Returns whether this is the entry that was made from `number` and appended as `sequence`.
   static bool is_right(const entry& found, std::uint64_t number, std::uint64_t sequence) {
     if (!found.is_whole() || found.number() != number) return false;
     if constexpr (is_stamped && entry::stamp != tidemark::no_stamp_word) {
@@ -89,26 +92,27 @@ struct log_kind {
 using stamp_beside = log_kind<plain_entry, tidemark::log_form::stamped>;
 using stamp_inside = log_kind<roomy_entry, tidemark::log_form::stamped>;
 using header_only = log_kind<plain_entry, tidemark::log_form::header_only>;
-using many_beside = log_kind<plain_entry, tidemark::log_form::many_producers>;
-using many_inside = log_kind<roomy_entry, tidemark::log_form::many_producers>;
+using several_beside = log_kind<plain_entry, tidemark::log_form::stamped, tidemark::writers::several>;
+using several_inside = log_kind<roomy_entry, tidemark::log_form::stamped, tidemark::writers::several>;
 
 /// For TEST_CASE_TEMPLATE.
 #define EVERY_STAMPED_LOG testing::stamp_beside, testing::stamp_inside
 #define EVERY_LOG_OF_ONE EVERY_STAMPED_LOG, testing::header_only
-#define EVERY_LOG_OF_MANY testing::many_beside, testing::many_inside
-#define EVERY_LOG EVERY_LOG_OF_ONE, EVERY_LOG_OF_MANY
+#define EVERY_LOG_OF_SEVERAL testing::several_beside, testing::several_inside
+#define EVERY_LOG EVERY_LOG_OF_ONE, EVERY_LOG_OF_SEVERAL
 
-/// `entries` is for logs whose size is said when they are made.
+/// Makes a log. `entries` is the size of a log whose type does not say it.
 template <class Log>
 std::unique_ptr<Log> make_log(std::size_t entries, std::uint64_t first_sequence = 0, std::uint32_t type = 0) {
+  const tidemark::ring_log_options options{.type = type, .first_sequence = first_sequence};
   if constexpr (Log::page_type::is_fixed) {
-    return std::make_unique<Log>(type, first_sequence);
+    return std::make_unique<Log>(options);
   } else {
-    return std::make_unique<Log>(entries, type, first_sequence);
+    return std::make_unique<Log>(entries, options);
   }
 }
 
-/// Appends entries that are made from their own numbers.
+/// A log whose entries are made from their own numbers.
 template <class Log>
 class numbered_log {
  public:
@@ -131,7 +135,7 @@ class numbered_log {
 template <class Kind, std::size_t N, class Platform = tidemark::native_platform>
 using log_of = numbered_log<typename Kind::template log<N, Platform>>;
 
-/// Calls `body<N>(entries)` for the least sizes, that of a page, and one that is said when the log is made.
+/// Calls `body<N>(entries)` for the least sizes, for that of a page, and for one that is said at construction.
 template <class Body>
 void with_each_size(const Body& body) {
   body.template operator()<2>(std::size_t{2});
@@ -140,14 +144,14 @@ void with_each_size(const Body& body) {
   body.template operator()<std::dynamic_extent>(std::size_t{5});
 }
 
-/// Where little depends on the size.
+/// For tests in which little depends on the size.
 template <class Body>
 void with_two_sizes(const Body& body) {
   body.template operator()<3>(std::size_t{3});
   body.template operator()<std::dynamic_extent>(std::size_t{84});
 }
 
-/// For entries that were made from the numbers that the log gave them.
+/// Checks entries that were made from the numbers that the log gave them.
 template <class Kind>
 struct in_order {
   bool operator()(const typename Kind::entry& found, std::uint64_t sequence) const {
@@ -155,7 +159,7 @@ struct in_order {
   }
 };
 
-/// A reader, beside the account that must be true of it: each entry comes once, in order, or is counted as lost once.
+/// A reader, and the account that it must keep: each entry comes once, in order, or is counted as lost once.
 template <class Reader, class IsRight>
 class reading {
  public:
@@ -164,7 +168,7 @@ class reading {
   explicit reading(const Reader& reader, IsRight is_right = {})
       : reader_{reader}, is_right_{is_right}, next_{reader.next_sequence()} {}
 
-  /// False when there was nothing new.
+  /// Returns false when there was nothing new.
   bool read(std::span<entry> buffer) {
     const auto batch = reader_.read(buffer);
     expect(batch.entries.data() == buffer.data() && batch.entries.size() <= buffer.size());
@@ -201,12 +205,20 @@ auto reading_in_order(const Reader& reader) {
   return reading<Reader, in_order<Kind>>{reader};
 }
 
+/// A 32-bit word of the header of a page as it lies in memory.
+template <class Page>
+std::uint32_t half_word_at(const Page& page, std::size_t offset) {
+  std::uint32_t found = 0;
+  std::memcpy(&found, reinterpret_cast<const unsigned char*>(&page.position()) + offset, sizeof found);
+  return found;
+}
+
 }  // namespace testing
 
 TYPE_TO_STRING_AS("stamp beside", testing::stamp_beside);
 TYPE_TO_STRING_AS("stamp inside", testing::stamp_inside);
 TYPE_TO_STRING_AS("header only", testing::header_only);
-TYPE_TO_STRING_AS("many producers, stamp beside", testing::many_beside);
-TYPE_TO_STRING_AS("many producers, stamp inside", testing::many_inside);
+TYPE_TO_STRING_AS("several producers, stamp beside", testing::several_beside);
+TYPE_TO_STRING_AS("several producers, stamp inside", testing::several_inside);
 
 #endif  // TIDEMARK_TESTS_SUPPORT_LOG_KINDS_HPP

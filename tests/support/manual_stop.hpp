@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A stop source and token of our own: what a token type must have, and a way to stop waits where std::stop_token is
+// A stop source and token of our own. They show what a token type must have, and stop waits where std::stop_token is
 // missing.
 #ifndef TIDEMARK_TESTS_SUPPORT_MANUAL_STOP_HPP
 #define TIDEMARK_TESTS_SUPPORT_MANUAL_STOP_HPP
@@ -30,7 +30,7 @@ class manual_stop {
       }
       callback_type(const callback_type&) = delete;
       callback_type& operator=(const callback_type&) = delete;
-      ~callback_type() {  // the lock also waits for a callback that runs
+      ~callback_type() {  // the lock also waits for a running callback
         const std::lock_guard lock{source_->guard_};
         if (is_listed_) source_->callbacks_.erase(place_);
       }

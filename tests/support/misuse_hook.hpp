@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A hook for TIDEMARK_ASSERT that prints the text and ends the program, and what a misuse made in a child process
-// reports through it. Before any tidemark header, in every source file of a program that has it.
+// A hook for TIDEMARK_ASSERT that prints the text and ends the program; and a function that returns what a misuse in
+// a child process reports through it. Include it before any tidemark header, in every source file of a program.
 #ifndef TIDEMARK_TESTS_SUPPORT_MISUSE_HOOK_HPP
 #define TIDEMARK_TESTS_SUPPORT_MISUSE_HOOK_HPP
 
@@ -31,7 +31,7 @@ constexpr int misuse_status = 41;
 
 namespace testing {
 
-/// What the hook is told, or nothing if it is not called.
+/// Returns the text that the hook is called with; empty if it is not called.
 template <class Body>
 std::string reported_by(const Body& body) {
   const auto end = run_in_child(body);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Keeps threads on different processors, so that a race is run by two of them at the same instant and not in turns by
-// one, as a busy machine would have it.
+// Keeps threads on different processors, so that two processors run a race at the same time. A busy machine might let
+// one processor run the threads in turns.
 #ifndef TIDEMARK_TESTS_SUPPORT_PINNED_HPP
 #define TIDEMARK_TESTS_SUPPORT_PINNED_HPP
 
@@ -9,11 +9,11 @@
 
 #include <thread>
 
-#include <tidemark/platform.hpp>
+#include <tidemark/platform/platform.hpp>
 
 namespace testing {
 
-/// The processors that this process could use when it started.
+/// Returns the processors that this process could use when it started.
 inline const cpu_set_t all_processors = [] {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -21,7 +21,8 @@ inline const cpu_set_t all_processors = [] {
   return all;
 }();
 
-/// While it lives, the thread that made it stays on one processor: the first, the second, ... and round again.
+/// While it lives, the thread that constructed it stays on one processor: the first, the second, ... and the first
+/// again.
 class pinned {
  public:
   explicit pinned(unsigned index) {
@@ -40,7 +41,8 @@ class pinned {
   ~pinned() { sched_setaffinity(0, sizeof all_processors, &all_processors); }
 };
 
-/// Waits for what another processor does at this moment: looks for some microseconds before it lets others run.
+/// Waits for an action of another processor at this moment: looks for some microseconds before it lets other threads
+/// run.
 template <class Condition>
 void await_soon(const Condition& condition) {
   for (int looks = 0; !condition(); ++looks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that nobody may use for a while: AddressSanitizer reports who does. Elsewhere nothing happens.
+// Memory that no code may use for a while: AddressSanitizer reports a use. Without it nothing happens.
 #ifndef TIDEMARK_TESTS_SUPPORT_POISON_HPP
 #define TIDEMARK_TESTS_SUPPORT_POISON_HPP
 
@@ -24,7 +24,7 @@
 
 namespace testing {
 
-/// At multiples of 8 bytes, as the sanitizer keeps its books.
+/// The memory must begin and end at multiples of 8 bytes, the unit of the sanitizer.
 template <class T, std::size_t Extent>
 void forbid([[maybe_unused]] std::span<T, Extent> memory) noexcept {
 #if TESTING_HAS_ASAN

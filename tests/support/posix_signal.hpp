@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// POSIX signals for tests: a handler for a while, and a thread that interrupts others at random moments.
+// POSIX signals for tests: a temporary handler, and a thread that interrupts others at random moments.
 #ifndef TIDEMARK_TESTS_SUPPORT_POSIX_SIGNAL_HPP
 #define TIDEMARK_TESTS_SUPPORT_POSIX_SIGNAL_HPP
 
@@ -21,11 +21,11 @@
 
 namespace testing {
 
-/// Handles a signal while it lives. Without SA_RESTART in `flags` a system call that is interrupted fails with EINTR.
+/// Handles a signal while it lives. Without SA_RESTART in `flags`, an interrupted system call fails with EINTR.
 class handling {
  public:
   handling(int number, void (*handler)(int), int flags = 0) : number_{number} {
-    struct sigaction wanted {};
+    struct sigaction wanted{};
     wanted.sa_handler = handler;
     wanted.sa_flags = flags;
     sigemptyset(&wanted.sa_mask);
@@ -37,17 +37,17 @@ class handling {
 
  private:
   int number_;
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
-/// For handlers that do nothing but interrupt: how often one ran.
+/// How often a handler ran that does nothing but interrupt.
 inline std::atomic<std::uint64_t> interruptions{0};
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 inline void count_interruption(int) { interruptions.fetch_add(1, std::memory_order_relaxed); }
 
-/// Sends a signal to one of `targets` or another, until it is destroyed, which must be before the targets are joined.
-/// Never more often than `most()` says at that moment: an interruption can make up for a lost wake-up, so that a test
-/// that looks for these must at times be without.
+/// Sends signals to random threads of `targets` until it is destroyed, which must be before the targets are joined.
+/// The number of signals never exceeds what `most()` returns at that moment. An interruption can make up for a lost
+/// wake-up, so a test that looks for lost wake-ups needs times without interruptions.
 class interrupter {
  public:
   interrupter(int number, std::vector<pthread_t> targets, std::uint64_t seed, std::function<std::uint64_t()> most)
@@ -58,7 +58,7 @@ class interrupter {
               pthread_kill(targets[static_cast<std::size_t>(random.below(targets.size()))], number);
               ++sent;
             }
-            std::this_thread::sleep_for(std::chrono::microseconds{random.below(200)});  // lets them do something, too
+            std::this_thread::sleep_for(std::chrono::microseconds{random.below(200)});  // lets the targets go on
           }
         }} {}
   interrupter(const interrupter&) = delete;

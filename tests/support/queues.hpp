@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the tests of queues and hubs share: clocks and platforms that show what happens when, readers that take all that
-// is there, and fences that only say what a hub did to them.
+// What the tests of queues and hubs share: clocks and platforms that show the order of steps, readers that read all
+// that there is, and fences that only note what a hub did to them.
 #ifndef TIDEMARK_TESTS_SUPPORT_QUEUES_HPP
 #define TIDEMARK_TESTS_SUPPORT_QUEUES_HPP
 
@@ -13,15 +13,16 @@
 #include <functional>
 #include <vector>
 
-#include <tidemark/fence.hpp>
-#include <tidemark/fence_log.hpp>
-#include <tidemark/queue.hpp>
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/log/fence_log.hpp>
+#include <tidemark/log/ids.hpp>
+#include <tidemark/queue/queue.hpp>
 
 #include "counting_platform.hpp"
 
 namespace testing {
 
-/// Each look at it takes one tick, so that what was looked at later is later. A test may run something at a look.
+/// Each reading takes one tick, so that a later reading is greater. A test may run a function at a reading.
 struct ticking_clock {
   static std::uint64_t now() noexcept {
     at_now.run();
@@ -33,7 +34,7 @@ struct ticking_clock {
   static inline hook at_now;
 };
 
-/// Counts; and runs a function of the test just before a full barrier. For tests with one thread at that moment.
+/// Counts, and runs a function of the test just before a full barrier. For tests with one thread at that moment.
 struct stepping_platform : counting_platform<tidemark::native_platform> {
   using counted = counting_platform<tidemark::native_platform>;
   static void full_barrier() noexcept {
@@ -43,14 +44,16 @@ struct stepping_platform : counting_platform<tidemark::native_platform> {
   static inline hook at_full_barrier;
 };
 
-/// The fences in these tests: their waiters can be seen to sleep, and nobody but their notifier's hub hears of them.
+/// The fences in these tests: a test can see that their waiters sleep.
 using any_fence = tidemark::basic_fence<hooked_platform<tidemark::symmetric_platform>>;
 using progress = tidemark::basic_progress_fence<stepping_platform>;
 
+using tidemark::fence_id;
 using tidemark::fence_log_entry;
 using tidemark::fence_log_type;
 using tidemark::fence_operation;
 using tidemark::logged_fence;
+using tidemark::queue_id;
 
 /// What a reader has found.
 struct found_entries {
@@ -65,7 +68,7 @@ struct found_entries {
   }
 };
 
-/// Reads until there is nothing more, and looks whether the numbers go on without a hole.
+/// Reads until there is nothing more, and checks that the numbers go on without a gap.
 template <class Reader>
 found_entries read_all(Reader& reader) {
   found_entries found;
@@ -84,9 +87,9 @@ found_entries read_all(Reader& reader) {
   }
 }
 
-/// A notifier that does what the test says.
+/// A notifier that calls a function of the test, and then releases the waiters.
 struct teller {
-  std::function<void(std::uint32_t)>* told;
+  std::function<void(fence_id)>* told;
 
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {
@@ -95,7 +98,7 @@ struct teller {
   }
 };
 
-/// Nothing but what a hub asks of a fence; notes it.
+/// Has only what a hub asks of a fence, and notes each call.
 struct probe {
   using platform = tidemark::symmetric_platform;
 
@@ -118,9 +121,9 @@ struct probe {
 
   std::uint64_t published = 0;
   bool due = true;
-  hook at_look;                            // runs when it is asked for the first time
-  unsigned released = 0;                   // by its value of now
-  std::vector<std::uint64_t> released_by;  // by what a log said
+  hook at_look;                            // runs at the first call of is_due()
+  unsigned released = 0;                   // by its current value
+  std::vector<std::uint64_t> released_by;  // by the values in a log
 };
 
 }  // namespace testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The race between a signal and those who are just going to sleep, over and over.
+// The race between a signal and waiters that are about to sleep, repeated many times.
 #ifndef TIDEMARK_TESTS_SUPPORT_RACE_HPP
 #define TIDEMARK_TESTS_SUPPORT_RACE_HPP
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "pinned.hpp"
 #include "random.hpp"
@@ -22,8 +22,8 @@
 
 namespace testing {
 
-/// Lets a random moment pass, so that the two sides of a race meet in ever new ways: mostly some hundred nanoseconds,
-/// sometimes long enough for the other side to fall asleep.
+/// Lets a random time pass, so that the two sides of a race meet in many different ways: mostly some hundred
+/// nanoseconds, sometimes long enough for the other side to fall asleep.
 inline void dawdle(random_numbers& random) {
   for (std::uint64_t moment = random.below(512); moment > 0; --moment)
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -31,8 +31,8 @@ inline void dawdle(random_numbers& random) {
   for (std::uint64_t moment = random.below(128); moment > 0; --moment) tidemark::native_platform::pause();
 }
 
-/// Each round is one race for each waiter: they wait for a value while it is signalled, and nothing is signalled after
-/// it until all have answered, so that no later signal can make up for a lost one. Returns the number of rounds.
+/// Runs rounds, and returns their number. In each round every waiter waits for a value while it is signalled. Nothing
+/// is signalled after it until all waiters have answered, so that no later signal can make up for a lost one.
 template <class Fence>
 std::uint64_t race(int waiters, std::uint64_t most_rounds) {
   Fence fence;
@@ -63,7 +63,7 @@ std::uint64_t race(int waiters, std::uint64_t most_rounds) {
     fence.signal(rounds.done());
     await_soon([&] { return answers == rounds.done() * static_cast<std::uint64_t>(waiters); });
   }
-  fence.poison();  // the end, and one more race
+  fence.poison();  // ends the waits, and is one more race
   for (auto& thread : threads) thread.join();
   CHECK(wrong == 0);
   if (Fence::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == tidemark::no_waiter);

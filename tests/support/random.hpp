@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Random numbers that can be had again: each use prints its seed, and TIDEMARK_TEST_SEED sets it.
+// Random numbers that can be repeated: each use prints its seed, and TIDEMARK_TEST_SEED sets the seed.
 #ifndef TIDEMARK_TESTS_SUPPORT_RANDOM_HPP
 #define TIDEMARK_TESTS_SUPPORT_RANDOM_HPP
 
@@ -14,7 +14,7 @@
 
 namespace testing {
 
-/// The seed of a test, printed when the test is verbose or fails.
+/// Returns the seed of a test, which is printed if the test is verbose or fails.
 inline std::uint64_t fresh_seed() {
   const char* const wanted = std::getenv("TIDEMARK_TEST_SEED");
   const std::uint64_t seed = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : std::random_device{}();
@@ -27,7 +27,7 @@ class random_numbers {
   /// Several streams of one seed, one for each thread.
   explicit random_numbers(std::uint64_t seed, std::uint64_t stream = 0) : engine_{seed + stream * 0x9E3779B97F4A7C15} {}
 
-  /// From 0 to `bound` - 1: a size where the bound is one.
+  /// Returns a number from 0 to `bound` - 1, of the type of the bound.
   template <class Bound>
   auto below(Bound bound) {
     using result = std::conditional_t<std::is_same_v<Bound, std::size_t>, std::size_t, std::uint64_t>;

@@ -13,7 +13,7 @@ class repetitions {
  public:
   explicit repetitions(std::uint64_t most) : most_{most} {}
 
-  /// False when it is enough; otherwise counts one more. The first is always made.
+  /// Returns whether another repetition must follow, and counts it. The first call always returns true.
   bool goes_on() {
     if (done_ == most_ || (done_ > 0 && std::chrono::steady_clock::now() >= end_)) return false;
     ++done_;

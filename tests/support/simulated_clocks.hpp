@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A counter and a steady clock whose time goes on only where a test says so, to the tick: for counter_clock, whose errors
-// on real clocks would be lost in the time that it takes to read them.
+// A counter and a steady clock whose time goes on only where a test says so, to the tick. On real clocks the errors
+// of counter_clock would be lost in the time that it takes to read them.
 #ifndef TIDEMARK_TESTS_SUPPORT_SIMULATED_CLOCKS_HPP
 #define TIDEMARK_TESTS_SUPPORT_SIMULATED_CLOCKS_HPP
 
@@ -9,18 +9,18 @@
 #include <cstdint>
 #include <functional>
 
-#include <tidemark/fence_log.hpp>
+#include <tidemark/log/fence_log.hpp>
 
 namespace testing {
 
-/// The counter has 2.5 ticks for each nanosecond of a steady clock that nobody corrects. One thread.
+/// The counter has 2.5 ticks for each nanosecond of a steady clock that is not corrected. For one thread.
 class simulated_clocks {
  public:
   static constexpr std::uint64_t ticks_per_2_ns = 5;
 
   std::uint64_t counter_cost = 25;      ///< ticks
   std::uint64_t steady_cost = 60;       ///< ticks
-  std::uint64_t counter_offset = 0;     ///< is subtracted from the counter: what a jump changes
+  std::uint64_t counter_offset = 0;     ///< is subtracted from the counter; a jump changes it
   bool has_one_speed = true;            ///< what the processor says
   std::uint64_t counter_reads = 0;      ///< so far
   std::function<void()> after_reading;  ///< what happens to the thread right after it has read a clock
@@ -35,14 +35,14 @@ class simulated_clocks {
 
   void pass(std::uint64_t nanoseconds) { ticks_ += nanoseconds * ticks_per_2_ns / 2; }
 
-  /// From now on the steady clock is faster by this.
+  /// Makes the steady clock faster by this from now on.
   void correct_speed(std::int64_t parts_per_million) {
     since_nanoseconds_ = exact();
     since_ticks_ = ticks_;
     parts_ = static_cast<std::uint64_t>(1'000'000 + parts_per_million);
   }
 
-  /// The steady clock at this moment; looking takes no time.
+  /// Returns the steady clock's time at this moment. This reading takes no time.
   std::uint64_t exact() const {
     return since_nanoseconds_ + (ticks_ - since_ticks_) * parts_ / (ticks_per_2_ns * 500'000);
   }
@@ -71,8 +71,9 @@ struct simulated_source {
   bool has_one_speed() const { return clocks->has_one_speed; }
 };
 
-/// Reads a clock and judges the readings: how far they are from all that the steady clock showed meanwhile, so that a
-/// thread that is stopped on the way is no error of the clock; and whether one is smaller than the one before.
+/// Reads a clock and judges the readings: whether one is smaller than the previous one, and how far each is from
+/// all that the steady clock showed during the reading. So a thread that is stopped during a reading is no error of the
+/// clock.
 template <class Steady>
 class judge {
  public:

@@ -1,29 +1,50 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a split list means, worked out from its first entry each time, and a memory that carries out the paging of a splitter
-// and finds every mistake. `Fail` is called with a text.
+// A naive model of split lists, which computes everything from the first entry each time; and a simulated memory, which
+// carries out the paging of a splitter and calls `Fail` with a text for every mistake.
 #ifndef TIDEMARK_TESTS_SUPPORT_SPLIT_MODEL_HPP
 #define TIDEMARK_TESTS_SUPPORT_SPLIT_MODEL_HPP
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
-#include <tidemark/split_list.hpp>
-#include <tidemark/splitter.hpp>
+#include <tidemark/split/split_list.hpp>
+#include <tidemark/split/splitter.hpp>
 
 namespace testing {
 
 using split_id = std::uint32_t;
-using split_entries = std::vector<tidemark::split_entry<split_id>>;
-using split_rows_map = std::map<std::uint32_t, split_id>;  // the bound slots
+using split_rows_map = std::map<tidemark::slot_id, split_id>;  // the bound slots
 
-/// The rows after all entries below `bound`.
+constexpr tidemark::slot_id operator""_slot(unsigned long long number) {
+  return tidemark::slot_id{static_cast<std::uint32_t>(number)};
+}
+
+/// A split list that a test writes as {{allocation, number of the slot, offset}, ...}.
+class split_entries : public std::vector<tidemark::split_entry<split_id>> {
+ public:
+  struct written {
+    split_id allocation;
+    std::uint32_t slot;
+    std::uint64_t split_offset;
+  };
+
+  using vector::vector;
+  split_entries(std::initializer_list<written> list) {
+    for (const auto& [allocation, slot, offset] : list) add(allocation, slot, offset);
+  }
+  void add(std::uint64_t allocation, std::uint64_t slot, std::uint64_t offset) {
+    push_back({static_cast<split_id>(allocation), tidemark::slot_id{static_cast<std::uint32_t>(slot)}, offset});
+  }
+};
+
+/// Returns the rows after all entries below `bound`.
 inline split_rows_map rows_below(const split_entries& entries, std::uint64_t bound) {
   split_rows_map rows;
   for (const auto& [allocation, slot, offset] : entries) {
@@ -34,7 +55,7 @@ inline split_rows_map rows_below(const split_entries& entries, std::uint64_t bou
   return rows;
 }
 
-/// All that the commands [begin, end) use.
+/// Returns all allocations that the commands [begin, end) use.
 inline std::set<split_id> needed_in(const split_entries& entries, std::uint64_t begin, std::uint64_t end) {
   std::set<std::uint64_t> offsets{begin};
   for (const auto& entry : entries) {
@@ -47,27 +68,28 @@ inline std::set<split_id> needed_in(const split_entries& entries, std::uint64_t 
   return needed;
 }
 
-/// What is in the group at `offset`: slots that were reprogrammed there.
-inline std::set<std::uint32_t> slots_at(const split_entries& entries, std::uint64_t offset) {
-  std::set<std::uint32_t> slots;
+/// Returns the slots that the group at `offset` names.
+inline std::set<tidemark::slot_id> slots_at(const split_entries& entries, std::uint64_t offset) {
+  std::set<tidemark::slot_id> slots;
   for (const auto& entry : entries) {
     if (entry.split_offset == offset) slots.insert(entry.slot);
   }
   return slots;
 }
 
-/// What other slots than those of the group at `cut` hold across it.
-inline std::set<split_id> pinned_at(const split_entries& entries, std::uint64_t cut) {
-  std::set<split_id> pinned;
-  const std::set<std::uint32_t> reprogrammed = slots_at(entries, cut);
+/// Returns what must keep its place at a cut: what slots hold that the group at the cut does not name.
+inline std::set<split_id> fixed_at(const split_entries& entries, std::uint64_t cut) {
+  std::set<split_id> fixed;
+  const std::set<tidemark::slot_id> bound_again = slots_at(entries, cut);
   for (const auto& [slot, allocation] : rows_below(entries, cut)) {
-    if (!reprogrammed.contains(slot)) pinned.insert(allocation);
+    if (!bound_again.contains(slot)) fixed.insert(allocation);
   }
-  return pinned;
+  return fixed;
 }
 
-/// \tparam Sizes     size_of(allocation)
-/// \tparam HasPlaces whether addresses mean something
+/// A memory with a budget.
+/// \tparam Sizes      the type of `size_of`, which returns the size of an allocation
+/// \tparam HasPlaces  whether addresses mean anything
 template <class Sizes, bool HasPlaces, class Fail>
 class paged_memory {
  public:
@@ -80,41 +102,42 @@ class paged_memory {
   };
   const std::map<split_id, block>& residents() const { return residents_; }
 
-  /// Carries out what comes before a part, and finds out whether the part may run then.
+  /// Carries out the paging of a part, and checks that the part may run then.
   void run(const split_entries& entries, const tidemark::split_part<split_id>& part) {
     const auto before = residents_;
     order_.clear();
     for (const auto& operation : part.paging) carry_out(operation);
     for (const split_id allocation : needed_in(entries, part.begin, part.end)) {
-      if (!residents_.contains(allocation)) fail_("a part uses what is not resident");
+      if (!residents_.contains(allocation)) fail_("a part uses an allocation that is not resident");
     }
     if (part.number > 0) {
-      for (const split_id pinned : pinned_at(entries, part.begin)) {
-        if (touched_.contains(pinned)) fail_("what is bound across a cut was touched");
-        if (residents_.at(pinned) != before.at(pinned)) fail_("what is bound across a cut has moved");
+      for (const split_id fixed : fixed_at(entries, part.begin)) {
+        if (touched_.contains(fixed)) fail_("paging names an allocation that is bound across the cut");
+        if (residents_.at(fixed) != before.at(fixed)) fail_("an allocation has moved that is bound across the cut");
       }
     }
     check_order(entries, part);
     touched_.clear();
   }
 
-  /// Carries out that everything goes.
-  void let_all_go(std::span<const tidemark::paging_operation<split_id>> paging) {
+  /// Carries out the paging of evict_all().
+  void evict_all(std::span<const tidemark::paging_operation<split_id>> paging) {
     for (const auto& operation : paging) carry_out(operation);
     touched_.clear();
-    if (!residents_.empty()) fail_("something stays");
+    if (!residents_.empty()) fail_("evict_all() has left an allocation resident");
   }
 
  private:
   void carry_out(const tidemark::paging_operation<split_id>& operation) {
     using tidemark::paging_kind;
     const auto& [kind, allocation, bytes, from, to] = operation;
-    if (bytes != size_of_(allocation)) fail_("the wrong size");
+    if (bytes != size_of_(allocation)) fail_("an operation names a wrong size");
     touched_.insert(allocation);
     const auto found = residents_.find(allocation);
-    if ((kind == paging_kind::page_in) != (found == residents_.end())) fail_("paged in twice, or not there");
+    const bool is_resident = found != residents_.end();
+    if (is_resident == (kind == paging_kind::page_in)) fail_("an allocation was paged in twice, or is not resident");
     if (kind != paging_kind::page_in) {
-      if (found->second.address != from) fail_("it is not there");
+      if (found->second.address != from) fail_("an allocation lies at another address");
       residents_.erase(found);
     }
     if (kind == paging_kind::evict) return;
@@ -122,13 +145,14 @@ class paged_memory {
     std::uint64_t sum = bytes;
     for (const auto& [other, where] : residents_) {
       sum += where.bytes;
-      if (HasPlaces && where.address < to + bytes && to < where.address + where.bytes) fail_("two at one address");
+      if (HasPlaces && where.address < to + bytes && to < where.address + where.bytes) fail_("two allocations overlap");
     }
-    if (sum > bytes_ || (HasPlaces && to + bytes > bytes_)) fail_("more than there is");
+    if (sum > bytes_ || (HasPlaces && to + bytes > bytes_)) fail_("the budget is exceeded");
     residents_[allocation] = {to, bytes};
   }
 
-  /// What is paged in comes in the order of the list (C17), by the entries that hold after their group.
+  /// Checks that allocations are paged in by the order of the list [C17]. Only entries count that hold after their
+  /// group.
   void check_order(const split_entries& entries, const tidemark::split_part<split_id>& part) {
     std::vector<split_id> expected;
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -138,7 +162,7 @@ class paged_memory {
       const bool is_known = std::find(expected.begin(), expected.end(), allocation) != expected.end();
       if (is_paged_in && !is_known) expected.push_back(allocation);
     }
-    if (order_ != expected) fail_("not paged in in the order of the list");
+    if (order_ != expected) fail_("allocations were not paged in by the order of the list");
   }
 
   static bool is_superseded(const split_entries& entries, std::size_t index) {
@@ -151,12 +175,12 @@ class paged_memory {
   Sizes size_of_;
   Fail fail_;
   std::map<split_id, block> residents_;
-  std::set<split_id> touched_;   // by the paging before one part
-  std::vector<split_id> order_;  // paged in before it
+  std::set<split_id> touched_;   // what the paging of the current part names
+  std::vector<split_id> order_;  // what it pages in
 };
 
-/// Where the part that begins at `begin` ends if only the sum of what it uses counts; `begin` itself: not even the first
-/// group fits.
+/// Returns where the part that begins at `begin` ends, if only the sum of what it uses counts. Returns `begin` if not
+/// even the first group fits.
 template <class Sizes>
 std::uint64_t naive_cut(const split_entries& entries, std::uint64_t begin, std::uint64_t end, std::uint64_t budget,
                         const Sizes& size_of) {

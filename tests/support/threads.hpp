@@ -14,14 +14,14 @@
 #include <thread>
 #include <utility>
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include "counting_platform.hpp"
 #include "watchdog.hpp"
 
 namespace testing {
 
-/// Whether the kernel says that a thread of this process sleeps. Where it can't be asked, yes.
+/// Returns whether the kernel says that a thread of this process sleeps; true where the kernel can't be asked.
 inline bool is_asleep(long thread_id) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%ld/stat", thread_id);
@@ -31,11 +31,11 @@ inline bool is_asleep(long thread_id) {
   const std::size_t length = std::fread(line, 1, sizeof line - 1, file);
   std::fclose(file);
   line[length] = '\0';
-  const char* state = std::strrchr(line, ')');  // "id (name) S ..."; the name may hold anything
+  const char* state = std::strrchr(line, ')');  // "id (name) S ..."; the name may contain any character
   return state == nullptr || std::strncmp(state, ") S", 3) == 0;
 }
 
-/// A thread that does one thing.
+/// A thread that runs one function.
 class background {
  public:
   template <class Body>
@@ -55,7 +55,7 @@ class background {
   }
   bool has_returned() const { return returned_; }
 
-  /// Waits until the thread really sleeps inside counting_platform::park(). False: it returned without.
+  /// Waits until the thread sleeps inside counting_platform::park(). Returns false if it has returned without a sleep.
   bool falls_asleep() const {
     await([this] { return returned_ || (inside_ && is_asleep(id_)); });
     return !returned_;
@@ -68,7 +68,7 @@ class background {
   std::thread thread_;
 };
 
-/// A thread that waits, and how that ended.
+/// A thread that waits, and how the wait ended.
 class waiter {
  public:
   template <class Wait>

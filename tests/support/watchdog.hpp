@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A watchdog: a test that hangs prints what it hangs on and aborts, instead of being killed without a word.
+// A watchdog: a test that hangs prints where it hangs and aborts; otherwise it would be killed without a message.
 #ifndef TIDEMARK_TESTS_SUPPORT_WATCHDOG_HPP
 #define TIDEMARK_TESTS_SUPPORT_WATCHDOG_HPP
 
@@ -16,7 +16,7 @@
 
 namespace testing {
 
-/// The state of a fence, or of a view of one, in words.
+/// Returns the state of a fence, or of a view of one, in words.
 template <class Fence>
 std::string state_of(const Fence& fence) {
   const auto monitored = fence.monitored_value();
@@ -25,7 +25,8 @@ std::string state_of(const Fence& fence) {
          (fence.is_poisoned() ? ", poisoned" : "");
 }
 
-/// Bites when it lives longer than its limit. The limit is far above what any test needs: nothing here measures speed.
+/// Aborts the program if it lives longer than its limit. The limit is far above what any test needs, because it
+/// measures no speed.
 class watchdog {
  public:
   using description = std::function<std::string()>;
@@ -63,13 +64,13 @@ class watchdog {
   std::thread thread_;
 };
 
-/// A watchdog that prints the state of one fence, which outlives it.
+/// A watchdog that prints the state of one fence. The fence must outlive it.
 template <class Fence>
 watchdog watch(const Fence& fence) {
   return watchdog{[&fence] { return state_of(fence); }};
 }
 
-/// Lets other threads run until the condition holds; a watchdog bounds it.
+/// Lets other threads run until the condition holds. A watchdog limits the time.
 template <class Condition>
 void await(const Condition& condition) {
   while (!condition()) std::this_thread::yield();

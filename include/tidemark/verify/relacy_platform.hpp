@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The platform of the Relacy race detector: every tidemark block, and any protocol built on one, runs under it
-// unchanged.
+// The platforms of the Relacy race detector. Every tidemark block, and any protocol that is built on one, runs under
+// them unchanged.
 //
 //   relacy_platform            asymmetric: light_barrier() is nothing, heavy_barrier() is Relacy's system-wide fence
-//   relacy_symmetric_platform  both sides sequentially consistent, the barriers are empty
+//   relacy_symmetric_platform  both sides are sequentially consistent, and the barriers are empty
 //   relacy_pinned_platform     asymmetric with the heavy barrier refused: the fallback of native_platform
 //   relacy_unfenced_platform   symmetric, without std::atomic_thread_fence: what ThreadSanitizer gets
-//   relacy_portable_platform   symmetric, with the fallbacks of portable_platform: relacy_portable_platform.hpp
+//   relacy_portable_platform   symmetric, with the fallbacks of portable_platform; see relacy_portable_platform.hpp
 //
-// Include this header last, and keep model checks in executables of their own: Relacy replaces the global operator new
-// and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below. Compile
-// with RL_DO_ASSERT=1, or an order that an operation can't have is silently taken for a load of zero.
+// Include this header last, and keep model checks in executables of their own. Relacy replaces the global operator
+// new, and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below.
+// Compile with RL_DO_ASSERT=1; otherwise Relacy silently takes an operation with an order that it can't have for a
+// load of zero.
 //
-// Where it is stricter than a machine, and where not:
-//   - each half of a double word is loaded by itself, so that a torn pair is met;
-//   - parking synchronizes nothing: a missing release or acquire is not hidden by the sleep (Relacy's own futex hides
-//     it);
-//   - a sleeper may wake for no reason in the random search (`spurious_wakeups`), and a deadline may pass at any
-//     moment;
-//   - an atomic remembers three values only, and a sequentially consistent access is not related to a lone fence.
+// Where this is stricter than a machine, and where it is not:
+//   - The halves of a double word are loaded separately, so torn pairs occur.
+//   - Parking synchronizes nothing, so a sleep does not hide a missing release or acquire (Relacy's own futex would).
+//   - In the random search a sleeper may wake for no reason (`spurious_wakeups`). A deadline may pass at any moment.
+//   - An atomic remembers only three values, and a sequentially consistent access is not related to a lone fence.
 //
-// Every operation passes its source position on: into Relacy's history; to `observer`, which thus sees every site that
-// a check executes, with its orders; and to `seam`, through which one site can be made weaker while the program runs,
-// so that a check shows that it would notice.
+// Every operation passes on its source position. Relacy's history contains it. `observer` thus sees every site that a
+// check executes, with its orders. Through `seam` one site can be weakened while the program runs, to show that a
+// check notices it.
 #ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 
@@ -34,9 +33,9 @@
 #include <span>
 #include <string_view>
 
-#include "../platform.hpp"
+#include "../platform/platform.hpp"
 
-// Two of its macros replace the standard library's, which are put back; the others are removed.
+// Two of Relacy's macros replace those of the standard library, which are restored; the others are removed.
 #pragma push_macro("assert")
 #pragma push_macro("errno")
 #include <relacy/relacy.hpp>
@@ -68,7 +67,7 @@
 
 namespace tidemark::verify {
 
-/// Where an operation stands in the source. The column tells two operations on one line apart.
+/// The position of an operation in the source. The column distinguishes two operations on one line.
 struct source_position {
   const char* file;
   unsigned line;
@@ -89,7 +88,7 @@ struct source_position {
   rl::debug_info info() const { return {function, file, line}; }
 };
 
-/// What an operation does.
+/// The kind of an operation.
 enum class operation {
   load,
   store,
@@ -101,34 +100,34 @@ enum class operation {
   full_barrier,
 };
 
-/// Called for each operation that runs, with the orders that the program names (a barrier has seq_cst; `failure` is
-/// relaxed for all but a compare-exchange). Must not allocate. Set it before a simulation begins.
+/// Is called for each operation that runs, with the orders that the program names. The order of a barrier is seq_cst,
+/// and `failure` is relaxed except for a compare-exchange. It must not allocate. Set it before a simulation begins.
 inline void (*observer)(const source_position&, operation, std::memory_order order,
                         std::memory_order failure) = nullptr;
 
-/// What can be done to the operation at one site.
+/// How the operation at one site can be weakened.
 enum class weakening {
   none,
-  order,  ///< `to` replaces its order (of a compare-exchange: the order of success, failure follows as far as it must)
+  order,  ///< `to` replaces its order (of a compare-exchange: that of success, and that of failure as far as it must)
   failure_order,  ///< `to` replaces the order of a compare-exchange that fails
-  removed,        ///< a barrier is left out
-  own_thread,     ///< a heavy barrier becomes a sequentially consistent fence of its own thread
+  removed,        ///< the barrier is left out
+  own_thread,     ///< a heavy barrier becomes a sequentially consistent fence of the calling thread
   spurious,       ///< a strong compare-exchange may fail for no reason
 };
 
 /// The one site that is weakened while the checks run. Set it before a simulation begins.
 struct weakened_site {
   weakening how = weakening::none;
-  std::string_view file{};  ///< the end of the file's path
+  std::string_view file{};  ///< how the path of the file ends
   unsigned line = 0;
-  unsigned column = 0;  ///< 0: any
+  unsigned column = 0;  ///< 0 means any column
   std::memory_order to = std::memory_order_relaxed;
-  bool blind = false;      ///< counts hits, but weakens nothing: for a test of what relies on the seam
+  bool blind = false;      ///< count hits, but weaken nothing: for a test of what relies on the seam
   std::uint64_t hits = 0;  ///< how often the site was executed; 0 after a simulation means that nothing was weakened
 };
 inline weakened_site seam;
 
-/// Whether sleepers may wake for no reason. Only for the random search: an exhaustive one would follow it for ever.
+/// Whether sleepers may wake for no reason. For the random search only: an exhaustive search would never end.
 inline bool spurious_wakeups = false;
 
 namespace detail {
@@ -145,7 +144,7 @@ inline void observe(const source_position& at, operation what, std::memory_order
   if (observer != nullptr) observer(at, what, order, failure);
 }
 
-/// A barrier, whose order is always the strongest.
+/// Observes a barrier, whose order is always the strongest.
 inline void observe_barrier(const source_position& at, operation what) {
   constexpr auto strongest = std::memory_order_seq_cst;
   observe(at, what, strongest);
@@ -173,14 +172,13 @@ inline rl::memory_order order_at(std::memory_order order, const source_position&
   return to_relacy(weakened(weakening::order, at) ? seam.to : order);
 }
 
-/// The order of an operation that can't fail.
+/// Observes an operation that can't fail, and returns its order.
 inline rl::memory_order order_of(operation what, std::memory_order order, const source_position& at) {
   observe(at, what, order);
   return order_at(order, at);
 }
 
-/// Relacy takes a failure order that is stronger than the success order for a race, so it is cut down to what success
-/// has.
+/// Returns the failure order, but not a stronger one than the success order: Relacy would report that as a race.
 inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success,
                                          const source_position& at) noexcept {
   const rl::memory_order wanted = to_relacy(weakened(weakening::failure_order, at) ? seam.to : failure);
@@ -195,7 +193,7 @@ inline rl::memory_order failure_order_at(std::memory_order failure, rl::memory_o
   }
 }
 
-/// Both orders of a compare-exchange.
+/// Observes a compare-exchange, and holds its two orders.
 struct exchange_orders {
   exchange_orders(std::memory_order on_success, std::memory_order on_failure, const source_position& at)
       : success{order_at(on_success, at)}, failure{failure_order_at(on_failure, success, at)} {
@@ -205,10 +203,10 @@ struct exchange_orders {
   rl::memory_order failure;
 };
 
-/// The threads that sleep in park() and were not woken yet: one bit each.
+/// One bit for each thread that sleeps in park() and was not woken yet.
 inline std::uint32_t asleep = 0;
 
-/// Reads the newest value, as a failing compare-exchange or the kernel does, and writes nothing.
+/// Returns the newest value, as a failing compare-exchange or the kernel reads it. Writes nothing.
 template <class T>
 T load_newest(rl::atomic<T>& word, rl::memory_order order, const rl::debug_info& info) {
   T found = static_cast<T>(~word.debug_value());
@@ -258,9 +256,9 @@ class relacy_atomic {
     return value_.compare_exchange_weak(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
 
-  /// One turn of a futex for several words: sleeps if each still is what it is expected to be. False when a deadline has
-  /// passed. The kernel looks at one word after the other, but a wake-up between two looks is not lost, so that it comes
-  /// to the same.
+  /// Sleeps if each word has its expected value, like a futex for several words. Returns false if a deadline has
+  /// passed. The kernel looks at one word after the other; since it loses no wake-up between two looks, that makes no
+  /// difference.
   static bool park(std::span<const parking_place<relacy_atomic>> places, bool timed, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
     context.sched();
@@ -287,7 +285,7 @@ class relacy_atomic {
       if ((sleepers_ & its_bit) == 0) continue;
       sleepers_ &= ~its_bit;
       --count;
-      // Who was woken by another word, and has not gone on yet, takes this wake-up too.
+      // A thread that another word has woken, and that has not gone on yet, takes this wake-up, too.
       if ((detail::asleep & its_bit) == 0) continue;
       detail::asleep &= ~its_bit;
       context.unpark_thread(static_cast<rl::thread_id_t>(thread), false, info);
@@ -299,7 +297,7 @@ class relacy_atomic {
   std::uint32_t sleepers_ = 0;
 };
 
-/// A plain field, checked for races.
+/// A plain field that is checked for races.
 template <class T>
 class relacy_var {
  public:
@@ -315,7 +313,7 @@ class relacy_var {
   rl::var<T> value_;
 };
 
-/// Exchanged as a whole, loaded by halves.
+/// A double word: exchanged as a whole, loaded by halves.
 class relacy_double_word {
  public:
   static constexpr bool is_always_lock_free = true;
@@ -347,7 +345,7 @@ class relacy_double_word {
     const rl::preemption_disabler whole{context};
     const bool exchanged = !fails_anyway && expected == versioned{value_.debug_value(), version_.debug_value()};
     if (exchanged) {
-      // The value first: who reads the new version must not find the old value beside it.
+      // The value first: a thread that reads the new version must not find the old value beside it.
       value_.exchange(desired.value, orders.success, at.info());
       version_.exchange(desired.version, orders.success, at.info());
     } else {
@@ -362,8 +360,8 @@ class relacy_double_word {
   rl::atomic<std::uint64_t> version_;
 };
 
-/// What the asymmetric barriers of a platform are made of, in Relacy's terms. There is no compiler that could move
-/// anything.
+/// The parts of which the asymmetric barriers of a platform are made, in Relacy's terms. No compiler can move
+/// anything here.
 template <bool Refused>
 struct relacy_machine {
   static void compiler_fence(std::memory_order, source_position at = source_position::current()) {
@@ -383,7 +381,7 @@ struct relacy_machine {
 
 enum class barrier_form { asymmetric, symmetric, refused };
 
-/// The barriers have the position of the call that asks for one, where each can be weakened by itself.
+/// A platform. A barrier has the source position of its caller, so each call can be weakened by itself.
 template <barrier_form Form>
 struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   template <class T>
@@ -437,14 +435,14 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   }
 
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }
-  /// Time stands still; deadlines pass when the scheduler says so.
+  /// Time stands still; the scheduler decides when a deadline passes.
   static constexpr deadline now() noexcept { return deadline{}; }
 
  private:
   using barriers = tidemark::detail::asymmetric_barriers<relacy_machine<Form == barrier_form::refused>>;
 };
 
-/// No fence that orders relaxed accesses: what a block does under ThreadSanitizer.
+/// A platform without fences that order relaxed accesses: blocks behave as under ThreadSanitizer.
 struct unfenced_relacy_platform : basic_relacy_platform<barrier_form::symmetric> {
   static constexpr bool has_thread_fences = false;
 };

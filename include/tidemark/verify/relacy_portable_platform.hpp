@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The platform of the Relacy race detector for the fallbacks of portable_platform: the lock-based double word and the
-// condition variables to sleep on, made of Relacy's words, mutex and condition variable. Include it last, see
+// The platform of the Relacy race detector that runs the fallbacks of portable_platform: the lock-based double word,
+// and parking on condition variables, made of Relacy's words, mutex and condition variable. Include it last; see
 // relacy_platform.hpp.
 #ifndef TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
@@ -14,7 +14,7 @@
 
 namespace tidemark::verify {
 
-/// What portable_platform is made of, in Relacy's terms.
+/// The parts of which portable_platform is made, in Relacy's terms.
 struct relacy_primitives {
   class mutex {
    public:

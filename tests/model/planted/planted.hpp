@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the audit must be able to tell apart: orders that are needless, needed, missing, and never executed. Not part of
-// the library. The expected verdicts stand in `audit`, in self_test().
+// Orders that the audit must tell apart: needless, needed, missing and never executed ones. This header is no part of
+// the library. The function self_test() of the audit has the expected verdicts.
 #ifndef TIDEMARK_TESTS_MODEL_PLANTED_PLANTED_HPP
 #define TIDEMARK_TESTS_MODEL_PLANTED_PLANTED_HPP
 
@@ -26,7 +26,7 @@ class mailbox {
   }
 
   int take_or(int otherwise) {
-    // (P1): needless, nothing depends on this guess.
+    // (P1): needless, because nothing depends on this hint.
     if (hint_.load(std::memory_order_seq_cst) != 0) return otherwise;
     // (P3): needed.
     return ready_.load(std::memory_order_acquire) != 0 ? data_.load() : otherwise;
@@ -43,7 +43,7 @@ class mailbox {
   typename Platform::template atomic<std::uint32_t> hint_;
 };
 
-/// Two threads that must not miss each other; one of them pays for both.
+/// Two threads that must not miss each other; only one of them issues a barrier instruction.
 template <class Platform>
 class meeting {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every model check shares: the assertion, the shape of a check, and the program that runs checks by name
+// What every model check shares: the assertion, the structure of a check, and the program that runs checks by name
 // (runner.cpp).
 //
 //   model_<stem> --list
@@ -10,7 +10,7 @@
 // SITE is the number of an ordering comment in the headers, such as F2, or FILE:LINE:COLUMN as --sites prints it; HOW
 // is an order (relaxed, acquire, release, acq_rel), the same after `failure:`, `removed` for a barrier, `own_thread`
 // for a heavy one, or `spurious` for a strong exchange. With --expect-failure the program succeeds only if the check
-// fails, so a check that can't notice the weakening is itself reported. --blind-seam finds the site and weakens nothing.
+// fails, so a check that does not notice the weakening is reported. --blind-seam finds the site and weakens nothing.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 
@@ -53,8 +53,8 @@ struct name {
   char characters[64] = {};
 };
 
-/// Whether this program has a check of that name: of a changed copy of the headers one check is wanted, and the others
-/// would take most of the time to compile.
+/// Returns whether this program has a check of that name. With a changed copy of the headers only one check is wanted,
+/// and the others would take most of the compile time.
 constexpr bool is_wanted(std::string_view check) {
 #if defined(TIDEMARK_MODEL_ONLY)
   return check == TIDEMARK_MODEL_ONLY;
@@ -63,16 +63,16 @@ constexpr bool is_wanted(std::string_view check) {
 #endif
 }
 
-/// What runs in a check. A suite derives from this, and has `thread(index)`, which each of the threads runs, and, if it
-/// wants, `before()` and `after()`, which run alone.
+/// What runs in a check. A suite derives from this. It has `thread(index)`, which each of the threads runs, and may
+/// have `before()` and `after()`, which run alone.
 template <unsigned Threads>
 struct suite {
   static_assert(0 < Threads && Threads <= 4, "add this number to play() in runner.cpp");
   static constexpr unsigned threads = Threads;
 };
 
-/// One check: a suite with a name. The suite is known to the runner by these functions only, so that the checker is
-/// compiled once for all suites; the first parameter is where the suite lies.
+/// One check: a suite with a name. The runner knows the suite only by these functions, so that the checker is compiled
+/// once for all suites. The first parameter is the place of the suite.
 struct check {
   std::string_view name;
   unsigned threads = 0;  // 0: not wanted
@@ -90,18 +90,18 @@ struct suite_functions {
   static void construct(void* place) { new (place) Suite(); }
   static void destroy(void* place) { at(place).~Suite(); }
   static void before(void* place) {
-    if constexpr (requires(Suite & suite) { suite.before(); }) at(place).before();
+    if constexpr (requires(Suite& suite) { suite.before(); }) at(place).before();
   }
   static void thread(void* place, unsigned index) { at(place).thread(index); }
   static void after(void* place) {
-    if constexpr (requires(Suite & suite) { suite.after(); }) at(place).after();
+    if constexpr (requires(Suite& suite) { suite.after(); }) at(place).after();
   }
 
  private:
   static Suite& at(void* place) { return *static_cast<Suite*>(place); }
 };
 
-/// The text of a name, for as long as the program runs.
+/// The text of a name. It lives as long as the program.
 template <name Name>
 inline constexpr name kept = Name;
 
@@ -116,8 +116,8 @@ check make_check() {
   }
 }
 
-/// The whole of main() but the list of checks. The result is the exit status: 0 as expected, 1 not, 2 for a bad command
-/// line.
+/// Everything that main() does, apart from the list of checks. Returns the exit status: 0 if the outcome is as
+/// expected, 1 if it is not, and 2 for a bad command line.
 int run(int argc, char** argv, const std::vector<check>& checks);
 
 }  // namespace model

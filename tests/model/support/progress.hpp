@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the checks of memory in flight share: the progress of an executor, which nobody spins on, and a payload that shows
-// every race. The plain fence has one slot, so that searches are short. The deep one has a heap of two levels: there a
-// signaller reads inner nodes, which an order that is too weak may leave stale.
+// What the checks of memory in flight share: the progress of an executor, on which no thread spins, and a payload that
+// shows every race. The heap of one slot keeps searches short. In the heap of two levels a signaller reads inner nodes,
+// which an order that is too weak may leave stale.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_PROGRESS_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_PROGRESS_HPP
 
 #include "model_check.hpp"
+#include "shapes.hpp"
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include <utility>
+#include <vector>
 
 namespace model {
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
-using progress_fence =
-    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
-using deep_progress_fence =
-    tidemark::basic_progress_fence<platform, tidemark::fence_options{.capacity = 3, .arity = 2, .max_spins = 0}>;
+
+template <heap_shape Shape, class Platform = platform>
+using progress_fence = shaped_progress_fence<Platform, Shape>;
 template <class Fence>
 using view_of = decltype(std::declval<const Fence&>().view());
-using progress_view = view_of<progress_fence>;
+
+/// Adds a check with a heap of one level and one with a heap of two.
+template <template <heap_shape> class Suite, name Name>
+void add_on_levels(std::vector<check>& checks) {
+  checks.push_back(make_check<Suite<one_slot>, Name>());
+  checks.push_back(make_check<Suite<two_levels>, Name + ".two_levels">());
+}
 
 }  // namespace model
 

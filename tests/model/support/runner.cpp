@@ -90,7 +90,7 @@ class pattern {
   bool valid_;
 };
 
-/// The line of the operation that the ordering comment `tag` belongs to: the first one at or after the comment.
+/// Finds the operation to which the ordering comment `tag` belongs: the first one at or after the comment.
 bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
   const pattern operation{
       "([.]|->|::)(load[a-z_]*|is_below|store|exchange|compare_exchange_[a-z]+|fetch_[a-z]+|[a-z]+_barrier|[a-z]+_"
@@ -99,7 +99,9 @@ bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
   std::vector<std::filesystem::path> sources;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_HEADERS))
     sources.push_back(entry.path());
-  for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_MODEL_CHECKS)) sources.push_back(entry.path());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_CHECKS)) {
+    if (entry.path().extension() == ".cpp") sources.push_back(entry.path());
+  }
   for (const std::filesystem::path& path : sources) {
     std::ifstream source{path};
     std::string line;
@@ -117,7 +119,7 @@ bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
   return false;
 }
 
-/// The site at FILE:LINE:COLUMN, as --sites prints it.
+/// Reads a site from FILE:LINE:COLUMN, as --sites prints it.
 bool parse_site(const std::string& position, tidemark::verify::weakened_site& site) {
   static std::string file;
   const auto parts = pattern{"^(.+):([0-9]+):([0-9]+)$"}.find_in(position);
@@ -162,7 +164,7 @@ bool weaken(const std::string& how_of_site) {
   return true;
 }
 
-/// Every site that has run, with its orders. A plain array, because an observer must not allocate.
+/// Every site that was executed, with its orders. It is a plain array, because an observer must not allocate.
 class site_list {
  public:
   using operation = tidemark::verify::operation;
@@ -210,7 +212,8 @@ class site_list {
   static inline std::size_t count_ = 0;
 };
 
-// ---- the checker -----------------------------------------------------------------------------------------------------
+// ---- the checker
+// -----------------------------------------------------------------------------------------------------
 
 /// A suite of Relacy's for any check of that many threads.
 template <unsigned Threads>
@@ -222,8 +225,8 @@ class stage : public rl::test_suite<stage<Threads>, Threads> {
   void thread(unsigned index) { played_->thread(place_, index); }
   void after() { played_->after(place_); }
 
-  /// Searches the executions of `played`; `params` tells the outcome. Like rl::simulate(), which would be compiled for a
-  /// third search, too.
+  /// Searches the executions of `played` and writes the outcome to `params`. It does the same as rl::simulate(), which
+  /// would also be compiled for a third search.
   static bool play(const check& played, rl::test_params& params, bool shows_history) {
     played_ = &played;
     place_ = std::aligned_alloc(played.alignment,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The heaps that checks of waits run on. A check proves no more than its shape: on a heap of one slot, a hub was proved
-// that lost wake-ups on a heap of two levels. So each check that stands on a heap runs on all of these.
+// The heaps on which checks of waits run. A check proves no more than its shape: on a heap of one slot, a hub was
+// proved that lost wake-ups on a heap of two levels. So each check of a heap runs on all of these shapes.
 //
-//   one_slot      one level, nobody else
+//   one_slot      one level, no other waiter
 //   two_levels    an inner node between the leaves and the root
-//   in_lane       two levels, and every slot is taken: the waiters of the check share the overflow lane
-//   beside_lane   two levels, and somebody else stays in the overflow lane, which keeps the root at 0
+//   in_lane       two levels, and every slot is taken, so that the waiters of the check share the overflow lane
+//   beside_lane   two levels, and another waiter stays in the overflow lane, which keeps the root at 0
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
 
 #include "model_check.hpp"
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace model {
 struct heap_shape {
   std::size_t capacity = 1;
   std::size_t arity = 2;
-  std::size_t bystanders = 0;     ///< Slots of others, who wait for a value that never comes.
-  bool lane_is_occupied = false;  ///< By one of them.
+  std::size_t bystanders = 0;     ///< Slots of other waiters, for a value that is never signalled.
+  bool lane_is_occupied = false;  ///< One such waiter is in the lane.
 };
 
 inline constexpr heap_shape one_slot{};
@@ -34,10 +34,10 @@ inline constexpr heap_shape three_slots{.capacity = 3, .arity = 4};
 inline constexpr heap_shape two_levels{.capacity = 3};
 inline constexpr heap_shape in_lane{.capacity = 3, .bystanders = 3};
 inline constexpr heap_shape beside_lane{.capacity = 3, .lane_is_occupied = true};
-/// One free slot on the second level: of two waiters, one shares the lane.
+/// Two levels with one free slot: of two waiters, one shares the lane.
 inline constexpr heap_shape one_free{.capacity = 3, .bystanders = 2};
 
-/// What an extra waiter waits for.
+/// The target of the bystanders.
 inline constexpr std::uint64_t never_signalled = 1000;
 
 /// The options of a fence of this shape.
@@ -51,14 +51,14 @@ void register_bystanders(Heap& heap) {
   static_assert(Shape.bystanders == 0 || !Shape.lane_is_occupied);
   for (std::size_t i = 0; i < Shape.bystanders; ++i) static_cast<void>(heap.add(never_signalled));
   if (!Shape.lane_is_occupied) return;
-  // When all slots are taken the next one shares the lane; then the slots are left.
+  // When all slots are taken, the next waiter shares the lane. Then the slots are freed.
   std::vector<tidemark::waiter_ticket> slots;
   for (std::size_t i = 0; i < Shape.capacity; ++i) slots.push_back(heap.add(never_signalled));
   static_cast<void>(heap.add(never_signalled));
   for (const tidemark::waiter_ticket& slot : slots) heap.withdraw(slot);
 }
 
-/// What the monitored value is while nobody waits but the bystanders of a shape.
+/// Returns the monitored value while only the bystanders of a shape wait.
 constexpr std::uint64_t idle_value_of(heap_shape shape) {
   if (shape.lane_is_occupied) return 0;
   return shape.bystanders != 0 ? never_signalled - 1 : tidemark::no_waiter;
@@ -78,7 +78,7 @@ struct shaped_heap : tidemark::waiter_heap<Shape.capacity, Platform, Shape.arity
   shaped_heap() { register_bystanders<Shape>(*this); }
 
   static constexpr std::uint64_t idle_value() { return idle_value_of(Shape); }
-  /// What the monitored value is while a waiter for `target` waits, too.
+  /// Returns the monitored value while a waiter for `target` waits, too.
   static constexpr std::uint64_t least(std::uint64_t target) {
     return Shape.lane_is_occupied || Shape.bystanders == Shape.capacity ? 0 : target - 1;
   }
@@ -89,7 +89,7 @@ using shaped_progress_fence = shaped<tidemark::basic_progress_fence<Platform, op
 template <class Platform, heap_shape Shape>
 using shaped_fence = shaped<tidemark::basic_fence<Platform, options_of(Shape)>, Shape>;
 
-/// Adds a check on each shape. `Least` is the smallest heap of one level that the check makes sense on.
+/// Adds a check on each shape. `Least` is the smallest heap of one level on which the check makes sense.
 template <template <heap_shape> class Suite, heap_shape Least, name Name>
 void add_on_shapes(std::vector<check>& checks) {
   checks.push_back(make_check<Suite<Least>, Name>());

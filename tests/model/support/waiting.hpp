@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the checks of waits share. Times and stops are those of the checker. Include it after model_check.hpp.
+// What the checks of waits share. Times and stops are those of the checker.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_WAITING_HPP
 
 #include "model_check.hpp"
 
-#include <tidemark/fence.hpp>
+#include <tidemark/fence/fence.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace model {
 template <class Timeline>
 using payload = typename Timeline::platform::template var<int>;
 
-/// A moment that may come at any time in the checker's eyes.
+/// A point of time that the checker may let pass at any moment.
 constexpr tidemark::deadline some_time{std::chrono::hours{1}};
 
 /// A stop source of the shape of std::stop_source, made of the checker's own parts.
@@ -72,14 +72,14 @@ class stop_source {
   void* argument_ = nullptr;
 };
 
-/// Nobody waits any more but the bystanders of a shape (shapes.hpp), so the monitored value says so (A15); 0 for ever where
-/// the fence is pinned.
+/// Requires the monitored value that a timeline has while only the bystanders of its shape (shapes.hpp) wait [A15]. It
+/// is always 0 where the fence is pinned.
 template <class Timeline>
 void require_idle(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == Timeline::idle_value());
 }
 
-/// The same after a poison, which has released the bystanders with slots, too.
+/// The same after a poison, which has also released the bystanders in slots.
 template <class Timeline>
 void require_idle_after_poison(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == (Timeline::idle_value() == 0 ? 0 : tidemark::no_waiter));

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Many threads wait for as many distinct values of one fence, and the values are signalled one by one: the signaller
+// goes on only when the thread that it released has said so. Nobody exits before the round is over. Beside it the
+// floor, one bare futex for each thread, and the peers that wake everybody each time.
+//
+//   lockstep/<subject>/apart    1,000 threads; the signaller on one core, the waiters on another
+//   lockstep/<subject>/free     1,000 threads, put wherever the system likes
+//   overflow/<subject>/apart    64 threads, with capacity for 64, and for 8 so that 56 share the overflow lane
+//
+// Counters: `switches`, voluntary context switches of the whole process: each waiter goes back to sleep once, so the
+// floor is the number of threads. For the subjects whose name ends in `.counted` the platform counts `unparks`, calls
+// that wake (every waiter is known to sleep before the first), and `returns` from the sleep; their times are not
+// compared, because two shared counters cost a tenth of the whole.
+#include <benchmark/benchmark.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tidemark/tidemark.hpp>
+
+#include "peers/ck_ec.hpp"
+#include "peers/condition_variable.hpp"
+#include "peers/futex.hpp"
+#include "peers/std_atomic.hpp"
+#include "support/measure.hpp"
+#include "support/threads.hpp"
+
+namespace {
+
+/// A platform that counts how often it wakes and is woken.
+template <class Base>
+struct counting : Base {
+  using word = typename Base::template atomic<std::uint32_t>;
+
+  static bool park(word& count, std::uint32_t expected, tidemark::deadline until) noexcept {
+    const bool in_time = Base::park(count, expected, until);
+    returns.fetch_add(1, std::memory_order_relaxed);
+    return in_time;
+  }
+
+  static void unpark(word& count, std::uint32_t threads) noexcept {
+    unparks.fetch_add(1, std::memory_order_relaxed);
+    Base::unpark(count, threads);
+  }
+
+  static inline std::atomic<long> unparks{0};
+  static inline std::atomic<long> returns{0};
+};
+
+using counted_native = counting<tidemark::native_platform>;
+using counted_symmetric = counting<tidemark::symmetric_platform>;
+
+template <std::size_t Capacity, class Platform = tidemark::symmetric_platform>
+using fence_for = tidemark::basic_fence<Platform, tidemark::fence_options{.capacity = Capacity}>;
+template <std::size_t Capacity, class Platform = tidemark::native_platform>
+using progress_fence_for = tidemark::basic_progress_fence<Platform, tidemark::fence_options{.capacity = Capacity}>;
+
+/// The floor: each target has a futex of its own, so that one store and one system call wake exactly one thread.
+template <std::size_t Threads>
+class futex_row {
+ public:
+  void signal(std::uint64_t value) noexcept {
+    std::atomic<std::uint32_t>& word = words_[value].open;
+    word.store(1, std::memory_order_release);
+    bench::futex_wake(word, 1);
+  }
+  void wait(std::uint64_t target) noexcept {
+    std::atomic<std::uint32_t>& word = words_[target].open;
+    while (word.load(std::memory_order_acquire) == 0) bench::futex_wait(word, 0);
+  }
+
+ private:
+  struct alignas(64) line {
+    std::atomic<std::uint32_t> open{0};
+  };
+  line words_[Threads + 1];
+};
+
+template <class Fence>
+constexpr bool is_counted = requires { Fence::platform::unparks; };
+
+struct tally {
+  long unparks = 0;
+  long returns = 0;
+  long switches = 0;
+};
+
+template <class Fence>
+tally count_so_far() {
+  tally now;
+  if constexpr (is_counted<Fence>) {
+    now.unparks = Fence::platform::unparks.load(std::memory_order_relaxed);
+    now.returns = Fence::platform::returns.load(std::memory_order_relaxed);
+  }
+  now.switches = bench::count_switches().voluntary;
+  return now;
+}
+
+/// Spins, because a signaller that slept would add a second context switch to each step; gives way if the released
+/// thread was put behind it.
+void await(const std::atomic<std::uint64_t>& acknowledged, std::uint64_t value) {
+  for (unsigned looks = 0; acknowledged.load(std::memory_order_acquire) != value; ++looks) {
+    if (looks < 2000) {
+      tidemark::native_platform::pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+/// One round of `Threads` signals. Targets are dealt out in a fixed disorder, so that neither slots nor wake-ups run in
+/// the order of the threads.
+template <class Fence, std::size_t Threads>
+void one_round(benchmark::State& state, int cpu_of_waiters) {
+  static_assert(Threads % 389 != 0 && 389 % Threads != 0, "each target is to be dealt once");
+  struct alignas(64) {
+    std::atomic<std::uint64_t> value{0};
+  } acknowledged;
+  const bench::escaped<Fence> fence;
+  bench::futex_gate round_is_over;
+  bench::thread_group waiters;
+  const auto wait_once = [&](std::size_t index) {
+    const std::uint64_t target = index * 389 % Threads + 1;
+    static_cast<void>(fence->wait(target));
+    acknowledged.value.store(target, std::memory_order_release);
+    round_is_over.pass();
+  };
+  waiters.start(Threads, wait_once, cpu_of_waiters);
+  waiters.wait_until_parked();
+
+  const tally before = count_so_far<Fence>();
+  const auto start = bench::steady::now();
+  for (std::uint64_t value = 1; value <= Threads; ++value) {
+    static_cast<void>(fence->signal(value));
+    await(acknowledged.value, value);
+  }
+  const auto end = bench::steady::now();
+  waiters.wait_until_parked();
+  const tally after = count_so_far<Fence>();
+
+  round_is_over.open();
+  waiters.join();
+  state.SetIterationTime(bench::nanoseconds_between(start, end) * 1e-9);
+  if constexpr (is_counted<Fence>) {
+    state.counters["unparks"] = static_cast<double>(after.unparks - before.unparks);
+    state.counters["returns"] = static_cast<double>(after.returns - before.returns);
+  }
+  state.counters["switches"] = static_cast<double>(after.switches - before.switches);
+  state.counters["median_ns"] = bench::nanoseconds_between(start, end);
+  state.counters["min_ns"] = bench::nanoseconds_between(start, end);
+}
+
+template <class Fence, std::size_t Threads>
+void apart(benchmark::State& state) {
+  const bench::pinned here(bench::processors().front());
+  for (auto _ : state) one_round<Fence, Threads>(state, bench::processors().back());
+}
+
+template <class Fence, std::size_t Threads>
+void anywhere(benchmark::State& state) {
+  for (auto _ : state) one_round<Fence, Threads>(state, bench::any_processor);
+}
+
+template <class Fence>
+void add_lockstep(const std::string& name) {
+  bench::row("lockstep/" + name + "/apart", apart<Fence, 1000>)->Iterations(1);
+  bench::row("lockstep/" + name + "/free", anywhere<Fence, 1000>)->Iterations(1);
+}
+
+template <class Fence>
+void add_overflow(const std::string& name) {
+  bench::row("overflow/" + name + "/apart", apart<Fence, 64>)->Iterations(1);
+}
+
+template <class Fence>
+void add_size(const std::string& name) {
+  benchmark::AddCustomContext("sizeof " + name, std::to_string(sizeof(Fence)));
+}
+
+void add_sizes() {
+  using tidemark::fence_options;
+  using tidemark::native_platform;
+  using tidemark::symmetric_platform;
+  constexpr fence_options compact{.layout = tidemark::fence_layout::one_line};
+  add_size<tidemark::fence>("fence");
+  add_size<tidemark::progress_fence>("progress_fence");
+  add_size<tidemark::basic_fence<symmetric_platform, compact>>("fence, one line");
+  add_size<tidemark::basic_progress_fence<native_platform, compact>>("progress_fence, one line");
+  add_size<tidemark::basic_progress_fence<native_platform, fence_options{.capacity = 8}>>("progress_fence, capacity 8");
+  add_size<tidemark::basic_progress_fence<native_platform, fence_options{.capacity = 64}>>(
+      "progress_fence, capacity 64");
+  add_size<tidemark::basic_progress_fence<native_platform, fence_options{.capacity = 1024}>>(
+      "progress_fence, capacity 1024");
+  add_size<bench::std_atomic_fence>("std_atomic peer");
+  add_size<bench::condition_variable_fence>("condition_variable peer");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  add_sizes();
+  add_lockstep<futex_row<1000>>("futex_row");
+  add_lockstep<progress_fence_for<1024>>("progress_fence");
+  add_lockstep<fence_for<1024>>("fence");
+  add_lockstep<progress_fence_for<1024, counted_native>>("progress_fence.counted");
+  add_lockstep<fence_for<1024, counted_symmetric>>("fence.counted");
+  add_lockstep<bench::std_atomic_fence>("std_atomic");
+  add_lockstep<bench::condition_variable_fence>("condition_variable");
+#ifdef TIDEMARK_HAVE_CK
+  add_lockstep<bench::ck_ec_fence>("ck_ec");
+#else
+  std::fputs("ck_ec is left out: <ck_ec.h> was not found when this was built (package libck-dev)\n", stderr);
+#endif
+  add_overflow<futex_row<64>>("futex_row");
+  add_overflow<progress_fence_for<64>>("progress_fence.capacity_64");
+  add_overflow<progress_fence_for<8>>("progress_fence.capacity_8");
+  add_overflow<fence_for<64>>("fence.capacity_64");
+  add_overflow<fence_for<8>>("fence.capacity_8");
+  add_overflow<progress_fence_for<64, counted_native>>("progress_fence.capacity_64.counted");
+  add_overflow<progress_fence_for<8, counted_native>>("progress_fence.capacity_8.counted");
+  add_overflow<fence_for<64, counted_symmetric>>("fence.capacity_64.counted");
+  add_overflow<fence_for<8, counted_symmetric>>("fence.capacity_8.counted");
+  return bench::run_all(argc, argv);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+// The second program of docs/guide-memory.md: memory that a device owns.
+
+#include "expect.hpp"
+
+#include <tidemark/memory/coherency_tracker.hpp>
+#include <tidemark/memory/host_aperture.hpp>
+#include <tidemark/memory/lock_decision.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using guide::expect;
+using tidemark::aperture_status;
+using tidemark::coherency_status;
+
+void find_a_way_to_an_address() {
+  const tidemark::lock_subject texture{.access = tidemark::cpu_access::uncached,
+                                       .where = tidemark::residence::memory_segment,
+                                       .supports_aperture_segment = false,
+                                       .bytes = 65'536};
+  const tidemark::segment_traits hidden{.cpu_visible = false};
+
+  const auto with_room = tidemark::decide(texture, hidden, {.exists = true, .free_bytes = 1 << 20}, 0);
+  expect(with_room.route == tidemark::lock_route::through_window, "some pages of the window are mapped to it");
+
+  const auto without = tidemark::decide(texture, hidden, {.exists = true, .free_bytes = 4096}, 0);
+  expect(without.route == tidemark::lock_route::refused, "it fits nowhere");
+  expect(without.reason == tidemark::lock_refusal::no_space, "and the reason says what was missing");
+}
+
+void keep_a_commit_away() {
+  tidemark::commit_gate gate;
+  expect(gate.try_lock(), "the processor has the address");
+  expect(!gate.request_commit(), "so the manager has to wait");
+  expect(gate.unlock() == tidemark::unlock_status::commit_now, "and the last unlock says that it is due");
+}
+
+void share_a_window() {
+  tidemark::progress_fence uploads;
+  tidemark::host_aperture window{uploads, {.pages = 4}};
+
+  const std::array<std::uint64_t, 3> wanted{40, 41, 99};
+  const auto view = window.try_map(wanted);  // any free pages of the window
+  expect(view.status == aperture_status::mapped, "three pages were free");
+  std::vector<std::uint64_t> shown;
+  window.for_each(view, [&](const tidemark::aperture_page& page) { shown.push_back(page.source); });
+  expect(shown == std::vector<std::uint64_t>(wanted.begin(), wanted.end()), "in the order of the request");
+
+  expect(window.try_map(wanted).status == aperture_status::no_space, "one page is not enough");
+  window.retire(view, 7);  // in use until the fence has reached 7
+  expect(window.try_map(wanted).status == aperture_status::busy, "the device still writes there");
+  uploads.signal(7);
+  const auto again = window.try_map(wanted);
+  expect(again.status == aperture_status::mapped, "now they are free");
+  window.unmap(again);  // no work was submitted that uses them
+}
+
+struct counting_cache {  // stands for the instructions of a machine
+  int* written_back;
+  int* invalidated;
+  void write_back(std::uint64_t, std::uint64_t) noexcept { ++*written_back; }
+  void invalidate(std::uint64_t, std::uint64_t) noexcept { ++*invalidated; }
+};
+
+void keep_caches_out_of_the_way() {
+  int written_back = 0;
+  int invalidated = 0;
+  tidemark::progress_fence device;
+  tidemark::coherency_tracker tracker{device, {.bytes = 4096}, counting_cache{&written_back, &invalidated}};
+
+  const auto write = tracker.try_prepare_cpu_write(0, 100);
+  expect(write.status == coherency_status::prepared, "nothing to wait for");  // ... the processor writes
+  tracker.prepare_device_read(0, 100, 1);                                     // submit work that signals 1
+  expect(written_back == 1, "the lines were written back");
+
+  tracker.prepare_device_write(0, 100, 2);  // submit work that signals 2
+  const auto read = tracker.try_prepare_cpu_read(0, 100);
+  expect(read.status == coherency_status::busy && read.busy_until == 2, "the device may still write");
+  expect(invalidated == 0, "too early: the line could be fetched again before the device writes");
+  device.signal(2);
+  expect(tracker.try_prepare_cpu_read(0, 100) && invalidated == 1, "now the lines are invalidated, and can be read");
+}
+
+}  // namespace
+
+int main() {
+  find_a_way_to_an_address();
+  keep_a_commit_away();
+  share_a_window();
+  keep_caches_out_of_the_way();
+  return guide::result("guide_device_memory");
+}

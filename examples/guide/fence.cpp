@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program of docs/guide-fence.md: waiting for what other threads do.
+
+#include "expect.hpp"
+
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/wait_many.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+using guide::expect;
+using tidemark::wait_status;
+
+void hand_over_rows() {
+  std::array<int, 100> rows{};       // plain data, handed over by the fence
+  tidemark::progress_fence decoded;  // value n: the first n rows may be read
+
+  std::thread decoder([&] {
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      rows[n] = static_cast<int>(2 * n);
+      decoded.signal_next();
+    }
+  });
+
+  const wait_status status = decoded.wait(50);
+  expect(status == wait_status::reached && rows[49] == 98, "50 rows are there");
+
+  decoder.join();  // before `decoded` goes: the decoder may still be inside its last signal
+}
+
+void limit_the_wait() {
+  tidemark::progress_fence frames{41};  // a timeline may begin anywhere
+
+  expect(frames.wait(0) == wait_status::reached, "every timeline has reached 0");
+  expect(frames.wait_for(42, 0ms) == wait_status::timeout, "zero looks once and does not sleep");
+  expect(frames.wait_for(42, 10ms) == wait_status::timeout, "nobody has signalled 42");
+
+  const auto view = frames.view();  // can look and wait, and can't signal
+  frames.signal(50);                // values may be jumped over
+  expect(view.wait_until(42, std::chrono::steady_clock::now() + 1h) == wait_status::reached, "50 is at least 42");
+  expect(view.current_value() == 50, "a view shows the value");
+}
+
+void signal_from_many_threads() {
+  tidemark::fence finished;  // any thread may signal; the greatest value wins
+
+  std::array<std::thread, 4> workers;
+  for (std::thread& worker : workers) worker = std::thread{[&] { finished.signal_next(); }};
+  expect(finished.wait(workers.size()) == wait_status::reached, "all four have counted themselves");
+  for (std::thread& worker : workers) worker.join();
+
+  expect(!finished.signal(3), "3 is not above 4: nothing is done, and signal() says so");
+}
+
+void wait_for_several() {
+  tidemark::progress_fence upload;
+  tidemark::fence compute;
+
+  std::thread device([&] {
+    upload.signal(12);
+    compute.signal(40);
+  });
+  expect(tidemark::wait_all({{upload, 12}, {compute, 40}}) == wait_status::reached, "both came");
+  device.join();
+
+  const auto [status, index] = tidemark::wait_any_for({{upload, 13}, {compute, 40}}, 1h);
+  expect(status == wait_status::reached && index == 1, "compute is there already");
+}
+
+void lose_the_device() {
+  tidemark::progress_fence drawn;
+  drawn.signal(7);
+
+  std::thread waiter([&] {
+    const wait_status status = drawn.wait(8);
+    expect(status == wait_status::lost, "8 will never come");
+  });
+  drawn.poison();  // from any thread
+  waiter.join();
+
+  expect(drawn.wait(7) == wait_status::reached, "what was reached before stays reached");
+}
+
+}  // namespace
+
+int main() {
+  hand_over_rows();
+  limit_the_wait();
+  signal_from_many_threads();
+  wait_for_several();
+  lose_the_device();
+  return guide::result("guide_fence");
+}

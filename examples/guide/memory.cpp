@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program of docs/guide-memory.md: memory that an executor still reads is not written and not freed.
+
+#include "executor.hpp"
+#include "expect.hpp"
+
+#include <tidemark/memory/rename_ring.hpp>
+#include <tidemark/memory/retire_queue.hpp>
+#include <tidemark/memory/upload_ring.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+using guide::expect;
+using tidemark::map_mode;
+
+constexpr int frames = 50;
+
+void write_each_frame_anew() {
+  std::atomic<int> wrong_frames{0};
+  guide::executor device;
+  tidemark::rename_ring vertices{device.finished(), {.bytes = 4096, .alignment = 64, .max_renames = 3}};
+
+  for (int frame = 0; frame < frames; ++frame) {
+    const auto mapped = vertices.map(map_mode::discard);  // a backing that nobody reads; waits while all three are
+    if (!mapped) break;
+    std::memset(mapped.memory, frame, 4096);
+
+    const std::uint64_t serial = device.submit([&wrong_frames, frame, memory = mapped.memory] {
+      const auto is_right = [frame](std::byte one) { return one == static_cast<std::byte>(frame); };
+      if (!std::all_of(memory, memory + 4096, is_right)) ++wrong_frames;
+    });
+    vertices.retire(mapped, serial);  // in use until the device's fence has reached that serial
+  }
+
+  expect(device.queue().drain() == tidemark::wait_status::reached, "all frames were drawn");
+  expect(wrong_frames == 0, "and none was overwritten while it was");
+  expect(vertices.backings() <= 3, "with three backings at most");
+}
+
+void upload_small_parts() {
+  std::atomic<int> wrong_parts{0};
+  alignas(64) std::array<std::byte, 1024> staging{};
+  guide::executor device;
+  tidemark::upload_ring ring{device.finished(), {.capacity = staging.size()}};
+
+  for (int batch = 0; batch < frames; ++batch) {
+    std::uint64_t serial = 0;
+    for (int part = 0; part < 3; ++part) {
+      const auto place = ring.allocate(100, 16);  // an offset; waits while the ring is full
+      if (!place) break;
+      std::byte* const memory = staging.data() + place.offset;
+      std::memset(memory, batch, place.bytes);
+      serial = device.submit([&wrong_parts, batch, memory] {
+        if (memory[0] != static_cast<std::byte>(batch) || memory[99] != memory[0]) ++wrong_parts;
+      });
+    }
+    ring.retire(serial);  // all three parts at once
+  }
+
+  expect(device.queue().drain() == tidemark::wait_status::reached && wrong_parts == 0, "each part was read as written");
+}
+
+struct texture : tidemark::retire_hook<1> {  // 1: the retire queue below knows one queue
+  explicit texture(std::atomic<int>& alive) : alive_{alive} { ++alive_; }
+  texture(const texture&) = delete;
+  texture& operator=(const texture&) = delete;
+  ~texture() { --alive_; }
+
+ private:
+  std::atomic<int>& alive_;
+};
+
+struct destroy {
+  void operator()(texture& unused) const noexcept { delete &unused; }
+};
+
+void destroy_later() {
+  std::atomic<int> alive{0};
+  guide::executor device;
+  tidemark::retire_queue reclaimer{device.queue()};
+
+  auto sky = std::make_unique<texture>(alive);
+  tidemark::progress_fence may_draw;
+  device.submit([&] { static_cast<void>(may_draw.wait(1)); });  // stands for work that uses the texture
+
+  reclaimer.retire(*sky.release(), destroy{});  // never waits: notes what was submitted so far
+  expect(reclaimer.reclaim() == 0 && alive == 1, "the device may still use it");
+
+  may_draw.signal(1);
+  expect(reclaimer.drain() == tidemark::wait_status::reached, "the device is done");  // sleeps until then
+  expect(alive == 0, "now it is gone");
+}
+
+}  // namespace
+
+int main() {
+  write_each_frame_anew();
+  upload_small_parts();
+  destroy_later();
+  return guide::result("guide_memory");
+}

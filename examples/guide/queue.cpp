@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program of docs/guide-queue.md: two executors that wait for each other's work, and a thread that serves their
+// notifications.
+
+#include "expect.hpp"
+
+#include <tidemark/queue/hub.hpp>
+#include <tidemark/queue/queue.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+namespace {
+
+using guide::expect;
+using tidemark::submit_status;
+using tidemark::wait_status;
+
+constexpr std::uint64_t blocks = 100;
+
+void run_two_executors() {
+  std::array<std::uint64_t, blocks> data{};
+  std::uint64_t sum = 0;
+
+  tidemark::progress_fence filled_blocks;
+  tidemark::progress_fence added_blocks;
+  tidemark::queue fill{filled_blocks, {.progress = tidemark::fence_id{1}}};  // how logs and traces call the fence
+  tidemark::queue add{added_blocks, {.progress = tidemark::fence_id{2}}};
+
+  std::thread filler([&] {
+    for (std::uint64_t n = 0; n < blocks; ++n) {
+      data[n] = n;
+      fill.complete();  // signals the progress fence, and logs it
+    }
+  });
+  std::thread adder([&] {
+    for (std::uint64_t n = 0; n < blocks; ++n) {
+      if (add.wait(fill.progress(), n + 1) != wait_status::reached) return;  // gets past the wait, and logs it
+      sum += data[n];
+      add.complete();
+    }
+  });
+
+  expect(add.wait_finished(blocks) == wait_status::reached, "all blocks were added");
+  expect(sum == blocks * (blocks - 1) / 2, "and filled before");
+  filler.join();
+  adder.join();
+}
+
+void give_out_serials() {
+  tidemark::progress_fence drawn;
+  tidemark::queue draw{drawn};
+  std::array<int, 8> work{};
+
+  const auto [status, serial] = draw.submit([&](std::uint64_t number) { work[number] = 7; });
+  expect(status == submit_status::submitted && serial == 1, "the first piece of work has serial 1");
+  expect(draw.last_queued() == 1 && !draw.is_idle(), "one piece of work is on its way");
+
+  std::thread executor([&] {
+    expect(work[1] == 7, "the work is there");
+    draw.complete();
+  });
+  expect(draw.drain() == wait_status::reached && draw.is_idle(), "drain() waits for all that was submitted");
+  executor.join();
+
+  draw.abort();
+  expect(draw.submit([](std::uint64_t) {}).status == submit_status::lost, "an aborted queue takes no more work");
+}
+
+using hub_type = tidemark::basic_hub<tidemark::native_platform, tidemark::dispatched>;
+using served_queue =
+    tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock, tidemark::hub_notifier<hub_type>>;
+
+void serve_in_a_thread() {
+  hub_type hub;
+  tidemark::progress_fence rendered;
+  served_queue render{rendered};
+  const auto attached = hub.attach(render);  // also adds the fence, and makes the hub the queue's notifier
+  if (!attached) return expect(false, "the hub has room");
+
+  std::atomic<bool> is_over{false};
+  std::thread dispatcher([&] {
+    while (hub.serve() && !is_over) continue;  // sleeps until a signal has found a waiter due
+  });
+  std::thread executor([&] {
+    for (int frame = 0; frame < 3; ++frame) render.complete();
+  });
+
+  expect(rendered.wait(3) == wait_status::reached, "the dispatcher released this thread, or it need not sleep");
+  executor.join();
+  is_over = true;
+  hub.notify_all();  // so that the dispatcher looks
+  dispatcher.join();
+  hub.remove(*attached.progress);  // before the fence goes
+}
+
+}  // namespace
+
+int main() {
+  run_two_executors();
+  give_out_serials();
+  serve_in_a_thread();
+  return guide::result("guide_queue");
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program of docs/guide-trace.md: who waited for what, as a page for the browser.
+//
+//   guide_trace [FILE]      writes the page to FILE
+
+#include "expect.hpp"
+
+#include <tidemark/queue/log_collector.hpp>
+#include <tidemark/queue/queue.hpp>
+#include <tidemark/trace/trace.hpp>
+#include <tidemark/trace/trace_export.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace {
+
+using guide::expect;
+using tidemark::trace_event;
+using tidemark::wait_status;
+
+// The numbers by which logs and traces know the queues and their fences.
+constexpr tidemark::queue_id reading{1};
+constexpr tidemark::queue_id parsing{2};
+constexpr tidemark::fence_id read_files{1};
+constexpr tidemark::fence_id parsed_files{2};
+
+constexpr std::uint64_t files = 20;
+
+void run(tidemark::queue& read, tidemark::queue& parse) {
+  read.complete();  // one file is there before anybody waits
+  std::thread reader([&] {
+    for (std::uint64_t n = 2; n <= files; ++n) read.complete();
+  });
+  for (std::uint64_t n = 1; n <= files; ++n) {
+    if (parse.wait(read.progress(), n) != wait_status::reached) break;
+    parse.complete();
+  }
+  reader.join();
+}
+
+tidemark::trace collect_a_trace() {
+  tidemark::progress_fence files_read;
+  tidemark::progress_fence files_parsed;
+  tidemark::queue read{files_read, {.progress = read_files}};
+  tidemark::queue parse{files_parsed, {.progress = parsed_files}};
+  read.enable_tracing();  // larger logs, before anything is lost
+  parse.enable_tracing();
+
+  tidemark::log_collector logs;
+  logs.add(reading, read);
+  logs.add(parsing, parse);
+
+  tidemark::trace trace;
+  trace.name_queue(reading, "read");
+  trace.name_queue(parsing, "parse");
+  trace.name_fence(read_files, "files read");
+  trace.name_fence(parsed_files, "files parsed");
+  for (std::uint64_t n = 1; n <= files; ++n) {  // the recorder of a command says when it was queued
+    const std::uint64_t now = tidemark::default_log_clock::now();
+    trace.on_queued(reading, trace_event::signal_queued, read_files, n, now);
+    trace.on_queued(parsing, trace_event::wait_queued, read_files, n, now);
+    trace.on_queued(parsing, trace_event::signal_queued, parsed_files, n, now);
+  }
+
+  run(read, parse);
+  logs.collect(trace);  // now and then, or once at the end
+  return trace;
+}
+
+void check(const tidemark::trace& trace) {
+  std::uint64_t joined = 0;
+  std::uint64_t waits_with_a_cause = 0;
+  for (const tidemark::trace_command& command : trace.commands()) {
+    if (command.queued && command.executed) ++joined;
+    if (command.released_by) ++waits_with_a_cause;
+  }
+  expect(joined == 3 * files, "each command was queued and executed");
+  expect(waits_with_a_cause > 0, "waits name the signals that released them");
+  expect(trace.losses().empty(), "the logs were large enough");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const tidemark::trace trace = collect_a_trace();
+  check(trace);
+
+  std::ostringstream page;
+  tidemark::write_trace_page(trace, page);  // or write_chrome_trace(), for Perfetto
+  expect(page.str().find("files parsed") != std::string::npos, "the page names the fences");
+  if (argc > 1) {
+    std::ofstream file{argv[1]};
+    expect(static_cast<bool>(file << page.str()), "the page was written");
+  }
+  return guide::result("guide_trace");
+}

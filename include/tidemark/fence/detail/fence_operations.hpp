@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Operations on a fence of any type, by function pointers. A hub, which serves the notifications of a fence, and a
+// wait for several timelines use the same table.
+#ifndef TIDEMARK_FENCE_DETAIL_FENCE_OPERATIONS_HPP
+#define TIDEMARK_FENCE_DETAIL_FENCE_OPERATIONS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::detail {
+
+/// Gives access to parts of a fence that are not public.
+struct fence_access {
+  template <class Fence>
+  static auto& heap(const Fence& fence) noexcept {
+    return fence.heap();
+  }
+  template <class Fence>
+  static bool has_reached(const Fence& fence, std::uint64_t target) noexcept {
+    return fence.reached_value() >= target;
+  }
+  template <class Fence>
+  static bool is_over(const Fence& fence, std::uint64_t target) noexcept {
+    return fence.is_over(target);
+  }
+};
+
+/// The table. The first parameter of each function is the fence.
+/// \tparam Place   where a waiter of the fence's platform sleeps
+/// \tparam Ticket  a registration in the fence's heap
+template <class Place, class Ticket>
+struct fence_operations {
+  // For signals. `release` releases the waiters that are due by the fence's value, `release_by` those due by the
+  // given value.
+  bool (*publish)(void*, std::uint64_t) noexcept = nullptr;
+  bool (*is_due)(void*, std::uint64_t) noexcept = nullptr;
+  std::size_t (*release)(void*) noexcept = nullptr;
+  std::size_t (*release_by)(void*, std::uint64_t) noexcept = nullptr;
+
+  // For waits; fence.hpp explains the steps.
+  bool is_asymmetric = false;
+  bool (*has_reached)(const void*, std::uint64_t target) noexcept = nullptr;
+  bool (*is_poisoned)(const void*) noexcept = nullptr;
+  bool (*is_over)(const void*, std::uint64_t target) noexcept = nullptr;
+  bool (*is_pinned)(const void*) noexcept = nullptr;
+  Ticket (*add)(const void*, std::uint64_t target) noexcept = nullptr;
+  Place (*place)(const void*, const Ticket&) noexcept = nullptr;
+  void (*nudge)(const void*, const Ticket&) noexcept = nullptr;
+  void (*withdraw)(const void*, const Ticket&) noexcept = nullptr;
+
+  template <class Fence>
+  constexpr fence_operations& with_signals_of() noexcept {
+    publish = [](void* self, std::uint64_t value) noexcept { return static_cast<Fence*>(self)->publish(value); };
+    is_due = [](void* self, std::uint64_t value) noexcept { return static_cast<Fence*>(self)->is_due(value); };
+    release = [](void* self) noexcept { return static_cast<Fence*>(self)->release_due_after_barrier(); };
+    release_by = [](void* self, std::uint64_t value) noexcept {
+      return static_cast<Fence*>(self)->release_due_after_barrier(value);
+    };
+    return *this;
+  }
+
+  template <class Fence>
+  constexpr fence_operations& with_waits_of() noexcept {
+    is_asymmetric = Fence::platform::asymmetric;
+    has_reached = [](const void* self, std::uint64_t target) noexcept {
+      return fence_access::has_reached(as<Fence>(self), target);
+    };
+    is_poisoned = [](const void* self) noexcept { return as<Fence>(self).is_poisoned(); };
+    is_over = [](const void* self, std::uint64_t target) noexcept {
+      return fence_access::is_over(as<Fence>(self), target);
+    };
+    is_pinned = [](const void* self) noexcept { return fence_access::heap(as<Fence>(self)).is_pinned(); };
+    add = [](const void* self, std::uint64_t target) noexcept {
+      return fence_access::heap(as<Fence>(self)).add(target);
+    };
+    place = [](const void* self, const Ticket& ticket) noexcept {
+      auto& heap = fence_access::heap(as<Fence>(self));
+      return heap.place(ticket, heap.wakes(ticket));
+    };
+    nudge = [](const void* self, const Ticket& ticket) noexcept { fence_access::heap(as<Fence>(self)).nudge(ticket); };
+    withdraw = [](const void* self, const Ticket& ticket) noexcept {
+      fence_access::heap(as<Fence>(self)).withdraw(ticket);
+    };
+    return *this;
+  }
+
+ private:
+  template <class Fence>
+  static const Fence& as(const void* self) noexcept {
+    return *static_cast<const Fence*>(self);
+  }
+};
+
+/// The table with the entries that a hub needs.
+template <class Operations, class Fence>
+inline constexpr Operations signal_operations_of = Operations{}.template with_signals_of<Fence>();
+
+/// The table with the entries that a wait for several timelines needs.
+template <class Operations, class Fence>
+inline constexpr Operations wait_operations_of = Operations{}.template with_waits_of<Fence>();
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_FENCE_OPERATIONS_HPP

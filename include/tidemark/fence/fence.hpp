@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// fence and progress_fence: timelines. A fence has a 64-bit value that only rises, and threads wait until it has
+// reached theirs.
+//
+//   line 0   current_value    signallers write it, all threads read it
+//   line 1   monitored_value  the root of the waiter heap: least awaited target - 1; waiters and passes write it,
+//            signals read it (fence_layout::one_line puts the value beside the root: better for many fences whose
+//            lines are not in the cache when they are signalled)
+//   then     the rest of the waiter heap; whether the fence is poisoned; how long a waiter spins
+//
+// A signal stores the value and loads the monitored value. Only if the new value is greater does it do more: it makes
+// one pass over the heap and releases every waiter that is due [A7] [A17] [A19].
+//
+// Why no wake-up is lost
+// ----------------------
+// These are the events of a waiter R for target t, and of a signal S of a value v >= t:
+//
+//      s1  value := v                (F1)             w1  registered: the root is at most t - 1    (H2) (H8)
+//      s2  StoreLoad                 (F22)            w2  StoreLoad                                (F21)
+//      s3  monitored value is read   (F2)             w3  value is read again                      (F3)
+//
+// s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so
+// a single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and
+// w2 makes every running core complete the accesses it had begun. In both forms one of two things is true:
+//
+//   - s1 comes before w3: w3 finds a value of at least t, and R leaves without sleeping.
+//   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
+//     because every node above R's leaf was low before s3 (fence/detail/min_tree.hpp). S empties the leaf, then
+//     advances R's count of wakes (W4), then unparks R.
+//
+// R takes its count of wakes (W3) before w3, and sleeps only while the count is the same, so it does not miss a wake
+// between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop,
+// so a wake-up for no reason does no harm [A18] [A36]. That read is an acquire, so everything S did before s1
+// happens-before R's return.
+//
+// The two kinds of fence:
+//   progress_fence   has exactly one signaller at a time; s1 is a plain store. Another thread may take over if the
+//                    hand-over itself synchronizes. The value must not fall (asserted).
+//   fence            any thread may signal, and the greatest value wins; s1 is one compare-exchange. If the value is
+//                    not above the current one, signal() changes nothing, notifies nobody, synchronizes nothing and
+//                    returns false.
+//
+// If the heavy barrier is missing from the start, the root stays at 0 for the fence's life (the fence is pinned). So
+// each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the system refuses the
+// barrier later, waiters look again every millisecond.
+//
+// poison() marks a lost device. The mark is a word of its own on the waiters' side and not a value, because a plain
+// store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still
+// returns `reached`, others return `lost` [A120] [trap 34]. Later signals change nothing that current_value() shows,
+// and nothing in memory of the caller. Inside the fence the value still rises, because a test of the poison would
+// double the loads of a signal. So a wait for a value that is signalled after the poison returns `reached`, and sees
+// what was done before that signal. If the value lies in memory of the caller, one waiter may see a signal that runs
+// at the same time as poison(), and a later waiter may not.
+//
+// Lifetime [trap 10]. A wait may return while the signaller that has released it is still inside signal(). A fence
+// must be destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete
+// fence;` alone is not enough. The same holds for poison(). All waits must have returned, too.
+//
+// fork(). The child has a copy of each fence as it was at that moment, and neither process sees what the other one
+// does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
+// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
+// those that waited are still registered in the copy. A signal that is due to one of them releases it once, in vain.
+// Its slot stays taken in the child; if it shared the overflow lane, every signal in the child takes the slow path. A
+// progress fence needs a signaller that knows which value the copy has. Two kinds of fences must not be used in the
+// child: one on the portable platform on which other threads slept during the fork, as for any condition variable;
+// and one with a lock-based double word that other threads used during the fork, because a lock may stay taken for
+// ever.
+//
+// Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
+// where the platform's double word is not lock-free, and there a signal handler must not call signal().
+#ifndef TIDEMARK_FENCE_FENCE_HPP
+#define TIDEMARK_FENCE_FENCE_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "detail/fence_operations.hpp"
+#include "detail/fence_value.hpp"
+#include "timeline.hpp"
+#include "wait.hpp"
+#include "waiter_heap.hpp"
+
+namespace tidemark {
+
+/// Where the value of a fence lies.
+enum class fence_layout {
+  two_lines,  ///< On another cache line than the monitored value: best if threads poll the value [A21].
+  one_line,   ///< Beside the monitored value: best if many fences are signalled that are not in the cache.
+};
+
+/// Who provides the 8 bytes of a fence's value.
+enum class value_storage {
+  own,  ///< The fence itself.
+  /// The caller: for example memory of a certain node, or memory that devices or other processes read, too [A8].
+  /// Waiters in other processes are not woken.
+  caller,
+};
+
+/// The compile-time choices of a fence.
+struct fence_options {
+  std::size_t capacity = 16;  ///< How many waiters have a slot, of about 28 bytes; more share the overflow lane.
+  std::size_t arity = 4;      ///< How many children each node of the heap has.
+  unsigned max_spins = 64;    ///< How often a waiter looks, at most, before it registers; how often pays is learnt.
+  fence_layout layout = fence_layout::two_lines;
+  value_storage storage = value_storage::own;
+  bool statistics = false;  ///< Adds notify_count(), which costs a signal nothing while no waiter is due.
+};
+
+namespace detail {
+
+/// What both kinds of fence share: the value, the waiters, everything but s1.
+///
+/// The wait functions, which block, are those of `waitable` in wait.hpp: wait(target), wait_for(target, duration) and
+/// wait_until(target, time_point), each with an optional stop token last. They return `reached`, `timeout`, `stopped`
+/// or `lost`.
+template <tidemark::platform Platform, fence_options Options>
+class fence_core : public waitable<fence_core<Platform, Options>> {
+ public:
+  using platform = Platform;
+  static constexpr fence_options options = Options;
+
+  /// A fence that holds its value itself, which begins at `initial`.
+  explicit fence_core(std::uint64_t initial = 0) noexcept
+    requires(Options.storage == value_storage::own)
+      : fence_core(std::in_place, initial) {}
+
+  /// A fence whose value lies in memory of the caller, and begins at `initial`.
+  /// \param storage  8 bytes, aligned to 8 (asserted), which this constructor sets. They must outlive the fence; after
+  ///                 poison() has returned, they only have to outlive the signals that began before it returned.
+  fence_core(void* storage, std::uint64_t initial = 0) noexcept
+    requires(Options.storage == value_storage::caller)
+      : fence_core(std::in_place, storage, initial) {}
+
+  fence_core(const fence_core&) = delete;
+  fence_core& operator=(const fence_core&) = delete;
+
+  /// Returns the value signalled so far; UINT64_MAX once the fence is poisoned. What was done before the value was
+  /// signalled happens-before the return (for the UINT64_MAX of a poisoned fence, only what was done before
+  /// poison()). Progress: wait-free, two loads (three if the value lies in memory of the caller), no system call and no
+  /// store. Any thread may call it. [A1] [A9] [A120]
+  std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
+
+  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 while a thread is in the overflow
+  /// lane, or if the heavy barrier is missing. It may be outdated when it is returned. Progress: wait-free. Any
+  /// thread may call it. [A12] [A13] [A15]
+  std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
+
+  /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
+  /// poisoned. Where that must not be mistaken for finished work, use a wait and its status. Progress: wait-free. Any
+  /// thread may call it.
+  [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
+
+  /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later.
+  /// Signals that begin after the first call has returned do not touch the caller's storage. Any thread may call it,
+  /// any number of times, also while others signal. Progress: lock-free except for the system calls that wake. [A120]
+  void poison() noexcept {
+    // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
+    // meanwhile is found, or finds the word. Nothing is stronger.
+    const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
+    if (is_first) holder().leave_storage();
+    // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX, so any waiter keeps the root
+    // below it.
+    const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
+    if (least < UINT64_MAX) heap().release_due(UINT64_MAX);
+  }
+
+  /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
+  /// wait-free, one load. Any thread may call it.
+  bool is_poisoned() const noexcept {
+    // (F10): acquire alone: what the thread that called poison() did before is visible to a thread that sees the
+    // poison.
+    return poisoned_.load(std::memory_order_acquire) != 0;
+  }
+
+  /// Returns a view, which can look and wait, but not signal [A10]. The fence must outlive it. Any thread may call it.
+  auto view() const noexcept { return timeline_view<fence_core>{*this}; }
+
+  // ---- Steps of signal(), for callers that act between publish and notify (queue.hpp, hub.hpp): publish(v) is s1, and
+  //      is_due(v) is s2 and s3. If is_due() returns true, release_due() must follow, in any thread that learns of it.
+
+  /// Returns whether a waiter may be due after publish(value). Only the signaller may call it, after publish().
+  /// Progress: wait-free, one load. [A17] [A18]
+  [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
+    // (F22): s2, the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2) before
+    // (F1). A stronger barrier is what the asymmetric form exists to avoid.
+    Platform::light_barrier();
+    // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
+    // where (G1) and (G2) order it after (F1).
+    return heap().monitored_word().is_below(value, monitor_order);
+  }
+
+  /// Releases and wakes every waiter whose target is at most the current value, and wakes all threads in the overflow
+  /// lane. Returns how many slots it released. Makes one pass. Progress: wait-free except for the system calls that
+  /// wake. Any thread may call it. [A19] [A20]
+  std::size_t release_due() noexcept {
+    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). Its cost does not matter beside that of a
+    // wake-up.
+    Platform::full_barrier();
+    return release_due_after_barrier();
+  }
+  /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
+  /// learnt of the signal. One barrier is enough for several fences [A64].
+  std::size_t release_due_after_barrier() noexcept {
+    return heap().release_due([this] {
+      // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
+      // it, too, through the release half of (H3) and the acquire of (W3) or (H3).
+      return holder().get().load(std::memory_order_relaxed);
+    });
+  }
+  /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
+  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept { return heap().release_due(reached); }
+
+  /// Returns how many calls of signal() and signal_next() of this fence took the slow path [A7]. Signals by steps,
+  /// such as those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any
+  /// thread may call it.
+  std::uint64_t notify_count() const noexcept
+    requires(Options.statistics)
+  {
+    // (F11): relaxed alone, a statistic.
+    return notifies_.get().load(std::memory_order_relaxed);
+  }
+
+ protected:
+  ~fence_core() = default;
+
+  /// The orders of s1 and s3. In the symmetric form all four accesses are in a single total order. In the asymmetric
+  /// form the barriers order them, and s1 is a release for what it hands over.
+  static constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
+  static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
+
+  using value_word = typename Platform::template atomic<std::uint64_t>;
+
+  value_word& value() noexcept { return holder().get(); }
+
+  static constexpr bool beside_root = Options.layout == fence_layout::one_line;
+  using holder_type =
+      std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
+  using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
+  using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor>;
+
+  /// Returns the registered waiters, for derived classes that register waiters of their own, such as those of a model
+  /// check.
+  heap_type& heap() const noexcept { return heap_; }
+
+  /// Does s2 and s3, after s1 with `value`, and notifies if a waiter is due.
+  void notify_if_due(std::uint64_t value) noexcept {
+    if (is_due(value)) [[unlikely]]
+      notify();
+  }
+
+ private:
+  friend fence_access;
+  friend waitable<fence_core>;
+
+  template <class... Arguments>
+  explicit fence_core(std::in_place_t, Arguments... initial) noexcept
+    requires(beside_root)
+      : heap_(initial...), poisoned_{0}, spins_{Options.max_spins} {
+    if (!Platform::heavy_barrier_available()) heap_.pin();
+  }
+  template <class... Arguments>
+  explicit fence_core(std::in_place_t, Arguments... initial) noexcept
+    requires(!beside_root)
+      : holder_(initial...), poisoned_{0}, spins_{Options.max_spins} {
+    if (!Platform::heavy_barrier_available()) heap_.pin();
+  }
+
+  holder_type& holder() const noexcept {
+    if constexpr (beside_root) {
+      return heap_.neighbor();
+    } else {
+      return holder_;
+    }
+  }
+  std::uint64_t reached_value() const noexcept {
+    // (F5): acquire, for the release half of (F1) (F16) (F19) (F20): what was done before the signal is visible. Not
+    // stronger: this load takes no part in the handshake.
+    return holder().get().load(std::memory_order_acquire);
+  }
+
+  [[gnu::noinline]] void notify() noexcept {
+    if constexpr (Options.statistics) {
+      // (F12): relaxed alone, a statistic.
+      notifies_.get().fetch_add(1, std::memory_order_relaxed);
+    }
+    release_due();
+  }
+
+  /// Waits; the head of this file explains the events w1 to w3.
+  template <class Token>
+  wait_status wait_with(std::uint64_t target, deadline until, Token token) const noexcept {
+    if (reached_value() >= target) return wait_status::reached;
+    if (until == at_once || token.stop_requested() || is_poisoned()) return outcome(target, token);
+    if (spin(target)) return wait_status::reached;
+    if (until == forever || until > Platform::now()) sleep(target, until, token);
+    return outcome(target, token);
+  }
+
+  /// Registers, from w1 to the end of the wait.
+  template <class Token>
+  void sleep(std::uint64_t target, deadline until, const Token& token) const noexcept {
+    const auto ticket = heap().add(target);
+    // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
+    const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
+    const auto nudge = [this, &ticket] { heap().nudge(ticket); };
+    {
+      const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
+      for (;;) {
+        const std::uint32_t seen = heap().wakes(ticket);
+        if (is_over(target) || token.stop_requested()) break;
+        // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
+        const deadline limit = ordered ? until : look_again_before(until, Platform::now());
+        if (!heap().park(ticket, seen, limit) && limit == until) break;
+      }
+    }
+    heap().withdraw(ticket);
+  }
+
+  /// Does w3, for the value and for the poison.
+  bool is_over(std::uint64_t target) const noexcept {
+    // (F3): seq_cst, in the symmetric form in a single total order with (F2) and with (F1) (F16) (F20). The
+    // asymmetric form needs only the acquire half, for (F19); on the machines that have that form it is the same
+    // instruction.
+    if (holder().get().load(std::memory_order_seq_cst) >= target) return true;
+    // (F9): seq_cst, in a single total order with (F6) and (F7).
+    return poisoned_.load(std::memory_order_seq_cst) != 0;
+  }
+
+  /// Returns why a wait ends now. A reached value wins over poison, poison over a stop, and a stop over the deadline.
+  template <class Token>
+  wait_status outcome(std::uint64_t target, const Token& token) const noexcept {
+    if (reached_value() >= target) return wait_status::reached;
+    if (is_poisoned()) return wait_status::lost;
+    return token.stop_requested() ? wait_status::stopped : wait_status::timeout;
+  }
+
+  /// Looks at the value at most as often as has lately been worth it. Returns whether it is reached.
+  bool spin(std::uint64_t target) const noexcept {
+    if constexpr (Options.max_spins == 0) {
+      return false;
+    } else {
+      // (F13): relaxed alone, a guess on which nothing depends.
+      const unsigned limit = spins_.load(std::memory_order_relaxed);
+      for (unsigned looks = 1; looks <= limit; ++looks) {
+        Platform::pause();
+        if (reached_value() < target) continue;
+        learn(limit, looks * 2);
+        return true;
+      }
+      learn(limit, limit - limit / 4);
+      return false;
+    }
+  }
+
+  /// Adapts the number of looks: after a success it is twice what was needed, after a failure a quarter less. At
+  /// least an eighth of the maximum remains, so that the fence notices when spinning pays again.
+  void learn(unsigned limit, unsigned better) const noexcept {
+    constexpr unsigned least = Options.max_spins / 8 + 1;
+    const unsigned bounded = better < least ? least : better > Options.max_spins ? Options.max_spins : better;
+    // (F14): relaxed alone, like (F13). Left out if nothing changes, so that the line stays shared.
+    if (bounded != limit) spins_.store(bounded, std::memory_order_relaxed);
+  }
+
+  struct nothing {
+    nothing() = default;
+    explicit nothing(std::uint64_t) noexcept {}
+  };
+  struct alignas(cache_line) apart : holder_type {
+    using holder_type::holder_type;
+  };
+
+  [[no_unique_address]] mutable std::conditional_t<beside_root, nothing, apart> holder_;
+  mutable heap_type heap_;
+  mutable typename Platform::template atomic<std::uint32_t> poisoned_;
+  mutable typename Platform::template atomic<std::uint32_t> spins_;
+  [[no_unique_address]] std::conditional_t<Options.statistics, own_value<Platform>, nothing> notifies_{
+      std::uint64_t{0}};
+};
+
+}  // namespace detail
+
+/// A timeline that any thread may signal; the greatest value wins.
+/// \tparam Platform  symmetric_platform, unless waiters are rare: on x86-64 the compare-exchange of a signal is a full
+///                   barrier anyway
+template <platform Platform, fence_options Options = fence_options{}>
+class basic_fence : public detail::fence_core<Platform, Options> {
+ public:
+  using detail::fence_core<Platform, Options>::fence_core;
+
+  /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
+  /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
+  /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may
+  /// call it. If the platform's `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it,
+  /// too. [A3] [A17] [trap 13]
+  bool signal(std::uint64_t value) noexcept {
+    if (!publish(value)) return false;
+    this->notify_if_due(value);
+    return true;
+  }
+
+  /// The first step of signal(); see is_due(). Returns false if the value is not above the current one; no further
+  /// step must follow then.
+  [[nodiscard]] bool publish(std::uint64_t value) noexcept {
+    auto& word = this->value();
+    // (F15): relaxed alone; a value that is too old only makes (F1) fail, which reads it again.
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    do {
+      if (value <= seen) return false;
+      // (F1): s1; release half for (F3) and (F5); in the symmetric form seq_cst, for the handshake with (F2) and (F3).
+    } while (!word.compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
+    return true;
+  }
+
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
+  /// value was below UINT64_MAX. Progress: lock-free; one fetch_add if no waiter is due. Otherwise like signal().
+  std::uint64_t signal_next() noexcept {
+    // (F16): s1 like (F1), pairs with (F3) and (F5).
+    const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
+    TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
+    this->notify_if_due(before + 1);
+    return before + 1;
+  }
+};
+
+/// A timeline with exactly one signaller at a time, such as the progress of one in-order queue.
+/// \tparam Platform  native_platform: a signal costs a store and a load, and a waiter that sleeps pays for a heavy
+///                   barrier
+template <platform Platform, fence_options Options = fence_options{}>
+class basic_progress_fence : public detail::fence_core<Platform, Options> {
+ public:
+  using detail::fence_core<Platform, Options>::fence_core;
+
+  /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
+  /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load, and in the
+  /// asymmetric form no read-modify-write and no fence instruction. One signaller at a time. If the platform's
+  /// `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it that does not interrupt another
+  /// call of the same signaller. [A3] [A7] [A17]
+  void signal(std::uint64_t value) noexcept {
+    publish(value);
+    this->notify_if_due(value);
+  }
+
+  /// The first step of signal(); see is_due(). Always returns true: further steps must always follow.
+  bool publish(std::uint64_t value) noexcept {
+    auto& word = this->value();
+    // (F17): relaxed alone; only the signaller writes the value.
+    TIDEMARK_ASSERT(value >= word.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
+    store(word, value);
+    return true;
+  }
+
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
+  /// value was below UINT64_MAX. Otherwise like signal().
+  std::uint64_t signal_next() noexcept {
+    auto& word = this->value();
+    // (F18): relaxed alone, like (F17).
+    const std::uint64_t value = word.load(std::memory_order_relaxed) + 1;
+    TIDEMARK_ASSERT(value != 0, "signal_next() beyond the last value of a timeline");
+    store(word, value);
+    this->notify_if_due(value);
+    return value;
+  }
+
+ private:
+  template <class Word>
+  static void store(Word& word, std::uint64_t value) noexcept {
+    if constexpr (Platform::asymmetric) {
+      // (F19): s1; release for (F3) and (F5). Not stronger: (G1) and (G2) do the rest.
+      word.store(value, std::memory_order_release);
+    } else {
+      // (F20): s1; seq_cst with (F2) and (F3). An exchange costs less than a store and a fence.
+      word.exchange(value, std::memory_order_seq_cst);
+    }
+  }
+};
+
+/// A fence that any thread may signal; the greatest value wins.
+using fence = basic_fence<symmetric_platform>;
+/// A fence with exactly one signaller at a time.
+using progress_fence = basic_progress_fence<native_platform>;
+
+/// What fence::view() and progress_fence::view() return.
+using fence_view = decltype(std::declval<const fence&>().view());
+using progress_fence_view = decltype(std::declval<const progress_fence&>().view());
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_FENCE_HPP

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// timeline: the concept of what every block follows. A timeline is anything that has a 64-bit value which only rises,
+// and that threads can wait for: a fence, a progress_fence, a view of one, or a type of yours.
+//
+//   struct my_timeline {                                                   the least that a timeline needs
+//     std::uint64_t current_value() const;
+//     tidemark::wait_status wait_until(std::uint64_t target, tidemark::deadline until) const;
+//   };
+//
+//   tidemark::rename_ring ring{mine, {.bytes = 4096}};                     a block that follows it
+//   tidemark::timeline_view view{mine};                                    looks and waits, with time limits and stops
+//
+// Blocks rely on the following:
+//   - current_value() never falls. What happened before a value was signalled happens-before the return of a call that
+//     sees the value.
+//   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
+//     use any more, and wait_until() returns `lost` if the target was not reached.
+//   - If the deadline has passed, wait_until() looks once and does not sleep.
+//   - Any thread may call both functions, and neither throws.
+//
+// wait_until() may take a stop token as a third argument. If it takes none, a wait with a stop token looks at the
+// token once in a millisecond.
+#ifndef TIDEMARK_FENCE_TIMELINE_HPP
+#define TIDEMARK_FENCE_TIMELINE_HPP
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "wait.hpp"
+
+namespace tidemark {
+
+/// A value that only rises, and that threads can wait for. The head of this file says what the functions must do.
+template <class T>
+concept timeline = requires(const T& followed, std::uint64_t target, deadline until) {
+  { followed.current_value() } -> std::same_as<std::uint64_t>;
+  { followed.wait_until(target, until) } -> std::same_as<wait_status>;
+};
+
+/// A timeline that the program itself can signal.
+template <class T>
+concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
+
+template <platform Platform>
+class basic_awaited;  // wait_many.hpp
+
+namespace detail {
+
+template <class Timeline>
+struct platform_of_timeline {
+  using type = native_platform;
+};
+template <class Timeline>
+  requires requires { typename Timeline::platform; }
+struct platform_of_timeline<Timeline> {
+  using type = typename Timeline::platform;
+};
+
+/// Waits once for a timeline of any type. A look without a sleep has a deadline that every clock has passed.
+template <class Platform, class Timeline, class Token>
+wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline until, const Token& token) {
+  if (until == at_once) until = deadline{};
+  if constexpr (std::same_as<Token, never_stops>) {
+    return followed.wait_until(target, until);
+  } else if constexpr (requires { followed.wait_until(target, until, token); }) {
+    return followed.wait_until(target, until, token);
+  } else {
+    for (;;) {
+      const deadline limit = token.stop_requested() ? deadline{} : look_again_before(until, Platform::now());
+      const wait_status status = followed.wait_until(target, limit);
+      if (status != wait_status::timeout) return status;
+      if (token.stop_requested()) return wait_status::stopped;
+      if (limit == until) return status;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The platform of a timeline: its member type `platform` if it has one, otherwise native_platform.
+template <timeline Timeline>
+using timeline_platform = typename detail::platform_of_timeline<Timeline>::type;
+
+/// A view of a timeline: it looks and waits, and can't signal [A10]. It has the functions of `waitable` (wait.hpp):
+/// wait(), wait_for() and wait_until(). It is copyable, and the timeline must outlive it. Any thread may use it.
+template <timeline Timeline>
+class timeline_view : public waitable<timeline_view<Timeline>> {
+ public:
+  using platform = timeline_platform<Timeline>;
+
+  /// A view of `followed`.
+  explicit timeline_view(const Timeline& followed) noexcept : timeline_{&followed} {}
+
+  /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost. Its
+  /// progress is that of the timeline's own function.
+  std::uint64_t current_value() const noexcept { return timeline_->current_value(); }
+
+  /// Returns whether current_value() is at least `target`; so it is true for every target once the timeline is lost.
+  [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
+
+  /// Returns the timeline's monitored_value(); see fence.hpp. Only for timelines that have that function.
+  std::uint64_t monitored_value() const noexcept
+    requires requires(const Timeline& followed) { followed.monitored_value(); }
+  {
+    return timeline_->monitored_value();
+  }
+  /// Returns the timeline's is_poisoned(); see fence.hpp. Only for timelines that have that function.
+  bool is_poisoned() const noexcept
+    requires requires(const Timeline& followed) { followed.is_poisoned(); }
+  {
+    return timeline_->is_poisoned();
+  }
+
+ private:
+  friend waitable<timeline_view>;
+  template <tidemark::platform>
+  friend class basic_awaited;
+
+  template <class Token>
+  wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
+    return detail::wait_on<platform>(*timeline_, target, until, token);
+  }
+
+  const Timeline* timeline_;
+};
+
+namespace detail {
+
+/// Keeps the timeline that a block follows: a copy if it can be copied (a view), otherwise a pointer.
+template <timeline Timeline>
+class follower {
+ public:
+  explicit follower(const Timeline& followed) noexcept : kept_{keep(followed)} {}
+
+  std::uint64_t current_value() const noexcept { return get().current_value(); }
+  [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
+
+  template <class Token = never_stops>
+  wait_status wait(std::uint64_t target, deadline until = forever, const Token& token = {}) const noexcept {
+    return wait_on<timeline_platform<Timeline>>(get(), target, until, token);
+  }
+
+ private:
+  static constexpr bool is_copied = std::copyable<Timeline>;
+
+  static auto keep(const Timeline& followed) noexcept {
+    if constexpr (is_copied) {
+      return followed;
+    } else {
+      return &followed;
+    }
+  }
+  const Timeline& get() const noexcept {
+    if constexpr (is_copied) {
+      return kept_;
+    } else {
+      return *kept_;
+    }
+  }
+
+  std::conditional_t<is_copied, Timeline, const Timeline*> kept_;
+};
+
+}  // namespace detail
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_TIMELINE_HPP

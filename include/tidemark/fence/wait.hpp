@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How a wait ends, what may stop it, and the wait functions, which have the same form everywhere:
+//
+//   wait(target), wait(target, token)                           without a time limit
+//   wait_for(target, duration), wait_for(..., token)            for this duration at most
+//   wait_until(target, time_point), wait_until(..., token)      until a point of the steady or the system clock at most
+//
+// Other blocking operations of this library are named in the same way: x(), x_for(), x_until(), each with an optional
+// stop token last, and try_x(), which never blocks.
+#ifndef TIDEMARK_FENCE_WAIT_HPP
+#define TIDEMARK_FENCE_WAIT_HPP
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "detail/limits.hpp"
+
+namespace tidemark {
+
+/// How a wait ended.
+enum class [[nodiscard]] wait_status {
+  reached,  ///< The timeline reached the target. Everything its signaller did before happens-before the return.
+  timeout,  ///< The deadline passed first. A wait never times out early.
+  stopped,  ///< The stop token was triggered first.
+  lost,     ///< The timeline was poisoned before it reached the target.
+};
+
+/// A token that can stop a wait: std::stop_token, or a type of the same shape with a member template
+/// `callback_type<F>`.
+template <class Token>
+concept stop_token_like = std::copyable<Token> && requires(const Token& token) {
+  { token.stop_requested() } -> std::convertible_to<bool>;
+};
+
+/// The token of a wait that nothing stops.
+using never_stops = detail::never_stops;
+
+namespace detail {
+
+// within<Platform>(wait, limits...) calls `wait(deadline, token)` and returns its result, which must be comparable
+// with a wait_status. The limits are a duration or a point of the steady or the system clock, or none; then a token,
+// or none.
+
+template <class Platform, class Wait>
+auto within(const Wait& wait) noexcept {
+  return wait(forever, never_stops{});
+}
+template <class Platform, class Wait, stop_token_like Token>
+auto within(const Wait& wait, Token token) noexcept {
+  return wait(forever, std::move(token));
+}
+template <class Platform, class Wait, class Rep, class Period, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+  return wait(deadline_after(timeout, Platform::now()), std::move(token));
+}
+template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::time_point<std::chrono::steady_clock, Duration>& at,
+            Token token = {}) noexcept {
+  return wait(deadline_at(at), std::move(token));
+}
+/// A change of the system clock during the wait is noticed at the deadline only. If the clock was set back, the wait
+/// goes on; if it was set forward, the wait ends no earlier for that.
+template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
+auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
+            Token token = {}) noexcept {
+  // In whole ticks, so that the difference is exact. A point before 1970 has passed.
+  const deadline::duration end = clamped_ticks(at.time_since_epoch());
+  for (;;) {
+    const auto now =
+        std::chrono::duration_cast<deadline::duration>(std::chrono::system_clock::now().time_since_epoch());
+    const bool has_passed = end <= now;
+    deadline until = at_once;
+    if (!has_passed) until = end == end.max() ? forever : deadline_after(end - now, Platform::now());
+    const auto result = wait(until, token);
+    if (has_passed || !(result == wait_status::timeout)) return result;
+  }
+}
+
+}  // namespace detail
+
+/// The wait functions of the timeline `Derived`. They block, allocate nothing and throw nothing. Any thread may call
+/// them.
+///
+/// Each of them waits until the timeline has reached `target`. A target of 0 is reached at once [A123]; UINT64_MAX is
+/// a legal target. What the signaller did before it signalled the target, or a later value, happens-before a return
+/// with `reached`. If several outcomes are possible at the return, `reached` wins over `lost`, `lost` over `stopped`,
+/// and `stopped` over `timeout`.
+template <class Derived>
+class waitable {
+ public:
+  /// Waits without a time limit. Returns `reached`; `stopped` if `token` is triggered first; `lost` if the timeline
+  /// is poisoned before it reaches the target.
+  template <stop_token_like Token = never_stops>
+  wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
+    return wait_within(target, std::move(token));
+  }
+
+  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero, less,
+  /// or not a number, it looks once and does not sleep. With a duration that is too long for the clock it waits without
+  /// a limit.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
+                       Token token = {}) const noexcept {
+    return wait_within(target, timeout, std::move(token));
+  }
+
+  /// Waits like wait(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
+  /// then. With a point in the past it looks once and does not sleep. A change of the system clock during the wait is
+  /// noticed at the deadline only: if the clock was set back, the wait goes on; if it was set forward, the wait ends
+  /// no earlier for that.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
+                         Token token = {}) const noexcept {
+    return wait_within(target, at, std::move(token));
+  }
+
+ protected:
+  waitable() = default;
+  ~waitable() = default;
+
+ private:
+  template <class... Limits>
+  wait_status wait_within(std::uint64_t target, const Limits&... limits) const noexcept {
+    const auto wait = [&](deadline until, auto token) {
+      return static_cast<const Derived&>(*this).wait_with(target, until, std::move(token));
+    };
+    return detail::within<typename Derived::platform>(wait, limits...);
+  }
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_WAIT_HPP

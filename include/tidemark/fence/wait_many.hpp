@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// wait_all and wait_any: one wait for values of several timelines.
+//
+//   wait_all({{upload, 12}, {compute, 40}});                    waits until both values are reached
+//   wait_any_for({{upload, 12}, {compute, 40}}, 5ms).index      waits until one is reached, and says which one
+//
+// The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
+// Then it issues one StoreLoad barrier for all of them [A65] and looks at each value once more. Then it sleeps on all
+// its counts of wakes at once. For every timeline this is the handshake of fence.hpp: w1 of all, one w2, w3 of all.
+// Signallers do not know of it.
+//
+// A woken waiter looks at the values themselves and counts nothing, so no signal can be counted twice. A timeline may
+// jump over several values, or stand in the list twice. All registrations end with the call, also those with
+// timelines that were not reached [trap 11].
+//
+// The timelines may be of different types if they park in the same way (`P::parking`): a fence and a progress_fence
+// may be mixed. The list may be of any length; up to 64 timelines take part in one sleep. With more than 64, a wait
+// for all takes 64 at a time, and a wait for any the first 64; both look at the other timelines once in a
+// millisecond.
+//
+// A wait for all wakes up each time that one of its timelines is reached while it sleeps. That is the price for
+// noticing at once that one of them is lost (within a millisecond if it does not take part in the sleep).
+//
+// An empty list is never waited for: both waits return `reached` at once, in every build. The index that wait_any()
+// returns is the length of the list then, as it is whenever no timeline has ended the wait.
+//
+// Where the system can't sleep on several words (see platform/detail/parking.hpp), the waiter looks at all values
+// once in a millisecond.
+//
+// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees);
+// that the waiter spins before it registers, as a wait for one timeline does.
+#ifndef TIDEMARK_FENCE_WAIT_MANY_HPP
+#define TIDEMARK_FENCE_WAIT_MANY_HPP
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "detail/fence_operations.hpp"
+#include "detail/limits.hpp"
+#include "fence.hpp"
+#include "timeline.hpp"
+#include "wait.hpp"
+#include "waiter_heap.hpp"
+
+namespace tidemark {
+
+namespace detail {
+
+template <platform Platform>
+class many_waits;
+
+/// Whether a wait on `Platform` may include a timeline on `Other`: the waiter can sleep on the words of both, and
+/// issues the barrier that the timeline needs.
+template <class Platform, class Other>
+concept can_wait_for =
+    std::same_as<typename Platform::parking, typename Other::parking> && (Platform::asymmetric || !Other::asymmetric);
+
+}  // namespace detail
+
+/// One timeline and the value to wait for: an element of the lists that the functions below take. It is copyable, and
+/// its timeline must outlive it.
+/// \tparam Platform  the platform of the wait. It must be asymmetric if one of the timelines is, and park as all of
+///                   them do.
+template <platform Platform>
+class basic_awaited {
+ public:
+  using platform = Platform;
+
+  /// A fence or a progress_fence, and the value to wait for.
+  template <class Other, fence_options Options>
+  basic_awaited(const detail::fence_core<Other, Options>& one, std::uint64_t target) noexcept
+    requires(detail::can_wait_for<Platform, Other>)
+      : fence_{&one},
+        operations_{&detail::wait_operations_of<operations, detail::fence_core<Other, Options>>},
+        target_{target} {}
+  /// A view of a fence or of a progress_fence, and the value to wait for.
+  template <class Fence>
+  basic_awaited(const timeline_view<Fence>& view, std::uint64_t target) noexcept
+    requires(detail::can_wait_for<Platform, typename Fence::platform>)
+      : basic_awaited(*view.timeline_, target) {}
+
+ private:
+  friend detail::many_waits<Platform>;
+
+  using place_type = parking_place<typename Platform::template atomic<std::uint32_t>>;
+
+  using operations = detail::fence_operations<place_type, waiter_ticket>;
+
+  const void* fence_;
+  const operations* operations_;
+  std::uint64_t target_;
+};
+
+/// An awaited value of a fence, a progress_fence, or a view of one.
+using awaited = basic_awaited<native_platform>;
+
+/// A contiguous list of awaited values: an array, a std::vector, a std::span ...
+template <class Range>
+concept awaited_range = std::ranges::contiguous_range<const Range> && std::ranges::sized_range<const Range> &&
+                        requires { typename std::ranges::range_value_t<const Range>::platform; } &&
+                        std::same_as<std::ranges::range_value_t<const Range>,
+                                     basic_awaited<typename std::ranges::range_value_t<const Range>::platform>>;
+
+/// How a wait for any of several timelines ended, and which of them ended it.
+struct [[nodiscard]] wait_any_result {
+  wait_status status;
+  /// The position in the list of the timeline that was reached or is lost. The length of the list if no timeline has
+  /// ended the wait, or if the list is empty.
+  std::size_t index;
+
+  friend bool operator==(const wait_any_result&, const wait_any_result&) = default;
+  friend bool operator==(const wait_any_result& result, wait_status expected) noexcept {
+    return result.status == expected;
+  }
+};
+
+namespace detail {
+
+enum class quantifier { all, any };
+
+template <platform Platform>
+class many_waits {
+ public:
+  using list = std::span<const basic_awaited<Platform>>;
+
+  many_waits(quantifier needed, list those) noexcept : needed_{needed}, those_{those} {}
+
+  template <class Token>
+  wait_any_result operator()(deadline until, Token token) const noexcept {
+    if (const auto end = look()) return *end;
+    if (until != at_once && !token.stop_requested() && (until == forever || until > Platform::now())) {
+      list rest = those_;
+      bool goes_on = true;
+      while (goes_on && !rest.empty()) {
+        const std::size_t turn = std::min(rest.size(), max_parking_places);
+        goes_on = sleep(rest.first(turn), rest.subspan(turn), until, token);
+        rest = rest.subspan(turn);
+      }
+      if (const auto end = look()) return *end;
+    }
+    return {token.stop_requested() ? wait_status::stopped : wait_status::timeout, those_.size()};
+  }
+
+ private:
+  using entry = basic_awaited<Platform>;
+  using place_type = typename entry::place_type;
+
+  static bool is_reached(const entry& one) noexcept { return one.operations_->has_reached(one.fence_, one.target_); }
+  static bool is_lost(const entry& one) noexcept {
+    // In this order, so that a value is seen that was reached before the poison.
+    return one.operations_->is_poisoned(one.fence_) && !is_reached(one);
+  }
+
+  /// Returns how the wait ends, if it ends now. A reached timeline wins over a lost one.
+  std::optional<wait_any_result> look() const noexcept {
+    const bool all = needed_ == quantifier::all;
+    // For `all`, find the first that is not reached; for `any`, the first that is.
+    const auto found =
+        std::find_if(those_.begin(), those_.end(), [&](const entry& one) { return is_reached(one) != all; });
+    if (all && found == those_.end()) return wait_any_result{wait_status::reached, those_.size()};
+    if (!all && found != those_.end()) return wait_any_result{wait_status::reached, index(found)};
+    if (those_.empty()) return wait_any_result{wait_status::reached, 0};
+    const auto lost = std::find_if(those_.begin(), those_.end(), is_lost);
+    if (lost != those_.end()) return wait_any_result{wait_status::lost, index(lost)};
+    return {};
+  }
+  std::size_t index(typename list::iterator at) const noexcept { return static_cast<std::size_t>(at - those_.begin()); }
+
+  /// The waiter's registrations with the timelines of one turn.
+  class registrations {
+   public:
+    /// w1 of all timelines. A wait for all may leave out those that are reached. A wait for any must not, because the
+    /// look at such a timeline is what ends the wait.
+    registrations(quantifier needed, list turn) noexcept {
+      for (const entry& one : turn) {
+        if (needed == quantifier::any || !is_reached(one))
+          tickets_[count_++] = {&one, one.operations_->add(one.fence_, one.target_)};
+      }
+    }
+    registrations(const registrations&) = delete;
+    ~registrations() {
+      for (const auto& [one, ticket] : all()) one->operations_->withdraw(one->fence_, *ticket);
+    }
+
+    struct registration {
+      const entry* of = nullptr;
+      std::optional<waiter_ticket> ticket;
+    };
+    std::span<const registration> all() const noexcept { return {tickets_.data(), count_}; }
+
+    void nudge() const noexcept {
+      for (const auto& [one, ticket] : all()) one->operations_->nudge(one->fence_, *ticket);
+    }
+
+    /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
+    bool order() const noexcept {
+      const auto is_asymmetric = [](const registration& r) { return r.of->operations_->is_asymmetric; };
+      if (std::none_of(all().begin(), all().end(), is_asymmetric)) return true;
+      // (M1): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
+      // (F3), against (F22). One barrier is enough, because it orders all registrations before all looks.
+      if (Platform::heavy_barrier()) return true;
+      return std::all_of(all().begin(), all().end(), [&](const registration& r) {
+        return !is_asymmetric(r) || r.of->operations_->is_pinned(r.of->fence_);
+      });
+    }
+
+   private:
+    std::array<registration, max_parking_places> tickets_;
+    std::size_t count_ = 0;
+  };
+
+  /// Registers with all timelines of a turn, and sleeps. Returns true if all of them are reached, so that the next
+  /// turn may follow; false if the wait may be over.
+  template <class Token>
+  bool sleep(list turn, list others, deadline until, const Token& token) const noexcept {
+    const registrations registered{needed_, turn};
+    const bool looks_at_others = !others.empty();
+    const bool wakes_in_time = registered.order() && !looks_at_others;
+    const auto nudge = [&registered] { registered.nudge(); };
+    const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
+
+    std::array<const typename registrations::registration*, max_parking_places> open;
+    std::size_t open_count = 0;
+    for (const auto& one : registered.all()) open[open_count++] = &one;
+    for (;;) {
+      std::array<place_type, max_parking_places> places;
+      for (std::size_t i = 0; i < open_count; ++i) {
+        const auto& [of, ticket] = *open[i];
+        places[i] = of->operations_->place(of->fence_, *ticket);
+      }
+      // w3 of all timelines, after all counts of wakes were taken.
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < open_count; ++i) {
+        const entry& one = *open[i]->of;
+        if (one.operations_->is_over(one.fence_, one.target_)) {
+          if (needed_ == quantifier::any || !is_reached(one)) return false;
+        } else {
+          open[kept] = open[i];
+          places[kept++] = places[i];
+        }
+      }
+      open_count = kept;
+      if (open_count == 0) return true;
+      if (looks_at_others && look()) return false;
+      if (token.stop_requested()) return false;
+      const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
+      if (!Platform::park_any({places.data(), open_count}, limit) && limit == until) return false;
+    }
+  }
+
+  quantifier needed_;
+  list those_;
+};
+
+template <quantifier Needed, awaited_range Those, class... Limits>
+wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexcept {
+  using platform = typename std::ranges::range_value_t<const Those>::platform;
+  const std::span<const basic_awaited<platform>> list{std::ranges::data(those), std::ranges::size(those)};
+  return within<platform>(many_waits<platform>{Needed, list}, limits...);
+}
+
+}  // namespace detail
+
+/// Waits until every value is reached. Returns `reached`; `lost` as soon as a timeline is poisoned before it has
+/// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What
+/// was done before those values were signalled happens-before a return with `reached`. Blocks, allocates nothing and
+/// throws nothing. Any thread may call it. [A65]
+/// \param those  a contiguous list of awaited values, or a list in braces
+template <awaited_range Those, stop_token_like Token = never_stops>
+wait_status wait_all(const Those& those, Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, token).status;
+}
+template <stop_token_like Token = never_stops>
+wait_status wait_all(std::initializer_list<awaited> those, Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, token).status;
+}
+
+/// Waits like wait_all(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it
+/// looks once and does not sleep.
+template <awaited_range Those, class Rep, class Period, stop_token_like Token = never_stops>
+wait_status wait_all_for(const Those& those, const std::chrono::duration<Rep, Period>& timeout,
+                         Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, timeout, token).status;
+}
+template <class Rep, class Period, stop_token_like Token = never_stops>
+wait_status wait_all_for(std::initializer_list<awaited> those, const std::chrono::duration<Rep, Period>& timeout,
+                         Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, timeout, token).status;
+}
+
+/// Waits like wait_all(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
+/// then. With a point in the past it looks once and does not sleep. A change of the system clock has the same effect as
+/// with waitable::wait_until().
+template <awaited_range Those, class Clock, class Duration, stop_token_like Token = never_stops>
+wait_status wait_all_until(const Those& those, const std::chrono::time_point<Clock, Duration>& at,
+                           Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, at, token).status;
+}
+template <class Clock, class Duration, stop_token_like Token = never_stops>
+wait_status wait_all_until(std::initializer_list<awaited> those, const std::chrono::time_point<Clock, Duration>& at,
+                           Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::all>(those, at, token).status;
+}
+
+/// Waits until one of the values is reached. Returns `reached` and the index of the first reached one in the list;
+/// `lost` and the index of the first timeline in the list that was poisoned before it has reached its value, if no
+/// value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first. For an
+/// empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
+/// happens-before a return with `reached`. Blocks, allocates nothing and throws nothing. Any thread may call it.
+/// [A65] [trap 11]
+/// \param those  a contiguous list of awaited values, or a list in braces
+template <awaited_range Those, stop_token_like Token = never_stops>
+wait_any_result wait_any(const Those& those, Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, token);
+}
+template <stop_token_like Token = never_stops>
+wait_any_result wait_any(std::initializer_list<awaited> those, Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, token);
+}
+
+/// Waits like wait_any(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it
+/// looks once and does not sleep.
+template <awaited_range Those, class Rep, class Period, stop_token_like Token = never_stops>
+wait_any_result wait_any_for(const Those& those, const std::chrono::duration<Rep, Period>& timeout,
+                             Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, timeout, token);
+}
+template <class Rep, class Period, stop_token_like Token = never_stops>
+wait_any_result wait_any_for(std::initializer_list<awaited> those, const std::chrono::duration<Rep, Period>& timeout,
+                             Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, timeout, token);
+}
+
+/// Waits like wait_any(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
+/// then. With a point in the past it looks once and does not sleep. A change of the system clock has the same effect as
+/// with waitable::wait_until().
+template <awaited_range Those, class Clock, class Duration, stop_token_like Token = never_stops>
+wait_any_result wait_any_until(const Those& those, const std::chrono::time_point<Clock, Duration>& at,
+                               Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, at, token);
+}
+template <class Clock, class Duration, stop_token_like Token = never_stops>
+wait_any_result wait_any_until(std::initializer_list<awaited> those, const std::chrono::time_point<Clock, Duration>& at,
+                               Token token = {}) noexcept {
+  return detail::wait_for_many<detail::quantifier::any>(those, at, token);
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_WAIT_MANY_HPP

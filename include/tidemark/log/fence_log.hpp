@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// fence_log: the entries of a queue's logs, which say what the queue did to its fences and when; and the rules for the
+// time stamps in them.
+//
+// A queue keeps two ring logs of one page each, one for the waits that it got past and one for the signals that it
+// executed [A84]. A third, verbose one is there once a tool has asked for it [A119]. The page, byte for byte [A81]:
+//
+//      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
+//      8  u32 type (fence_log_type), 4 unused bytes
+//     16  u64 number_of_entries
+//     24  u64 reserved[2]
+//     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
+//
+// An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten. The
+// time at which a processor recorded a command is not in it [A93]. What was queued, and when, is told to the trace,
+// which joins both (trace.hpp).
+//
+// Not promised: that clocks of different machines agree; any order between the time stamps of different queues.
+#ifndef TIDEMARK_LOG_FENCE_LOG_HPP
+#define TIDEMARK_LOG_FENCE_LOG_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../platform/platform.hpp"
+#include "ids.hpp"
+#include "ring_log.hpp"
+
+namespace tidemark {
+
+/// What a log holds; the header of its page says so. The third is there only once a tool has asked for it [A119].
+enum class fence_log_type : std::uint32_t { waits = 1, signals = 2, verbose = 3 };
+
+/// What a queue did to a fence.
+enum class fence_operation : std::uint32_t {
+  signal_executed = 0,
+  wait_unblocked = 1,
+  wait_stalled = 2,     ///< verbose: the queue begins to sleep in a wait, since `observed_timestamp`
+  signal_notified = 3,  ///< verbose: a signal found a waiter due, and begins to notify at `end_timestamp`
+};
+
+/// Which entries the verbose log gets [A119].
+enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
+
+/// One wait or signal of a queue [A81] [A87].
+struct fence_log_entry {
+  std::uint64_t fence_value = 0;  ///< what was signalled, or what was waited for
+  fence_id fence{};               ///< which fence it was
+  fence_operation operation = fence_operation::signal_executed;
+  std::uint64_t stamp = 0;  ///< the log's own: the number of the entry plus 1, which proves that it is whole
+  /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal [A91].
+  std::uint64_t observed_timestamp = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t end_timestamp = 0;  ///< when it was executed, not when it was recorded [A87]; 0: not known [A103]
+};
+static_assert(sizeof(fence_log_entry) == 48);
+
+template <>
+inline constexpr std::size_t log_stamp_word<fence_log_entry> = 2;
+
+/// One log of a queue: a page of 84 entries, one producer, all entries readable, losses counted exactly.
+template <platform Platform = native_platform>
+using basic_fence_log = ring_log<fence_log_entry, 84, log_form::stamped, Platform>;
+using fence_log = basic_fence_log<>;
+
+static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
+
+// ---- the order of time stamps ---------------------------------------------------------------------------------------
+
+/// How a time stamp relates to those before it.
+enum class timestamp_verdict {
+  in_order,      ///< not smaller than the previous one; equal is in order [A103]
+  not_recorded,  ///< zero: whatever executed the command did not record a time [A104]
+  backward,      ///< smaller than the last one that was recorded [A105]
+};
+
+/// Judges the time stamps of one log, entry by entry. For one thread at a time.
+class timestamp_order {
+ public:
+  /// Judges the next time stamp. A zero is no time: it is neither too small, nor is the next one measured by it [A104].
+  /// After a time stamp that is backward, time goes on from there, so that each fall is reported once [A105].
+  [[nodiscard]] timestamp_verdict check(std::uint64_t timestamp) noexcept {
+    if (timestamp == 0) return timestamp_verdict::not_recorded;
+    const bool fell = timestamp < last_;
+    last_ = timestamp;
+    return fell ? timestamp_verdict::backward : timestamp_verdict::in_order;
+  }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_LOG_FENCE_LOG_HPP

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The clocks that stamp the entries of a log.
+//
+//   steady_log_clock   the steady clock itself. Readings are in the order of happens-before, among all threads. The
+//                      default
+//   tsc_log_clock      less than half its cost, and within 1 microsecond of it; what it does not promise is said there
+//   no_log_clock       no time at all
+//
+// A clock has ticks of its own, which to_nanoseconds() turns into nanoseconds. 0 is no time on any clock [A103]. The
+// first two have the nanosecond as their tick and share one time line. So both may stand in one trace, beside what
+// others stamp with std::chrono::steady_clock.
+#ifndef TIDEMARK_LOG_LOG_CLOCK_HPP
+#define TIDEMARK_LOG_LOG_CLOCK_HPP
+
+#include <concepts>
+#include <cstdint>
+
+#include "detail/tsc_clock.hpp"
+
+namespace tidemark {
+
+/// What a queue asks of the clock that stamps its entries. Any thread may call both functions. now() returns ticks of
+/// the clock and must not throw; to_nanoseconds() turns ticks into nanoseconds.
+template <class Clock>
+concept log_clock = requires(std::uint64_t ticks) {
+  { Clock::now() } noexcept -> std::same_as<std::uint64_t>;
+  { Clock::to_nanoseconds(ticks) } -> std::same_as<std::uint64_t>;
+};
+
+/// std::chrono::steady_clock, in nanoseconds. Progress: wait-free.
+struct steady_log_clock {
+  static std::uint64_t now() noexcept { return detail::steady_nanoseconds(); }
+  static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
+};
+
+/// No time at all: each entry says "not known" [A103].
+struct no_log_clock {
+  static std::uint64_t now() noexcept { return 0; }
+  static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }
+};
+
+#if defined(__x86_64__)
+
+/// The time-stamp counter, kept in step with steady_log_clock: once a millisecond a call reads both. It stays within 1
+/// microsecond of that clock while NTP changes its speed by at most 500 ppm; log/detail/tsc_clock.hpp adds this up.
+///
+/// Readings of one thread never go backward. Two things are not promised; steady_log_clock promises both:
+///
+///   - Order between threads. A processor may read the counter before earlier loads have completed. So a reading may be
+///     smaller than one of another thread that happens-before it, by as long as such a load takes (100 ns were seen).
+///   - That a reading is exactly the steady clock's. What is stamped with both clocks may appear up to 1 microsecond
+///     out of order.
+struct tsc_log_clock {
+  /// Progress: lock-free. Any thread may call it, also in a signal handler and before main().
+  static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
+  static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
+
+  /// Returns false where this clock is the steady clock, because the counter does not run at one speed, or because the
+  /// two clocks can't be read closely enough together. Once false it stays false in this process.
+  [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
+};
+
+#endif
+
+/// Signals must not appear executed before they were queued, so the default is the clock whose readings are ordered.
+using default_log_clock = steady_log_clock;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_LOG_LOG_CLOCK_HPP

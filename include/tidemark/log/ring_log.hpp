@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// ring_log: the last N entries, overwritten from the oldest on. An append never waits and never fails; each reader
+// finds out by itself what it has missed.
+//
+//   tidemark::ring_log<sample, 84> log;
+//   auto reader = log.reader();
+//   log.append(s);                                                    // one producer at a time
+//   auto [entries, lost, first_sequence] = reader.read(buffer);       // any thread; each reader has its own cursor
+//
+// The memory is one page of 64-bit words (ring_log_page.hpp). N is any number, not only a power of two:
+//
+//   position           u32 first_free_entry_index in [0, N), u32 wraparound_count: one atomic word, so that a snapshot
+//                      of both is never torn [trap 16]. So far wraps * N + index entries were written, modulo N * 2^32
+//   type, number_of_entries, first_sequence                           constants
+//   slot[N]            the words of an entry, and what the form needs before them
+//
+// Only the producer writes: the slots, then the position. Its own state is kept outside the page. Entries are numbered
+// from first_sequence on. These numbers have 64 bits and don't wrap.
+//
+// What proves to a reader that an entry was whole while it was copied [trap 17]:
+//
+//   log_form::stamped       Each slot has a stamp: the number of its entry plus 1, written before the other words and
+//                           checked after them. All N entries are readable, and `lost` is always exact. The stamp is a
+//                           word of the entry (log_stamp_word), or stands before it.
+//   log_form::header_only   Nothing is added. The position, checked again after the copy, proves N - 1 entries. A
+//                           reader that sleeps through exactly N * 2^32 appends concludes that nothing was appended.
+//   writers::several        Any thread appends, to a stamped log only. A producer owns a slot through its stamp, which
+//                           is odd while the entry is written and even when it is whole. A producer that finds its slot
+//                           still busy from the previous lap drops its entry, which readers count as lost. The position
+//                           is the plain number of entries begun.
+//
+// Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and entries + lost is
+// the number of appends. A reader copies in chunks and makes one pass, so behind a fast producer a call may bring no
+// entry.
+//
+// Not promised: a minimum that a slow reader gets; that entries of several producers are in the order of time; any
+// order between different logs. With several producers, a thread that is stopped inside append() delays the readers at
+// its entry for up to a lap. With one producer nobody waits for anybody.
+#ifndef TIDEMARK_LOG_RING_LOG_HPP
+#define TIDEMARK_LOG_RING_LOG_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "../platform/platform.hpp"
+#include "detail/log_producer.hpp"
+#include "detail/log_slot.hpp"
+#include "ring_log_page.hpp"
+
+namespace tidemark {
+
+/// What a log is told when it is made.
+struct ring_log_options {
+  std::uint32_t type = 0;            ///< Stands in the page's header; without a meaning to the log [A81].
+  std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended [A92].
+};
+
+/// What read() brings: first `lost` entries that were overwritten, then `entries`, the first of which has the number
+/// `first_sequence`. They follow each other without a gap.
+template <class Entry>
+struct log_batch {
+  std::span<Entry> entries;
+  std::uint64_t lost = 0;
+  std::uint64_t first_sequence = 0;
+};
+
+/// A cursor of its own in a log. Any number of readers may read one log, each used by one thread at a time. A reader
+/// refers to the page, which must outlive it. Producers notice nothing of what a reader does.
+///
+/// Progress: wait-free.
+template <class Page>
+class ring_log_reader {
+ public:
+  using entry_type = typename Page::entry_type;
+  using batch = log_batch<entry_type>;
+
+  /// Begins with the oldest entry that can still be read.
+  explicit ring_log_reader(const Page& page) noexcept : page_{&page}, next_{page.first_sequence()} {
+    const std::uint64_t begun = written();
+    if (begun - next_ > readable()) next_ = begun - readable();
+  }
+
+  /// Begins with the entry of this number; those of the following entries that are overwritten are counted as lost. The
+  /// log must have come as far as this number and, in the header_only form, not N * 2^32 entries further.
+  ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
+
+  /// Copies the next entries into `buffer`, as many as fit, and returns them [A97] [A98]. `lost` counts those before
+  /// them that were overwritten before they were copied whole; each is counted once [trap 19].
+  ///
+  /// An empty batch whose `lost` is 0 says that there is nothing to read now: nothing was appended; or the buffer is
+  /// empty; or, with several producers, the next entry is not whole yet. An empty batch with a `lost` above 0 says that
+  /// a fast producer overwrote all that this call tried to copy: call again.
+  [[nodiscard]] batch read(std::span<entry_type> buffer) noexcept {
+    std::uint64_t lost = 0;
+    const std::uint64_t end = written();
+    if (end - next_ > readable()) {
+      lost = end - readable() - next_;
+      next_ = end - readable();
+    }
+    std::size_t kept = 0;
+    while (kept < buffer.size() && next_ != end) {
+      const outcome chunk = copy(buffer.subspan(kept), end);
+      if (chunk.lost != 0 && kept != 0) break;  // the gap goes into the next batch, which looks again
+      lost += chunk.lost;
+      next_ += chunk.lost + chunk.whole;
+      kept += chunk.whole;
+      if (chunk.ends) break;
+    }
+    return {buffer.first(kept), lost, next_ - kept};
+  }
+
+  /// Returns whether the log has moved past the cursor: one load [A108]. It looks at the position alone, so it is false
+  /// while exactly N * 2^32 entries were appended since the last read.
+  [[nodiscard]] bool has_new() const noexcept {
+    // (L9): relaxed alone, a hint: read() looks for itself.
+    const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
+    return position != (is_several ? next_ : detail::packed_position(next_, page_->entries()));
+  }
+
+  /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
+  [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
+
+ private:
+  using platform = typename Page::platform_type;
+  using slot = typename Page::slot;
+  static constexpr bool is_several = Page::producers == writers::several;
+
+  struct outcome {
+    std::size_t whole = 0;  // at the front of the buffer
+    std::uint64_t lost = 0;
+    bool ends = false;  // the next entry is not there yet
+  };
+
+  /// The last N entries; one fewer where only the position proves them [trap 17].
+  std::uint64_t readable() const noexcept { return page_->entries() - (Page::form == log_form::header_only ? 1 : 0); }
+
+  /// Returns how many entries were written, counted from number 0 and not from first_sequence; never more than there
+  /// are.
+  std::uint64_t written() const noexcept {
+    if constexpr (is_several) {
+      // (L18): relaxed alone: the stamps say what may be read.
+      return page_->position().load(std::memory_order_relaxed);
+    }
+    const std::uint64_t bound = lower_bound();
+    // (L6): acquire, pairs with (L5): the entries before this position are whole.
+    return bound + distance(bound, page_->position().load(std::memory_order_acquire));
+  }
+
+  /// Returns a number of entries that is not above what the position, loaded next, stands for.
+  std::uint64_t lower_bound() const noexcept {
+    if constexpr (Page::form == log_form::header_only) return next_;
+    // The stamp of an entry q was stored after the fence of the entry before it, so at least q - 1 entries are written.
+    // That gives the upper bits that the position lacks. Any slot will do; this one is needed next.
+    const std::uint64_t stamp = detail::load_log_word<platform>(page_->slot_at(next_ % page_->entries())[slot::stamp]);
+    if constexpr (platform::has_thread_fences) {
+      // (L17): acquire, pairs with (L3): the position that (L6) loads later is not older than the stamp.
+      platform::thread_fence(std::memory_order_acquire);
+    }
+    return stamp < next_ + 2 ? next_ : stamp - 2;
+  }
+
+  /// Returns how far it is from a number of entries to the next number that the position can stand for.
+  std::uint64_t distance(std::uint64_t from, std::uint64_t position) const noexcept {
+    const std::uint64_t modulus = page_->entries() << 32;
+    const std::uint64_t to = detail::unpacked_position(position, page_->entries());
+    return (to + modulus - from % modulus) % modulus;
+  }
+
+  /// Copies the next entries to the front of the buffer: one chunk, one pass.
+  outcome copy(std::span<entry_type> buffer, std::uint64_t end) const noexcept {
+    if constexpr (is_several) return copy_one(buffer[0]);
+    constexpr std::uint64_t chunk = 8;
+    const auto count = static_cast<std::size_t>(std::min({chunk, std::uint64_t{buffer.size()}, end - next_}));
+    for (std::size_t entry = 0; entry < count; ++entry) {
+      detail::load_words<Page>(page_->slot_at((next_ + entry) % page_->entries()), buffer[entry]);
+    }
+    // (L4): acquire, pairs with (L3) and (L11): what (L8) finds is not older than the words.
+    if constexpr (platform::has_thread_fences) platform::thread_fence(std::memory_order_acquire);
+    const std::size_t lost = overwritten(count);
+    std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(lost), buffer.begin() + static_cast<std::ptrdiff_t>(count),
+              buffer.begin());
+    return {count - lost, lost, false};
+  }
+
+  /// Returns how many of the next `count` entries are not proved whole; these are the oldest ones. It looks at the
+  /// newest one first: whatever is overwritten meanwhile comes before it.
+  std::size_t overwritten(std::size_t count) const noexcept {
+    if constexpr (Page::form == log_form::header_only) {
+      // (L19): relaxed after (L4): has the producer overwritten them?
+      const std::uint64_t now = distance(next_, page_->position().load(std::memory_order_relaxed));
+      return now <= readable() ? 0 : static_cast<std::size_t>(std::min(now - readable(), std::uint64_t{count}));
+    }
+    while (count > 0 && stamp_of(next_ + count - 1) == next_ + count) --count;
+    return count;
+  }
+
+  std::uint64_t stamp_of(std::uint64_t sequence) const noexcept {
+    // (L8): relaxed after (L4): has the producer overwritten it?
+    return page_->slot_at(sequence % page_->entries())[slot::stamp].load(std::memory_order_relaxed);
+  }
+
+  /// With several producers.
+  outcome copy_one(entry_type& entry) const noexcept {
+    using producer = detail::log_producer<Page>;
+    const auto words = page_->slot_at(next_ % page_->entries());
+    // (L7): acquire, pairs with (L12): the words are written.
+    const std::uint64_t stamp = words[slot::stamp].load(std::memory_order_acquire);
+    if (stamp < producer::whole(next_)) {
+      // (L20): relaxed alone, as (L15).
+      const bool dropped = words[slot::given_up].load(std::memory_order_relaxed) == next_ + 1;
+      return {0, dropped ? std::uint64_t{1} : 0, !dropped};
+    }
+    detail::load_words<Page>(words, entry);
+    // (L21): acquire, as (L4), pairs with (L11).
+    if constexpr (platform::has_thread_fences) platform::thread_fence(std::memory_order_acquire);
+    const bool is_whole = stamp_of(next_) == producer::whole(next_);
+    return {is_whole ? std::size_t{1} : 0, is_whole ? std::uint64_t{0} : 1, false};
+  }
+
+  const Page* page_;
+  std::uint64_t next_;
+};
+
+/// A page and the state of its producer.
+///
+/// \tparam Entry    trivially copyable
+/// \tparam N        how many entries; with std::dynamic_extent that is said at construction, which allocates
+/// \tparam Form     what proves that an entry is whole; see the head of this file
+/// \tparam Writers  how many threads append; several only with log_form::stamped
+template <class Entry, std::size_t N = 84, log_form Form = log_form::stamped, platform Platform = native_platform,
+          writers Writers = writers::one>
+class ring_log {
+ public:
+  using page_type = ring_log_page<Entry, N, Form, Platform, Writers>;
+  using reader_type = ring_log_reader<page_type>;
+  using batch = log_batch<Entry>;
+
+  explicit ring_log(const ring_log_options& options = {}) noexcept
+    requires(page_type::is_fixed)
+      : page_{N, options.type, options.first_sequence}, producer_{page_} {}
+  /// Allocates, and throws what the allocation throws.
+  /// \param entries  2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  explicit ring_log(std::size_t entries, const ring_log_options& options = {})
+    requires(!page_type::is_fixed)
+      : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
+  /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, see
+  /// page_type::bytes_for(). 4,096 bytes hold 84 entries of 48 bytes. That the memory is aligned and holds at least 2
+  /// entries is asserted; memory that is unfit is not touched, and the log then allocates its own.
+  explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
+    requires(!page_type::is_fixed)
+      : page_{memory, options.type, options.first_sequence}, producer_{page_} {}
+
+  /// Writes over the oldest entry [A97] [A102]. One thread at a time, unless `Writers` says several.
+  ///
+  /// Progress: wait-free. One store for each word of the entry and one for the position. With several producers one
+  /// fetch_add and one compare-exchange more; an entry is dropped where another producer was stopped inside append() a
+  /// lap ago.
+  void append(const Entry& entry) noexcept { producer_.append(page_, entry); }
+
+  /// Returns a reader that begins with the oldest entry that is still there. Any thread may call it, also while entries
+  /// are appended. The log must outlive the reader.
+  [[nodiscard]] reader_type reader() const noexcept { return reader_type{page_}; }
+  /// The same, but the reader begins with the entry of this number, as to go on where another reader stopped.
+  [[nodiscard]] reader_type reader_from(std::uint64_t sequence) const noexcept { return reader_type{page_, sequence}; }
+
+  /// Returns the number that the next entry will have. For the producer.
+  [[nodiscard]] std::uint64_t next_sequence() const noexcept
+    requires(Writers == writers::one)
+  {
+    return producer_.written();
+  }
+
+  const page_type& page() const noexcept { return page_; }
+
+ private:
+  page_type page_;
+  detail::log_producer<page_type> producer_;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_LOG_RING_LOG_HPP

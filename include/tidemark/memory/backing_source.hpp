@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// backing_source: the concept of what makes and destroys the backings of a rename ring, and heap_source, which takes
+// them from the heap of the process.
+//
+//   struct my_source {                                               the least that is needed
+//     using backing = my_buffer*;                                    small, copyable; false means that there is none
+//     backing create(const tidemark::backing_traits& traits) noexcept;
+//     void destroy(backing made, const tidemark::backing_traits& traits) noexcept;
+//   };
+//
+//   tidemark::rename_ring ring{uploads, {.bytes = 4096}, my_source{device}};
+#ifndef TIDEMARK_MEMORY_BACKING_SOURCE_HPP
+#define TIDEMARK_MEMORY_BACKING_SOURCE_HPP
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "../platform/assert.hpp"
+
+namespace tidemark {
+
+/// What all backings of a ring have in common [B45].
+struct backing_traits {
+  std::size_t bytes = 0;
+  std::size_t alignment = alignof(std::max_align_t);
+};
+
+/// What makes and destroys backings. create() returns a backing that converts to false where it refuses to make one
+/// more; then maps wait for the backings that there are. Where several threads map, several threads call it at the same
+/// time.
+template <class Source>
+concept backing_source = requires { typename Source::backing; } &&
+                         requires(Source& source, const typename Source::backing& made, const backing_traits& traits) {
+                           { source.create(traits) } noexcept -> std::same_as<typename Source::backing>;
+                           { source.destroy(made, traits) } noexcept;
+                           static_cast<bool>(made);
+                         };
+
+/// Memory of the process. It refuses what the system refuses, and more bytes, together with the alignment, than the
+/// greatest difference of two pointers. No bytes, and an alignment that is no power of two, are misuse: they are
+/// asserted and refused.
+struct heap_source {
+  using backing = std::byte*;
+
+  /// Returns memory with undefined contents, or nullptr. Any thread may call it. [B16] [B45]
+  backing create(const backing_traits& traits) noexcept {
+    const bool is_possible = traits.bytes != 0 && std::has_single_bit(traits.alignment);
+    TIDEMARK_ASSERT(is_possible, "a backing on the heap must have some bytes, and an alignment that is a power of two");
+    // The aligned operator new may round the bytes up to the alignment without a look at the overflow.
+    constexpr std::size_t most = SIZE_MAX / 2;
+    if (!is_possible || traits.alignment > most || traits.bytes > most - traits.alignment) return nullptr;
+    return static_cast<backing>(::operator new(traits.bytes, std::align_val_t{traits.alignment}, std::nothrow));
+  }
+  /// Gives memory of create() back. Any thread may call it.
+  void destroy(backing made, const backing_traits& traits) noexcept {
+    ::operator delete(made, std::align_val_t{traits.alignment});
+  }
+};
+
+namespace detail {
+
+/// Stands for a type that was given to a ring as its source and is none: the compiler's only error says what it lacks.
+template <class Wrong>
+struct wrong_source : heap_source {
+  wrong_source(const Wrong&) noexcept {
+    static_assert(backing_source<Wrong>, "this type is no tidemark::backing_source, see memory/backing_source.hpp");
+  }
+};
+
+}  // namespace detail
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_BACKING_SOURCE_HPP

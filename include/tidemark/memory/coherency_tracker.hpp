@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// coherency_tracker: which cache operations memory needs that a processor and a device use in turn, where the device
+// does not look into the caches of the processor.
+//
+//   coherency_tracker tracker{uploads, {.bytes = bytes}, my_cache};
+//   tracker.try_prepare_cpu_write(0, 64);               ... then write
+//   tracker.prepare_device_read(0, 64, serial);         writes the lines back; then submit work that signals `serial`
+//   tracker.prepare_device_write(0, 64, serial + 1);    submit work that writes
+//   tracker.try_prepare_cpu_read(0, 64);                `busy` until serial + 1 is reached; then invalidates the lines
+//
+//                       the processor wrote it     the device was to write it
+//   before the device   write back                 -
+//   reads or writes     [B37] [B41]
+//   before the          -                          once the timeline has reached the value: invalidate [B38] [B41];
+//   processor reads                                until then nothing is done, and the caller is told the value to wait
+//   or writes                                      for
+//
+// Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
+// only an operation after the completion was observed is of use [B42] [trap 29]. Before the device writes, dirty lines
+// are written back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines:
+// neighbours in the first and in the last line are treated as the range is [B40].
+//
+//   runs   [0: clean) [12: dirty) [20: device writes until 7) [24: clean)     side by side; equal neighbours are joined
+//
+// Runs lie in chunks of 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs in the
+// chunks that it touches, however many runs there are behind it.
+//
+// On a platform whose devices look into the caches there is nothing to do [B34]: coherency::hardware has no members and
+// does nothing, so that the calls can stay.
+//
+// Not promised: that memory which shares a line with other memory is safe (align it); an order between the processor
+// and the device beyond the values that are given; thread-safety: one thread at a time uses a tracker, the one that
+// submits.
+#ifndef TIDEMARK_MEMORY_COHERENCY_TRACKER_HPP
+#define TIDEMARK_MEMORY_COHERENCY_TRACKER_HPP
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "detail/line_runs.hpp"
+#include "detail/wrong_timeline.hpp"
+
+namespace tidemark {
+
+enum class coherency : std::uint8_t {
+  software,  ///< The program must write caches back and invalidate them.
+  hardware,  ///< The device looks into the caches (x86-64 and many others).
+};
+
+/// What a program can do to caches. Offsets and sizes are multiples of a line.
+template <class Cache>
+concept cache_operations = requires(Cache& cache, std::uint64_t offset, std::uint64_t bytes) {
+  cache.write_back(offset, bytes);  ///< Dirty lines are written to memory.
+  cache.invalidate(offset, bytes);  ///< The same, and no line stays in the cache.
+};
+
+enum class coherency_status : std::uint8_t {
+  prepared,  ///< The processor may access the range.
+  busy,      ///< Not now: the device uses the range until the timeline reaches a value.
+};
+
+/// Whether the processor may access a range.
+struct [[nodiscard]] coherency_result {
+  coherency_status status = coherency_status::prepared;
+  std::uint64_t busy_until = 0;  ///< Of a range that is busy: wait for this value, and call again.
+
+  explicit operator bool() const noexcept { return status == coherency_status::prepared; }
+  friend bool operator==(const coherency_result&, const coherency_result&) = default;
+};
+
+struct coherency_options {
+  /// Of the memory, whose beginning is aligned to a line. 0 is asserted.
+  std::uint64_t bytes = 0;
+  /// A power of two, which is asserted. Any other number counts as the next power of two, and 0 as 64.
+  std::uint64_t line_bytes = 64;
+};
+
+/// The cache operations that a range of memory needs; see the head of this file.
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Cache     is called by the functions of the tracker only
+template <timeline Timeline, cache_operations Cache, coherency Kind = coherency::software>
+class coherency_tracker {
+ public:
+  /// Throws std::bad_alloc where there is no memory for the first run. There is no make(): each call may need memory.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the tracker
+  coherency_tracker(const Timeline& finished, const coherency_options& options, Cache cache)
+      : finished_{finished},
+        cache_{std::move(cache)},
+        line_shift_{line_shift(options.line_bytes)},
+        runs_{line_of(options.bytes) + (line_of(options.bytes) << line_shift_ != options.bytes ? 1 : 0)} {
+    TIDEMARK_ASSERT(options.bytes > 0, "a coherency tracker must have some bytes to track");
+  }
+
+  // ---- called before each access; offsets and sizes are in bytes ---------------------------------------------------
+  //
+  // A range of no bytes is always prepared. What lies beyond the last tracked line is asserted, and otherwise ignored.
+  // What is thrown for want of memory changes nothing. What a cache operation throws leaves the access undone: call
+  // again, and only the lines that are left are written back or invalidated. Progress: never waits; O(log runs, and the
+  // runs in the range); allocates now and then.
+
+  /// Prepares a read by the processor: invalidates the lines that the device has written. Returns `prepared`; or
+  /// `busy`, and nothing was done, while the device may still write. [B36] [B38] [B41] [B42]
+  coherency_result try_prepare_cpu_read(std::uint64_t offset, std::uint64_t bytes) {
+    return prepare_cpu(offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
+  }
+  /// Prepares a write by the processor: the same, but it also returns `busy` while the device may still read. [B36]
+  /// [B41]
+  coherency_result try_prepare_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
+    return prepare_cpu(
+        offset, bytes, [](const run& one) { return std::max(one.written_until, one.read_until); },
+        [](run& one) { one.is_dirty = true; });
+  }
+  /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
+  /// the processor has written. [B36] [B37] [B41]
+  void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
+    prepare_device(offset, bytes, [finished](run& one) { one.read_until = std::max(one.read_until, finished); });
+  }
+  /// Prepares a write by the device, which is done when the timeline has reached `finished`: the same. [B41]
+  void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
+    prepare_device(offset, bytes, [finished](run& one) {
+      one.is_stale = true;
+      one.written_until = std::max(one.written_until, finished);
+    });
+  }
+
+  /// Returns how many runs of lines are tracked: neighbours that differ in what they need.
+  [[nodiscard]] std::size_t runs() const noexcept { return runs_.size(); }
+
+ private:
+  using line_range = detail::line_range;
+
+  struct run {
+    std::uint64_t first = 0;  // line; up to the first one of the next run
+    bool is_dirty = false;    // the processor wrote it, and it was not written back
+    bool is_stale = false;    // the device was to write it, and it was not invalidated
+    std::uint64_t written_until = 0;
+    std::uint64_t read_until = 0;
+
+    bool is_like(const run& other) const noexcept {
+      return is_dirty == other.is_dirty && is_stale == other.is_stale && written_until == other.written_until &&
+             read_until == other.read_until;
+    }
+  };
+
+  using position = typename detail::line_runs<run>::position;
+
+  static int line_shift(std::uint64_t line_bytes) noexcept {
+    TIDEMARK_ASSERT(std::has_single_bit(line_bytes), "the size of a cache line is a power of two");
+    if (line_bytes == 0) return std::countr_zero(std::uint64_t{64});
+    return std::min(64 - std::countl_zero(line_bytes - 1), 63);  // rounded up
+  }
+  std::uint64_t line_of(std::uint64_t offset) const noexcept { return offset >> line_shift_; }
+
+  /// Returns the lines that an access touches. Their number of bytes may be 2^64.
+  line_range lines_of(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    if (bytes == 0) return {0, 0};
+    const std::uint64_t lines = runs_.lines();
+    const std::uint64_t last = bytes - 1 <= UINT64_MAX - offset ? line_of(offset + (bytes - 1)) : lines;
+    TIDEMARK_ASSERT(last < lines, "an access beyond what a coherency tracker tracks");
+    return {std::min(line_of(offset), lines), last < lines ? last + 1 : lines};
+  }
+  static bool is_empty(const line_range& range) noexcept { return range.first == range.end; }
+
+  /// Calls `operation(offset, bytes)` for the lines; twice where one number can't say how many bytes they have.
+  template <class Operation>
+  void in_bytes(const line_range& lines, const Operation& operation) const {
+    const std::uint64_t most = UINT64_MAX >> line_shift_;
+    for (std::uint64_t first = lines.first; first < lines.end;) {
+      const std::uint64_t count = std::min(lines.end - first, most);
+      operation(first << line_shift_, count << line_shift_);
+      first += count;
+    }
+  }
+
+  template <class UsedUntil, class Change>
+  coherency_result prepare_cpu(std::uint64_t offset, std::uint64_t bytes, const UsedUntil& used_until,
+                               const Change& change) {
+    const line_range range = lines_of(offset, bytes);
+    if (is_empty(range)) return {};
+    const position first = runs_.find(range.first);
+    std::uint64_t target = 0;
+    runs_.for_each(first, range.end,
+                   [&](const run& one, const line_range&) { target = std::max(target, used_until(one)); });
+    if (!finished_.is_reached(target)) return {coherency_status::busy, target};
+    const auto invalidate = [this](run& one, const line_range& lines) {
+      if (!one.is_stale) return;
+      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.invalidate(begin, count); });
+      one.is_stale = false;
+    };
+    access(first, range, invalidate, change);
+    return {};
+  }
+
+  template <class Change>
+  void prepare_device(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
+    const line_range range = lines_of(offset, bytes);
+    if (is_empty(range)) return;
+    const auto write_back = [this](run& one, const line_range& lines) {
+      if (!one.is_dirty) return;
+      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.write_back(begin, count); });
+      one.is_dirty = false;
+    };
+    access(runs_.find(range.first), range, write_back, change);
+  }
+
+  /// Makes runs begin and end where the range does, calls `operate(run, lines)` for each, then `change(run)` for each,
+  /// and joins those that are alike again. Only the first two may throw.
+  template <class Operate, class Change>
+  void access(const position& from, const line_range& range, const Operate& operate, const Change& change) {
+    const position first = runs_.cut(from, range);
+    runs_.for_each(first, range.end, operate);
+    runs_.for_each(first, range.end, [&](run& one, const line_range&) {
+      change(one);
+      forget_reached(one.written_until);
+      forget_reached(one.read_until);
+    });
+    runs_.join(first, range.end);
+  }
+
+  /// Values that are reached do not keep runs apart.
+  void forget_reached(std::uint64_t& until) const noexcept {
+    if (finished_.is_reached(until)) until = 0;
+  }
+
+  const detail::follower<Timeline> finished_;
+  Cache cache_;
+  const int line_shift_;
+  detail::line_runs<run> runs_;
+};
+
+/// Where devices look into the caches: does nothing and keeps nothing [B34].
+template <timeline Timeline, cache_operations Cache>
+class coherency_tracker<Timeline, Cache, coherency::hardware> {
+ public:
+  constexpr coherency_tracker(const Timeline&, const coherency_options&, const Cache&) noexcept {}
+
+  constexpr coherency_result try_prepare_cpu_read(std::uint64_t, std::uint64_t) const noexcept { return {}; }
+  constexpr coherency_result try_prepare_cpu_write(std::uint64_t, std::uint64_t) const noexcept { return {}; }
+  constexpr void prepare_device_read(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
+  constexpr void prepare_device_write(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
+};
+
+namespace detail {
+
+/// Stands for a type that was given as the cache and has not its operations: the compiler's only error says what it
+/// lacks.
+template <class Wrong>
+struct wrong_cache {
+  wrong_cache(const Wrong&) noexcept {
+    static_assert(cache_operations<Wrong>, "this type has no tidemark::cache_operations, see coherency_tracker.hpp");
+  }
+  void write_back(std::uint64_t, std::uint64_t);
+  void invalidate(std::uint64_t, std::uint64_t);
+};
+
+}  // namespace detail
+
+// What is given and is no timeline, or has no cache operations, gets an error of its own.
+template <class Wrong, cache_operations Cache>
+  requires(!timeline<Wrong>)
+coherency_tracker(const Wrong&, const coherency_options&, const Cache&)
+    -> coherency_tracker<detail::wrong_timeline<Wrong>, Cache>;
+template <timeline Timeline, class Wrong>
+  requires(!cache_operations<Wrong>)
+coherency_tracker(const Timeline&, const coherency_options&, const Wrong&)
+    -> coherency_tracker<Timeline, detail::wrong_cache<Wrong>>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_COHERENCY_TRACKER_HPP

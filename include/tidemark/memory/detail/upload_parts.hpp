@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// upload_parts: an upload ring of several writers. Each part has a record, because parts are retired in any order.
+//
+//   tail                                    head           positions only rise; position modulo capacity is the offset
+//   |  part  |  part  | waste |  part  |    |
+//   record n  n + 1    of n + 2  n + 2      n + 3          a record says where the part ends, and until when it is
+//                                                          in use; `retired` says for which part that was written
+//
+// Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}; a record,
+// the thread that has the part; the tail, any thread that finds the oldest part free, by one exchange of {position,
+// number of the oldest part}, which only one of several threads can win.
+//
+// An empty ring and a full one differ, because positions don't wrap (2^64 bytes).
+#ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
+#define TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "../../fence/fence.hpp"
+#include "../../fence/timeline.hpp"
+#include "../../platform/assert.hpp"
+#include "../../platform/platform.hpp"
+#include "retrying.hpp"
+#include "upload_sizes.hpp"
+
+namespace tidemark::detail {
+
+/// \tparam Part  what is given out: upload_part
+template <timeline Timeline, class Part>
+class upload_parts {
+  using status = decltype(Part::status);
+
+ public:
+  using platform = timeline_platform<Timeline>;
+
+  struct record {
+    typename platform::template atomic<std::uint64_t> end;         // where the part ends: a position
+    typename platform::template atomic<std::uint64_t> busy_until;  // a value of the timeline
+    typename platform::template atomic<std::uint64_t> retired;  // the number of the part of which this is said, plus 1
+  };
+
+  /// \param records  a power of two of them
+  upload_parts(const Timeline& finished, std::uint64_t capacity, std::unique_ptr<record[]> records,
+               std::size_t count) noexcept
+      : finished_{finished},
+        capacity_{possible_bytes(capacity)},
+        mask_{count - 1},
+        records_{std::move(records)},
+        head_{0},
+        tail_{0} {}
+
+  Part try_allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+    shortage unused;
+    return attempt(bytes, alignment, unused);
+  }
+
+  template <class... Limits>
+  Part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
+    either_timeline either{*this, {}};
+    const auto attempt_once = [&](std::uint64_t& value) {
+      const Part part = attempt(bytes, alignment, either.why);
+      value = either.why.target;
+      return part;
+    };
+    return retry_while_busy<platform>(either, attempt_once, limits...);
+  }
+
+  /// Returns false, and changes nothing, where the part was refused or retired before.
+  bool retire(const Part& part, std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(part.status == status::allocated, "what was refused can't be retired");
+    // (E20): relaxed alone, for the assertion: the thread that has the part has seen (E2).
+    TIDEMARK_ASSERT(!part || part.number < head_.load_version(std::memory_order_relaxed), "there is no such part");
+    record& own = record_of(part.number);
+    // (E8): relaxed: the thread that has the part finds what its record's last part left there, (E7) has brought it.
+    const bool is_open = own.retired.load(std::memory_order_relaxed) == retired_before(part.number);
+    TIDEMARK_ASSERT(!part || is_open, "a part was retired twice");
+    if (!part || !is_open) return false;
+    // (E9): relaxed, (E6) is behind it.
+    own.busy_until.store(finished, std::memory_order_relaxed);
+    // (E6): release, pairs with (E5): where the part ends, and until when it is in use.
+    own.retired.store(part.number + 1, std::memory_order_release);
+    return true;
+  }
+
+  std::uint64_t reclaim() noexcept {
+    std::uint64_t freed = 0;
+    // (E10): relaxed, (E4) makes sure of it, and of what was read by it.
+    versioned oldest = tail_.load(std::memory_order_relaxed);
+    for (;;) {
+      const record& one = record_of(oldest.version);
+      // (E5): acquire, pairs with (E6), for (E11) and (E15).
+      if (one.retired.load(std::memory_order_acquire) != oldest.version + 1) return freed;
+      // (E11): relaxed, behind (E5). If the record is another part's meanwhile, (E4) fails.
+      const std::uint64_t until = one.busy_until.load(std::memory_order_relaxed);
+      // (E15): relaxed, as (E11).
+      const std::uint64_t end = one.end.load(std::memory_order_relaxed);
+      if (!finished_.is_reached(until)) return freed;
+      // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
+      if (tail_.compare_exchange_strong(oldest, {end, oldest.version + 1}, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        freed += end - oldest.value;
+        oldest = {end, oldest.version + 1};
+      }
+    }
+  }
+
+  template <class Release>
+  std::uint64_t trim(std::uint64_t bytes, const Release& release) {
+    reclaim();
+    const trimming whole{*this};
+    if (!whole.part) return 0;
+    std::uint64_t trimmed = 0;
+    for (; trimmed + bytes <= capacity_; trimmed += bytes) release(trimmed);
+    return trimmed;
+  }
+
+  std::uint64_t bytes_in_use() const noexcept {
+    // (E12): relaxed alone, for looking.
+    const std::uint64_t from = tail_.load_value(std::memory_order_relaxed);
+    // (E16): relaxed alone, as above.
+    const std::uint64_t to = head_.load_value(std::memory_order_relaxed);
+    return to < from ? 0 : std::min(to - from, capacity_);
+  }
+  std::uint64_t capacity() const noexcept { return capacity_; }
+
+ private:
+  /// Counts the trims that have ended. Few threads wait for that.
+  using trim_fence = basic_fence<platform, fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+
+  /// What makes room: a value of the timeline, or of the count of trims.
+  struct shortage {
+    std::uint64_t target = 0;
+    bool is_trimmed = false;
+  };
+
+  /// What allocate_within() waits for.
+  struct either_timeline {
+    template <class Token>
+    wait_status wait(std::uint64_t value, deadline until, const Token& token) const noexcept {
+      return why.is_trimmed ? ring.trims_ended_.wait_until(value, until, token)
+                            : ring.finished_.wait(value, until, token);
+    }
+    const upload_parts& ring;
+    shortage why;
+  };
+
+  /// A trim under way. It has the whole ring, if it could get it.
+  struct trimming {
+    explicit trimming(upload_parts& of) noexcept : ring{of}, part{take_whole(of)} {}
+    trimming(const trimming&) = delete;
+    trimming& operator=(const trimming&) = delete;
+    ~trimming() {
+      if (part) static_cast<void>(ring.retire(part, 0));
+      ring.trims_ended_.signal_next();
+    }
+    static Part take_whole(upload_parts& ring) noexcept {
+      // (E19): relaxed, (E2) is behind it.
+      ring.trims_begun_.fetch_add(1, std::memory_order_relaxed);
+      return ring.try_allocate(ring.capacity_, 1);
+    }
+    upload_parts& ring;
+    const Part part;
+  };
+
+  Part attempt(std::uint64_t bytes, std::uint64_t alignment, shortage& why) noexcept {
+    if (bytes == 0 || !std::has_single_bit(alignment)) return {status::invalid};
+    if (bytes > capacity_) return {status::too_large};
+    versioned seen = head();
+    for (;;) {
+      const std::uint64_t start = place(seen.value, bytes, alignment);
+      const std::uint64_t end = start + bytes;
+      // (E7): acquire, pairs with (E4).
+      const versioned oldest = tail_.load(std::memory_order_acquire);
+      if (has_room(seen, oldest, start, end)) {
+        // (E2): release, pairs with (E18), for (E19). Otherwise what is handed over comes through (E4); the exchange
+        // only settles which thread has these bytes.
+        if (head_.compare_exchange_strong(seen, {end, seen.version + 1}, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+          // (E3): relaxed, (E6) is behind it.
+          record_of(seen.version).end.store(end, std::memory_order_relaxed);
+          return {status::allocated, start % capacity_, bytes, seen.version};
+        }
+      } else if (reclaim() == 0) {
+        const status outcome = no_room(seen, oldest.version, why);
+        if (outcome != status::allocated) return {outcome};
+      }
+    }
+  }
+
+  /// Returns why there is no room behind the head that was `seen`, while that part was the oldest one; `allocated` if
+  /// there may be room now.
+  [[gnu::noinline]] status no_room(versioned& seen, std::uint64_t oldest, shortage& why) noexcept {
+    // (E18): acquire, pairs with (E2): what was given out up to here, and, where the oldest part is a trim's, (E19). An
+    // exchange for itself, because it finds the newest head, of which no half is old.
+    if (!head_.compare_exchange_strong(seen, seen, std::memory_order_acquire, std::memory_order_relaxed))
+      return status::allocated;
+    // Before the part is looked at: if it belongs to a trim that has ended by now, it is seen retired.
+    const std::uint64_t ended = trims_ended_.current_value();
+    const record& one = record_of(oldest);
+    // (E14): relaxed, behind (E7): the thread that took back the part before this one may have seen this one retired.
+    const std::uint64_t retired = one.retired.load(std::memory_order_relaxed);
+    if (retired > oldest + 1) return status::allocated;  // it came back
+    if (retired == oldest + 1) {
+      // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
+      why = {one.busy_until.load(std::memory_order_relaxed), false};
+      return status::busy;
+    }
+    // (E13): relaxed, (E18) has brought what matters.
+    const std::uint64_t begun = trims_begun_.load(std::memory_order_relaxed);
+    if (ended == begun) return status::no_space;
+    why = {begun, true};
+    return status::busy;
+  }
+
+  versioned head() const noexcept {
+    // (E1): relaxed: a guess, which (E2) makes sure of.
+    return head_.load(std::memory_order_relaxed);
+  }
+
+  /// Returns where a part begins, at the earliest: it does not lie across the end of the ring.
+  std::uint64_t place(std::uint64_t position, std::uint64_t bytes, std::uint64_t alignment) const noexcept {
+    const std::uint64_t lap = position - position % capacity_;
+    const std::uint64_t offset = align_up(position - lap, alignment);
+    return offset <= capacity_ - bytes ? lap + offset : lap + capacity_;
+  }
+
+  bool has_room(const versioned& first, const versioned& oldest, std::uint64_t start,
+                std::uint64_t end) const noexcept {
+    const bool is_empty = oldest.value == first.value;  // then what is passed over is nobody's
+    const bool has_bytes = end - (is_empty ? start : oldest.value) <= capacity_;
+    return has_bytes && first.version - oldest.version <= mask_;
+  }
+
+  /// Returns what `retired` is in the record of a part that was given out and not retired: the last part's, if there
+  /// was one.
+  std::uint64_t retired_before(std::uint64_t number) const noexcept { return number > mask_ ? number - mask_ : 0; }
+
+  record& record_of(std::uint64_t number) const noexcept { return records_[static_cast<std::size_t>(number) & mask_]; }
+
+  const follower<Timeline> finished_;
+  const std::uint64_t capacity_;
+  const std::size_t mask_;
+  const std::unique_ptr<record[]> records_;
+  trim_fence trims_ended_;
+  typename platform::template atomic<std::uint64_t> trims_begun_;
+  alignas(cache_line) typename platform::double_word head_;
+  alignas(cache_line) typename platform::double_word tail_;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP

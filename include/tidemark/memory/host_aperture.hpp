@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// host_aperture: the window through which the processor sees memory that it can't address: some pages, each of which
+// can be pointed at any page of that memory.
+//
+//   host_aperture window{uploads, {.pages = 256}};
+//   auto view = window.map(pages_of_texture);             page i of the view shows page pages_of_texture[i]
+//   window.for_each(view, [](auto page) { ... });         where each is: page.window, page.source
+//   window.retire(view, serial);                          the pages come back when the timeline reaches that value
+//
+//   view  -->  page 7  -->  page 2  -->  page 5           any pages that are free, whatever lies between [B31]
+//              source 40    source 41    source 42
+//
+// Each page of the window has one word: a value, and the page is free once the timeline has reached it; or `open` while
+// the page is mapped. A map counts its pages first, so that never more are mapped than there are [B32]. Then it takes
+// free pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
+// latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first.
+//
+// Who writes: the word, the thread that takes the page and the thread that has it; what the page shows, which page
+// follows, and the number of the view, the thread that has it. The number grows each time that the page is taken: so it
+// tells a view from those before and after it.
+//
+// Everything that was done through a page before its view ended, and everything that the executor did before it
+// signalled, happens-before the return of the next map that gets the page.
+//
+// Not promised: which pages of the window a view gets, or that they lie side by side. The window itself does not move
+// any memory: mapped_view.hpp does that with pages of the operating system.
+#ifndef TIDEMARK_MEMORY_HOST_APERTURE_HPP
+#define TIDEMARK_MEMORY_HOST_APERTURE_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "detail/retrying.hpp"
+#include "detail/wrong_timeline.hpp"
+
+namespace tidemark {
+
+enum class aperture_status : std::uint8_t {
+  mapped,     ///< The caller has the view until it ends it.
+  busy,       ///< Not now: so many pages are unmapped, but some are in use until a value is reached. From try_map().
+  timeout,    ///< Still in use at the deadline of a form that waits.
+  stopped,    ///< Still in use when the stop token was triggered.
+  no_space,   ///< Not now, and there is no value to wait for: fewer pages are unmapped [B32].
+  too_large,  ///< Never: more pages than the window gives out.
+  invalid,    ///< No pages, or the range yields another number of pages than it says.
+};
+
+/// Some pages of a window, or why there are none.
+struct [[nodiscard]] aperture_view {
+  aperture_status status = aperture_status::invalid;
+  std::size_t first = 0;  ///< Page of the window that shows the first page.
+  std::size_t pages = 0;
+  std::uint64_t number = 0;  ///< Tells this view from all others that begin with the same page.
+
+  explicit operator bool() const noexcept { return status == aperture_status::mapped; }
+};
+
+/// One page of a view.
+struct aperture_page {
+  std::size_t index = 0;     ///< Which page of the view it is.
+  std::size_t window = 0;    ///< Which page of the window it is.
+  std::uint64_t source = 0;  ///< The number of the page that it shows.
+};
+
+struct aperture_options {
+  std::size_t pages = 0;     ///< Of the window.
+  std::size_t reserved = 0;  ///< So many first pages are not given out: fewer than `pages`, which is asserted [B33].
+};
+
+namespace detail {
+
+/// A function of its own, because a user's hook for assertions need not be constexpr.
+inline std::uint64_t pages_without_bytes() noexcept {
+  TIDEMARK_ASSERT(false, "a page must have some bytes");
+  return UINT64_MAX;
+}
+
+}  // namespace detail
+
+/// Returns how many pages of a window a view of `bytes` bytes takes [B33]. Where there would be more than 2^64 - 1
+/// pages, it returns 2^64 - 1, which is more than any window has. Pure.
+/// \param page_bytes  0 is asserted, and then the result is 2^64 - 1, too
+/// \param instances   how many linked adapters have the allocation each for itself; the view then takes the pages of
+///                    all
+[[nodiscard]] constexpr std::uint64_t aperture_pages(std::uint64_t bytes, std::uint64_t page_bytes,
+                                                     std::uint64_t instances = 1) noexcept {
+  if (page_bytes == 0) return detail::pages_without_bytes();
+  const std::uint64_t each = bytes / page_bytes + (bytes % page_bytes != 0 ? 1 : 0);
+  return each != 0 && instances > UINT64_MAX / each ? UINT64_MAX : each * instances;
+}
+
+/// A window of pages; see the head of this file. Any thread may call all functions but the destructor.
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+template <timeline Timeline = progress_fence_view>
+class host_aperture {
+  struct slot;
+  struct made_slots {
+    explicit made_slots(std::unique_ptr<slot[]> made) noexcept : all{std::move(made)} {}
+    std::unique_ptr<slot[]> all;
+  };
+
+ public:
+  using platform = timeline_platform<Timeline>;
+
+  /// Throws std::bad_alloc where there is no memory for the pages' words.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the aperture
+  host_aperture(const Timeline& finished, const aperture_options& options)
+      : host_aperture{finished, options, made_slots{std::make_unique<slot[]>(options.pages)}} {}
+
+  /// Returns an aperture as the constructor makes it, or nothing where there is no memory for the pages' words.
+  [[nodiscard]] static std::optional<host_aperture> make(const Timeline& finished,
+                                                         const aperture_options& options) noexcept {
+    // The operator new for arrays may throw where the bytes can't be counted.
+    if (options.pages > std::numeric_limits<std::size_t>::max() / 2 / sizeof(slot)) return std::nullopt;
+    made_slots slots{std::unique_ptr<slot[]>{new (std::nothrow) slot[options.pages]()}};
+    if (slots.all == nullptr) return std::nullopt;
+    return std::optional<host_aperture>{std::in_place, finished, options, std::move(slots)};
+  }
+
+  /// Only for make(), which alone has slots.
+  host_aperture(const Timeline& finished, const aperture_options& options, made_slots slots) noexcept
+      : finished_{finished},
+        pages_{options.pages},
+        reserved_{std::min(options.reserved, options.pages)},
+        slots_{std::move(slots.all)} {
+    TIDEMARK_ASSERT(options.pages > options.reserved, "a host aperture must have some pages that are not reserved");
+  }
+
+  host_aperture(const host_aperture&) = delete;
+  host_aperture& operator=(const host_aperture&) = delete;
+  /// Does not wait for what is in use. No other call may be under way.
+  ~host_aperture() = default;
+
+  /// Makes a view of the given pages, in their order, if that is possible now. Returns the view, or `busy`, `no_space`,
+  /// `too_large` or `invalid`, and then nothing was changed. Progress: lock-free, O(pages of the window); never waits.
+  /// [B30-B32]
+  /// \param sources  a sized range of page numbers, which may mean anything
+  template <std::ranges::sized_range Sources>
+  aperture_view try_map(const Sources& sources) noexcept {
+    std::uint64_t target = 0;
+    return attempt(sources, target);
+  }
+
+  /// Makes a view of the given pages. While it is busy it blocks, parked, until the timeline reaches the value that
+  /// comes first. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
+  template <std::ranges::sized_range Sources, stop_token_like Token = never_stops>
+  aperture_view map(const Sources& sources, Token token = {}) noexcept {
+    return map_within(sources, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <std::ranges::sized_range Sources, class Rep, class Period, stop_token_like Token = never_stops>
+  aperture_view map_for(const Sources& sources, const std::chrono::duration<Rep, Period>& timeout,
+                        Token token = {}) noexcept {
+    return map_within(sources, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <std::ranges::sized_range Sources, class Clock, class Duration, stop_token_like Token = never_stops>
+  aperture_view map_until(const Sources& sources, const std::chrono::time_point<Clock, Duration>& at,
+                          Token token = {}) noexcept {
+    return map_within(sources, at, std::move(token));
+  }
+
+  /// Calls `body(aperture_page)` for each page of a view, in its order. The view may have ended, but the timeline must
+  /// not have reached its value: a view whose pages were given out again is misuse, which is asserted, and has no pages
+  /// then. Progress: wait-free but for `body`.
+  template <class Body>
+  void for_each(const aperture_view& view, const Body& body) const {
+    if (view.pages == 0) return;
+    const bool is_there = shows_still(view);
+    TIDEMARK_ASSERT(is_there, "a view was used after its pages were given out again");
+    if (!is_there) return;
+    std::size_t window = view.first;
+    for (std::size_t index = 0; index < view.pages; ++index) {
+      const slot& one = slots_[window];
+      body(aperture_page{index, window, one.source.load()});
+      window = one.next.load();
+    }
+  }
+
+  /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true; false, and changes
+  /// nothing, for a view that was refused or has ended, both of which are asserted. Of several calls for one view one
+  /// returns true, also when the pages were given out again since. Progress: wait-free, O(pages).
+  /// \param finished  less than 2^64 - 1, which is asserted; 2^64 - 1 counts as the value before it
+  bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");
+    TIDEMARK_ASSERT(finished < open, "a host aperture keeps values less than the greatest");
+    if (view.status != aperture_status::mapped) return false;
+    const bool was_mapped = end_view(view);
+    TIDEMARK_ASSERT(was_mapped, "a view was retired twice");
+    if (!was_mapped) return false;
+    const std::uint64_t until = std::min(finished, open - 1);
+    give_back(view.first, view.pages, [until](const slot&) { return until; });
+    // (J6): release, pairs with (J5): a map that counts on these pages finds them.
+    mapped_.fetch_sub(view.pages, std::memory_order_release);
+    return true;
+  }
+  /// Ends a view with whose pages no work was submitted: retire() with a value that is reached.
+  bool unmap(const aperture_view& view) noexcept { return retire(view, 0); }
+
+  /// Returns how many pages can be mapped at a time.
+  [[nodiscard]] std::size_t capacity() const noexcept { return pages_ - reserved_; }
+  /// Returns how many pages have no mapping, whether they are in use or not. Another thread may change the number at
+  /// any moment. Progress: wait-free.
+  [[nodiscard]] std::size_t unmapped_pages() const noexcept {
+    // (J4): relaxed alone, for looking.
+    return capacity() - mapped_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint64_t open = UINT64_MAX;
+
+  struct slot {
+    typename platform::template atomic<std::uint64_t> word;    // in use until then; or open
+    typename platform::template atomic<std::uint64_t> number;  // odd: of the view that begins here; then one more
+    typename platform::template var<std::uint64_t> before;     // while it is taken: what the word was
+    typename platform::template var<std::uint64_t> source;
+    typename platform::template var<std::size_t> next;  // of the same view
+  };
+
+  template <class Sources, class... Limits>
+  aperture_view map_within(const Sources& sources, const Limits&... limits) noexcept {
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(sources, target); };
+    return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
+  }
+
+  /// Where it is busy, `target` is the value to wait for.
+  template <class Sources>
+  aperture_view attempt(const Sources& sources, std::uint64_t& target) noexcept {
+    const std::size_t pages = std::ranges::size(sources);
+    if (pages == 0) return {aperture_status::invalid};
+    if (!count(pages)) return {pages > capacity() ? aperture_status::too_large : aperture_status::no_space};
+    const std::size_t first = take_pages(pages, target);
+    if (first == none) return {aperture_status::busy};
+    if (!show(first, pages, sources)) {
+      take_back(first, pages, pages);
+      return {aperture_status::invalid};
+    }
+    return {aperture_status::mapped, first, pages, begin_view(first)};
+  }
+
+  /// Returns false if the range yields another number of pages.
+  template <class Sources>
+  bool show(std::size_t first, std::size_t pages, const Sources& sources) noexcept {
+    std::size_t window = first;
+    std::size_t left = pages;
+    for (const auto& source : sources) {
+      if (left == 0) return false;
+      slots_[window].source.store(static_cast<std::uint64_t>(source));
+      if (--left > 0) window = slots_[window].next.load();
+    }
+    return left == 0;
+  }
+
+  /// Returns the number of the view.
+  std::uint64_t begin_view(std::size_t first) noexcept { return renumber(slots_[first], 1); }
+  /// The thread that has taken the page has what the number was.
+  static std::uint64_t renumber(slot& one, std::uint64_t more) noexcept {
+    // (J9): relaxed alone: it tells views apart and hands nothing over.
+    const std::uint64_t fresh = one.number.load(std::memory_order_relaxed) + more;
+    // (J12): relaxed alone, as (J9).
+    one.number.store(fresh, std::memory_order_relaxed);
+    return fresh;
+  }
+  bool shows_still(const aperture_view& view) const noexcept {
+    if (view.first >= pages_) return false;
+    // (J10): relaxed alone, for noticing misuse: the thread that has the view has what it has seen of it.
+    const std::uint64_t number = slots_[view.first].number.load(std::memory_order_relaxed);
+    return number - view.number <= 1;
+  }
+  /// Returns false if the view has ended before. Of several threads that try, one ends it.
+  bool end_view(const aperture_view& view) noexcept {
+    if (view.first >= pages_ || view.number % 2 == 0) return false;
+    std::uint64_t expected = view.number;
+    // (J11): relaxed alone, as (J9): the pages go with (J3).
+    return slots_[view.first].number.compare_exchange_strong(expected, view.number + 1, std::memory_order_relaxed,
+                                                             std::memory_order_relaxed);
+  }
+
+  bool count(std::size_t pages) noexcept {
+    // (J8): relaxed, (J5) does the rest.
+    std::size_t seen = mapped_.load(std::memory_order_relaxed);
+    do {
+      if (pages > capacity() - seen) return false;
+      // (J5): acquire, pairs with (J6) and (J7): pages that are counted as unmapped are found to be so. Not stronger: a
+      // count hands nothing over.
+    } while (!mapped_.compare_exchange_weak(seen, seen + pages, std::memory_order_acquire, std::memory_order_relaxed));
+    return true;
+  }
+
+  static constexpr std::size_t none = SIZE_MAX;
+
+  /// Takes that many free pages, which the caller has counted. Returns the first one; or `none`, with what to wait for.
+  /// Then only pages that are in use are missing: every thread looks from the beginning and takes what is free, so that
+  /// threads that count on a page which comes free behind another thread's back take that one, and leave to it what
+  /// lies ahead.
+  std::size_t take_pages(std::size_t pages, std::uint64_t& target) noexcept {
+    chain taken;
+    bool has_target = false;
+    for (std::size_t window = reserved_; window < pages_; ++window) {
+      slot& one = slots_[window];
+      // (J1): relaxed: a guess, which (J2) makes sure of.
+      std::uint64_t before = one.word.load(std::memory_order_relaxed);
+      if (before == open) continue;
+      if (!finished_.is_reached(before)) {
+        target = has_target ? std::min(target, before) : before;
+        has_target = true;
+        continue;
+      }
+      // (J2): acquire, pairs with (J3): what was done through the page.
+      if (!one.word.compare_exchange_strong(before, open, std::memory_order_acquire, std::memory_order_relaxed))
+        continue;
+      one.before.store(before);
+      renumber(one, 2);  // what it showed is over
+      append(taken, window);
+      if (taken.pages == pages) return taken.first;
+    }
+    take_back(taken.first, taken.pages, pages);
+    return none;
+  }
+
+  struct chain {
+    std::size_t first = none;
+    std::size_t last = none;
+    std::size_t pages = 0;
+  };
+  void append(chain& to, std::size_t window) noexcept {
+    to.pages == 0 ? void(to.first = window) : slots_[to.last].next.store(window);
+    to.last = window;
+    ++to.pages;
+  }
+
+  /// Gives pages back of which no view was made: those that were taken are as they were before, and `counted` pages are
+  /// no longer counted.
+  void take_back(std::size_t first, std::size_t taken, std::size_t counted) noexcept {
+    give_back(first, taken, [](const slot& one) { return one.before.load(); });
+    // (J7): release, pairs with (J5), as (J6).
+    mapped_.fetch_sub(counted, std::memory_order_release);
+  }
+
+  template <class Until>
+  void give_back(std::size_t first, std::size_t pages, const Until& until) noexcept {
+    std::size_t window = first;
+    for (std::size_t left = pages; left > 0; --left) {
+      slot& one = slots_[window];
+      const std::uint64_t value = until(one);
+      if (left > 1) window = one.next.load();
+      // (J3): release, pairs with (J2). From here on the page belongs to another thread.
+      one.word.store(value, std::memory_order_release);
+    }
+  }
+
+  const detail::follower<Timeline> finished_;
+  const std::size_t pages_;
+  const std::size_t reserved_;
+  const std::unique_ptr<slot[]> slots_;
+  alignas(cache_line) typename platform::template atomic<std::size_t> mapped_;
+};
+
+// What is given and is no timeline gets an error of its own.
+template <class Wrong>
+  requires(!timeline<Wrong>)
+host_aperture(const Wrong&, const aperture_options&) -> host_aperture<detail::wrong_timeline<Wrong>>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_HOST_APERTURE_HPP

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// lock_decision: the way, if there is one, by which the processor gets an address of memory that a device may own; and
+// commit_gate, which keeps that memory out of the device's segments while the processor has the address.
+//
+// decide() is a pure function of four things: the allocation, the segment in which it is resident, the window through
+// which the processor sees device memory that it can't address (host_aperture.hpp), and the flags of the call.
+//
+//                         in system memory,     in a memory segment
+//                         or mapped by an       the processor         the processor does not see it
+//                         aperture segment      sees all of it
+//   uncached access       direct                direct                through the window if it has room, else migrate
+//   cached access         direct                migrate               migrate
+//   no access             direct                migrate               migrate
+//
+// "Migrate" means into system memory, which needs an aperture segment among those that the allocation supports. Where
+// it has none, the lock is refused, and the reason says what was missing [B17-B26]. Cached access is never direct in a
+// memory segment, not even where the processor sees it: its caches and the device's memory would disagree [B19] [B20]
+// [trap 30].
+//
+// An allocation that is locked in system memory, and can't be mapped by an aperture segment, must not be committed into
+// a memory segment before it is unlocked [B27]: the decision says so, and commit_gate ensures it.
+//
+// Not promised: that the window still has room when the lock is made. A caller that then finds none decides again.
+#ifndef TIDEMARK_MEMORY_LOCK_DECISION_HPP
+#define TIDEMARK_MEMORY_LOCK_DECISION_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// How the processor may use an allocation.
+enum class cpu_access : std::uint8_t {
+  none,      ///< Not at all while it is resident on the device; a section of system memory backs it.
+  uncached,  ///< Without its caches, or write-combined.
+  cached,    ///< Through its caches, which do not see what a device does in its own memory.
+};
+
+/// Where an allocation is.
+enum class residence : std::uint8_t {
+  system_memory,     ///< Not resident on the device.
+  aperture_segment,  ///< In system memory, and mapped for the device.
+  memory_segment,    ///< In memory of the device.
+};
+
+/// An allocation that is to be locked.
+struct lock_subject {
+  cpu_access access = cpu_access::uncached;
+  residence where = residence::system_memory;
+  bool supports_aperture_segment = false;  ///< It can be placed in system memory, and the device can still use it.
+  std::uint64_t bytes = 0;
+};
+
+/// A memory segment of a device.
+struct segment_traits {
+  bool cpu_visible = false;  ///< The processor can address all of it [B18].
+};
+
+/// The window through which the processor sees memory segments that it can't address.
+struct window_state {
+  bool exists = false;
+  std::uint64_t free_bytes = 0;
+};
+
+enum class lock_route : std::uint8_t {
+  direct,             ///< Where it is.
+  through_window,     ///< Through pages of the window.
+  migrate_to_system,  ///< After it was moved into system memory.
+  refused,            ///< Not at all; the reason says why.
+};
+
+/// Why a lock is refused.
+enum class lock_refusal : std::uint8_t {
+  none,               ///< It is not refused.
+  invalid,            ///< A flag bit is set; all bits are reserved [B28].
+  incoherent_cached,  ///< Cached access to memory of the device, and no aperture segment to move it to [B19] [B20].
+  no_window,          ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
+  no_space,           ///< The same, but there is a window, which has no room [B23].
+  resident,           ///< It is resident, must not be accessed there, and has no aperture segment to move to [B26].
+};
+
+/// What decide() returns.
+struct [[nodiscard]] lock_decision {
+  lock_route route = lock_route::refused;
+  lock_refusal reason = lock_refusal::none;
+  bool stays_in_system_memory = false;  ///< It must not be committed into a memory segment until it is unlocked [B27].
+
+  explicit constexpr operator bool() const noexcept { return route != lock_route::refused; }
+  friend constexpr bool operator==(const lock_decision&, const lock_decision&) = default;
+};
+
+/// Returns the way to an address, by the table at the head. Pure: any thread may call it. [B17-B26] [B28]
+/// \param segment  is looked at only for an allocation in a memory segment
+/// \param flags    0: all bits are reserved
+[[nodiscard]] constexpr lock_decision decide(const lock_subject& subject, const segment_traits& segment,
+                                             const window_state& window, std::uint32_t flags) noexcept {
+  if (flags != 0) return {lock_route::refused, lock_refusal::invalid};
+  if (subject.where != residence::memory_segment) {
+    const bool only_there = subject.where == residence::system_memory && !subject.supports_aperture_segment;
+    return {lock_route::direct, lock_refusal::none, only_there};
+  }
+  const bool has_address = subject.access == cpu_access::uncached;
+  const bool has_room = window.exists && window.free_bytes >= subject.bytes;
+  if (has_address && segment.cpu_visible) return {lock_route::direct};
+  if (has_address && has_room) return {lock_route::through_window};
+  if (subject.supports_aperture_segment) return {lock_route::migrate_to_system};
+  if (subject.access == cpu_access::cached) return {lock_route::refused, lock_refusal::incoherent_cached};
+  if (subject.access == cpu_access::none) return {lock_route::refused, lock_refusal::resident};
+  return {lock_route::refused, window.exists ? lock_refusal::no_space : lock_refusal::no_window};
+}
+
+/// Returns whether an allocation may be created that is meant for such a segment. It may not if the processor shall use
+/// it, does not see the segment, and the allocation supports no aperture segment [B24]: then only the window would
+/// decide whether it can be locked. Pure.
+[[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
+  return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
+}
+
+/// What an unlock has left behind.
+enum class [[nodiscard]] unlock_status : std::uint8_t {
+  unlocked,      ///< The last lock has ended.
+  still_locked,  ///< Other locks are held.
+  commit_now,    ///< The same, and a commit was deferred: the allocation is committed, and the caller must move it now.
+  invalid,       ///< No lock was held; nothing was done [B46].
+};
+
+/// Keeps an allocation out of memory segments while it is locked in system memory [B27].
+///
+///   one word    bit 0 committed, bit 1 a commit was deferred, from bit 2 on the number of locks
+///
+/// Everything that the processor wrote while it had a lock happens-before the commit. Everything that the device left
+/// in system memory before an eviction happens-before the next lock. Locks nest, also of several threads [B46]. Any
+/// thread may call any function. Progress: all functions are lock-free.
+template <platform Platform = native_platform>
+class basic_commit_gate {
+ public:
+  basic_commit_gate() noexcept = default;
+  basic_commit_gate(const basic_commit_gate&) = delete;
+  basic_commit_gate& operator=(const basic_commit_gate&) = delete;
+
+  /// Takes a lock. Returns false, and changes nothing, while the allocation is committed: then decide again. More than
+  /// 2^30 - 2 locks at a time are asserted, and refused in the same way. Never waits.
+  [[nodiscard]] bool try_lock() noexcept {
+    // (K1): relaxed, (K2) does the rest.
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    do {
+      if ((seen & committed) != 0) return false;
+      const bool can_count = seen < UINT32_MAX - one_lock;
+      TIDEMARK_ASSERT(can_count, "more locks than a commit gate can count");
+      if (!can_count) return false;
+      // (K2): acquire, pairs with (K6): what the device had left is there. Not stronger: a lock hands nothing over.
+    } while (!word_.compare_exchange_weak(seen, seen + one_lock, std::memory_order_acquire, std::memory_order_relaxed));
+    return true;
+  }
+
+  /// Ends a lock. Returns what that has left behind.
+  unlock_status unlock() noexcept {
+    // (K3): relaxed, (K4) does the rest.
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    std::uint32_t next = 0;
+    do {
+      if (seen < one_lock) return unlock_status::invalid;
+      next = seen - one_lock;
+      if (next == deferred) next = committed;
+      // (K4): release for (K5) and for the (K4) that is the last: what was written under the lock; acquire so that the
+      // thread whose unlock is the last has what the others wrote.
+    } while (!word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
+    if (next == committed) return unlock_status::commit_now;
+    return next < one_lock ? unlock_status::unlocked : unlock_status::still_locked;
+  }
+
+  /// Commits the allocation, or defers that. Returns true if it is committed: the caller moves it into the memory
+  /// segment. Returns false while it is locked: the unlock that ends the last lock returns `commit_now`. An allocation
+  /// that is committed already is asserted, and the result is false: it must not be moved again.
+  [[nodiscard]] bool request_commit() noexcept {
+    // (K7): relaxed, (K5) does the rest.
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    std::uint32_t next = 0;
+    do {
+      TIDEMARK_ASSERT((seen & committed) == 0, "an allocation was committed twice");
+      if ((seen & committed) != 0) return false;
+      next = seen < one_lock ? committed : seen | deferred;
+      // (K5): acquire, pairs with (K4): what was written under the lock. Not stronger: a request hands nothing over.
+    } while (!word_.compare_exchange_weak(seen, next, std::memory_order_acquire, std::memory_order_relaxed));
+    return next == committed;
+  }
+
+  /// Notes that the allocation is in system memory again. The caller must be the thread that has committed it. If it is
+  /// not committed, that is asserted, and changes nothing.
+  void evict() noexcept {
+    std::uint32_t before = committed;
+    // (K6): release, pairs with (K2). Not stronger: the thread that evicts has committed, and has had what was there
+    // since. The failure is misuse.
+    const bool was_committed =
+        word_.compare_exchange_strong(before, 0, std::memory_order_release, std::memory_order_relaxed);
+    TIDEMARK_ASSERT(was_committed, "an allocation was evicted that was not committed");
+    static_cast<void>(was_committed);
+  }
+
+  /// Returns whether it is committed. Another thread may change that at any moment. Progress: wait-free.
+  [[nodiscard]] bool is_committed() const noexcept { return (peek() & committed) != 0; }
+  /// Returns how many locks are held. Another thread may change that at any moment. Progress: wait-free.
+  [[nodiscard]] std::uint32_t lock_count() const noexcept { return peek() / one_lock; }
+
+ private:
+  static constexpr std::uint32_t committed = 1;
+  static constexpr std::uint32_t deferred = 2;
+  static constexpr std::uint32_t one_lock = 4;
+
+  std::uint32_t peek() const noexcept {
+    // (K8): relaxed alone, for looking.
+    return word_.load(std::memory_order_relaxed);
+  }
+
+  typename Platform::template atomic<std::uint32_t> word_;
+};
+
+using commit_gate = basic_commit_gate<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_LOCK_DECISION_HPP

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// memory_pages and mapped_view: pages of memory, and contiguous views of any of them in any order, by the page tables
+// of the processor [B30] [B31]. Linux only.
+//
+//   auto memory = memory_pages::make(1024);             pages that nobody has touched, all zero
+//   auto view = mapped_view::make(*memory, pages);      page i of the view is page pages[i] of the memory
+//   view->data()[0] = std::byte{7};                     seen in memory->page(pages[0]), and in all other views of it
+//
+// A view reserves a range of addresses, then maps each page into it. Making a view is slow: each page takes a system
+// call. Which views may exist at the same time is decided by host_aperture.hpp.
+//
+// Threads may use pages and views as they use other memory. Making, moving and destroying one object must not run
+// beside any other use of the object.
+//
+// Not promised: any order of what is written through two views at the same time; it is ordinary memory.
+#ifndef TIDEMARK_MEMORY_MAPPED_VIEW_HPP
+#define TIDEMARK_MEMORY_MAPPED_VIEW_HPP
+
+#if defined(__linux__)
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "../platform/assert.hpp"
+
+namespace tidemark {
+
+namespace detail {
+
+/// A range of addresses. Its destructor unmaps it.
+class address_range {
+ public:
+  address_range() noexcept = default;
+  address_range(void* address, std::size_t bytes) noexcept
+      : address_{address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address)}, bytes_{bytes} {}
+  address_range(address_range&& other) noexcept
+      : address_{std::exchange(other.address_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+  address_range& operator=(address_range&& other) noexcept {
+    std::swap(address_, other.address_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~address_range() {
+    if (address_ != nullptr) munmap(address_, bytes_);
+  }
+
+  std::byte* address() const noexcept { return address_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::byte* address_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+
+/// Pages of anonymous memory that can be mapped one by one. Movable. A view may outlive it, and keeps its pages.
+class memory_pages {
+ public:
+  /// Returns so many pages; nothing where there are none or more than addresses, and errno is EINVAL, or where the
+  /// system refuses, and errno says why.
+  [[nodiscard]] static std::optional<memory_pages> make(std::size_t pages) noexcept {
+    if (!is_possible(pages)) {
+      errno = EINVAL;
+      return std::nullopt;
+    }
+    const std::size_t bytes = pages * page_bytes();
+    memory_pages made;
+    made.descriptor_ = memfd_create("tidemark", MFD_CLOEXEC);
+    if (made.descriptor_ < 0 || ftruncate(made.descriptor_, static_cast<off_t>(bytes)) != 0) return std::nullopt;
+    made.all_ = {mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.descriptor_, 0), bytes};
+    if (made.all_.address() == nullptr) return std::nullopt;
+    return made;
+  }
+  memory_pages(memory_pages&& other) noexcept
+      : descriptor_{std::exchange(other.descriptor_, -1)}, all_{std::move(other.all_)} {}
+  memory_pages& operator=(memory_pages&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    all_ = std::move(other.all_);
+    return *this;
+  }
+  ~memory_pages() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  /// Returns the bytes of a page of the processor. Any thread may call it.
+  [[nodiscard]] static std::size_t page_bytes() noexcept {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+  }
+  /// Returns how many pages there are.
+  [[nodiscard]] std::size_t pages() const noexcept { return all_.bytes() / page_bytes(); }
+  /// Returns where a page begins; nullptr for a page that does not exist, which is asserted.
+  [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
+    TIDEMARK_ASSERT(index < pages(), "there is no such page");
+    return index < pages() ? all_.address() + index * page_bytes() : nullptr;
+  }
+
+ private:
+  friend class mapped_view;
+  memory_pages() noexcept = default;
+
+  /// Returns whether so many pages can have addresses. Their bytes fit into an off_t, too.
+  static bool is_possible(std::uint64_t pages) noexcept { return pages != 0 && pages <= SIZE_MAX / 2 / page_bytes(); }
+
+  int descriptor_ = -1;
+  detail::address_range all_;
+};
+
+/// Some pages side by side. Movable. Its destructor unmaps them.
+class mapped_view {
+ public:
+  /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, where a page does not
+  /// exist, where there are none or more than addresses, or where the range yields another number of pages than it
+  /// says; and nothing where the system refuses, and errno says why. [B30] [B31]
+  /// \param pages  a sized range of page numbers; one number may come several times
+  template <std::ranges::sized_range Pages>
+  [[nodiscard]] static std::optional<mapped_view> make(const memory_pages& memory, const Pages& pages) noexcept {
+    const std::size_t page_bytes = memory_pages::page_bytes();
+    const auto count = static_cast<std::uint64_t>(std::ranges::size(pages));
+    if (!memory_pages::is_possible(count)) return refused();
+    const std::size_t bytes = static_cast<std::size_t>(count) * page_bytes;
+    mapped_view made;
+    made.range_ = {mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), bytes};
+    std::byte* next = made.range_.address();
+    if (next == nullptr) return std::nullopt;
+    std::uint64_t left = count;
+    for (const auto& page : pages) {
+      const auto number = static_cast<std::uint64_t>(page);
+      if (left-- == 0 || number >= memory.pages()) return refused();
+      // All pages of a memory together are fewer bytes than an off_t can say.
+      const auto offset = static_cast<off_t>(number * page_bytes);
+      if (mmap(next, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.descriptor_, offset) ==
+          MAP_FAILED) {
+        return std::nullopt;
+      }
+      next += page_bytes;
+    }
+    if (left != 0) return refused();
+    return made;
+  }
+
+  /// Returns where the first page begins.
+  [[nodiscard]] std::byte* data() const noexcept { return range_.address(); }
+  /// Returns the bytes of all pages.
+  [[nodiscard]] std::size_t size() const noexcept { return range_.bytes(); }
+
+ private:
+  mapped_view() noexcept = default;
+
+  static std::nullopt_t refused() noexcept {
+    errno = EINVAL;
+    return std::nullopt;
+  }
+
+  detail::address_range range_;
+};
+
+}  // namespace tidemark
+
+#endif
+
+#endif  // TIDEMARK_MEMORY_MAPPED_VIEW_HPP

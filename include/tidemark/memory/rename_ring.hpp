@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// rename_ring: one resource with several backings, so that a thread that writes it anew need not wait for the executor
+// that still reads what was written before.
+//
+//   rename_ring ring{uploads, {.bytes = 4096, .max_renames = 3}};
+//   auto mapped = ring.map(map_mode::discard);       a backing that nobody reads: the current one if that is idle
+//   ... write to mapped.memory, submit work that reads it and then signals `serial` ...
+//   ring.retire(mapped, serial);                     the backing is in use until the timeline reaches that value
+//
+//   current                                          backings form a circle, in the order in which they were renamed:
+//      |                                             the one behind the current one was used longest ago
+//      v
+//   [ backing ] --> [ backing ] --> [ backing ] -->
+//     in use until    mapped          idle
+//
+// A backing is idle while it has no mapping and the timeline has reached its values. A discard takes the first idle
+// backing from the current one on. Only where there is none it makes another one, up to `max_renames`; then it waits
+// for the value that comes first [B43] [B44]. It takes a backing before it makes it current [trap 26]. Mappings nest: a
+// backing is in use until its last mapping was retired, and until the greatest of the values of its mappings [B46].
+//
+// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. A guest
+// that finds the backing discarded shares it (they are mappings of one resource). A guest that finds it trimmed looks
+// for the current one. How owners and guests see each other is in memory/detail/backing_use.hpp. With writers::one
+// every access to the ring's state is a plain load or store.
+//
+// Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
+// Everything that the executor did before it signalled happens-before the return of the next map that waits for the
+// signal.
+//
+// Not promised: that a map for reading runs beside an executor that only reads (it waits for all uses); which backing a
+// no_overwrite map gets that runs beside another thread's discard, the one before or the one after it. Two mappings of
+// one backing may write the same bytes at the same time: their owners must agree on who writes where.
+#ifndef TIDEMARK_MEMORY_RENAME_RING_HPP
+#define TIDEMARK_MEMORY_RENAME_RING_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "backing_source.hpp"
+#include "detail/backing_slot.hpp"
+#include "detail/retrying.hpp"
+#include "detail/wrong_timeline.hpp"
+
+namespace tidemark {
+
+/// What a map is for. A mode is one of
+///   `read`, `write`, `read | write`, each of them also with `do_not_wait`;
+///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
+/// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too [B13].
+enum class map_mode : std::uint32_t {
+  read = 1,          ///< The current contents. Waits until nothing uses the current backing.
+  write = 2,         ///< The same.
+  discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
+  no_overwrite = 8,  ///< The current backing, in use or not: the caller writes only where nobody reads. Never waits.
+  do_not_wait = 16,  ///< map() behaves as try_map(). For programs that are handed these flags [B10] [B13].
+};
+[[nodiscard]] constexpr map_mode operator|(map_mode one, map_mode other) noexcept {
+  return static_cast<map_mode>(static_cast<std::uint32_t>(one) | static_cast<std::uint32_t>(other));
+}
+
+enum class map_status : std::uint8_t {
+  mapped,   ///< The caller has the backing until it retires the mapping.
+  busy,     ///< Not now: in use until the timeline reaches a value ("was still drawing"). From forms that do not wait.
+  timeout,  ///< Still in use at the deadline of a form that waits.
+  stopped,  ///< Still in use when the stop token was triggered.
+  /// Not now, and there is no value to wait for: every backing is mapped. Also where the current one has 2^15 guests,
+  /// which is asserted.
+  no_space,
+  no_memory,  ///< The same, and the source refused to make one more backing; or it never made the first one.
+  invalid,    ///< There is no such combination of modes.
+};
+
+struct rename_options {
+  std::size_t bytes = 0;                              ///< Of each backing.
+  std::size_t alignment = alignof(std::max_align_t);  ///< Of each backing.
+  std::size_t max_renames = 0;  ///< The most backings, the first one included. 0: as many as the source makes [B44].
+};
+
+/// One resource with several backings; see the head of this file.
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Source    makes and destroys the backings
+/// \tparam Writers   how many threads map, retire and trim
+template <timeline Timeline = progress_fence_view, backing_source Source = heap_source, writers Writers = writers::one>
+class rename_ring {
+ public:
+  using platform = timeline_platform<Timeline>;
+  using backing = typename Source::backing;
+
+ private:
+  using slot = detail::backing_slot<platform, backing, Writers>;
+
+ public:
+  /// A backing that the caller may use as it has asked for, until retire(); or why there is none. May be copied; all
+  /// copies end when the first one is retired.
+  struct [[nodiscard]] mapping {
+    map_status status = map_status::invalid;
+    backing memory{};      ///< The backing, as its source made it.
+    bool renamed = false;  ///< It is another backing than the one that was current before.
+
+    mapping() noexcept = default;
+    explicit operator bool() const noexcept { return status == map_status::mapped; }
+
+   private:
+    friend rename_ring;
+    mapping(map_status why) noexcept : status{why} {}
+    mapping(slot& which, bool is_guest, std::uint64_t number, bool is_renamed) noexcept
+        : status{map_status::mapped},
+          memory{which.memory.load()},
+          renamed{is_renamed},
+          is_guest_{is_guest},
+          slot_{&which},
+          number_{number} {}
+
+    bool is_guest_ = false;
+    slot* slot_ = nullptr;
+    std::uint64_t number_ = 0;  // of the discard or of the guest, among those of the slot
+  };
+
+  /// Makes the first backing. Where the source refuses, maps return `no_memory`, and each discard tries again.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the ring
+  rename_ring(const Timeline& finished, const rename_options& options, Source source = {}) noexcept
+      : finished_{finished},
+        traits_{options.bytes, options.alignment},
+        max_renames_{options.max_renames},
+        source_{std::move(source)},
+        current_{&first_} {
+    // (N25): relaxed alone, nobody else knows the ring yet.
+    first_.next.store(&first_, std::memory_order_relaxed);
+    const backing made = source_.create(traits_);
+    first_.memory.store(made);
+    const bool is_there = static_cast<bool>(made);
+    if (!is_there) first_.use.give(vacant);
+    // (N17): relaxed, as (N18).
+    count_.store(is_there ? 1 : 0, std::memory_order_relaxed);
+  }
+  rename_ring(const rename_ring&) = delete;
+  rename_ring& operator=(const rename_ring&) = delete;
+  /// Blocks until the timeline has reached every value that was passed for a backing, or is lost; then destroys the
+  /// backings. It does not wait for mappings: a backing that was never retired is destroyed, too. No other call may be
+  /// under way.
+  ~rename_ring() {
+    slot* one = &first_;
+    do {
+      if (one->use.word() != vacant) {
+        static_cast<void>(finished_.wait(one->in_use_until()));  // reached or lost: nothing uses it any more
+        source_.destroy(one->memory.load(), traits_);
+      }
+      slot* const next = one->next_slot();
+      if (one != &first_) delete one;
+      one = next;
+    } while (one != &first_);
+  }
+
+  // ---- mapping: one thread at a time, or, with writers::several, any thread ----------------------------------------
+
+  /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
+  /// nothing was changed. Progress: lock-free; never waits. May have the source make one more backing. [B8-B10]
+  /// [B43-B45]
+  mapping try_map(map_mode mode) noexcept {
+    if (!is_valid(mode)) return map_status::invalid;
+    std::uint64_t target = 0;
+    return attempt(mode, target);
+  }
+
+  /// Maps. While the mapping is busy it blocks, parked, until the timeline reaches the first value that helps. Returns
+  /// as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With map_mode::do_not_wait it
+  /// is try_map(). [B11-B13]
+  template <stop_token_like Token = never_stops>
+  mapping map(map_mode mode, Token token = {}) noexcept {
+    return map_within(mode, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  mapping map_for(map_mode mode, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return map_within(mode, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  mapping map_until(map_mode mode, const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return map_within(mode, at, std::move(token));
+  }
+
+  /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
+  /// was passed for it before. Returns true; false, and changes nothing, where there is no such mapping [B46]: the
+  /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
+  /// Every second call for a discard is noticed. Guests of one backing are only counted: a second call for a guest is
+  /// noticed where no guest is left, or where the backing was discarded or trimmed since; otherwise it ends another
+  /// guest's mapping. Two calls for one mapping must not run at the same time.
+  /// \param finished  less than 2^64 - 2^33. A greater value is asserted and refused: the mapping stays.
+  /// Progress: lock-free; wait-free after a discard, and with writers::one.
+  bool retire(const mapping& made, std::uint64_t finished) noexcept {
+    if (made.slot_ == nullptr || !can_keep(finished)) return false;
+    slot& which = *made.slot_;
+    if (made.is_guest_) return which.use.may_be_here(made.number_) && which.retire_guest(finished);
+    return which.retire_owner(made.number_, finished);
+  }
+  /// The same for the current backing, by a thread that has not kept the mapping: it ends the discard of the current
+  /// backing, or, where that has ended, the mapping of one of its guests. Only with writers::one.
+  bool retire(std::uint64_t finished) noexcept
+    requires(Writers == writers::one)
+  {
+    if (!can_keep(finished)) return false;
+    slot& which = current();
+    return which.retire_owner(which.use.owner(), finished) || which.retire_guest(finished);
+  }
+  /// Ends a mapping with whose memory no work was submitted: retire() with a value that is reached.
+  bool unmap(const mapping& made) noexcept { return retire(made, 0); }
+
+  /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
+  /// destroyed. Two threads that trim at the same time may leave fewer than `keep`. Progress: lock-free but for the
+  /// source. [B43]
+  std::size_t trim(std::size_t keep = 1) noexcept {
+    std::size_t freed = 0;
+    slot& first = current();
+    for (slot* one = first.next_slot(); one != &first && backings() > keep; one = one->next_slot()) {
+      if (one == &current()) continue;
+      const std::uint64_t before = one->take_idle(finished_.current_value(), backing_word::trimmed);
+      if (before == slot::not_idle) continue;
+      // It may have become current, and idle again, before it was taken.
+      if (one == &current()) {
+        one->use.give(before);
+        continue;
+      }
+      source_.destroy(one->memory.load(), traits_);
+      one->use.give(vacant);
+      // (N19): relaxed, as (N18).
+      count_.fetch_sub(1, std::memory_order_relaxed);
+      ++freed;
+    }
+    return freed;
+  }
+
+  // ---- any thread --------------------------------------------------------------------------------------------------
+
+  /// Returns how many backings there are, those that are being made included. Another thread may change the number at
+  /// any moment. Progress: wait-free.
+  [[nodiscard]] std::size_t backings() const noexcept {
+    // (N20): relaxed alone, for looking.
+    return count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using backing_word = detail::backing_word;
+  using backing_use = typename slot::use_type;
+
+  static constexpr std::uint64_t vacant = backing_word::vacant;
+
+  static constexpr bool has(map_mode mode, map_mode asked) noexcept {
+    return (static_cast<std::uint32_t>(mode) & static_cast<std::uint32_t>(asked)) != 0;
+  }
+  static constexpr bool is_valid(map_mode mode) noexcept {
+    using enum map_mode;
+    const auto without = [mode](map_mode flag) {
+      return static_cast<map_mode>(static_cast<std::uint32_t>(mode) & ~static_cast<std::uint32_t>(flag));
+    };
+    if (without(write) == discard || without(write) == no_overwrite) return true;
+    const map_mode access = without(do_not_wait);
+    return access == read || access == write || access == (read | write);
+  }
+
+  template <class... Limits>
+  mapping map_within(map_mode mode, const Limits&... limits) noexcept {
+    if (!is_valid(mode)) return map_status::invalid;
+    if (has(mode, map_mode::do_not_wait)) return try_map(mode);
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(mode, target); };
+    return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
+  }
+
+  /// Where it is busy, `target` is the value to wait for.
+  mapping attempt(map_mode mode, std::uint64_t& target) noexcept {
+    if (has(mode, map_mode::discard)) return map_idle(target);
+    return map_current(has(mode, map_mode::no_overwrite), target);
+  }
+
+  mapping map_current(bool in_use_too, std::uint64_t& target) noexcept {
+    for (;;) {
+      slot& one = current();
+      target = one.in_use_until();
+      if (!in_use_too && !finished_.is_reached(target)) return map_status::busy;
+      const std::uint64_t before = one.use.enter();
+      const std::uint64_t word = one.use.word_for_guest();
+      // A thread that trims it looks once more whether it is current, and for guests, and gives it back.
+      const bool is_there = word < backing_word::trimmed || (word == backing_word::trimmed && &one == &current());
+      target = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
+      const bool is_crowded = before % backing_use::arrival >= backing_use::most_guests;
+      TIDEMARK_ASSERT(!is_crowded, "a backing has at most 2^15 guests at a time");
+      if (is_there && !is_crowded && (in_use_too || finished_.is_reached(target)))
+        return {one, true, before / backing_use::arrival, false};
+      one.use.leave();
+      if (is_crowded) return map_status::no_space;
+      if (is_there) return map_status::busy;
+      // It was not there while it was current: the first backing could not be made.
+      if (&one == &current() && one.use.word() == word) return map_status::no_memory;
+    }
+  }
+
+  mapping map_idle(std::uint64_t& target) noexcept {
+    const std::uint64_t reached = finished_.current_value();
+    slot& first = current();
+    if (first.take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(first, false);
+    slot& oldest = *first.next_slot();
+    if (oldest.take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(oldest, true);
+    return search_idle(target);
+  }
+
+  [[gnu::noinline]] mapping search_idle(std::uint64_t& target) noexcept {
+    std::uint64_t seen_before = 0;
+    for (;;) {
+      slot& first = current();
+      slot* vacant_slot = nullptr;
+      slot* one = &first;
+      bool has_target = false;
+      bool is_idle = false;
+      std::uint64_t seen = 0;
+      const std::uint64_t mark = next_mark();
+      const std::uint64_t reached = finished_.current_value();
+      do {
+        if (one->take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(*one, one != &first);
+        std::uint64_t word = one->use.word();
+        const std::uint64_t guests = one->use.guests();
+        if (word == vacant) vacant_slot = one;
+        if (word == backing_word::mapped) word = one->use.mark(word, mark);
+        if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
+          const std::uint64_t until = std::max(word, one->use.guest_until());
+          is_idle = is_idle || until <= reached;
+          target = has_target ? std::min(target, until) : until;
+          has_target = true;
+        }
+        seen = mixed(mixed(seen, word), guests);
+        one = one->next_slot();
+      } while (one != &first);
+      if (is_idle) continue;  // since a moment ago
+      const mapping grown = map_new(first, vacant_slot);
+      if (grown) return grown;
+      if (has_target) return map_status::busy;
+      // Of 2^32 marks no two are the same, nor of 2^48 numbers of guests that came. So if two rounds saw the same,
+      // every backing was mapped at the end of the first round. The rounds are compared by 64 bits.
+      if (seen == seen_before) return grown;
+      seen_before = seen;
+    }
+  }
+
+  static constexpr std::uint64_t mixed(std::uint64_t seen, std::uint64_t next) noexcept {
+    const std::uint64_t product = (seen ^ next) * 0x9E37'79B9'7F4A'7C15;  // odd: nothing is lost
+    return product ^ product >> 32;
+  }
+
+  std::uint64_t next_mark() noexcept {
+    if constexpr (Writers == writers::one) return backing_word::mapped;
+    // (N21): relaxed alone, it only has to be another one each time.
+    return backing_word::mapped + 1 + marks_.fetch_add(1, std::memory_order_relaxed) % UINT32_MAX;
+  }
+
+  /// Maps one more backing, in a slot that is vacant or in a new one behind `after`.
+  mapping map_new(slot& after, slot* vacant_slot) noexcept {
+    if (!count_one_more()) return map_status::no_space;
+    const backing made = source_.create(traits_);
+    if (static_cast<bool>(made)) {
+      const bool fills = vacant_slot != nullptr && vacant_slot->fill(made);
+      if (slot* const filled = fills ? vacant_slot : after.insert(made)) return make_current(*filled, true);
+      source_.destroy(made, traits_);
+    }
+    // (N22): relaxed, as (N18).
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return map_status::no_memory;
+  }
+
+  /// Returns false where there are as many backings as there may be.
+  bool count_one_more() noexcept {
+    if (max_renames_ == 0) {
+      // (N24): relaxed, as (N18).
+      count_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    std::size_t seen = backings();
+    do {
+      if (seen >= max_renames_) return false;
+      // (N18): relaxed alone, it hands nothing over.
+    } while (!count_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
+    return true;
+  }
+
+  static bool can_keep(std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring keeps values less than 2^64 - 2^33");
+    return backing_word::is_value(finished);
+  }
+
+  slot& current() const noexcept {
+    // (N12): acquire, pairs with (N13): the slot, as it was made.
+    return *current_.load(std::memory_order_acquire);
+  }
+  mapping make_current(slot& taken, bool is_renamed) noexcept {
+    const std::uint64_t number = taken.use.own();
+    // (N13): release, pairs with (N12).
+    current_.store(&taken, std::memory_order_release);
+    return {taken, false, number, is_renamed};
+  }
+
+  const detail::follower<Timeline> finished_;
+  const backing_traits traits_;
+  const std::size_t max_renames_;
+  [[no_unique_address]] Source source_;
+  typename platform::template atomic<std::size_t> count_;
+  typename platform::template atomic<std::uint64_t> marks_;
+  alignas(cache_line) typename platform::template atomic<slot*> current_;
+  slot first_;
+};
+
+// What is given and is no timeline or no source gets an error of its own.
+template <class Wrong, class... More>
+  requires(!timeline<Wrong>)
+rename_ring(const Wrong&, const rename_options&, const More&...) -> rename_ring<detail::wrong_timeline<Wrong>>;
+template <timeline Timeline, class Wrong>
+  requires(!backing_source<Wrong>)
+rename_ring(const Timeline&, const rename_options&, const Wrong&) -> rename_ring<Timeline, detail::wrong_source<Wrong>>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_RENAME_RING_HPP

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// retire_queue: destroys objects when the queues that may still use them have come far enough.
+//
+//   retire_queue reclaimer{graphics, copies};         the queues whose work may use what is retired
+//   ... make `mesh` unreachable for new submissions ...
+//   reclaimer.retire(mesh, dispose);                  never waits: notes what each queue was given last, and returns
+//   reclaimer.reclaim();                              now and then, any thread: disposes of what is not used any more
+//
+// PRECONDITION. First the object becomes unreachable for new submissions, then it is retired: every submission that
+// uses it happens-before the call of retire(). If a submission picks the object up after retire(), the object is freed
+// while that submission uses it, and no snapshot can repair that.
+//
+// retire() notes the serial of the last work that each queue was given [B4]. So later submissions do not delay the
+// object, and work that was queued and has not begun is waited for [trap 28]. An object is disposed of when all those
+// serials are finished, not before, and exactly once [B5]. A queue that was aborted, and a timeline that is lost, count
+// as finished: stop the executor before you abort its queue. A queue that gets its work without submit() has no last
+// serial.
+//
+// A timeline may stand in the place of a queue: then each retire() names the values itself.
+//
+//   top --> chain --> chain --> ...        a stack of chains; retire() pushes a chain of one object
+//           |         |
+//           object    object --> object    reclaim() takes all chains, looks at some objects, and puts the others
+//                                          back as one chain, before it disposes of those that are due
+//
+// So nothing is disposed of under a lock, and a disposer may retire other objects. Objects that wait for different
+// queues do not wait for each other: an object that is found in use goes to the end of the chain.
+//
+// Not promised: any order in which objects are disposed of; that reclaim() finds what another thread's reclaim() has in
+// hand at that moment.
+#ifndef TIDEMARK_MEMORY_RETIRE_QUEUE_HPP
+#define TIDEMARK_MEMORY_RETIRE_QUEUE_HPP
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
+
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "detail/followed_serials.hpp"
+
+namespace tidemark {
+
+/// A queue that numbers its work: serial n is finished after all serials before it. A serial that never will be
+/// finished, because the queue was aborted, counts as finished; wait_finished() may return `lost` for it. All functions
+/// may be called by any thread. tidemark::queue is one.
+///
+/// A queue with time limits has wait_finished_until(serial, deadline) too, and may take a stop token as a third
+/// argument of it.
+template <class Queue>
+concept submission_queue = requires(const Queue& queue, std::uint64_t serial) {
+  { queue.last_queued() } -> std::same_as<std::uint64_t>;
+  { queue.is_finished(serial) } -> std::convertible_to<bool>;
+  { queue.wait_finished(serial) } -> std::same_as<wait_status>;
+};
+
+/// What a retire queue can follow: a submission queue, or a timeline, whose values then are the serials.
+template <class Source>
+concept serial_source = submission_queue<Source> || timeline<Source>;
+
+template <serial_source... Queues>
+class retire_queue;
+
+/// What an object needs to be retired without an allocation. It is a base class of the object; or a member of it, and
+/// then the member is retired, and the disposer computes from its address where the object is. It belongs to the retire
+/// queue from retire() until the disposer is called. An object that is retired once more in between stays as it is,
+/// which is asserted. Two threads must not retire one object at the same time, as they must not delete it at the same
+/// time.
+/// \tparam Queues    how many queues the retire queue follows
+/// \tparam Platform  the retire queue's: the one of its first queue. `retire_queue<...>::hook` is the right hook
+template <std::size_t Queues, platform Platform = native_platform>
+class retire_hook {
+ public:
+  retire_hook() noexcept = default;
+  retire_hook(const retire_hook&) noexcept {}  // a copy is not retired
+  retire_hook& operator=(const retire_hook&) noexcept { return *this; }
+
+ private:
+  template <serial_source...>
+  friend class retire_queue;
+
+  template <class T>
+  using var = typename Platform::template var<T>;
+  using serials = std::array<std::uint64_t, Queues>;
+  using dispose_function = void (*)(retire_hook*) noexcept;
+
+  void use_until(const serials& until) noexcept {
+    for (std::size_t i = 0; i < Queues; ++i) used_until_[i].store(until[i]);
+  }
+  serials used_until() const noexcept {
+    serials until;
+    for (std::size_t i = 0; i < Queues; ++i) until[i] = used_until_[i].load();
+    return until;
+  }
+
+  /// Returns false if it is retired already.
+  bool become_retired() noexcept {
+    if (is_retired()) return false;
+    // (R4): relaxed alone, for noticing misuse: the thread that retires an object has it.
+    retired_.store(1, std::memory_order_relaxed);
+    return true;
+  }
+  bool is_retired() const noexcept {
+    // (R5): relaxed alone, as (R4).
+    return retired_.load(std::memory_order_relaxed) != 0;
+  }
+  void give_back() noexcept {
+    // (R6): relaxed alone, as (R4): the disposer hands the object on.
+    retired_.store(0, std::memory_order_relaxed);
+  }
+
+  var<retire_hook*> next_;   // in its chain
+  var<retire_hook*> tail_;   // in the first object of a chain: the last one
+  var<retire_hook*> below_;  // in the first object of a chain: the next chain
+  var<dispose_function> dispose_;
+  std::array<var<std::uint64_t>, Queues> used_until_;
+  typename Platform::template atomic<std::uint32_t> retired_;
+};
+
+/// What retire() takes as the object: it has the retire queue's hook as a public base class, or is the hook.
+template <class Object, class Hook>
+concept retirable = std::derived_from<Object, Hook>;
+
+/// What retire() takes as the disposer: a function object without state that takes the object. The retire queue keeps
+/// its type only, so a pointer to a function is none. It must not throw. It may free the object, and may retire others.
+template <class Dispose, class Object>
+concept disposer =
+    std::is_empty_v<Dispose> && std::default_initializable<Dispose> && std::invocable<const Dispose&, Object&>;
+
+/// For retire(): the caller knows that no queue uses the object [B6].
+struct assume_not_in_use_t {};
+inline constexpr assume_not_in_use_t assume_not_in_use{};
+
+enum class retire_status : std::uint8_t {
+  retired,  ///< The object was disposed of.
+  timeout,  ///< It was still in use at the deadline, and is the caller's as before.
+  stopped,  ///< It was still in use when the stop token was triggered, and is the caller's as before.
+  invalid,  ///< It was retired already, and stays so.
+};
+
+/// How a retirement ended that waited for the object.
+struct [[nodiscard]] retire_result {
+  retire_status status = retire_status::invalid;
+
+  explicit operator bool() const noexcept { return status == retire_status::retired; }
+};
+
+namespace detail {
+
+/// Stands for a type that was given to a retire queue and can't be followed: the compiler's only error says what it
+/// lacks.
+template <class Wrong>
+struct wrong_serial_source {
+  wrong_serial_source(const Wrong&) noexcept {
+    static_assert(timeline<Wrong>, "this type is neither a tidemark::submission_queue nor a tidemark::timeline");
+  }
+  std::uint64_t current_value() const noexcept;
+  wait_status wait_until(std::uint64_t, deadline) const noexcept;
+};
+
+}  // namespace detail
+
+/// Destroys objects when nothing uses them any more; see the head of this file.
+/// \tparam Queues  submission queues or timelines. The first one's platform is the retire queue's
+template <serial_source... Queues>
+class retire_queue {
+  static_assert(sizeof...(Queues) > 0, "without a queue nothing is ever in use");
+
+  static constexpr bool has_last_queued = (submission_queue<Queues> && ...);
+  /// Every queue can be waited for without limits.
+  template <class... Limits>
+  static constexpr bool can_wait =
+      (std::same_as<Limits, never_stops> && ...) || (detail::followed_serials<Queues>::has_limits && ...);
+
+ public:
+  using platform = typename detail::platform_of_timeline<std::tuple_element_t<0, std::tuple<Queues...>>>::type;
+  using hook = retire_hook<sizeof...(Queues), platform>;
+  /// A serial of each queue: 0 where the object is not used.
+  using serials = std::array<std::uint64_t, sizeof...(Queues)>;
+
+  /// \param queues  must outlive this; a timeline that is copyable (a view) is copied
+  explicit retire_queue(const Queues&... queues) noexcept : queues_{detail::followed_serials<Queues>{queues}...} {}
+  retire_queue(const retire_queue&) = delete;
+  retire_queue& operator=(const retire_queue&) = delete;
+  /// Blocks as drain() does. No other call may be under way.
+  ~retire_queue() { static_cast<void>(drain()); }
+
+  // ---- retiring: any thread ----------------------------------------------------------------------------------------
+
+  /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
+  /// finished. Returns true; false, and changes nothing, where the object is retired already, which is asserted. Only
+  /// for queues: a timeline has no last serial. Progress: lock-free; never waits, allocates nothing. [B3-B5]
+  template <retirable<hook> Object, disposer<Object> Dispose>
+  bool retire(Object& object, const Dispose& dispose) noexcept
+    requires(has_last_queued)
+  {
+    return retire(object, dispose, last_queued());
+  }
+
+  /// The same when the serials in `used_until` are finished: for callers that track what uses the object. Progress: as
+  /// above. [B1] [B2]
+  /// \param used_until  a serial of each queue; 0 of a queue that does not use the object
+  template <retirable<hook> Object, disposer<Object> Dispose>
+  bool retire(Object& object, const Dispose&, const serials& used_until) noexcept {
+    hook& retired = object;
+    const bool is_first = retired.become_retired();
+    TIDEMARK_ASSERT(is_first, twice);
+    if (!is_first) return false;
+    retired.dispose_.store([](hook* which) noexcept { Dispose{}(static_cast<Object&>(*which)); });
+    retired.use_until(used_until);
+    push_one(retired);
+    return true;
+  }
+
+  /// Calls `dispose(object)` at once: the caller knows that no queue uses the object, which may be of any type. Returns
+  /// true; false, and does nothing, where the object is retired already, which is asserted. Progress: wait-free but for
+  /// `dispose`. [B6]
+  template <class Object, class Dispose>
+    requires std::invocable<const Dispose&, Object&>
+  bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
+    if (!is_free(object)) return false;
+    dispose(object);
+    return true;
+  }
+
+  /// Has `call()` called once, when all work that was queued before is finished, and destroys it then. It must not
+  /// throw when it is called. Returns true; false, and leaves `call` as it is, where there is no memory to keep it.
+  /// What its copy or move constructor throws passes through, and nothing was retired. Progress: allocates; otherwise
+  /// lock-free.
+  template <class Call>
+    requires std::invocable<std::decay_t<Call>&>
+  [[nodiscard]] bool retire_call(Call&& call)
+    requires(has_last_queued)
+  {
+    auto* const made = new (std::nothrow) deferred_call<std::decay_t<Call>>(std::forward<Call>(call), last_queued());
+    if (made == nullptr) return false;
+    push_one(*made);
+    return true;
+  }
+
+  /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`: after the return
+  /// its memory is free. The object may be of any type. Returns `retired`; `stopped`, and the object is the caller's as
+  /// before, once `token` is triggered; `invalid` where the object is retired already, which is asserted. [B7]
+  template <class Object, class Dispose, stop_token_like Token = never_stops>
+  retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
+    requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
+  {
+    return retire_within(object, dispose, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`, and the object is the caller's as before.
+  template <class Object, class Dispose, class Rep, class Period, stop_token_like Token = never_stops>
+  retire_result retire_and_wait_for(Object& object, const Dispose& dispose,
+                                    const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires(has_last_queued && can_wait<deadline> && std::invocable<const Dispose&, Object&>)
+  {
+    return retire_within(object, dispose, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Object, class Dispose, class Clock, class Duration, stop_token_like Token = never_stops>
+  retire_result retire_and_wait_until(Object& object, const Dispose& dispose,
+                                      const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires(has_last_queued && can_wait<deadline> && std::invocable<const Dispose&, Object&>)
+  {
+    return retire_within(object, dispose, at, std::move(token));
+  }
+
+  // ---- disposing: any thread ---------------------------------------------------------------------------------------
+
+  /// Looks at `most` objects, if there are so many, and disposes of those that are not in use any more. Returns how
+  /// many it has disposed of. Progress: lock-free but for the disposers; never waits. [B5]
+  std::size_t reclaim(std::size_t most = SIZE_MAX) noexcept {
+    chain all = take_all();
+    chain due;
+    hook* looked_at_first = nullptr;  // of those that went to the end: they are not looked at twice
+    for (std::size_t looks = 0; looks < most && all.head != nullptr && all.head != looked_at_first; ++looks) {
+      hook* const object = all.pop();
+      if (is_finished(object->used_until())) {
+        due.append(object);
+      } else {
+        all.append(object);
+        if (looked_at_first == nullptr) looked_at_first = object;
+      }
+    }
+    if (all.head != nullptr) push(all);
+    return due.dispose_all();
+  }
+
+  /// Blocks, parked, until nothing that was retired is in use any more, and disposes of it; also of what the disposers
+  /// retire. Returns `reached`; or `stopped` once `token` is triggered: then the objects that are in use stay retired,
+  /// and the others were disposed of. Objects that another thread retires meanwhile, or has in hand, may stay, too. A
+  /// token, and the two functions below, need queues with time limits. [B5]
+  template <stop_token_like Token = never_stops>
+  wait_status drain(Token token = {}) noexcept
+    requires(can_wait<Token>)
+  {
+    return drain_within(std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status drain_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires(can_wait<deadline>)
+  {
+    return drain_within(timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status drain_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires(can_wait<deadline>)
+  {
+    return drain_within(at, std::move(token));
+  }
+
+ private:
+  /// Objects that belong to one thread.
+  struct chain {
+    hook* head = nullptr;
+    hook* tail = nullptr;
+
+    hook* pop() noexcept {
+      hook* const first = head;
+      head = first->next_.load();
+      first->next_.store(nullptr);
+      if (head == nullptr) tail = nullptr;
+      return first;
+    }
+    void append(hook* object) noexcept {
+      tail == nullptr ? void(head = object) : tail->next_.store(object);
+      tail = object;
+    }
+    /// Returns how many objects there were. An object is not touched any more once its disposer was called.
+    std::size_t dispose_all() noexcept {
+      std::size_t count = 0;
+      for (; head != nullptr; ++count) {
+        hook* const object = pop();
+        object->give_back();
+        object->dispose_.load()(object);
+      }
+      return count;
+    }
+  };
+
+  template <class Call>
+  struct deferred_call : hook {
+    template <class Made>
+    deferred_call(Made&& made, const serials& used_until) : call(std::forward<Made>(made)) {
+      this->use_until(used_until);
+      this->dispose_.store([](hook* which) noexcept {
+        auto* const own = static_cast<deferred_call*>(which);
+        own->call();
+        delete own;
+      });
+    }
+    Call call;
+  };
+
+  static constexpr const char* twice = "an object was retired twice";
+
+  /// Returns whether the object is not retired, as far as it can be told.
+  template <class Object>
+  static bool is_free(const Object& object) noexcept {
+    if constexpr (std::is_base_of_v<hook, Object>) {
+      const hook& retired = object;
+      TIDEMARK_ASSERT(!retired.is_retired(), twice);
+      return !retired.is_retired();
+    } else {
+      return true;
+    }
+  }
+
+  template <class Object, class Dispose, class... Limits>
+  retire_result retire_within(Object& object, const Dispose& dispose, const Limits&... limits) noexcept {
+    if (!is_free(object)) return {retire_status::invalid};
+    const serials used_until = last_queued();
+    const auto wait_once = [&](deadline until, const auto& token) { return wait(used_until, until, token); };
+    switch (detail::within<platform>(wait_once, limits...)) {
+      case wait_status::timeout:
+        return {retire_status::timeout};
+      case wait_status::stopped:
+        return {retire_status::stopped};
+      case wait_status::reached:
+      case wait_status::lost:
+        break;
+    }
+    dispose(object);
+    return {retire_status::retired};
+  }
+
+  template <class... Limits>
+  wait_status drain_within(const Limits&... limits) noexcept {
+    const auto wait_once = [&](deadline until, const auto& token) { return drain_once(until, token); };
+    return detail::within<platform>(wait_once, limits...);
+  }
+
+  template <class Token>
+  wait_status drain_once(deadline until, const Token& token) noexcept {
+    for (chain all = take_all(); all.head != nullptr; all = take_all()) {
+      for (const hook* object = all.head; object != nullptr; object = object->next_.load()) {
+        const wait_status status = wait(object->used_until(), until, token);
+        if (status == wait_status::reached) continue;
+        push(all);
+        reclaim();
+        return status;
+      }
+      all.dispose_all();
+    }
+    return wait_status::reached;
+  }
+
+  serials last_queued() const noexcept {
+    return std::apply([](const auto&... each) { return serials{each.last_queued()...}; }, queues_);
+  }
+
+  bool is_finished(const serials& used_until) const noexcept {
+    return for_each_queue(used_until, [](const auto& one, std::uint64_t serial) { return one.is_finished(serial); });
+  }
+
+  /// Returns `reached`, also where a queue is lost: then it does not use the object any more; `timeout` or `stopped`.
+  template <class Token>
+  wait_status wait(const serials& used_until, deadline until, const Token& token) const noexcept {
+    wait_status status = wait_status::reached;
+    for_each_queue(used_until, [&](const auto& one, std::uint64_t serial) {
+      status = one.template wait<platform>(serial, until, token);
+      if (status == wait_status::lost) status = wait_status::reached;
+      return status == wait_status::reached;
+    });
+    return status;
+  }
+
+  /// Calls `body(queue, serial)` for each queue until it returns false. Returns whether it never did.
+  template <class Body>
+  bool for_each_queue(const serials& used_until, const Body& body) const noexcept {
+    std::size_t index = 0;
+    return std::apply([&](const auto&... each) { return (body(each, used_until[index++]) && ...); }, queues_);
+  }
+
+  void push_one(hook& object) noexcept {
+    object.next_.store(nullptr);
+    push({&object, &object});
+  }
+
+  void push(const chain& made) noexcept {
+    made.head->tail_.store(made.tail);
+    // (R1): relaxed, (R2) does the rest.
+    hook* below = top_.load(std::memory_order_relaxed);
+    do {
+      made.head->below_.store(below);
+      // (R2): release, pairs with (R3): the objects and their links. Not stronger: nothing reads through what was
+      // there.
+    } while (!top_.compare_exchange_weak(below, made.head, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+  /// Returns all objects, in the order in which they were retired or put back.
+  chain take_all() noexcept {
+    // (R3): acquire, pairs with (R2), also with those that were pushed before the last one, whose release it heads.
+    hook* newest = top_.exchange(nullptr, std::memory_order_acquire);
+    chain all;
+    while (newest != nullptr) {
+      hook* const below = newest->below_.load();
+      hook* const tail = newest->tail_.load();
+      tail->next_.store(all.head);
+      if (all.head == nullptr) all.tail = tail;
+      all.head = newest;
+      newest = below;
+    }
+    return all;
+  }
+
+  std::tuple<detail::followed_serials<Queues>...> queues_;
+  typename platform::template atomic<hook*> top_;
+};
+
+// What is given and can't be followed gets an error of its own.
+template <class... Given>
+  requires(!(serial_source<Given> && ...))
+retire_queue(const Given&...)
+    -> retire_queue<std::conditional_t<serial_source<Given>, Given, detail::wrong_serial_source<Given>>...>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_RETIRE_QUEUE_HPP

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// upload_ring: memory for data on its way to an executor, given out from one ring and taken back in order when a
+// timeline has reached a value.
+//
+//   upload_ring ring{uploads, {.capacity = buffer.size()}};     one thread allocates: a few additions
+//   upload_part part = ring.allocate(bytes, 16);         an offset into the buffer; waits while the ring is full
+//   ... write to buffer + part.offset; more parts; submit work that reads them and then signals `serial` ...
+//   ring.retire(serial);                                 all parts so far are in use until that value is reached
+//
+//   upload_ring<progress_fence, writers::several> ring{uploads, {.capacity = buffer.size()}};    any thread allocates
+//   ring.retire(part, serial);                           this part is in use until then
+//
+//   tail                                    head
+//   |  part  |  part  | waste |  part  |    |            parts lie in the order in which they were allocated, and come
+//   oldest                      newest                   back in that order
+//
+// A part never wraps: what is left at the end of the ring is passed over, and counts as the part's until that is free.
+// Of an empty ring the whole capacity can be had, wherever its head stands, and an empty ring is never taken for a full
+// one [trap 27]. How each form keeps its parts is in memory/detail/upload_batches.hpp (one writer) and upload_parts.hpp
+// (several).
+//
+// What comes back in order is a record: with one writer the parts between two calls of retire() share one; with several
+// writers each part has its own. While the oldest record is in use nothing behind it comes back.
+//
+// Everything that the executor read before it signalled happens-before the writes of the thread that gets the same
+// bytes next.
+//
+// The destructor does not wait: the caller must make sure that the executor is done before the buffer goes. (A rename
+// ring owns its backings, so its destructor does wait.)
+//
+// Not promised: fairness among threads that wait; room, as long as the oldest part is not retired.
+#ifndef TIDEMARK_MEMORY_UPLOAD_RING_HPP
+#define TIDEMARK_MEMORY_UPLOAD_RING_HPP
+
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "detail/upload_batches.hpp"
+#include "detail/upload_parts.hpp"
+#include "detail/upload_sizes.hpp"
+#include "detail/wrong_timeline.hpp"
+
+namespace tidemark {
+
+enum class upload_status : std::uint8_t {
+  allocated,  ///< The caller has the bytes.
+  /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
+  /// ring. From try_allocate().
+  busy,
+  timeout,    ///< Still busy at the deadline of a form that waits.
+  stopped,    ///< Still busy when the stop token was triggered.
+  no_space,   ///< Not now, and there is no value to wait for: the oldest record was not retired yet. From all forms.
+  too_large,  ///< Never: more than the capacity.
+  invalid,    ///< No bytes, or an alignment that is no power of two.
+};
+
+/// Some bytes of an upload ring, or why there are none.
+struct [[nodiscard]] upload_part {
+  upload_status status = upload_status::invalid;
+  std::uint64_t offset = 0;  ///< In the ring's buffer.
+  std::uint64_t bytes = 0;
+  std::uint64_t number = 0;  ///< Of the part, for retire(). With writers::one it is always 0.
+
+  explicit operator bool() const noexcept { return status == upload_status::allocated; }
+};
+
+struct upload_options {
+  /// Bytes of the buffer: more than 0 and less than 2^62, which is asserted. A ring with any other capacity has no
+  /// bytes.
+  std::uint64_t capacity = 0;
+  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. With writers::several
+  /// no more parts are given out; with writers::one, what is retired beyond them joins the newest record.
+  std::size_t max_records = 256;
+};
+
+/// A ring of memory for uploads; see the head of this file.
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Writers   how many threads allocate, retire, reclaim and trim
+template <timeline Timeline = progress_fence_view, writers Writers = writers::one>
+class upload_ring {
+  using ring_type = std::conditional_t<Writers == writers::several, detail::upload_parts<Timeline, upload_part>,
+                                       detail::upload_batches<Timeline, upload_part>>;
+  using record = typename ring_type::record;
+  struct made_records {
+    explicit made_records(std::unique_ptr<record[]> made) noexcept : all{std::move(made)} {}
+    std::unique_ptr<record[]> all;
+  };
+
+ public:
+  using platform = timeline_platform<Timeline>;
+
+  /// Throws std::bad_alloc where there is no memory for the records.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the ring
+  upload_ring(const Timeline& finished, const upload_options& options)
+      : upload_ring{finished, options,
+                    made_records{std::make_unique<record[]>(detail::possible_records(options.max_records))}} {}
+
+  /// Returns a ring as the constructor makes it, or nothing where there is no memory for the records.
+  [[nodiscard]] static std::optional<upload_ring> make(const Timeline& finished,
+                                                       const upload_options& options) noexcept {
+    made_records records{detail::try_make_records<record>(detail::possible_records(options.max_records))};
+    if (records.all == nullptr) return std::nullopt;
+    return std::optional<upload_ring>{std::in_place, finished, options, std::move(records)};
+  }
+
+  /// Only for make(), which alone has records.
+  upload_ring(const Timeline& finished, const upload_options& options, made_records records) noexcept
+      : ring_{finished, options.capacity, std::move(records.all), detail::possible_records(options.max_records)} {}
+
+  upload_ring(const upload_ring&) = delete;
+  upload_ring& operator=(const upload_ring&) = delete;
+  /// Does not wait for what is in use. No other call may be under way.
+  ~upload_ring() = default;
+
+  // ---- allocating and retiring: one thread at a time, or, with writers::several, any thread ------------------------
+
+  /// Gives out some bytes of the ring's buffer, at a multiple of `alignment`, if they are free. Returns the part, or
+  /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was changed. While parts are open that must be
+  /// retired first, the status is `no_space`: waiting would not help.
+  /// \param alignment  in bytes; a power of two, otherwise the status is `invalid`
+  /// Progress: never waits. With writers::one wait-free: a few additions; only where the contiguous rest is too short,
+  /// O(records that came back). With writers::several lock-free.
+  upload_part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
+    return ring_.try_allocate(bytes, alignment);
+  }
+
+  /// Gives out some bytes. While the ring is busy it blocks, parked, until the timeline has reached the value of the
+  /// oldest record, or until the thread that trims is done. Returns as try_allocate(), but instead of `busy` it returns
+  /// `stopped` once `token` is triggered. [B12]
+  template <stop_token_like Token = never_stops>
+  upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
+    return ring_.allocate_within(bytes, alignment, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  upload_part allocate_for(std::uint64_t bytes, std::uint64_t alignment,
+                           const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return ring_.allocate_within(bytes, alignment, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  upload_part allocate_until(std::uint64_t bytes, std::uint64_t alignment,
+                             const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return ring_.allocate_within(bytes, alignment, at, std::move(token));
+  }
+
+  /// All parts that were allocated since the last call are in use until the timeline has reached `finished`. They share
+  /// one record: their bytes come back when all records before are free too. Where there are `max_records` already,
+  /// they join the newest one, which then is in use until the greater of the two values. Returns true; false where no
+  /// part was allocated since the last call. Only with writers::one. Progress: wait-free. [B4]
+  bool retire(std::uint64_t finished) noexcept
+    requires(Writers == writers::one)
+  {
+    return ring_.retire(finished);
+  }
+  /// The part is in use until the timeline has reached `finished`; its bytes come back when all parts before it are
+  /// free too. The caller must be the thread that has the part. Returns true; false, and changes nothing, for a part
+  /// that was refused or was retired before, both of which are asserted. Also asserted is a part that this ring has not
+  /// given out. Only with writers::several. Progress: wait-free. [B4] [B5]
+  bool retire(const upload_part& part, std::uint64_t finished) noexcept
+    requires(Writers == writers::several)
+  {
+    return ring_.retire(part, finished);
+  }
+
+  /// Takes back what is free from the oldest record on. Returns how many bytes came back. An allocation that finds no
+  /// room does the same. Progress: never waits. With writers::one wait-free, with writers::several lock-free.
+  std::uint64_t reclaim() noexcept { return ring_.reclaim(); }
+
+  /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
+  /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
+  /// free pieces are released. With writers::several there are only pieces while nothing is in use; meanwhile the ring
+  /// is full, so that try_allocate() of other threads returns `busy`, and allocate() waits. What `release` throws
+  /// passes through, and the ring is as before.
+  /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
+  ///               none
+  /// \param release  must not call the ring
+  /// Progress: lock-free but for `release`.
+  template <class Release>
+  std::uint64_t trim(std::uint64_t bytes, const Release& release) {
+    TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
+    if (!std::has_single_bit(bytes)) return 0;
+    return ring_.trim(bytes, release);
+  }
+
+  /// Returns how many bytes belong to parts, those that were passed over included. Parts that are free count until
+  /// reclaim(), or an allocation that needs room, takes them back. With writers::several any thread may call it; while
+  /// others allocate and reclaim, the number may be greater than at any one moment, but never greater than the
+  /// capacity. Progress: wait-free.
+  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return ring_.bytes_in_use(); }
+
+  /// Returns the bytes of the buffer. Any thread may call it.
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return ring_.capacity(); }
+
+ private:
+  ring_type ring_;
+};
+
+// What is given and is no timeline gets an error of its own.
+template <class Wrong>
+  requires(!timeline<Wrong>)
+upload_ring(const Wrong&, const upload_options&) -> upload_ring<detail::wrong_timeline<Wrong>>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_UPLOAD_RING_HPP

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Parking: how threads sleep. A thread sleeps on a 32-bit word, never on the 64-bit value, because a futex compares
+// 32 bits, and because a test for equality would miss a value that was there only for a moment.
+//
+// `park(word, expected, deadline)` sleeps while the word has the value `expected`. It returns false only when the
+// deadline has passed, and it may return true for no reason. `unpark(word, count)` wakes up to `count` threads that
+// sleep on the word. A change of the word is never missed: if a thread changes the word and then calls unpark(), the
+// sleeper either sees the change or is woken.
+//
+// `park_any(places, deadline)` sleeps while each of up to `max_parking_places` words has its expected value. Where
+// the system can't do that (Linux before 5.16, sandboxes, other systems), it sleeps on the first word and wakes for
+// no reason within a millisecond. With no words at all it does the same.
+//
+// On Linux these are futexes. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
+// it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
+// replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests (in the same way in
+// every translation unit of a program).
+//
+// No function here changes errno.
+//
+// Not promised: wake-ups between processes, since the futexes are private to one process. Nor wake-ups where a sandbox
+// begins to refuse futexes after other threads have gone to sleep, or refuses them to some threads of a process only: a
+// thread that sleeps in the kernel then is not woken.
+#ifndef TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
+#define TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "native_atomic.hpp"
+#include "native_primitives.hpp"
+
+#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING)
+#include <linux/futex.h>
+#include <linux/types.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING) && (defined(SYS_futex) || defined(SYS_futex_time64))
+#define TIDEMARK_HAS_FUTEX 1
+#else
+#define TIDEMARK_HAS_FUTEX 0
+#endif
+#if TIDEMARK_HAS_FUTEX && defined(SYS_futex_waitv) && defined(FUTEX_32)
+#define TIDEMARK_HAS_FUTEX_WAITV 1
+#else
+#define TIDEMARK_HAS_FUTEX_WAITV 0
+#endif
+
+namespace tidemark::detail {
+
+using steady_time = std::chrono::steady_clock::time_point;
+inline constexpr steady_time no_deadline = steady_time::max();
+
+/// A word to sleep on, and the value at which the thread goes to sleep.
+template <class Word>
+struct parking_place {
+  Word* word;
+  std::uint32_t expected;
+};
+inline constexpr std::size_t max_parking_places = 64;
+
+/// Restores errno at the end of its scope.
+class errno_keeper {
+ public:
+  errno_keeper() = default;
+  errno_keeper(const errno_keeper&) = delete;
+  errno_keeper& operator=(const errno_keeper&) = delete;
+  ~errno_keeper() { errno = kept_; }
+
+ private:
+  int kept_ = errno;
+};
+
+/// Returns when a thread that may have missed a wake-up must look again: in a millisecond, or at its deadline if that
+/// comes first.
+inline steady_time look_again_before(steady_time until, steady_time now) noexcept {
+  const steady_time soon = now + std::chrono::milliseconds{1};
+  return until < soon ? until : soon;
+}
+
+/// park_any() for systems where a thread can sleep on one word only.
+template <class Parking, class Word>
+bool park_on_first(std::span<const parking_place<Word>> places, steady_time until) noexcept {
+  if (places.size() == 1) return Parking::park(*places[0].word, places[0].expected, until);
+  const steady_time now = std::chrono::steady_clock::now();
+  const steady_time soon = look_again_before(until, now);
+  if (!places.empty()) return Parking::park(*places[0].word, places[0].expected, soon) || soon != until;
+  const errno_keeper kept;
+  if (now < until) std::this_thread::sleep_for(soon - now);
+  return std::chrono::steady_clock::now() < until;
+}
+
+#if TIDEMARK_HAS_FUTEX
+
+/// A time as a system call takes it: with 64 bits (`__kernel_timespec`, which the headers of older systems lack), or
+/// with the bits of the machine, however many `time_t` has.
+template <class Integer>
+struct kernel_time {
+  Integer seconds;
+  Integer nanoseconds;
+};
+
+/// How a system call that sleeps has ended.
+enum class sleep_end {
+  woken,      ///< By unpark(), because the word had another value, or for no reason.
+  timed_out,  ///< The deadline has passed.
+  refused,    ///< The thread did not sleep, or the sleep could not last until the deadline.
+};
+
+struct futex_parking {
+  /// Whether unpark() may be called from a signal handler, and in the child of a fork on words on which threads slept
+  /// before the fork.
+  static constexpr bool wakes_without_lock = true;
+
+  using word_type = native_atomic<std::uint32_t>;
+
+  static bool park(word_type& word, std::uint32_t expected, steady_time until) noexcept {
+    const errno_keeper kept;
+    sleep_end end = sleep_end::refused;
+#if defined(SYS_futex_time64)
+    end = sleep_on<std::int64_t>(SYS_futex_time64, word, expected, until);
+#endif
+#if defined(SYS_futex)
+    if (end == sleep_end::refused) end = sleep_on<__kernel_long_t>(SYS_futex, word, expected, until);
+#endif
+    return end == sleep_end::refused ? doze(until) : end == sleep_end::woken;
+  }
+
+  static bool park_any(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
+#if TIDEMARK_HAS_FUTEX_WAITV
+    if (places.size() > 1 && places.size() <= max_parking_places) {
+      const sleep_end end = sleep_on_all(places, until);
+      if (end != sleep_end::refused) return end == sleep_end::woken;
+    }
+#endif
+    return park_on_first<futex_parking>(places, until);
+  }
+
+  static void unpark(word_type& word, std::uint32_t count) noexcept {
+    constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
+    const errno_keeper kept;
+#if defined(SYS_futex)
+    constexpr long call = SYS_futex;
+#else
+    constexpr long call = SYS_futex_time64;
+#endif
+    syscall(call, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr, nullptr,
+            0);
+  }
+
+ private:
+  /// Converts a deadline that is not `no_deadline`. The kernel refuses a time before its clock began, and a time that
+  /// `Integer` can't hold is cut.
+  template <class Integer>
+  static kernel_time<Integer> to_kernel(steady_time until) noexcept {
+    const auto since_epoch = std::chrono::nanoseconds{until.time_since_epoch()};
+    if (since_epoch.count() < 0) return {0, 0};
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+    constexpr Integer most = std::numeric_limits<Integer>::max();
+    if (seconds.count() > most) return {most, 0};
+    return {static_cast<Integer>(seconds.count()), static_cast<Integer>((since_epoch - seconds).count())};
+  }
+
+  /// Reads errno. If the deadline was cut, it has not passed yet when the kernel says that it has.
+  template <class Integer>
+  static sleep_end end_of(long result, steady_time until) noexcept {
+    if (result >= 0 || errno == EAGAIN || errno == EINTR) return sleep_end::woken;
+    if (errno != ETIMEDOUT) return sleep_end::refused;
+    const bool is_cut = std::chrono::floor<std::chrono::seconds>(until.time_since_epoch()).count() >
+                        std::numeric_limits<Integer>::max();
+    return is_cut ? sleep_end::refused : sleep_end::timed_out;
+  }
+
+  /// Makes the system call `call`, which takes its time as a kernel_time<Integer>.
+  template <class Integer>
+  static sleep_end sleep_on(long call, word_type& word, std::uint32_t expected, steady_time until) noexcept {
+    kernel_time<Integer> at{};
+    if (until != no_deadline) at = to_kernel<Integer>(until);
+    // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here. So a wake-up for no
+    // reason can't make the wait longer.
+    const long result = syscall(call, &word.underlying(), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                                until == no_deadline ? nullptr : &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+    return end_of<Integer>(result, until);
+  }
+
+#if TIDEMARK_HAS_FUTEX_WAITV
+  static sleep_end sleep_on_all(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
+    const errno_keeper kept;
+    kernel_time<std::int64_t> at{};
+    if (until != no_deadline) at = to_kernel<std::int64_t>(until);
+    struct futex_waitv waiters[max_parking_places];
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      waiters[i] = {places[i].expected, reinterpret_cast<std::uintptr_t>(&places[i].word->underlying()),
+                    FUTEX_32 | FUTEX_PRIVATE_FLAG, 0};
+    }
+    const long result = syscall(SYS_futex_waitv, waiters, static_cast<unsigned>(places.size()), 0U,
+                                until == no_deadline ? nullptr : &at, CLOCK_MONOTONIC);
+    return end_of<std::int64_t>(result, until);
+  }
+#endif
+
+  /// Sleeps where futexes are refused. Nothing can wake this thread, so it sleeps for a millisecond at most, and its
+  /// caller looks again.
+  static bool doze(steady_time until) noexcept {
+    const steady_time now = std::chrono::steady_clock::now();
+    if (until <= now) return false;
+    std::this_thread::sleep_for(look_again_before(until, now) - now);
+    return std::chrono::steady_clock::now() < until;
+  }
+};
+
+#endif
+
+/// Parking with a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all threads
+/// that sleep there.
+template <class Primitives>
+struct lot_parking {
+  static constexpr bool wakes_without_lock = false;
+
+  using lot = typename Primitives::lot;
+  using word_type = typename Primitives::template atomic<std::uint32_t>;
+
+  static bool park(word_type& word, std::uint32_t expected, steady_time until) noexcept {
+    const errno_keeper kept;
+    lot& there = Primitives::lot_of(word);
+    std::unique_lock lock{there.guard};
+    // (P1): relaxed alone, because the lock orders it: unpark() has taken the lock after the word changed, or will
+    // take it once this thread sleeps. A stronger order would add nothing.
+    if (word.load(std::memory_order_relaxed) != expected) return true;
+    if (until != no_deadline) return there.changed.wait_until(lock, until) == std::cv_status::no_timeout;
+    there.changed.wait(lock);
+    return true;
+  }
+
+  static bool park_any(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
+    return park_on_first<lot_parking>(places, until);
+  }
+
+  static void unpark(word_type& word, std::uint32_t) noexcept {
+    const errno_keeper kept;
+    lot& there = Primitives::lot_of(word);
+    {
+      const std::lock_guard lock{there.guard};
+    }
+    there.changed.notify_all();
+  }
+};
+
+#if TIDEMARK_HAS_FUTEX
+using native_parking = futex_parking;
+#else
+using native_parking = lot_parking<native_primitives>;
+#endif
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_PLATFORM_DETAIL_PARKING_HPP

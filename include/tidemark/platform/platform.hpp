@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The platform policy: tidemark headers touch memory that threads share only through it.
+//
+// Every block is a template over a platform. A platform P supplies
+//
+//   P::atomic<T>          load, store, exchange, fetch_*, compare_exchange_*; each call names its memory order
+//   P::var<T>             a plain field that one thread hands to another: load(), store()
+//   P::double_word        {value, version}: compare_exchange_strong of both, load of both (version first), load_value,
+//                         load_version, and is_below(bound), which is load_value() < bound
+//   P::asymmetric         true: light_barrier() and heavy_barrier() together are the StoreLoad barrier of both sides;
+//                         false: both sides use sequentially consistent accesses, and the barriers are empty
+//   P::light_barrier()    the frequent side of that barrier
+//   P::heavy_barrier()    its rare side; returns false if the system has refused it
+//   P::heavy_barrier_available()     whether heavy_barrier() works at all; the answer never changes
+//   P::full_barrier()     a StoreLoad barrier of the calling thread alone
+//   P::thread_fence(order), P::has_thread_fences
+//                         std::atomic_thread_fence, and whether relaxed accesses may rely on it
+//   P::park(word, expected, deadline)
+//                         sleeps while `word`, a P::atomic<std::uint32_t>, has the value `expected`; returns false only
+//                         when the deadline has passed, and may return true for no reason
+//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word
+//   P::park_any(places, deadline)    sleeps on several words at once
+//   P::parking            a type; platforms with the same one can sleep on each other's words
+//   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
+//   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
+//                                    the platforms below have it
+//
+// The concept `platform` below checks what every block needs.
+//
+//   native_platform     the best of this machine: asymmetric where Linux has membarrier(2)
+//   symmetric_platform  a waiter that registers makes no system call
+//   portable_platform   uses the standard library alone: a lock-based double word, and condition variables to sleep on
+//
+// Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
+// lock-based. So a program that is built with -fsanitize=thread needs no suppression for tidemark, and a race that is
+// reported is a race on the program's own data. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING
+// each force one of the fallbacks of other systems, for tests.
+//
+// To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
+// platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
+//
+// Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false; and waits across processes. On all
+// of these platforms a thread sleeps on a futex or a condition variable that is private to its process. So a signal
+// of another process wakes nobody, even if the fence's value lies in shared memory.
+#ifndef TIDEMARK_PLATFORM_PLATFORM_HPP
+#define TIDEMARK_PLATFORM_PLATFORM_HPP
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "assert.hpp"
+#include "detail/barriers.hpp"
+#include "detail/double_word.hpp"
+#include "detail/native_atomic.hpp"
+#include "detail/parking.hpp"
+
+namespace tidemark {
+
+/// The alignment in bytes at which two objects do not share a cache line [A21].
+inline constexpr std::size_t cache_line = 64;
+
+/// A point in time of the steady clock, at which a wait ends.
+using deadline = std::chrono::steady_clock::time_point;
+
+/// The deadline of a wait without a time limit: it never passes.
+inline constexpr deadline forever = deadline::max();
+
+/// How many threads may call the functions that change a block. All blocks spell this choice in this way.
+enum class writers : unsigned char {
+  one,      ///< One at a time. Another thread may take over if the hand-over itself synchronizes.
+  several,  ///< Any number at the same time.
+};
+
+/// Both halves of a double word: `value` and `version`.
+using versioned = detail::versioned;
+
+/// A word to sleep on (`word`), and the value at which the thread goes to sleep (`expected`).
+template <class Word>
+using parking_place = detail::parking_place<Word>;
+
+/// The greatest number of words that one call of park_any() takes.
+inline constexpr std::size_t max_parking_places = detail::max_parking_places;
+
+namespace detail {
+
+/// The types of a platform. They come first, so that the errors about a type that is no platform stay short.
+template <class P>
+concept has_platform_types = requires { typename P::double_word; } && requires {
+  typename P::template atomic<std::uint32_t>;
+  typename P::template var<int>;
+  typename P::parking;
+};
+
+}  // namespace detail
+
+/// What every block needs of its platform. The head of this file says what each member does. Only waits for several
+/// timelines need park_any(), too.
+template <class P>
+concept platform = detail::has_platform_types<P> &&
+                   requires(typename P::template atomic<std::uint32_t>& word, typename P::double_word& pair,
+                            std::uint32_t expected, std::memory_order order, deadline until) {
+                     requires std::convertible_to<decltype(P::asymmetric), bool>;
+                     requires std::convertible_to<decltype(P::has_thread_fences), bool>;
+                     P::light_barrier();
+                     { P::heavy_barrier() } -> std::convertible_to<bool>;
+                     { P::heavy_barrier_available() } -> std::convertible_to<bool>;
+                     P::full_barrier();
+                     { pair.load_value(order) } -> std::convertible_to<std::uint64_t>;
+                     { P::park(word, expected, until) } -> std::convertible_to<bool>;
+                     P::unpark(word, expected);
+                     P::pause();
+                     { P::now() } -> std::convertible_to<deadline>;
+                   };
+
+namespace detail {
+
+template <class Barriers, class Parking, class DoubleWord>
+struct platform_of : Barriers, Parking {
+  template <class T>
+  using atomic = native_atomic<T>;
+  template <class T>
+  using var = native_var<T>;
+  using double_word = DoubleWord;
+  using parking = Parking;
+
+  /// Whether a signal handler may signal a fence of this platform.
+  static constexpr bool is_async_signal_safe = DoubleWord::is_always_lock_free && Parking::wakes_without_lock;
+
+  /// False under ThreadSanitizer, which does not model fences; there each access names the order that it needs.
+  static constexpr bool has_thread_fences = !TIDEMARK_HAS_TSAN;
+#if !TIDEMARK_HAS_TSAN
+  static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+#endif
+
+  static bool park_any(std::span<const parking_place<typename Parking::word_type>> places, deadline until) noexcept {
+    TIDEMARK_ASSERT(places.size() <= max_parking_places, "park_any() was given more words than a thread can sleep on");
+    return Parking::park_any(places, until);
+  }
+
+  static void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("isb" : : : "memory");
+#endif
+  }
+
+  static deadline now() noexcept { return std::chrono::steady_clock::now(); }
+};
+
+}  // namespace detail
+
+struct native_platform
+    : detail::platform_of<detail::native_barriers, detail::native_parking, detail::native_double_word> {};
+
+struct symmetric_platform
+    : detail::platform_of<detail::symmetric_barriers, detail::native_parking, detail::native_double_word> {};
+
+struct portable_platform
+    : detail::platform_of<detail::symmetric_barriers, detail::lot_parking<detail::native_primitives>,
+                          detail::locked_double_word<detail::native_primitives>> {};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_PLATFORM_PLATFORM_HPP

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hub: serves the notifications of many fences and queues. A signaller only says whose waiters may be due. The hub
+// finds the waiters and releases them: in the signaller's thread, in a dispatcher thread, or in an event loop
+// (hub_services.hpp).
+//
+//   tidemark::hub hub;
+//   tidemark::hub_queue queue{finished};
+//   if (!hub.attach(queue)) ...                       the hub is full
+//   auto added = hub.add(output);                     every fence that the queue signals: queue.signal(added.fence, 4)
+//
+//   notify(fences)      these fences: each is released by its current value [A55] [A56]
+//   notify_queue(q)     what this queue's log says: fences are released by the logged values, none is read [A111]
+//                       [A112]
+//   notify_engine(e)    all queues of this engine, and of no other [A115]
+//   notify_all()        any native fence; with `legacy`, the legacy ones too [A58] [A60] [A62] [A63]
+//
+// Notifications coalesce [A59]: each leaves a mark, and only the first one since the last pass rings. A pass takes the
+// marks away before it looks at what they stand for, so a mark that is left meanwhile causes another pass [trap 12].
+//
+//   marks     whose waiters may be due; written by notifiers, taken by the server (detail/hub_marks.hpp)
+//   passes    who serves, one thread at a time (detail/hub_passes.hpp)
+//   slots     the fences and the queues; written by the owner (detail/hub_fences.hpp, detail/hub_queues.hpp)
+//
+// If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
+// fence is released by its current value [A99] [A113], and the cursor goes on behind the gap [trap 19].
+//
+// Why no waiter is forgotten [A61]: a signal that finds a waiter due has stored its value and written its entry before
+// it leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, a waiter that it
+// missed registered later and sees the value: by the full barrier (U27) or, where that is empty, by one order of (F1)
+// (F3) (H8) (H9).
+//
+// Programming errors, which are asserted, and where the assertion returns, counted as `stale`: a notification, a
+// removal or a batch that names a fence or a queue that is not in the hub, which is ignored [A57]; and a signal, by a
+// queue of the hub, of a fence that is not in it. No pass would find the waiters of that fence, so the queue's executor
+// releases them.
+//
+// Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
+#ifndef TIDEMARK_QUEUE_HUB_HPP
+#define TIDEMARK_QUEUE_HUB_HPP
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "../fence/fence.hpp"
+#include "../fence/wait.hpp"
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../platform/platform.hpp"
+#include "detail/hub_fences.hpp"
+#include "detail/hub_marks.hpp"
+#include "detail/hub_passes.hpp"
+#include "detail/hub_queues.hpp"
+#include "hub_notifier.hpp"
+#include "hub_services.hpp"
+#include "notifier.hpp"
+#include "queue.hpp"
+
+namespace tidemark {
+
+/// Every notify_all() looks for native waiters, and for legacy ones only where it says so [A62].
+enum class fence_kind { native, legacy };
+
+/// One fence of a batch.
+struct fence_update {
+  fence_id fence;
+  std::uint64_t value;
+};
+
+/// What a hub counts.
+enum class hub_event {
+  pass,         ///< A pass over the marks.
+  scan,         ///< A scan of all fences that was asked for.
+  overrun,      ///< A scan of all fences because entries of a queue were lost.
+  value_read,   ///< A fence was released by its current value.
+  log_release,  ///< An entry was served by the value in the log.
+  stale,        ///< A programming error: a fence or a queue was named that is not in the hub [A57].
+  skipped,      ///< An entry of a fence that is not in the hub, or no longer, which is legal.
+};
+
+enum class hub_add_status { added, no_space };
+/// What add() returns. Unless it was added, the fence has an id that is never in use.
+template <class Fence>
+struct [[nodiscard]] hub_add_result {
+  hub_add_status status;
+  logged_fence<Fence> fence;
+
+  explicit operator bool() const noexcept { return status == hub_add_status::added; }
+};
+
+struct hub_attach_options {
+  notify_style style = notify_style::by_queue;
+  std::uint32_t engine = 0;  ///< The engine that the queue runs on, for notify_engine().
+};
+enum class hub_attach_status { attached, no_space };
+/// What attach() returns.
+struct [[nodiscard]] hub_attach_result {
+  hub_attach_status status;
+  queue_id queue{};                  ///< For notify_queue(), if the queue was attached.
+  std::optional<fence_id> progress;  ///< The progress fence, if it was added.
+
+  explicit operator bool() const noexcept { return status == hub_attach_status::attached; }
+};
+
+/// \tparam Platform  its barriers must be those of the fences, or asymmetric
+/// \tparam Service   self_serving, dispatched or event_driven (hub_services.hpp)
+/// \tparam Fences    at most so many at a time; a power of two
+/// \tparam Queues    at most so many
+template <platform Platform = native_platform, class Service = self_serving, std::size_t Fences = 256,
+          std::size_t Queues = 32>
+  requires hub_service<Service, Platform>
+class basic_hub {
+ public:
+  static_assert(std::has_single_bit(Fences) && Fences <= std::size_t{1} << 16,
+                "ids wrap: the number of fences is a power of two, and at most 65,536");
+
+  using reader_type = queue_log_reader<Platform>;
+
+  explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {}
+  basic_hub(const basic_hub&) = delete;
+  basic_hub& operator=(const basic_hub&) = delete;
+
+  // ---- what is in the hub: the hub's owner, one thread at a time ----------------------------------------------------
+
+  /// Adds a fence, which must stay where it is until it is removed or the hub is destroyed. Returns `added` and the
+  /// fence with its id, or `no_space` when the hub is full. The ids of removed fences don't come again soon.
+  template <notified_fence Fence>
+  hub_add_result<Fence> add(Fence& added, fence_kind kind = fence_kind::native) noexcept {
+    static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");
+    fence_id id{};
+    const bool is_added = fences_.add(added, kind == fence_kind::legacy, id);
+    return {is_added ? hub_add_status::added : hub_add_status::no_space, {&added, id}};
+  }
+
+  /// Removes a fence. After the return no pass touches the fence any more. Blocks while a pass runs. No queue may be
+  /// within a signal of the fence, and none may signal it under this id later. An id that no fence has, or no longer,
+  /// is asserted, and where the assertion returns, counted as `stale` and otherwise ignored. [A57]
+  void remove(fence_id id) noexcept {
+    auto* const hidden = fences_.hide(id);
+    TIDEMARK_ASSERT(hidden != nullptr, "a fence is removed that is not in the hub");
+    if (hidden == nullptr) return note(hub_event::stale);
+    passes_.let_pass_end();
+    hidden->is_used = false;
+  }
+
+  /// Wires a queue to the hub, before its first signal: the hub reads the queue's signal log, adds the progress fence
+  /// and names it in the queue, and, if the queue has a hub_notifier of this hub, sets that. A queue with another
+  /// notifier is served when notify_queue() or notify_engine() says so. Returns `attached`; or `no_space`, with nothing
+  /// changed, when the hub is full.
+  ///
+  /// The queue stays attached as long as the hub lives. It may be destroyed earlier, once it signals no more and its
+  /// progress fence was removed. Every fence that the queue signals must be in the hub, under the id that the queue is
+  /// given. A progress timeline that is no fence releases its waiters itself, and is not added.
+  template <class Progress, class Clock, class Notifier, class Recorder>
+    requires(basic_queue<Progress, Clock, Notifier, Recorder>::has_logs)
+  hub_attach_result attach(basic_queue<Progress, Clock, Notifier, Recorder>& attached,
+                           hub_attach_options options = {}) {
+    static_assert(std::same_as<Notifier, hub_notifier<basic_hub>> || !detail::is_hub_notifier<Notifier>,
+                  "the notifier of the queue is for another type of hub");
+    if (queues_.size() == Queues) return {hub_attach_status::no_space, {}, {}};
+    std::optional<fence_id> progress;
+    if constexpr (notified_fence<Progress>) {
+      const auto added = add(*attached.progress().fence);
+      if (!added) return {hub_attach_status::no_space, {}, {}};
+      progress = added.fence.id;
+      attached.name_progress(added.fence.id);
+    }
+    hub_attach_result result = attach(attached.signal_log(), options.engine);
+    result.progress = progress;
+    if constexpr (std::same_as<Notifier, hub_notifier<basic_hub>>) {
+      attached.notifier() = Notifier{*this, options.style, result.queue};
+    }
+    return result;
+  }
+
+  /// Attaches a queue by a reader of its signal log alone: its notifier and its progress fence stay as they are. The
+  /// queue may be at work already.
+  hub_attach_result attach(reader_type signals, std::uint32_t engine = 0) {
+    if (!queues_.add(std::move(signals), engine)) return {hub_attach_status::no_space, {}, {}};
+    return {hub_attach_status::attached, queue_id{static_cast<std::uint32_t>(queues_.size() - 1)}, {}};
+  }
+
+  // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
+
+  /// Releases the waiters of this fence that are due [A56] [A110].
+  void notify(fence_id id) noexcept {
+    if (mark_fence(id)) ring();
+  }
+  /// The same for several fences [A55]. An empty set notifies nobody: a caller that does not know the set must call
+  /// notify_all() [trap 23].
+  void notify(std::span<const fence_id> ids) noexcept {
+    bool any = false;
+    for (const fence_id id : ids) any = mark_fence(id) || any;
+    if (any) ring();
+  }
+  /// Serves what this queue has logged since it was served last [A111] [A112].
+  void notify_queue(queue_id id) noexcept {
+    const bool is_known = to_number(id) < queues_.size();
+    TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
+    if (!is_known) return note(hub_event::stale);
+    queue_marks_.leave(to_number(id));
+    ring();
+  }
+  /// Serves what the queues of this engine have logged [A115] [trap 23]. An engine without queues is legal.
+  void notify_engine(std::uint32_t engine) noexcept {
+    const std::size_t queues = queues_.size();
+    for (std::size_t index = 0; index < queues; ++index) {
+      if (queues_.engine_of(index) == engine) queue_marks_.leave(index);
+    }
+    ring();
+  }
+  /// Releases the waiters of every native fence that are due, and of every legacy fence if `legacy` is true [A58] [A60]
+  /// [A62] [A63].
+  void notify_all(bool legacy = false) noexcept {
+    // (U10): release, pairs with (U11).
+    scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
+    ring();
+  }
+
+  /// Signals several fences: first it stores all values, then it notifies at most once for all fences that have a
+  /// waiter due [A64]. The caller must be entitled to signal each fence. An id that no fence has is left out.
+  ///
+  /// Issues no full barrier. is_due() has the barrier that an ordinary fence needs. A fence whose monitored value is
+  /// pinned to 0, because heavy barriers are refused, is always due, and gets its full barrier in the pass.
+  void signal_batch(std::span<const fence_update> updates) noexcept {
+    for (const fence_update& update : updates) {
+      if (const auto* const slot = fences_.find(update.fence)) {
+        fence_table::apply(*slot, &fence_operations::publish, update.value);
+      }
+    }
+    bool any = false;
+    for (const fence_update& update : updates) {
+      const auto* const slot = known(update.fence);
+      if (slot != nullptr && fence_table::apply(*slot, &fence_operations::is_due, update.value)) {
+        fence_marks_.leave(fence_table::index_of(update.fence));
+        any = true;
+      }
+    }
+    if (any) ring();
+  }
+
+  // ---- serving: one thread at a time --------------------------------------------------------------------------------
+
+  /// Serves what there is, and never waits for a notification. Returns `served`, or `idle` when there was nothing. For
+  /// a hub that does not serve itself.
+  serve_result try_serve() noexcept
+    requires(!Service::serves_itself)
+  {
+    if (!passes_.is_asked()) return {serve_status::idle};
+    serve_all();
+    return {serve_status::served};
+  }
+
+  /// For a dispatcher thread: sleeps until there is something to serve, or until `token` is triggered, and serves it.
+  /// Returns `served`, or `stopped` by the token. Blocking.
+  template <stop_token_like Token = never_stops>
+  serve_result serve(Token token = {}) noexcept
+    requires(Service::has_thread)
+  {
+    return serve_within(std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`. Zero or less is try_serve(), but returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  serve_result serve_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires(Service::has_thread)
+  {
+    return serve_within(timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  serve_result serve_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires(Service::has_thread)
+  {
+    return serve_within(at, std::move(token));
+  }
+
+  /// Returns the service, such as the one whose descriptor an event loop watches.
+  Service& service() noexcept { return service_; }
+
+  /// Returns how often it happened; exact when nothing is in flight. Any thread may call it. Progress: wait-free.
+  std::uint64_t count(hub_event what) const noexcept {
+    // (U25): relaxed alone, a statistic.
+    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  friend hub_notifier<basic_hub>;
+
+  using fence_table = detail::hub_fences<Platform, Fences>;
+  using fence_operations = typename fence_table::operations;
+  using fence_slot = typename fence_table::slot;
+  template <class T>
+  using word = typename Platform::template atomic<T>;
+
+  static constexpr std::uint32_t scan_native = 1;
+  static constexpr std::uint32_t scan_legacy = 2;
+
+  /// Notifies for a queue, whose signal of this fence found a waiter due. A pass finds the waiter only if the fence is
+  /// in the hub under this id.
+  template <class Fence>
+  void notify_due(const logged_fence<Fence>& due, notify_style style, queue_id by) noexcept {
+    const fence_slot* const slot = fences_.find(due.id);
+    const bool is_known = slot != nullptr && slot->object.load() == due.fence;
+    TIDEMARK_ASSERT(is_known, "a queue signals a fence that its hub does not know");
+    if (!is_known) [[unlikely]] {
+      note(hub_event::stale);
+      return release_here(due);
+    }
+    switch (style) {
+      case notify_style::by_queue:
+        return notify_queue(by);
+      case notify_style::by_fence:
+        return notify(due.id);
+      case notify_style::by_scan:
+        return notify_all(true);
+    }
+  }
+  /// Releases the waiters of a fence that no pass would find.
+  template <class Fence>
+  static void release_here(const logged_fence<Fence>& due) noexcept {
+    // (U29): for a pinned fence, as (F4): the signal comes before the search for waiters. Nothing weaker does.
+    Fence::platform::full_barrier();
+    due.fence->release_due_after_barrier();
+  }
+
+  /// Returns the slot of a fence that a caller names; null, asserted and counted, where no fence has this id.
+  const fence_slot* known(fence_id id) noexcept {
+    const fence_slot* const slot = fences_.find(id);
+    TIDEMARK_ASSERT(slot != nullptr, "a notification names a fence that is not in the hub");
+    if (slot == nullptr) note(hub_event::stale);
+    return slot;
+  }
+
+  bool mark_fence(fence_id id) noexcept {
+    if (known(id) == nullptr) return false;
+    fence_marks_.leave(fence_table::index_of(id));
+    return true;
+  }
+
+  /// After a mark was left: the first notification since the last pass serves or rings.
+  void ring() noexcept {
+    if (!passes_.ask()) return;
+    if constexpr (Service::serves_itself) {
+      serve_all();
+    } else {
+      service_.template ring<Platform>(passes_.requests());
+    }
+  }
+
+  template <class... Limits>
+  serve_result serve_within(const Limits&... limits) noexcept {
+    const wait_status ended = detail::within<Platform>(
+        [this](deadline until, const auto& token) { return this->serve_before(until, token); }, limits...);
+    if (ended == wait_status::reached) return {serve_status::served};
+    return {ended == wait_status::stopped ? serve_status::stopped : serve_status::timeout};
+  }
+  /// Returns `reached` when it has served something, `stopped` or `timeout`.
+  template <class Token>
+  wait_status serve_before(deadline until, const Token& token) noexcept {
+    // The token is read first, so that everything that was asked for before the stop is served.
+    const bool has_stopped = token.stop_requested();
+    if (try_serve()) return wait_status::reached;
+    if (has_stopped) return wait_status::stopped;
+    {
+      // A stop is a notification that leaves no mark, so that it wakes the dispatcher as any other does.
+      const auto ask = [this] { ring(); };
+      const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(ask)>>::type stop_callback(token,
+                                                                                                              ask);
+      while (!passes_.is_asked() && passes_.sleep(until)) continue;
+    }
+    const bool stops = token.stop_requested();
+    const bool has_served = static_cast<bool>(try_serve());
+    if (stops) return wait_status::stopped;
+    return has_served ? wait_status::reached : wait_status::timeout;
+  }
+
+  void serve_all() noexcept {
+    passes_.serve([this] {
+      note(hub_event::pass);
+      serve_fences();
+      serve_queues();
+      // (U11): acquire, pairs with (U10).
+      const std::uint32_t scan = scan_mark_.exchange(0, std::memory_order_acquire);
+      if (scan != 0) {
+        note(hub_event::scan);
+        release_all((scan & scan_legacy) != 0);
+      }
+    });
+  }
+
+  void serve_fences() noexcept {
+    for (std::size_t at = 0; at < fence_marks_.words; ++at) {
+      const std::uint64_t taken = fence_marks_.take(at);
+      if (taken == 0) continue;
+      // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken
+      // come before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
+      Platform::full_barrier();
+      fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.slots()[index]); });
+    }
+  }
+
+  void serve_queues() noexcept {
+    for (std::size_t at = 0; at < queue_marks_.words; ++at) {
+      queue_marks_.for_each(queue_marks_.take(at), at,
+                            [this](std::size_t index) { serve_queue(queues_.signals_of(index)); });
+    }
+  }
+
+  /// Releases by the values in the log [A112]. A lost entry may have been of any fence [A99].
+  void serve_queue(reader_type& signals) noexcept {
+    std::array<fence_log_entry, 16> buffer;
+    bool overrun = false;
+    for (;;) {
+      const auto batch = signals.read(buffer);
+      overrun = overrun || batch.lost != 0;
+      if (batch.entries.empty() && batch.lost == 0) break;
+      // (U27): after the entries were read by (L6), as (F4): a waiter that registers for a value of theirs after this
+      // pass sees the value, since the waiter's (G3) then comes later. Nothing weaker does.
+      Platform::full_barrier();
+      for (const fence_log_entry& entry : batch.entries) {
+        const fence_slot* const slot = fences_.find(entry.fence);
+        note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
+        if (slot != nullptr) fence_table::apply(*slot, &fence_operations::release_by, entry.fence_value);
+      }
+    }
+    if (overrun) {
+      note(hub_event::overrun);
+      release_all(true);
+    }
+  }
+
+  void release_all(bool legacy) noexcept {
+    // (U28): as (U26), after (U11), or after entries were found to be lost.
+    Platform::full_barrier();
+    for (const fence_slot& slot : fences_.slots()) release(slot, legacy);
+  }
+
+  void release(const fence_slot& slot, bool legacy = true) noexcept {
+    if (!fence_table::is_filled(slot)) return;
+    if (!legacy && slot.is_legacy.load() != 0) return;
+    note(hub_event::value_read);
+    fence_table::apply(slot, &fence_operations::release);
+  }
+
+  void note(hub_event what) noexcept {
+    // (U24): relaxed alone, as (U25).
+    counts_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  [[no_unique_address]] Service service_;
+  fence_table fences_;
+  detail::hub_queues<Platform, reader_type, Queues> queues_;
+  alignas(cache_line) detail::hub_marks<Platform, Fences> fence_marks_;
+  detail::hub_marks<Platform, Queues> queue_marks_;
+  word<std::uint32_t> scan_mark_;
+  detail::hub_passes<Platform> passes_;
+  std::array<word<std::uint64_t>, 7> counts_;
+};
+
+using hub = basic_hub<>;
+/// A queue for a hub; see basic_hub::attach().
+using hub_queue = basic_queue<progress_fence, default_log_clock, hub_notifier<hub>>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_HUB_HPP

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hub_notifier: the notifier of a queue that belongs to a hub. basic_hub::attach() sets it, with the style in which the
+// queue notifies.
+#ifndef TIDEMARK_QUEUE_HUB_NOTIFIER_HPP
+#define TIDEMARK_QUEUE_HUB_NOTIFIER_HPP
+
+#include "../log/ids.hpp"
+#include "../platform/platform.hpp"
+#include "notifier.hpp"
+
+namespace tidemark {
+
+/// What a queue tells its hub about a signal that has a waiter due.
+enum class notify_style {
+  by_queue,  ///< Which queue it was: the hub serves the queue's log alone [A114].
+  by_fence,  ///< Which fence it was [A110].
+  by_scan,   ///< Only that there was one, which may have a legacy waiter due [A63].
+};
+
+/// Tells a hub whose waiters may be due. A queue that has a waiter due before it is attached is a programming error,
+/// which is asserted; where the assertion returns, the queue's executor releases the waiters.
+template <class Hub>
+class hub_notifier {
+ public:
+  /// Not attached yet.
+  hub_notifier() noexcept = default;
+
+  template <class Fence>
+  void operator()(const logged_fence<Fence>& due) const noexcept {
+    TIDEMARK_ASSERT(hub_ != nullptr, "a queue signals before it is attached to its hub");
+    if (hub_ == nullptr) [[unlikely]]
+      return Hub::release_here(due);
+    hub_->notify_due(due, style_, queue_);
+  }
+
+ private:
+  friend Hub;
+
+  hub_notifier(Hub& owner, notify_style style, queue_id own) noexcept : hub_{&owner}, style_{style}, queue_{own} {}
+
+  Hub* hub_ = nullptr;
+  notify_style style_ = notify_style::by_queue;
+  queue_id queue_{};
+};
+
+namespace detail {
+
+template <class Notifier>
+inline constexpr bool is_hub_notifier = false;
+template <class Hub>
+inline constexpr bool is_hub_notifier<hub_notifier<Hub>> = true;
+
+}  // namespace detail
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_HUB_NOTIFIER_HPP

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hub_services: who serves the notifications of a hub.
+//
+//   self_serving   the thread that notifies serves, unless another thread is serving, which then serves this too
+//   dispatched     a thread of the program sleeps in the hub's serve()
+//   event_driven   an event loop watches a descriptor and calls the hub's try_serve()
+#ifndef TIDEMARK_QUEUE_HUB_SERVICES_HPP
+#define TIDEMARK_QUEUE_HUB_SERVICES_HPP
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#endif
+
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// How a call that serves a hub ended.
+enum class serve_status {
+  served,   ///< All that was asked for is served.
+  idle,     ///< From try_serve() alone: there was nothing to serve.
+  timeout,  ///< The deadline passed, and there was nothing to serve.
+  stopped,  ///< The stop token was triggered. All that was asked for before is served.
+};
+struct [[nodiscard]] serve_result {
+  serve_status status;
+
+  explicit operator bool() const noexcept { return status == serve_status::served; }
+};
+
+/// What a hub asks of its service.
+///
+///   serves_itself                 whether the thread that notifies serves
+///   has_thread                    whether a thread sleeps in the hub's serve(), on the hub's word of requests
+///   ring<Platform>(requests)      tells the thread that serves that there is something; not needed if `serves_itself`.
+///                                 The thread that notifies calls it, once for all notifications since the last service
+template <class Service, class Platform = native_platform>
+concept hub_service =
+    std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
+    std::convertible_to<decltype(Service::has_thread), bool> &&
+    (Service::serves_itself || requires(Service& service, typename Platform::template atomic<std::uint32_t>& requests) {
+      { service.template ring<Platform>(requests) } noexcept;
+    });
+
+/// The thread that notifies serves. If another thread is serving, that one serves this notification too.
+struct self_serving {
+  static constexpr bool serves_itself = true;
+  static constexpr bool has_thread = false;
+};
+
+/// A thread of the program sleeps in the hub's serve().
+struct dispatched {
+  static constexpr bool serves_itself = false;
+  static constexpr bool has_thread = true;
+  template <class Platform, class Word>
+  void ring(Word& requests) const noexcept {
+    Platform::unpark(requests, 1);
+  }
+};
+
+#if defined(__linux__)
+
+/// An event loop watches descriptor(). When the descriptor is readable, the loop calls quiet() and then the hub's
+/// try_serve(), in this order [trap 12].
+class event_driven {
+ public:
+  static constexpr bool serves_itself = false;
+  static constexpr bool has_thread = false;
+
+  /// Returns a service with a descriptor of its own, or nothing where the system refuses one; errno then says why.
+  [[nodiscard]] static std::optional<event_driven> make() noexcept {
+    const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (descriptor < 0) return std::nullopt;
+    return event_driven{descriptor};
+  }
+  event_driven(event_driven&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
+  event_driven& operator=(event_driven&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~event_driven() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  /// Returns the descriptor to watch for reading. It belongs to this object.
+  int descriptor() const noexcept { return descriptor_; }
+
+  /// Makes the descriptor unreadable until the next notification. Call it before try_serve(), not after it [trap 12].
+  /// Does not change errno.
+  void quiet() const noexcept {
+    const int saved = errno;
+    std::uint64_t rung = 0;
+    // Fails only when it is quiet already.
+    if (::read(descriptor_, &rung, sizeof rung) < 0) errno = saved;
+  }
+
+  template <class Platform, class Word>
+  void ring(Word&) const noexcept {
+    const int saved = errno;
+    const std::uint64_t one = 1;
+    // Fails only when the count would overflow, and then the descriptor is readable.
+    if (::write(descriptor_, &one, sizeof one) < 0) errno = saved;
+  }
+
+ private:
+  explicit event_driven(int descriptor) noexcept : descriptor_{descriptor} {}
+
+  int descriptor_;
+};
+
+#endif
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_HUB_SERVICES_HPP

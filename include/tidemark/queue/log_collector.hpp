@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// log_collector: reads what is new in the logs of several queues, for a tool that follows what happens.
+//
+//   log_collector collector;                                    once for each queue: collector.add(queue_id{3}, queue);
+//   collector.collect(trace);                                   now and then, or when a hub has been notified
+//
+// One round [A108]:
+//
+//   1. The collector asks each log by one load whether it has something new.
+//   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
+//   3. It reads those that had to their ends, waits before signals, and does not touch the others.
+//
+// It tells what it finds to a sink (trace_sink in recorder.hpp):
+//
+//   sink.template on_executed<Clock>(queue, entry)              each entry, in the order of its log
+//   sink.on_lost(queue, log, first_sequence, count)             entries that were overwritten, at their place
+//
+// A sink may throw. The exception goes through collect(). The next round begins with the entry, or the loss, at which
+// the sink threw, tells it again, and goes on with what follows. So nothing is lost, and only what the sink did not
+// take is told twice. A sink that does not throw is told each entry once.
+//
+// The verbose log is not collected.
+//
+// Not promised: entries that have just been appended to a log that showed nothing new yet; they are for the next round.
+// Nor any order between logs.
+#ifndef TIDEMARK_QUEUE_LOG_COLLECTOR_HPP
+#define TIDEMARK_QUEUE_LOG_COLLECTOR_HPP
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "../fence/timeline.hpp"
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../platform/platform.hpp"
+#include "queue.hpp"
+#include "queue_log.hpp"
+#include "recorder.hpp"
+
+namespace tidemark {
+
+/// What one round has found.
+struct collected_entries {
+  std::size_t logs = 0;       ///< How many logs had something new.
+  std::uint64_t entries = 0;  ///< How many entries were told.
+  std::uint64_t lost = 0;     ///< How many entries were told as lost.
+
+  friend bool operator==(const collected_entries&, const collected_entries&) = default;
+};
+
+/// For one thread at a time, which need not be the queues'.
+/// \tparam Platform  the queues'
+/// \tparam Clock     the queues'; the sink is told
+template <platform Platform = native_platform, log_clock Clock = default_log_clock>
+class basic_log_collector {
+ public:
+  /// Reads both logs of a queue from now on, from the oldest entries that they still have. The sink is told `id` with
+  /// each entry. For the queue's owner. The collector may outlive the queue. Allocates; what that throws goes through,
+  /// and the queue is not added.
+  template <class Progress, class Notifier>
+    requires std::same_as<timeline_platform<Progress>, Platform>
+  void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
+    if (logs_.capacity() - logs_.size() < 2) logs_.reserve(2 * logs_.size() + 2);
+    logs_.push_back({id, fence_log_type::waits, from.wait_log()});
+    logs_.push_back({id, fence_log_type::signals, from.signal_log()});
+  }
+
+  /// Removes the queues that were added with this id. What was not collected of them is not told any more.
+  void remove(queue_id id) {
+    std::erase_if(logs_, [&](const log& one) { return one.id == id; });
+  }
+
+  /// Makes one round, and returns what it told. What a round told before its sink threw is not counted. It reads at
+  /// most `most` entries of each log, and up to 64 more, so that a producer that is faster than the sink can't keep the
+  /// caller here; the next round goes on. Allocates nothing. Progress: at most one heavy barrier, otherwise as the
+  /// sink's.
+  template <trace_sink<Clock> Sink>
+  collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
+    collected_entries found;
+    for (log& one : logs_) {
+      one.changed = one.untold || one.reader.has_new();
+      found.logs += one.changed ? 1 : 0;
+    }
+    if (found.logs == 0) return found;
+    // Before another log needs the batch.
+    for (log& one : logs_) {
+      if (one.untold) tell(one, sink, found);
+    }
+    // (Q18): on the executors' threads the effect of (G2) behind their last (L5), which (L6) of this thread then finds.
+    Platform::heavy_barrier();
+    for (log& one : logs_) {
+      if (one.changed) read(one, sink, most, found);
+    }
+    return found;
+  }
+
+ private:
+  struct log {
+    queue_id id;
+    fence_log_type type;
+    queue_log_reader<Platform> reader;
+    bool changed = false;  ///< in this round
+    bool untold =
+        false;  ///< batch_ is of this log; true of one log at most, and between rounds only after a sink threw
+  };
+
+  /// Entries of one log on their way to the sink.
+  struct batch {
+    std::array<fence_log_entry, 64> entries;
+    std::size_t size = 0;
+    std::size_t told = 0;
+    std::uint64_t lost = 0;  ///< before them, and not told yet
+    std::uint64_t first_sequence = 0;
+  };
+
+  template <class Sink>
+  void read(log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+    for (std::uint64_t batches = 0; batches <= most / batch_.entries.size() && from.reader.has_new(); ++batches) {
+      const auto brought = from.reader.read(batch_.entries);
+      batch_.size = brought.entries.size();
+      batch_.told = 0;
+      batch_.lost = brought.lost;
+      batch_.first_sequence = brought.first_sequence;
+      from.untold = true;
+      tell(from, sink, found);
+    }
+  }
+
+  /// Each step is noted when the sink has returned from it.
+  template <class Sink>
+  void tell(log& from, Sink& sink, collected_entries& found) {
+    if (batch_.lost != 0) {
+      sink.on_lost(from.id, from.type, batch_.first_sequence - batch_.lost, batch_.lost);
+      found.lost += std::exchange(batch_.lost, 0);
+    }
+    for (; batch_.told < batch_.size; ++batch_.told, ++found.entries) {
+      sink.template on_executed<Clock>(from.id, batch_.entries[batch_.told]);
+    }
+    from.untold = false;
+  }
+
+  std::vector<log> logs_;
+  batch batch_;
+};
+
+/// For tidemark::queue, and for queues that differ from it in their progress on the same platform, or in their
+/// notifier.
+using log_collector = basic_log_collector<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_LOG_COLLECTOR_HPP

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// notifier: what a queue calls when a signal has a waiter due.
+//
+// A queue takes a fence's signal in steps [A95] [A106]: it stores the value (publish), writes the log entry, and looks
+// whether a waiter may be due (is_due). If so, it calls its notifier, which must see to it that the waiters are
+// released: by itself (self_service), or by a hub that is told (hub_notifier, hub.hpp).
+#ifndef TIDEMARK_QUEUE_NOTIFIER_HPP
+#define TIDEMARK_QUEUE_NOTIFIER_HPP
+
+#include <concepts>
+#include <cstdint>
+
+#include "../fence/fence.hpp"
+#include "../log/ids.hpp"
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// A fence, or any other timeline, and the number by which logs and hubs know it. The fence must outlive this.
+template <class Fence>
+struct logged_fence {
+  Fence* fence;
+  fence_id id;
+};
+template <class Fence>
+logged_fence(Fence*, fence_id) -> logged_fence<Fence>;
+
+/// A fence whose signal can be taken in steps, so that whoever serves its notifications releases its waiters: `fence`,
+/// `progress_fence` and their like. fence.hpp says what each step does.
+template <class Fence>
+concept notified_fence = platform<typename Fence::platform> && requires(Fence& fence, std::uint64_t value) {
+  { fence.publish(value) } -> std::same_as<bool>;
+  { fence.is_due(value) } -> std::same_as<bool>;
+  fence.release_due_after_barrier();
+  fence.release_due_after_barrier(value);
+};
+
+/// What a queue calls with a fence that has a waiter due. It must not throw.
+/// \tparam Fence  the queue's progress; a queue that signals other fences calls the notifier with these too
+template <class Notifier, class Fence = progress_fence>
+concept notifier = requires(Notifier& notify, const logged_fence<Fence>& due) {
+  { notify(due) } noexcept;
+};
+
+/// The notifier of a queue without a hub: the executor releases the waiters that are due itself.
+struct self_service {
+  template <class Fence>
+  void operator()(const logged_fence<Fence>& due) const noexcept {
+    due.fence->release_due();
+  }
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_NOTIFIER_HPP

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queue: the timeline of an in-order executor. It gets past waits, executes signals, logs both, and says by its
+// progress fence how many submissions are finished.
+//
+//   tidemark::progress_fence finished;
+//   tidemark::queue queue{finished, {.progress = tidemark::fence_id{7}}};
+//
+//   submitter (one at a time)           executor (one thread, in order)                       owner
+//   queue.submit(make_visible)          queue.wait(input, 3); ... work ... wait_log(), signal_log()
+//                                       queue.signal(output, 4); queue.complete(); enable_tracing(), set_log()
+//
+// What the signal of a fence does, in this order [A95] [A106] [A107]:
+//
+//   1. it stores the value        a thread that sees the value sees the work that came before
+//   2. it logs the entry          a thread that is notified finds the entry in the log [A96]
+//   3. after one StoreLoad barrier it looks at the monitored value, and calls the notifier if a waiter is due
+//
+// So a signal costs what it costs without a log, and one entry more: in the asymmetric form no fence instruction.
+//
+// Of any other timeline signal() is the whole of the notification, which the queue can't take apart. So the queue logs
+// the entry first and signals then: a thread that is notified still finds the entry [A96], but a reader may find the
+// entry before the value is there. The notifier is not called.
+//
+// A signal that nobody waits for wakes nobody, but it stands in the log [A79]. Each queue has two logs of one page, for
+// the waits that it got past and for the signals that it executed [A84]. Both overwrite: a queue never waits for its
+// readers [A97] [A102]. A third, verbose log is there once a tool has asked for it [A119].
+//
+// Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
+// submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
+// reaches n.
+//
+// Not promised: any order between entries of different queues; that a log reader sees an entry at once.
+#ifndef TIDEMARK_QUEUE_QUEUE_HPP
+#define TIDEMARK_QUEUE_QUEUE_HPP
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../fence/wait.hpp"
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../platform/platform.hpp"
+#include "notifier.hpp"
+#include "queue_log.hpp"
+#include "recorder.hpp"
+
+namespace tidemark {
+
+/// What a queue is told when it is made.
+struct queue_options {
+  fence_id progress{};  ///< The number by which logs know the progress fence; a hub gives it another one (attach()).
+  std::size_t log_entries = default_log_entries;  ///< How many entries each log has, 2 to 2^31 - 1; see log_recorder.
+};
+
+/// How a submission ended.
+enum class submit_status {
+  submitted,
+  lost,  ///< The queue was aborted: the work was not made visible.
+};
+struct [[nodiscard]] submit_result {
+  submit_status status;
+  std::uint64_t serial;  ///< Of the work, if it was submitted.
+
+  explicit operator bool() const noexcept { return status == submit_status::submitted; }
+};
+
+/// A timeline with two logs. It follows and signals `Progress`, whose value is the serial of the last piece of work
+/// that is finished.
+///
+/// \tparam Progress  any timeline that the queue can signal. If it can be poisoned, abort() poisons it
+/// \tparam Clock     stamps the entries
+/// \tparam Notifier  is called with a fence that has a waiter due: self_service, or a hub's (hub.hpp)
+/// \tparam Recorder  log_recorder or direct_recorder
+template <signalled_timeline Progress = progress_fence, log_clock Clock = default_log_clock,
+          class Notifier = self_service,
+          recorder Recorder = log_recorder<typename detail::platform_of_timeline<Progress>::type>>
+  requires notifier<Notifier, Progress>
+class basic_queue {
+ public:
+  using platform = timeline_platform<Progress>;
+  using progress_type = Progress;
+  using reader_type = queue_log_reader<platform>;
+  static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
+
+  /// Allocates the logs, and throws what the allocation throws.
+  /// \param progress  signalled by this queue alone. It must outlive the queue [A54]. Serials go on from its value
+  explicit basic_queue(Progress& progress, const queue_options& options = {}, Notifier notifier = {})
+    requires std::constructible_from<Recorder, std::size_t>
+      : progress_{&progress, options.progress},
+        notifier_{std::move(notifier)},
+        recorder_(options.log_entries),
+        last_queued_{progress.current_value()},
+        is_aborted_{0} {}
+  /// The same with a recorder of the caller's, such as a direct_recorder; `options.log_entries` is not used.
+  basic_queue(Progress& progress, const queue_options& options, Notifier notifier, Recorder recorder)
+    requires std::move_constructible<Recorder>
+      : progress_{&progress, options.progress},
+        notifier_{std::move(notifier)},
+        recorder_(std::move(recorder)),
+        last_queued_{progress.current_value()},
+        is_aborted_{0} {}
+
+  // ---- submitting: one thread at a time -----------------------------------------------------------------------------
+
+  /// Gives the next serial to a piece of work, stores it as last queued, and makes the work visible to the executor by
+  /// calling `make_visible(serial)`. Returns `submitted` and the serial; `lost`, without a call, once the queue is
+  /// aborted. An exception of `make_visible` goes through. It must not have made the work visible then, and the next
+  /// submission gets the serial. [A122] [trap 13]
+  template <class MakeVisible>
+  submit_result submit(MakeVisible&& make_visible) {
+    if (is_aborted()) return {submit_status::lost, 0};
+    // (Q10): relaxed alone: only the submitter writes it.
+    const std::uint64_t serial = last_queued_.load(std::memory_order_relaxed) + 1;
+    submission made{*this, serial};
+    std::forward<MakeVisible>(make_visible)(serial);
+    made.is_visible = true;
+    // (Q12): relaxed alone, as (Q10).
+    TIDEMARK_ASSERT(last_queued_.load(std::memory_order_relaxed) == serial, "two threads submit to a queue at once");
+    return {submit_status::submitted, serial};
+  }
+
+  // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
+
+  /// Returns the serial of the last piece of work that was submitted. Progress: wait-free.
+  [[nodiscard]] std::uint64_t last_queued() const noexcept {
+    // (Q13): relaxed alone, see (Q11).
+    return last_queued_.load(std::memory_order_relaxed);
+  }
+
+  /// Returns whether all submitted work is finished. Never returns true while work is visible that is not finished
+  /// [A122]. Returns false once the queue is aborted, although is_finished() then returns true for every serial: work
+  /// of an aborted queue is given up, not finished. Progress: as that of the timeline's current_value().
+  [[nodiscard]] bool is_idle() const noexcept {
+    // The progress is read first. What is submitted after that makes the last serial too large, never too small.
+    const std::uint64_t finished = progress_.fence->current_value();
+    return finished >= last_queued() && finished != lost_value && !is_aborted();
+  }
+
+  /// Returns true if the work of this serial is finished; then everything that the work did happens-before the return.
+  /// Also returns true, for every serial, once the queue is aborted, because waiting for the work is of no use then;
+  /// wait_finished() tells the two cases apart. Progress: as that of the timeline's current_value().
+  [[nodiscard]] bool is_finished(std::uint64_t serial) const noexcept {
+    if (progress_.fence->current_value() >= serial) return true;
+    return !can_be_poisoned && is_aborted();
+  }
+
+  /// Waits until the work of this serial is finished, or until `token` is triggered. Returns `reached`; `stopped` by
+  /// the token; `lost` where the queue is aborted before the work is finished. What the work did happens-before a
+  /// return with `reached`. Blocking.
+  template <stop_token_like Token = never_stops>
+  wait_status wait_finished(std::uint64_t serial, Token token = {}) const noexcept {
+    return wait_within(serial, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status wait_finished_for(std::uint64_t serial, const std::chrono::duration<Rep, Period>& timeout,
+                                Token token = {}) const noexcept {
+    return wait_within(serial, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class TimeClock, class Duration, stop_token_like Token = never_stops>
+  wait_status wait_finished_until(std::uint64_t serial, const std::chrono::time_point<TimeClock, Duration>& at,
+                                  Token token = {}) const noexcept {
+    return wait_within(serial, at, std::move(token));
+  }
+
+  /// Waits until all work is finished that was submitted before the call, as wait_finished() does: the normal way to
+  /// end a queue. Work that is submitted later is not waited for. Blocking.
+  template <stop_token_like Token = never_stops>
+  wait_status drain(Token token = {}) const noexcept {
+    return wait_within(last_queued(), std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status drain_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) const noexcept {
+    return wait_within(last_queued(), timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class TimeClock, class Duration, stop_token_like Token = never_stops>
+  wait_status drain_until(const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) const noexcept {
+    return wait_within(last_queued(), at, std::move(token));
+  }
+
+  /// The other way to end a queue: refuses further work, and makes wait_finished() and drain() return `lost` for work
+  /// that is not finished. A progress timeline that can be poisoned is, so that all its waiters are released at once;
+  /// of any other one the queue's own waits notice it within a millisecond. The program must stop the executor by other
+  /// means; what that does meanwhile is still logged. Any thread may call it, any number of times.
+  void abort() noexcept {
+    // (Q14): release, pairs with (Q9).
+    is_aborted_.store(1, std::memory_order_release);
+    if constexpr (can_be_poisoned) progress_.fence->poison();
+  }
+
+  /// Returns the progress fence and its number, for other queues to wait for.
+  [[nodiscard]] logged_fence<Progress> progress() const noexcept { return progress_; }
+
+  // ---- executing: one thread, in order ------------------------------------------------------------------------------
+
+  /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
+  /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
+  /// is logged. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
+  template <timeline Timeline, stop_token_like Token = never_stops>
+  wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
+    return get_past(input, value, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value,
+                       const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return get_past(input, value, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`. A point in the past
+  /// looks once.
+  template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
+  wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
+                         const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
+    return get_past(input, value, at, std::move(token));
+  }
+
+  /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
+  /// see the head of this file. Returns what the publish() of the fence, or the signal() of the timeline, returns:
+  /// whether the value rose. That is false for a `fence` that had already come so far, and always true for a
+  /// `progress_fence` and where signal() returns nothing. The entry is written in every case. Progress: as the
+  /// timeline's signal(), and one append. [A86] [A87] [A95]
+  template <class Fence>
+    requires notified_fence<Fence> || signalled_timeline<Fence>
+  bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    if constexpr (notified_fence<Fence>) {
+      const bool raised = output.fence->publish(value);
+      recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
+      if (raised && output.fence->is_due(value)) [[unlikely]]
+        notify(output, value);
+      return raised;
+    } else {
+      recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
+      if constexpr (requires {
+                      { output.fence->signal(value) } -> std::same_as<bool>;
+                    }) {
+        return output.fence->signal(value);
+      } else {
+        output.fence->signal(value);
+        return true;
+      }
+    }
+  }
+
+  /// The last command of a piece of work: signals the progress fence. Returns the serial that is finished now [A54].
+  /// Call it once for each submit(). A queue that gets its work without submit() counts what is finished.
+  std::uint64_t complete() noexcept {
+    const std::uint64_t serial = ++completed_;
+    signal(progress_, serial);
+    return serial;
+  }
+
+  // ---- wiring: before the first signal ------------------------------------------------------------------------------
+
+  /// Returns the notifier, which the queue calls in the executor's thread.
+  Notifier& notifier() noexcept { return notifier_; }
+  /// Changes the number by which logs know the progress fence. basic_hub::attach() does so.
+  void name_progress(fence_id id) noexcept { progress_.id = id; }
+
+  // ---- the logs: the queue's owner, one thread at a time ------------------------------------------------------------
+
+  /// Returns a new reader of one log, which begins with the oldest entry of the log that the queue writes to now.
+  /// Readers may go to other threads, and may outlive the queue.
+  [[nodiscard]] reader_type wait_log()
+    requires(has_logs)
+  {
+    return recorder_.log(fence_log_type::waits).reader();
+  }
+  [[nodiscard]] reader_type signal_log()
+    requires(has_logs)
+  {
+    return recorder_.log(fence_log_type::signals).reader();
+  }
+  /// The same for the verbose log, which must have been enabled before, and may be off again. That it was enabled is
+  /// asserted; where it never was, the log is empty.
+  [[nodiscard]] reader_type verbose_log()
+    requires(has_logs)
+  {
+    return recorder_.log(fence_log_type::verbose).reader();
+  }
+
+  /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
+  /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
+  /// entries. That is asserted here, not in the executor. Allocates, and throws what the allocation throws. [A92]
+  bool set_log(fence_log_type type, std::size_t entries)
+    requires(has_logs)
+  {
+    return recorder_.log(type).replace(entries);
+  }
+  /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
+  /// other log, and outlive the queue and its readers. Misaligned or too small memory is refused in the same way.
+  bool set_log(fence_log_type type, std::span<std::byte> memory)
+    requires(has_logs)
+  {
+    return recorder_.log(type).replace(memory);
+  }
+
+  /// Makes the two logs so large that a tool need not hurry. Call it before the tool begins to read: growing the logs
+  /// when entries were lost would be too late. Otherwise as set_log(). [A101] [trap 20]
+  void enable_tracing(std::size_t entries = 4096)
+    requires(has_logs)
+  {
+    set_log(fence_log_type::waits, entries);
+    set_log(fence_log_type::signals, entries);
+  }
+
+  /// Turns on, in a third log, what no tool needs all the time: waits that begin to stall, so that a tool sees what a
+  /// queue hangs in, and signals that find a waiter due. `none` turns it off. It costs nothing while it is off, and
+  /// nothing where no wait stalls and no waiter is due. [A119]
+  void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)
+    requires(has_logs)
+  {
+    recorder_.enable_verbose(events, entries);
+  }
+
+  /// Makes all entries that the executor appended before visible to this thread. Only readers need it that are not
+  /// otherwise synchronized with the executor. On a symmetric platform it does nothing: there entries soon become
+  /// visible without it. [A109]
+  static void flush_logs() noexcept {
+    // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
+    platform::heavy_barrier();
+  }
+
+ private:
+  static constexpr bool can_be_poisoned = requires(Progress& progress) { progress.poison(); };
+  /// What a timeline shows that is lost.
+  static constexpr std::uint64_t lost_value = UINT64_MAX;
+
+  /// A serial that is given to a piece of work. It is taken back if the work does not become visible.
+  struct submission {
+    submission(basic_queue& to, std::uint64_t given) noexcept : queue{to}, serial{given} {
+      queue.set_last_queued(serial);
+    }
+    submission(const submission&) = delete;
+    submission& operator=(const submission&) = delete;
+    ~submission() {
+      if (!is_visible) queue.set_last_queued(serial - 1);
+    }
+    basic_queue& queue;
+    std::uint64_t serial;
+    bool is_visible = false;
+  };
+
+  void set_last_queued(std::uint64_t serial) noexcept {
+    // (Q11): relaxed alone: it comes before the work, and whatever makes the work visible makes this visible.
+    last_queued_.store(serial, std::memory_order_relaxed);
+  }
+
+  bool is_aborted() const noexcept {
+    // (Q9): acquire, pairs with (Q14): what happened before abort() is visible to a thread that learns of it here.
+    return is_aborted_.load(std::memory_order_acquire) != 0;
+  }
+
+  template <class... Limits>
+  wait_status wait_within(std::uint64_t serial, const Limits&... limits) const noexcept {
+    return detail::within<platform>(
+        [&](deadline until, const auto& token) { return wait_for_progress(serial, until, token); }, limits...);
+  }
+  template <class Token>
+  wait_status wait_for_progress(std::uint64_t serial, deadline until, const Token& token) const noexcept {
+    if constexpr (can_be_poisoned) {
+      return wait_on(*progress_.fence, serial, until, token);
+    } else {
+      // Nothing but this loop notices that the queue is aborted.
+      if (until == detail::at_once) until = deadline{};
+      for (;;) {
+        const bool ends = is_aborted() || token.stop_requested();
+        const deadline limit = ends ? deadline{} : detail::look_again_before(until, platform::now());
+        const wait_status status = progress_.fence->wait_until(serial, limit);
+        if (status != wait_status::timeout) return status;
+        if (is_aborted()) return wait_status::lost;
+        if (token.stop_requested()) return wait_status::stopped;
+        if (limit == until) return wait_status::timeout;
+      }
+    }
+  }
+
+  /// Looks once whether the timeline has reached `value`. Returns `reached`, `lost` or `timeout`.
+  template <class Timeline>
+  static wait_status look(const Timeline& followed, std::uint64_t value) noexcept {
+    if (followed.current_value() < value) return wait_status::timeout;
+    return followed.wait_until(value, deadline{});  // a timeline that is lost shows the greatest value
+  }
+
+  template <class Timeline, class Token>
+  static wait_status wait_on(const Timeline& followed, std::uint64_t value, deadline until,
+                             const Token& token) noexcept {
+    if (until != detail::at_once) return detail::wait_on<timeline_platform<Timeline>>(followed, value, until, token);
+    const wait_status status = look(followed, value);
+    return status == wait_status::timeout && token.stop_requested() ? wait_status::stopped : status;
+  }
+
+  /// Looks whether the timeline has reached `value`. If not, notes the time and waits.
+  template <class Timeline, class... Limits>
+  wait_status get_past(const logged_fence<Timeline>& input, std::uint64_t value, const Limits&... limits) noexcept {
+    using awaited_platform = timeline_platform<Timeline>;
+    std::uint64_t observed = 0;
+    wait_status status = look(*input.fence, value);
+    if (status == wait_status::timeout) {
+      observed = Clock::now();
+      bool is_told = false;
+      status = detail::within<awaited_platform>(
+          [&](deadline until, const auto& token) {
+            const bool sleeps = until != detail::at_once && !token.stop_requested() &&
+                                (until == forever || until > awaited_platform::now());
+            if (sleeps && !std::exchange(is_told, true)) tell_stall(input.id, value, observed);
+            return wait_on(*input.fence, value, until, token);
+          },
+          limits...);
+    }
+    if (status == wait_status::reached) {
+      recorder_.record_wait({value, input.id, fence_operation::wait_unblocked, 0, observed, 0, Clock::now()});
+    }
+    return status;
+  }
+
+  void tell_stall(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+    record_verbose(verbose_events::stalls,
+                   [&] { return fence_log_entry{value, input, fence_operation::wait_stalled, 0, observed, 0, 0}; });
+  }
+
+  template <class Entry>
+  void record_verbose(verbose_events event, const Entry& entry) noexcept {
+    if constexpr (has_logs) recorder_.record_verbose(event, entry);
+  }
+
+  template <class Fence>
+  void notify(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    record_verbose(verbose_events::notifications, [&] {
+      return fence_log_entry{value, output.id, fence_operation::signal_notified, 0, 0, 0, Clock::now()};
+    });
+    notifier_(output);
+  }
+
+  logged_fence<Progress> progress_;
+  [[no_unique_address]] Notifier notifier_;
+  Recorder recorder_;
+  std::uint64_t completed_ = progress_.fence->current_value();  // the executor's
+  typename platform::template atomic<std::uint64_t> last_queued_;
+  typename platform::template atomic<std::uint32_t> is_aborted_;
+};
+
+using queue = basic_queue<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_QUEUE_HPP

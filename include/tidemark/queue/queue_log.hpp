@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works [A92] [A101].
+//
+//   announced ---> a new log, until the producer has changed over
+//   producer  ---> log ---next---> log ...        the producer appends to the last one that it changed over to
+//   readers   ---> some log on the chain; they read it to its end, then go on with the next
+//
+// The numbers of entries go on from one log to the next, so entries + lost is the number of appends over all of them. A
+// log is freed when the producer, the previous log and all readers have left it; a count of references says when.
+//
+// Who calls what: the producer, which is the queue's executor, calls append(). The queue's owner, one thread at a time,
+// calls replace() and reader(). A reader's own operations are called by the thread that has the reader.
+#ifndef TIDEMARK_QUEUE_QUEUE_LOG_HPP
+#define TIDEMARK_QUEUE_QUEUE_LOG_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "../log/fence_log.hpp"
+#include "../log/ring_log.hpp"
+#include "../platform/platform.hpp"
+#include "detail/queue_log_node.hpp"
+
+namespace tidemark {
+
+template <platform Platform>
+class basic_queue_log;
+
+/// Reads one log of a queue through its replacements; otherwise like ring_log_reader. It may outlive the queue. Moved
+/// from, it can only be destroyed or assigned to.
+template <platform Platform>
+class queue_log_reader {
+ public:
+  using batch = log_batch<fence_log_entry>;
+
+  queue_log_reader(queue_log_reader&& other) noexcept
+      : node_{std::exchange(other.node_, nullptr)}, reader_{other.reader_} {}
+  queue_log_reader& operator=(queue_log_reader&& other) noexcept {
+    std::swap(node_, other.node_);
+    std::swap(reader_, other.reader_);
+    return *this;
+  }
+  ~queue_log_reader() { node::leave(node_); }
+
+  /// Copies the next entries of one log into `buffer`, as many as fit, and returns them; `lost` entries come before
+  /// them [A98]. An empty batch whose `lost` is 0 says that there is nothing to read now. One thread at a time.
+  /// Progress: wait-free.
+  [[nodiscard]] batch read(std::span<fence_log_entry> buffer) noexcept {
+    for (;;) {
+      // Looked at before the log is read: if there is a next one, this one has come to its end.
+      node* const next = node_->next();
+      const batch found = reader_.read(buffer);
+      if (next == nullptr || !found.entries.empty() || found.lost != 0 || buffer.empty()) return found;
+      go_to(next);
+    }
+  }
+
+  /// Returns whether read() is worth a call [A108]. Progress: wait-free.
+  [[nodiscard]] bool has_new() const noexcept { return reader_.has_new() || node_->next() != nullptr; }
+
+  /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
+  [[nodiscard]] std::uint64_t next_sequence() const noexcept { return reader_.next_sequence(); }
+
+ private:
+  using node = detail::queue_log_node<Platform>;
+  friend basic_queue_log<Platform>;
+
+  explicit queue_log_reader(node* at) noexcept : node_{at}, reader_{at->log().reader()} { at->refer(); }
+
+  void go_to(node* next) noexcept {
+    next->refer();
+    reader_ = next->log().reader_from(next->first_sequence());
+    node::leave(std::exchange(node_, next));
+  }
+
+  node* node_;
+  typename node::log_type::reader_type reader_;
+};
+
+/// A log that can be replaced; see the head of this file.
+template <platform Platform>
+class basic_queue_log {
+ public:
+  using reader_type = queue_log_reader<Platform>;
+
+  /// Allocates, and throws what the allocation throws.
+  /// \param entries  2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  basic_queue_log(fence_log_type type, std::size_t entries)
+      : type_{type}, current_{new node{page::nearest_entries(entries)}}, front_{current_} {
+    current_->refer();
+    current_->begin(type, 0);
+  }
+  basic_queue_log(const basic_queue_log&) = delete;
+  basic_queue_log& operator=(const basic_queue_log&) = delete;
+  ~basic_queue_log() {
+    // (Q7): relaxed alone: no other thread is here any more.
+    delete announced_.load(std::memory_order_relaxed);
+    node::leave(front_);
+    node::leave(current_);
+  }
+
+  /// Writes over the oldest entry. For the producer. Progress: wait-free, except that the first entry of a new log may
+  /// free the old one.
+  void append(const fence_log_entry& entry) noexcept {
+    // (Q5): relaxed, (Q6) does the rest.
+    if (announced_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      change_over();
+    current_->log().append(entry);
+  }
+
+  /// From its next entry on the producer writes to a new log of so many entries. A log that was announced before and
+  /// has not begun is forgotten. Returns false, and changes nothing, where no log can have so many entries: that is
+  /// asserted here, not when the producer comes to the log. For the owner. Allocates, and throws what the allocation
+  /// throws.
+  bool replace(std::size_t entries) {
+    if (!page::can_have(entries)) return false;
+    announce(new node{entries});
+    return true;
+  }
+  /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
+  /// other log, and outlive the queue and its readers. Memory that is misaligned or too small is refused in the same
+  /// way.
+  bool replace(std::span<std::byte> memory) {
+    if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
+    announce(new node{memory});
+    return true;
+  }
+
+  /// Returns a reader that begins with the oldest entry of the log that the producer writes to now. For the owner.
+  [[nodiscard]] reader_type reader() noexcept {
+    follow();
+    return reader_type{front_};
+  }
+
+ private:
+  using node = detail::queue_log_node<Platform>;
+  using page = typename node::page_type;
+
+  /// Leaves the logs that the producer has left.
+  void follow() noexcept {
+    while (node* const next = front_->next()) {
+      next->refer();
+      node::leave(std::exchange(front_, next));
+    }
+  }
+
+  void announce(node* log) noexcept {
+    follow();
+    // (Q8): release, pairs with (Q6). The log that comes back, if any, was announced by the owner and has not begun.
+    delete announced_.exchange(log, std::memory_order_release);
+  }
+
+  [[gnu::noinline]] void change_over() noexcept {
+    // (Q6): acquire, pairs with (Q8): the new log is there as the owner made it.
+    node* const next = announced_.exchange(nullptr, std::memory_order_acquire);
+    next->begin(type_, current_->log().next_sequence());
+    current_->link(next);
+    node::leave(std::exchange(current_, next));
+  }
+
+  fence_log_type type_;
+  typename node::pointer_word announced_;
+  node* current_;  // the producer's
+  node* front_;    // the owner's: where new readers begin
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_QUEUE_LOG_HPP

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// recorder: where a queue writes the waits that it got past and the signals that it executed.
+//
+//   log_recorder      two logs, which can't be left out [A118], and a verbose one on request [A119]. The default
+//   direct_recorder   tells each operation to a sink at once, and keeps no log [A83]
+#ifndef TIDEMARK_QUEUE_RECORDER_HPP
+#define TIDEMARK_QUEUE_RECORDER_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../platform/platform.hpp"
+#include "queue_log.hpp"
+
+namespace tidemark {
+
+/// What a queue tells its waits and signals to. The queue's executor calls both functions, in the order of the
+/// operations. They must not throw.
+template <class Recorder>
+concept recorder = requires(Recorder& made, const fence_log_entry& entry) {
+  { made.record_wait(entry) } noexcept;
+  { made.record_signal(entry) } noexcept;
+};
+
+/// What takes the entries of queues: a `trace` (trace.hpp), or a type of the program's own. A log_collector and a
+/// direct_recorder tell entries to it.
+///
+///   sink.template on_executed<Clock>(queue, entry)          a wait or a signal; its time stamps are ticks of `Clock`
+///   sink.on_lost(queue, log, first_sequence, count)         entries that were overwritten before they were read
+template <class Sink, class Clock = default_log_clock>
+concept trace_sink = log_clock<Clock> && requires(Sink& sink, queue_id queue, const fence_log_entry& entry,
+                                                  fence_log_type log, std::uint64_t number) {
+  sink.template on_executed<Clock>(queue, entry);
+  sink.on_lost(queue, log, number, number);
+};
+
+/// How many entries a log has unless it is told otherwise: 4 KiB of them [A84].
+inline constexpr std::size_t default_log_entries = 84;
+
+/// The recorder of a queue whose operations are known without a log, such as a queue that the program itself steps
+/// [A83]. The executor tells each operation to the sink at once. Nothing is allocated.
+///
+/// The sink must not throw here: wait() and signal() of a queue are noexcept, so an exception ends the program.
+/// on_lost() is never called. A sink that serves several queues is called by all their executors.
+/// \tparam Clock  the queue's
+template <class Sink, log_clock Clock = default_log_clock>
+  requires trace_sink<Sink, Clock>
+class direct_recorder {
+ public:
+  /// \param sink  must outlive the queue
+  /// \param id    how the sink knows the queue
+  direct_recorder(Sink& sink, queue_id id) noexcept : sink_{&sink}, id_{id} {}
+  void record_wait(const fence_log_entry& entry) noexcept { sink_->template on_executed<Clock>(id_, entry); }
+  void record_signal(const fence_log_entry& entry) noexcept { sink_->template on_executed<Clock>(id_, entry); }
+
+ private:
+  Sink* sink_;
+  queue_id id_;
+};
+
+/// The recorder of other queues: two logs, and a verbose one once it is enabled.
+template <platform Platform>
+class log_recorder {
+ public:
+  /// Allocates, and throws what the allocation throws.
+  /// \param entries  of each log: 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  explicit log_recorder(std::size_t entries = default_log_entries)
+      : waits_{fence_log_type::waits, entries}, signals_{fence_log_type::signals, entries} {}
+
+  void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
+  void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
+  /// Writes `entry()` to the verbose log if a tool wants that event. For the executor.
+  template <class Entry>
+  void record_verbose(verbose_events event, const Entry& entry) noexcept {
+    // (Q16): acquire, pairs with (Q17): the log is there as it was made.
+    const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
+    if ((wanted & static_cast<std::uint32_t>(event)) != 0) verbose_.load()->append(entry());
+  }
+
+  /// Returns one of the logs. For the owner. The verbose log must have been enabled: that is asserted, and the log is
+  /// empty where it never was.
+  basic_queue_log<Platform>& log(fence_log_type type) {
+    if (type == fence_log_type::waits) return waits_;
+    if (type == fence_log_type::signals) return signals_;
+    TIDEMARK_ASSERT(own_verbose_, "the verbose log of a queue was never enabled");
+    if (!own_verbose_) make_verbose(default_log_entries);
+    return *own_verbose_;
+  }
+
+  /// Turns these events on and all others off. For the owner. The verbose log stays when all events are turned off.
+  void enable_verbose(verbose_events events, std::size_t entries) {
+    if (events != verbose_events::none) {
+      if (own_verbose_) {
+        own_verbose_->replace(entries);
+      } else {
+        make_verbose(entries);
+      }
+    }
+    // (Q17): release, pairs with (Q16).
+    wanted_.store(static_cast<std::uint32_t>(events), std::memory_order_release);
+  }
+
+ private:
+  void make_verbose(std::size_t entries) {
+    own_verbose_ = std::make_unique<basic_queue_log<Platform>>(fence_log_type::verbose, entries);
+    verbose_.store(own_verbose_.get());
+  }
+
+  basic_queue_log<Platform> waits_;
+  alignas(cache_line) basic_queue_log<Platform> signals_;
+  std::unique_ptr<basic_queue_log<Platform>> own_verbose_;  // the owner's
+  typename Platform::template var<basic_queue_log<Platform>*> verbose_;
+  typename Platform::template atomic<std::uint32_t> wanted_;  // bits of verbose_events
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_RECORDER_HPP

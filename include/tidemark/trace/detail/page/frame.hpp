@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One piece of the trace page. Made by tools/embed_trace_page.py from tools/trace_page/. Do not edit.
+#ifndef TIDEMARK_TRACE_DETAIL_PAGE_FRAME_HPP
+#define TIDEMARK_TRACE_DETAIL_PAGE_FRAME_HPP
+
+namespace tidemark::detail {
+
+// clang-format off
+inline constexpr const char trace_page_frame[] = R"page(
+// Draws what stands around the lanes: bands, time axis, gutter, scroll bar, the time under the pointer.
+//
+// A scene is {context, view, model, colors, labels}: all that a drawing function needs.
+
+const FONT = '11px system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const NAME_FONT = FONT.replace('11px', '600 12px');
+
+/// Begins a path that is a rectangle with round corners, where the browser can draw them.
+function roundBox(context, left, top, width, height, radius) {
+  context.beginPath();
+  if (context.roundRect) context.roundRect(left, top, width, height, radius);
+  else context.rect(left, top, width, height);
+}
+
+function drawBands({context, view, colors}) {
+  view.eachLane((lane, index) => {
+    if (index % 2 === 1) {
+      context.fillStyle = colors.band;
+      context.fillRect(0, view.laneTop(index), view.width, view.lane);
+    }
+    context.fillStyle = colors.line;
+    context.fillRect(0, view.laneTop(index) + view.lane - 1, view.width, 1);
+  });
+}
+
+function drawAxis({context, view, colors}) {
+  context.fillStyle = colors.panel;
+  context.fillRect(0, 0, view.width, AXIS);
+  context.textAlign = 'center';
+  for (const {time, text} of axisTicks(view.from, view.to, view.plotWidth)) {
+    const x = Math.round(view.toX(time)), half = context.measureText(text).width / 2 + 4;
+    context.fillStyle = colors.line;
+    context.fillRect(x, AXIS - 6, 1, view.height);
+    context.fillStyle = colors.faint;
+    if (x - half > view.gutter && x + half < view.width) context.fillText(text, x, AXIS / 2 - 1);
+  }
+  context.fillStyle = colors.line;
+  context.fillRect(0, AXIS - 1, view.width, 1);
+}
+
+const countsText = (lane) => `${countText(lane.waits.size, 'wait')}, ${countText(lane.signals.size, 'signal')}`;
+
+/// Returns how wide the gutter must be to show all names of queues.
+function gutterFor(context, {lanes}) {
+  const widest = (font, texts) => {
+    context.font = font;
+    return texts.reduce((most, text) => Math.max(most, context.measureText(text).width), 0);
+  };
+  const names = widest(NAME_FONT, lanes.map(({name}) => name)), counts = widest(FONT, lanes.map(countsText));
+  return Math.ceil(Math.max(names, counts, 126)) + 24;
+}
+
+function drawGutter({context, view, colors}) {
+  const room = view.gutter - 24, widthOf = (text) => context.measureText(text).width;
+  const write = (text, y) => context.fillText(shorten(text, room, widthOf), 12, y);
+  context.fillStyle = colors.panel;
+  context.fillRect(0, 0, view.gutter, view.height);
+  context.textAlign = 'left';
+  view.eachLane((lane, index) => {
+    const middle = view.laneTop(index) + view.lane / 2;
+    context.fillStyle = colors.ink;
+    context.font = NAME_FONT;
+    write(lane.name, middle - 8);
+    context.font = FONT;
+    context.fillStyle = colors.faint;
+    write(countsText(lane), middle + 8);
+    context.fillStyle = colors.line;
+    context.fillRect(0, view.laneTop(index) + view.lane - 1, view.gutter, 1);
+  });
+  context.fillStyle = colors.panel;
+  context.fillRect(0, 0, view.gutter, AXIS - 1);
+  context.fillStyle = colors.faint;
+  write(`${durationText(view.span)} in view`, AXIS / 2 - 1);
+  context.fillStyle = colors.line;
+  context.fillRect(view.gutter - 1, 0, 1, view.height);
+}
+
+/// Shows which of the lanes are in view, if not all are.
+function drawScrollBar({context, view, colors}) {
+  const height = view.height - AXIS, share = height / view.contentHeight;
+  if (share >= 1) return;
+  context.globalAlpha = .6;
+  context.fillStyle = colors.faint;
+  const length = Math.max(height * share, 24), most = view.contentHeight - height;
+  roundBox(context, view.width - 7, AXIS + view.top / most * (height - length), 5, length, 2.5);
+  context.fill();
+  context.globalAlpha = 1;
+}
+
+function drawPointer({context, view, colors}, pointer) {
+  if (!pointer || pointer.x < view.gutter) return;
+  const text = timeText(Math.round(view.toTime(pointer.x))), width = context.measureText(text).width + 12;
+  const left = Math.max(Math.min(pointer.x - width / 2, view.width - width), view.gutter);
+  context.globalAlpha = .5;
+  context.fillStyle = colors.faint;
+  context.fillRect(Math.round(pointer.x), AXIS, 1, view.height);
+  context.globalAlpha = 1;
+  context.fillStyle = colors.ink;
+  roundBox(context, left, 4, width, 19, 4);
+  context.fill();
+  context.fillStyle = colors.ground;
+  context.textAlign = 'center';
+  context.fillText(text, left + width / 2, AXIS / 2 - 1);
+}
+
+/// Says why there is nothing to see, if there is nothing.
+function drawEmptiness({context, view, model, colors}) {
+  if (model.walk.length > 0 || model.losses.length > 0) return;
+  const text = model.commands.length === 0 ? 'This trace has no commands.' : 'No command of this trace has a time.';
+  context.fillStyle = colors.faint;
+  context.textAlign = 'center';
+  context.fillText(text, view.gutter + view.plotWidth / 2, (AXIS + view.height) / 2);
+}
+)page";
+// clang-format on
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_TRACE_DETAIL_PAGE_FRAME_HPP

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// trace: the life of each wait and each signal of some queues, joined from what was queued and what was executed.
+//
+// A command is seen at up to four moments [A80]. The thread that records it knows when it was queued [A94]. The logs of
+// the queues know when it was executed (fence_log.hpp). Neither source knows of the other, so the trace joins them:
+//
+//      on_queued     wait_queued, signal_queued         at any time, early, in any order [A93]
+//      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
+//      on_lost       entries overwritten unread         at its place between the entries of that log [A100]
+//
+// The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
+// executed is the n-th one that was queued. Queued commands count in the order of their times, or in the order of the
+// calls if one of those times is 0. Therefore on_queued must be called for all commands of a queue or for none of them.
+// A command of which one half is missing stays in the trace: it was queued and is not (yet) executed, or it was
+// executed and nobody said that it was queued.
+//
+// Losses. After a loss nobody knows which commands the lost entries were. Commands before the loss are still numbered
+// exactly. Those after it are joined only if as many were executed as were queued, with the same queue, operation,
+// fence and value; then none of them was lost. With any other count a join would be a guess, so the trace does not join
+// them and marks the queued ones and the executed ones as `uncertain`. The values of a timeline hardly ever repeat, so
+// in practice the mark means: this queued command may have been executed, and its entry was lost.
+//
+// Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
+// awaited one. Time stamps say which signal was first. Where there are none [A104] the values say it, since a fence
+// only rises. A wait whose value was reached before it began names the signal that had reached it. The trace does not
+// name a signal (`released_by` is empty) in two cases:
+//
+//   - The first such signal ended after the wait. Another one, which the trace does not know, must have released it.
+//   - The value jumped over the awaited one while entries of signals were lost. An earlier signal may be among them.
+//
+// All times are nanoseconds; 0 means "not known" [A103]. The trace does not correct clocks: the times of all queues
+// must be on one time line, and so must the times of on_queued if they are to be compared with them.
+//
+// Not promised: a bound of the memory. A trace keeps everything that it is told, about 48 bytes for each event.
+#ifndef TIDEMARK_TRACE_TRACE_HPP
+#define TIDEMARK_TRACE_TRACE_HPP
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../platform/assert.hpp"
+#include "detail/intervals.hpp"
+
+namespace tidemark {
+
+/// What the recording thread knows of a command. What is known once it was executed is a fence_operation [A80].
+enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
+
+/// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
+struct trace_command {
+  queue_id queue{};
+  fence_id fence{};
+  std::uint64_t value = 0;  ///< the value that was signalled or waited for
+  fence_operation operation = fence_operation::signal_executed;
+  bool queued = false;     ///< on_queued told of it
+  bool executed = false;   ///< on_executed told of it
+  bool backward = false;   ///< its time stamp is smaller than an earlier one of its log, which must not happen [A105]
+  bool uncertain = false;  ///< its other half is not known, because entries of its log were lost [A100]
+  std::uint64_t queued_time = 0;
+  std::uint64_t observed_time = 0;         ///< when a wait was seen to stall its queue
+  std::uint64_t end_time = 0;              ///< when the signal was executed, or when the wait ended
+  std::optional<std::size_t> released_by;  ///< of a wait: the index of the signal that released it, if that is known
+
+  friend bool operator==(const trace_command&, const trace_command&) = default;
+};
+
+/// A gap in a log: entries that were overwritten before they were read [A100].
+struct trace_loss {
+  queue_id queue{};
+  fence_log_type log = fence_log_type::waits;
+  std::uint64_t first_sequence = 0;  ///< the number of the first lost entry
+  std::uint64_t count = 0;           ///< how many entries were lost
+  std::uint64_t time_before = 0;     ///< the last time in the log before the gap, in nanoseconds; 0: none
+  std::uint64_t time_after = 0;      ///< the first time in the log after the gap, in nanoseconds; 0: none yet
+
+  friend bool operator==(const trace_loss&, const trace_loss&) = default;
+};
+
+/// Collects events and joins them. It is a `trace_sink`, so a log_collector can tell it what it read.
+///
+/// Thread-safety: one thread at a time, for all functions. Progress: as that of the allocator; not for hot paths.
+/// Errors: a function that adds an event throws what its containers throw (std::bad_alloc). The trace then lacks that
+/// event, may already list its queue, and can be told the event again.
+class trace {
+ public:
+  // ---- names ----
+
+  /// Names a queue. From then on the trace lists it, even without events. Without a name, queue 3 is called "queue 3".
+  /// \param name  any bytes; exporters replace what is not UTF-8
+  void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
+
+  /// Names a fence. Without a name, fence 3 is called "fence 3".
+  /// \param name  as for a queue
+  void name_fence(fence_id number, std::string name) { fences_[number] = std::move(name); }
+
+  // ---- events ----
+
+  /// Says that a command was queued. Calls may come in any order, and minutes before or after the command was executed.
+  /// [A93] [A94]
+  /// \param queue_number  the queue that will execute the command
+  /// \param kind          wait_queued or signal_queued; anything else is asserted
+  /// \param fence_number  the fence of the command
+  /// \param value         the value that the command signals or waits for
+  /// \param nanoseconds   when the command was queued, by the processor's clock; 0: not known
+  void on_queued(queue_id queue_number, trace_event kind, fence_id fence_number, std::uint64_t value,
+                 std::uint64_t nanoseconds);
+
+  /// Says that a queue executed a command. Calls for one log of a queue must come in the order of that log. [A91]
+  /// [A103-A105]
+  /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
+  /// \param  queue_number  the queue that executed the command
+  /// \param  entry         wait_unblocked or signal_executed; an entry of the verbose log is asserted
+  template <class Clock = default_log_clock>
+  void on_executed(queue_id queue_number, const fence_log_entry& entry);
+
+  /// Says that entries of a log were overwritten before they were read. Must be called after on_executed for the
+  /// entries before the gap, and before on_executed for those after it. Calls that continue or repeat one another,
+  /// without an entry of that log between them, tell of one gap. [A100]
+  /// \param queue_number    the queue whose log it is
+  /// \param log             waits or signals; anything else is asserted
+  /// \param first_sequence  the number of the first lost entry
+  /// \param count           how many entries were lost; 0 changes nothing
+  void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
+
+  // ---- what is known ----
+
+  /// Returns all commands: first those that were executed, in the order of the calls, then those that were only queued.
+  /// `released_by` is an index into this result. Later events may complete what is missing in it. Sorts all events at
+  /// each call: O(n log n). [A80] [A91] [A94]
+  [[nodiscard]] std::vector<trace_command> commands() const;
+
+  /// Returns the gaps, in the order in which on_lost told of them. The reference is valid as long as the trace; its
+  /// contents change with on_lost and on_executed. Progress: wait-free. [A100]
+  [[nodiscard]] const std::vector<trace_loss>& losses() const noexcept { return losses_; }
+
+  /// Returns how many executed commands have a time stamp that went backward. Progress: wait-free. [A105]
+  [[nodiscard]] std::uint64_t backward_count() const noexcept { return backward_count_; }
+
+  /// Returns the numbers of all queues that have a name or an executed or queued command or a loss, rising.
+  [[nodiscard]] std::vector<queue_id> queues() const;
+
+  /// Returns the name of a queue, or "queue " and its number if it has none or an empty one.
+  [[nodiscard]] std::string queue_name(queue_id number) const;
+
+  /// Returns the name of a fence, or "fence " and its number if it has none or an empty one.
+  [[nodiscard]] std::string fence_name(fence_id number) const;
+
+ private:
+  /// What is the same in all commands that only their number tells apart.
+  struct subject {
+    queue_id queue;
+    fence_operation operation;
+    fence_id fence;
+    std::uint64_t value;
+    friend auto operator<=>(const subject&, const subject&) = default;
+  };
+  struct queued_record {
+    subject what;
+    std::uint64_t time;
+  };
+  struct executed_record {
+    subject what;
+    std::uint64_t observed;
+    std::uint64_t end;
+    bool backward;
+    bool after_loss;  ///< entries of its log were lost before this one
+  };
+  struct log_state {
+    timestamp_order order;
+    std::uint64_t last_time = 0;     ///< the last time stamp that was not 0
+    std::uint64_t gaps = 0;          ///< how many gaps this log has
+    std::size_t last_gap = 0;        ///< index in losses_, if in_gap
+    std::size_t first_open_gap = 0;  ///< index in losses_, if awaits_time
+    bool in_gap = false;             ///< no entry has come since the last loss
+    bool awaits_time = false;        ///< no time stamp has come since the last loss
+  };
+  struct queue_state {
+    std::string name;
+    std::array<log_state, 2> logs;  ///< of waits, of signals
+  };
+  /// A signal that raised the value of its fence.
+  struct rise {
+    fence_id fence;
+    std::uint64_t value;
+    std::uint64_t time;
+    std::size_t command;
+  };
+  using indices = std::vector<std::size_t>;
+
+  static trace_command made_of(const subject& what);
+  void pass(log_state& log, std::uint64_t time);
+  bool has_gaps(const subject& what) const;
+  template <class Record>
+  static indices by_subject(const std::vector<Record>& records);
+  void join_queued(std::vector<trace_command>& commands) const;
+  void order_by_time(indices::iterator first, indices::iterator last) const;
+  std::size_t certain(std::ptrdiff_t queued, indices::const_iterator first, indices::const_iterator last) const;
+  trace_command only_queued(const queued_record& event) const;
+  void find_releases(std::vector<trace_command>& commands) const;
+  static std::vector<rise> find_rises(const std::vector<trace_command>& commands);
+  std::vector<detail::interval> signal_gaps() const;
+
+  std::map<queue_id, queue_state> queues_;
+  std::map<fence_id, std::string> fences_;
+  std::vector<queued_record> queued_;
+  std::vector<executed_record> executed_;
+  std::vector<trace_loss> losses_;
+  std::uint64_t backward_count_ = 0;
+};
+
+// ---- events ---------------------------------------------------------------------------------------------------------
+
+inline void trace::on_queued(queue_id queue_number, trace_event kind, fence_id fence_number, std::uint64_t value,
+                             std::uint64_t nanoseconds) {
+  const bool wait = kind == trace_event::wait_queued;
+  TIDEMARK_ASSERT(wait || kind == trace_event::signal_queued, "only waits and signals are queued");
+  queues_.try_emplace(queue_number);
+  const auto operation = wait ? fence_operation::wait_unblocked : fence_operation::signal_executed;
+  queued_.push_back({{queue_number, operation, fence_number, value}, nanoseconds});
+}
+
+template <class Clock>
+void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
+  const bool wait = entry.operation == fence_operation::wait_unblocked;
+  TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
+  const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };
+  log_state& log = queues_[queue_number].logs[wait ? 0 : 1];
+  executed_.push_back({{queue_number, entry.operation, entry.fence, entry.fence_value},
+                       nanoseconds(entry.observed_timestamp),
+                       nanoseconds(entry.end_timestamp),
+                       false,
+                       log.gaps != 0});
+  const bool ends_early = entry.end_timestamp != 0 && entry.end_timestamp < entry.observed_timestamp;
+  const bool fell = log.order.check(entry.end_timestamp) == timestamp_verdict::backward;
+  executed_.back().backward = fell || ends_early;
+  backward_count_ += fell || ends_early ? 1 : 0;
+  pass(log, executed_.back().end);
+}
+
+inline void trace::on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence,
+                           std::uint64_t count) {
+  TIDEMARK_ASSERT(log == fence_log_type::waits || log == fence_log_type::signals, "a log is of waits or of signals");
+  log_state& state = queues_[queue_number].logs[log == fence_log_type::waits ? 0 : 1];
+  if (count == 0) return;
+  if (state.in_gap) {
+    trace_loss& last = losses_[state.last_gap];
+    const std::uint64_t begun = first_sequence - last.first_sequence;  // huge if this loss begins before the last one
+    if (begun <= last.count) {
+      last.count = std::max(last.count, begun + count);
+      return;
+    }
+  }
+  losses_.push_back({queue_number, log, first_sequence, count, state.last_time, 0});
+  if (!state.awaits_time) state.first_open_gap = losses_.size() - 1;
+  state.last_gap = losses_.size() - 1;
+  state.in_gap = state.awaits_time = true;
+  ++state.gaps;
+}
+
+/// Notes that a log has told one more entry, with this time stamp, and completes the gaps before it.
+inline void trace::pass(log_state& log, std::uint64_t time) {
+  log.in_gap = false;
+  if (time == 0) return;
+  log.last_time = time;
+  if (!log.awaits_time) return;
+  log.awaits_time = false;
+  const trace_loss open = losses_[log.first_open_gap];
+  for (std::size_t i = log.first_open_gap; i < losses_.size(); ++i) {
+    if (losses_[i].queue == open.queue && losses_[i].log == open.log) losses_[i].time_after = time;
+  }
+}
+
+// ---- what is known --------------------------------------------------------------------------------------------------
+
+inline std::vector<trace_command> trace::commands() const {
+  std::vector<trace_command> result;
+  result.reserve(std::max(executed_.size(), queued_.size()));
+  for (const executed_record& event : executed_) {
+    trace_command command = made_of(event.what);
+    command.executed = true;
+    command.backward = event.backward;
+    command.observed_time = event.observed;
+    command.end_time = event.end;
+    result.push_back(command);
+  }
+  join_queued(result);
+  find_releases(result);
+  return result;
+}
+
+inline std::vector<queue_id> trace::queues() const {
+  std::vector<queue_id> numbers;
+  for (const auto& [number, state] : queues_) numbers.push_back(number);
+  return numbers;
+}
+
+inline std::string trace::queue_name(queue_id number) const {
+  const auto found = queues_.find(number);
+  const bool named = found != queues_.end() && !found->second.name.empty();
+  return named ? found->second.name : "queue " + std::to_string(to_number(number));
+}
+
+inline std::string trace::fence_name(fence_id number) const {
+  const auto found = fences_.find(number);
+  const bool named = found != fences_.end() && !found->second.empty();
+  return named ? found->second : "fence " + std::to_string(to_number(number));
+}
+
+// ---- the join -------------------------------------------------------------------------------------------------------
+
+inline trace_command trace::made_of(const subject& what) {
+  trace_command command;
+  command.queue = what.queue;
+  command.operation = what.operation;
+  command.fence = what.fence;
+  command.value = what.value;
+  return command;
+}
+
+/// Returns whether the log that the commands belong to has lost entries.
+inline bool trace::has_gaps(const subject& what) const {
+  return queues_.at(what.queue).logs[what.operation == fence_operation::wait_unblocked ? 0 : 1].gaps != 0;
+}
+
+/// Returns the indices of `records`: those of one subject together, in the order in which they came.
+template <class Record>
+trace::indices trace::by_subject(const std::vector<Record>& records) {
+  indices order(records.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto compared = records[a].what <=> records[b].what;
+    return compared != 0 ? compared < 0 : a < b;
+  });
+  return order;
+}
+
+/// Gives the executed commands the times at which they were queued, and appends the commands that were only queued.
+inline void trace::join_queued(std::vector<trace_command>& commands) const {
+  indices queued = by_subject(queued_);
+  const indices executed = by_subject(executed_);
+  indices alone;
+  auto other = executed.begin();
+  for (auto first = queued.begin(); first != queued.end();) {
+    const subject& what = queued_[*first].what;
+    auto last = first;
+    while (last != queued.end() && queued_[*last].what == what) ++last;
+    while (other != executed.end() && executed_[*other].what < what) ++other;
+    const auto other_first = other;
+    while (other != executed.end() && executed_[*other].what == what) ++other;
+    order_by_time(first, last);
+    const std::size_t joined = certain(last - first, other_first, other);
+    for (std::size_t i = 0; i < joined; ++i, ++first) {
+      trace_command& command = commands[other_first[static_cast<std::ptrdiff_t>(i)]];
+      command.queued = true;
+      command.queued_time = queued_[*first].time;
+    }
+    for (auto rest = other_first + static_cast<std::ptrdiff_t>(joined); rest != other && first != last; ++rest) {
+      commands[*rest].uncertain = true;
+    }
+    alone.insert(alone.end(), first, last);
+    first = last;
+  }
+  std::sort(alone.begin(), alone.end());
+  for (const std::size_t index : alone) commands.push_back(only_queued(queued_[index]));
+}
+
+/// Brings queued commands of one subject, which are in the order of the calls, into the order in which they count.
+inline void trace::order_by_time(indices::iterator first, indices::iterator last) const {
+  const auto unknown = [&](std::size_t i) { return queued_[i].time == 0; };
+  if (std::any_of(first, last, unknown)) return;
+  std::sort(first, last, [&](std::size_t a, std::size_t b) {
+    return queued_[a].time != queued_[b].time ? queued_[a].time < queued_[b].time : a < b;
+  });
+}
+
+/// Returns how many commands of one subject can be joined without a guess: `queued` of them were queued, and those from
+/// `first` to `last` were executed.
+inline std::size_t trace::certain(std::ptrdiff_t queued, indices::const_iterator first,
+                                  indices::const_iterator last) const {
+  const auto before_loss = [&](std::size_t i) { return !executed_[i].after_loss; };
+  const auto sure = last - first == queued ? last - first : std::find_if_not(first, last, before_loss) - first;
+  return static_cast<std::size_t>(std::min(queued, sure));
+}
+
+inline trace_command trace::only_queued(const queued_record& event) const {
+  trace_command command = made_of(event.what);
+  command.queued = true;
+  command.queued_time = event.time;
+  command.uncertain = has_gaps(event.what);
+  return command;
+}
+
+// ---- the releases ---------------------------------------------------------------------------------------------------
+
+/// Finds for each wait the signal that released it.
+inline void trace::find_releases(std::vector<trace_command>& commands) const {
+  const std::vector<rise> rises = find_rises(commands);
+  const std::vector<detail::interval> gaps = signal_gaps();
+  for (std::size_t i = 0; i < executed_.size(); ++i) {
+    trace_command& wait = commands[i];
+    if (wait.operation != fence_operation::wait_unblocked) continue;
+    const auto first = std::lower_bound(rises.begin(), rises.end(), wait, [](const rise& a, const trace_command& b) {
+      return std::tie(a.fence, a.value) < std::tie(b.fence, b.value);
+    });
+    if (first == rises.end() || first->fence != wait.fence) continue;
+    const bool too_late = first->time != 0 && wait.end_time != 0 && first->time > wait.end_time;
+    const bool has_previous = first != rises.begin() && std::prev(first)->fence == wait.fence;
+    const std::uint64_t since = has_previous ? std::prev(first)->time : 0;
+    const std::uint64_t until = first->time != 0 ? first->time : wait.end_time != 0 ? wait.end_time : UINT64_MAX;
+    const bool doubtful = first->value != wait.value && detail::overlaps(gaps, {since, until});
+    if (!too_late && !doubtful) wait.released_by = first->command;
+  }
+}
+
+/// Returns the signals that raised their fences, sorted by fence and value. Of the signals with a time, taken in the
+/// order of time, these are the ones that exceed all before them. A signal without a time counts if no other one has
+/// its value.
+inline std::vector<trace::rise> trace::find_rises(const std::vector<trace_command>& commands) {
+  std::vector<rise> signals;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const trace_command& command = commands[i];
+    if (!command.executed || command.operation != fence_operation::signal_executed) continue;
+    signals.push_back({command.fence, command.value, command.end_time, i});
+  }
+  std::sort(signals.begin(), signals.end(), [](const rise& a, const rise& b) {
+    return std::tie(a.fence, a.time, a.value, a.command) < std::tie(b.fence, b.time, b.value, b.command);
+  });
+  const rise* highest = nullptr;
+  const auto raises_nothing = [&](const rise& signal) {
+    if (signal.time == 0) return false;
+    if (highest != nullptr && highest->fence == signal.fence && highest->value >= signal.value) return true;
+    highest = &signal;
+    return false;
+  };
+  std::vector<rise> result;
+  for (const rise& signal : signals) {
+    if (!raises_nothing(signal)) result.push_back(signal);
+  }
+  std::sort(result.begin(), result.end(), [](const rise& a, const rise& b) {
+    const bool a_untimed = a.time == 0;
+    const bool b_untimed = b.time == 0;
+    return std::tie(a.fence, a.value, a_untimed, a.command) < std::tie(b.fence, b.value, b_untimed, b.command);
+  });
+  const auto same = [](const rise& a, const rise& b) { return a.fence == b.fence && a.value == b.value; };
+  result.erase(std::unique(result.begin(), result.end(), same), result.end());
+  return result;
+}
+
+/// Returns when signals may have been executed whose entries were lost. A time after a gap may be smaller than the one
+/// before it [A105]; then nobody knows which of them is right, and the interval covers both.
+inline std::vector<detail::interval> trace::signal_gaps() const {
+  std::vector<detail::interval> gaps;
+  for (const trace_loss& loss : losses_) {
+    if (loss.log != fence_log_type::signals) continue;
+    const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
+    gaps.push_back({std::min(loss.time_before, after), std::max(loss.time_before, after)});
+  }
+  return detail::merged(std::move(gaps));
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_TRACE_TRACE_HPP

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// trace_export: writes a trace to a file that people look at, either as Chrome trace events, which Perfetto opens, or
+// as a page that any browser opens.
+//
+// Both show a lane for each queue; each wait, from when it was seen to stall its queue to its end; each signal, when it
+// was executed; an arrow from each signal to the waits that it released; when each command was queued; and the gaps in
+// the logs.
+//
+// A command that was executed at a time that is not known [A104] is shown at the last known time before it in its log,
+// otherwise at the first one after it, otherwise when it was queued, and is marked. A command that has none of these
+// times is counted as not shown.
+//
+// The output does not depend on the locale and the flags of the stream. For one thread at a time, as the trace itself.
+#ifndef TIDEMARK_TRACE_TRACE_EXPORT_HPP
+#define TIDEMARK_TRACE_TRACE_EXPORT_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "detail/page/pieces.hpp"
+#include "detail/trace_text.hpp"
+#include "trace.hpp"
+
+namespace tidemark {
+
+/// Writes a trace as a JSON object of trace events: "X" for waits and signals, "s" and "f" for the two ends of an
+/// arrow, "i" for queued commands and for gaps, "M" for names. Times are microseconds since the first event, and
+/// `otherData.start_nanoseconds` says when that was. A box ends when its command ended and is at least one nanosecond
+/// wide. [A80] [A91] [A100]
+/// \param source  is not changed, and must not be changed meanwhile
+/// \param stream  gets the text. Errors: after a failed write its state says so, and what it got is incomplete. It
+///                throws if it was told to; std::bad_alloc passes through, too
+/// Progress: as that of the allocator and the stream. Time and memory are O(n log n) and O(n) in the number of events.
+inline void write_chrome_trace(const trace& source, std::ostream& stream);
+
+/// Writes a trace as one HTML page that needs no other file and no network, and lets a browser run nothing but its own
+/// script. Parameters, errors and progress are those of write_chrome_trace(). [A80] [A91] [A100]
+inline void write_trace_page(const trace& source, std::ostream& stream);
+
+namespace detail {
+
+/// What both exporters start from: the commands, when to show each, and in which lane.
+class trace_picture {
+ public:
+  /// Where a command is drawn: from `begin` to `end`, in nanoseconds. `end` is 0 if it is not drawn.
+  struct box {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    bool guessed = false;  ///< its own end is not known, so `end` is that of a neighbor
+    bool shown() const noexcept { return end != 0; }
+  };
+
+  explicit trace_picture(const trace& source) : commands{source.commands()}, boxes(commands.size()) {
+    for (const queue_id queue : source.queues()) lanes.emplace(queue, lanes.size());
+    for (const trace_command& command : commands) fences.try_emplace(command.fence, 0);
+    std::size_t number = 0;
+    for (auto& [fence, index] : fences) index = number++;
+    place(source.losses());
+  }
+
+  std::vector<trace_command> commands;
+  std::vector<box> boxes;                     ///< by command; not shown for a command that was only queued
+  std::map<queue_id, std::size_t> lanes;      ///< by queue
+  std::map<fence_id, std::size_t> fences;     ///< the index of each fence in the data, by its number
+  std::uint64_t start = UINT64_MAX;           ///< the first time of all
+  std::uint64_t executed_start = UINT64_MAX;  ///< the first time at which something was executed or lost
+  std::size_t not_shown = 0;                  ///< how many commands have no time at all
+
+ private:
+  using log = std::pair<queue_id, fence_operation>;
+
+  void place(const std::vector<trace_loss>& losses) {
+    std::map<log, std::uint64_t> neighbor;
+    const auto guess = [&](std::size_t i) {
+      if (!commands[i].executed) return;
+      std::uint64_t& time = neighbor[{commands[i].queue, commands[i].operation}];
+      if (commands[i].end_time != 0) time = commands[i].end_time;
+      if (boxes[i].end == 0) boxes[i].end = time;
+    };
+    for (std::size_t i = 0; i < commands.size(); ++i) guess(i);
+    neighbor.clear();
+    for (std::size_t i = commands.size(); i-- > 0;) guess(i);
+    for (std::size_t i = 0; i < commands.size(); ++i) finish(commands[i], boxes[i]);
+    for (const trace_loss& loss : losses) {
+      for (const std::uint64_t time : {loss.time_before, loss.time_after}) note(executed_start, time);
+    }
+    start = std::min(start, executed_start);
+    if (executed_start == UINT64_MAX) executed_start = start;
+    if (start == UINT64_MAX) start = executed_start = 0;
+  }
+
+  void finish(const trace_command& command, box& place) {
+    note(start, command.queued_time);
+    if (!command.executed) {
+      not_shown += command.queued_time == 0 ? 1 : 0;
+      return;
+    }
+    place.guessed = command.end_time == 0;
+    if (place.end == 0) place.end = std::max(command.queued_time, command.observed_time);
+    if (place.end == 0) {
+      ++not_shown;
+      return;
+    }
+    place.begin = place.end;
+    if (command.observed_time != 0) {
+      place.begin = std::min(place.end, command.observed_time);
+      place.end = std::max(place.end, command.observed_time);
+    }
+    note(executed_start, place.begin);
+  }
+
+  static void note(std::uint64_t& least, std::uint64_t time) noexcept {
+    if (time != 0) least = std::min(least, time);
+  }
+};
+
+inline bool is_wait(const trace_command& command) noexcept {
+  return command.operation == fence_operation::wait_unblocked;
+}
+
+/// Writes one trace as Chrome trace events.
+class chrome_writer {
+ public:
+  chrome_writer(const trace& source, std::ostream& stream) : source_{source}, picture_{source}, out_{stream} {
+    // slice_begin() moves the begin of a box back by a nanosecond at most.
+    if (picture_.start != 0) --picture_.start;
+  }
+
+  void write() {
+    out_.raw("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"tidemark\",\"start_nanoseconds\":\"");
+    out_.number(picture_.start).raw("\",\"not_shown\":").number(picture_.not_shown).raw("},\n\"traceEvents\":[\n");
+    names();
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) command(i);
+    for (const trace_loss& loss : source_.losses()) lost(loss);
+    // Arrows come after all boxes, and their beginnings before all ends. Readers that sort by time keep the order of
+    // what is at the same time.
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) flow(i, true);
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) flow(i, false);
+    out_.raw("\n]}\n").flush();
+  }
+
+ private:
+  /// Begins an event; its time comes next. Threads count from 1, because some readers take 0 for an idle thread.
+  json_text& open(const char* phase, queue_id queue, const std::string& name) {
+    out_.raw(first_ ? "" : ",\n").raw("{\"ph\":\"").raw(phase).raw("\",\"pid\":1,\"tid\":");
+    first_ = false;
+    return out_.number(picture_.lanes.at(queue) + 1).raw(",\"name\":").string(name);
+  }
+  json_text& at(std::uint64_t time) { return out_.raw(",\"ts\":").microseconds(time - picture_.start); }
+
+  void names() {
+    out_.raw("{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"tidemark\"}}");
+    first_ = false;
+    for (const auto& [queue, lane] : picture_.lanes) {
+      open("M", queue, "thread_name").raw(",\"args\":{\"name\":").string(source_.queue_name(queue)).raw("}}");
+      open("M", queue, "thread_sort_index").raw(",\"args\":{\"sort_index\":").number(lane).raw("}}");
+    }
+  }
+
+  std::string title(const trace_command& command) const {
+    const std::string relation = is_wait(command) ? " >= " : " = ";
+    return (is_wait(command) ? "wait " : "signal ") + source_.fence_name(command.fence) + relation +
+           std::to_string(command.value);
+  }
+
+  void command(std::size_t index) {
+    const trace_command& command = picture_.commands[index];
+    const trace_picture::box& box = picture_.boxes[index];
+    if (box.shown()) {
+      open("X", command.queue, title(command)).raw(is_wait(command) ? ",\"cat\":\"wait\"" : ",\"cat\":\"signal\"");
+      const std::uint64_t begin = slice_begin(box);
+      at(begin).raw(",\"dur\":").microseconds(box.end - begin);
+      arguments(command, box.guessed);
+    }
+    if (command.queued_time != 0) {
+      open("i", command.queue, "queued: " + title(command)).raw(",\"cat\":\"queued\",\"s\":\"t\"");
+      at(command.queued_time);
+      arguments(command, box.guessed);
+    }
+  }
+
+  void arguments(const trace_command& command, bool guessed) {
+    out_.raw(",\"args\":{\"fence\":").number(to_number(command.fence)).raw(",\"value\":").exact(command.value);
+    const auto time = [&](const char* key, std::uint64_t nanoseconds) {
+      if (nanoseconds != 0) out_.raw(key).exact(nanoseconds);
+    };
+    time(",\"queued_ns\":", command.queued_time);
+    time(",\"observed_ns\":", command.observed_time);
+    time(",\"end_ns\":", command.end_time);
+    const auto mark = [&](const char* text, bool set) { out_.raw(set ? text : ""); };
+    mark(",\"not_executed\":true", !command.executed);
+    mark(",\"backward\":true", command.backward);
+    mark(",\"uncertain\":true", command.uncertain);
+    mark(",\"time_not_recorded\":true", command.executed && guessed);
+    out_.raw("}}");
+  }
+
+  void lost(const trace_loss& loss) {
+    const bool waits = loss.log == fence_log_type::waits;
+    const std::string what = waits ? " waits lost" : " signals lost";
+    open("i", loss.queue, std::to_string(loss.count) + what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
+    const std::uint64_t time = loss.time_before != 0 ? loss.time_before : loss.time_after;
+    at(time != 0 ? time : picture_.start);
+    out_.raw(",\"args\":{\"first\":").exact(loss.first_sequence).raw(",\"count\":").exact(loss.count);
+    if (loss.time_before != 0) out_.raw(",\"after_ns\":").exact(loss.time_before);
+    if (loss.time_after != 0) out_.raw(",\"before_ns\":").exact(loss.time_after);
+    out_.raw("}}");
+  }
+
+  /// Writes one end of the arrow to the wait `index`. It is in the last nanosecond of its box, because a time at the
+  /// end of a box is outside of it.
+  void flow(std::size_t index, bool begins) {
+    const auto signal = picture_.commands[index].released_by;
+    if (!signal || !picture_.boxes[index].shown() || !picture_.boxes[*signal].shown()) return;
+    if (picture_.boxes[*signal].end > picture_.boxes[index].end) return;  // one of the times is a guess
+    const std::size_t from = begins ? *signal : index;
+    open(begins ? "s" : "f", picture_.commands[from].queue, "releases").raw(",\"cat\":\"release\"");
+    out_.raw(begins ? "" : ",\"bp\":\"e\"").raw(",\"id\":").number(index + 1);
+    at(picture_.boxes[from].end - 1);
+    out_.raw("}");
+  }
+
+  static std::uint64_t slice_begin(const trace_picture::box& box) noexcept { return std::min(box.begin, box.end - 1); }
+
+  const trace& source_;
+  trace_picture picture_;
+  json_text out_;
+  bool first_ = true;
+};
+
+/// Writes one trace as a page: the data as JSON between the two halves of the page (detail/page/pieces.hpp).
+class page_writer {
+ public:
+  page_writer(const trace& source, std::ostream& stream) : source_{source}, picture_{source}, out_{stream} {}
+
+  void write() {
+    for (const char* const piece : trace_page_before_data) out_.raw(piece);
+    data();
+    for (const char* const piece : trace_page_after_data) out_.raw(piece);
+    out_.flush();
+  }
+
+ private:
+  /// Writes a time, relative to the first one at which something was executed or lost; null if it is not known.
+  json_text& time(std::uint64_t nanoseconds) {
+    return nanoseconds == 0 ? out_.raw("null") : out_.difference(nanoseconds, picture_.executed_start);
+  }
+
+  void data() {
+    out_.raw("{\"start\":\"").number(picture_.executed_start).raw("\",\"notShown\":").number(picture_.not_shown);
+    out_.raw(",\"backward\":").number(source_.backward_count()).raw(",\"queues\":[");
+    const char* separator = "";
+    for (const auto& [queue, lane] : picture_.lanes) {
+      out_.raw(separator).string(source_.queue_name(queue));
+      separator = ",";
+    }
+    out_.raw("],\"fences\":[");
+    separator = "";
+    for (const auto& [fence, index] : picture_.fences) {
+      out_.raw(separator).string(source_.fence_name(fence));
+      separator = ",";
+    }
+    out_.raw("],\n\"commands\":[");
+    separator = "\n";
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) {
+      out_.raw(std::exchange(separator, ",\n"));
+      command(picture_.commands[i], picture_.boxes[i]);
+    }
+    out_.raw("],\n\"losses\":[");
+    separator = "\n";
+    for (const trace_loss& loss : source_.losses()) {
+      out_.raw(std::exchange(separator, ",\n"));
+      lost(loss);
+    }
+    out_.raw("]}\n");
+  }
+
+  /// Writes [lane, is wait, fence, "value", queued, observed, end, begin of box, end of box, flags, released by or -1].
+  /// tools/trace_page/model.mjs reads it.
+  void command(const trace_command& command, const trace_picture::box& box) {
+    const unsigned flags = (command.executed ? 1U : 0U) | (command.queued ? 2U : 0U) | (command.backward ? 4U : 0U) |
+                           (command.uncertain ? 8U : 0U) | (box.guessed ? 16U : 0U);
+    out_.raw("[").number(picture_.lanes.at(command.queue)).raw(is_wait(command) ? ",1," : ",0,");
+    out_.number(picture_.fences.at(command.fence)).raw(",\"").number(command.value).raw("\",");
+    time(command.queued_time).raw(",");
+    time(command.observed_time).raw(",");
+    time(command.end_time).raw(",");
+    time(box.shown() ? box.begin : 0).raw(",");
+    time(box.end).raw(",").number(flags).raw(",");
+    if (command.released_by) {
+      out_.number(*command.released_by).raw("]");
+    } else {
+      out_.raw("-1]");
+    }
+  }
+
+  /// Writes [lane, is of waits, "first", "count", time before, time after].
+  void lost(const trace_loss& loss) {
+    out_.raw("[").number(picture_.lanes.at(loss.queue)).raw(loss.log == fence_log_type::waits ? ",1,\"" : ",0,\"");
+    out_.number(loss.first_sequence).raw("\",\"").number(loss.count).raw("\",");
+    time(loss.time_before).raw(",");
+    time(loss.time_after).raw("]");
+  }
+
+  const trace& source_;
+  trace_picture picture_;
+  json_text out_;
+};
+
+}  // namespace detail
+
+inline void write_chrome_trace(const trace& source, std::ostream& stream) {
+  detail::chrome_writer{source, stream}.write();
+}
+
+inline void write_trace_page(const trace& source, std::ostream& stream) { detail::page_writer{source, stream}.write(); }
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_TRACE_TRACE_EXPORT_HPP

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# On AArch64 a load or store between ldaxp and stlxp may take the exclusive monitor away, and then no progress is
+# guaranteed. So nothing may lie between them but comparisons and a branch, whatever the compiler and however much it
+# optimises. Reads what every compiler for AArch64 that is here makes of exclusive.cpp, with -O0 and with -O2.
+#
+#   cmake -D SOURCE_DIR=... -D WORK_DIR=... -P check_exclusive.cmake
+
+set(compilers "")
+find_program(gcc aarch64-linux-gnu-g++)
+if(gcc)
+  list(APPEND compilers "${gcc}")
+endif()
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+if(machine STREQUAL "aarch64")
+  find_program(native g++)
+  if(native)
+    list(APPEND compilers "${native}")
+  endif()
+endif()
+foreach(name IN ITEMS clang++-19 clang++-14 clang++)
+  find_program(${name}_path ${name})
+  if(${name}_path)
+    list(APPEND compilers "${${name}_path}")
+  endif()
+endforeach()
+
+file(MAKE_DIRECTORY "${WORK_DIR}")
+set(pairs 0)
+set(complaints "")
+foreach(compiler IN LISTS compilers)
+  set(target "")
+  if(compiler MATCHES "clang")
+    set(target --target=aarch64-linux-gnu)
+  endif()
+  file(WRITE "${WORK_DIR}/probe.cpp" "#include <atomic>\n")
+  execute_process(
+    COMMAND "${compiler}" ${target} -std=c++20 -c "${WORK_DIR}/probe.cpp" -o "${WORK_DIR}/probe.o"
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(NOT status EQUAL 0)
+    continue() # a clang that has no standard library for AArch64
+  endif()
+  foreach(level IN ITEMS -O0 -O2)
+    execute_process(
+      COMMAND "${compiler}" ${target} -std=c++20 ${level} "-I${SOURCE_DIR}/include" -S -o "${WORK_DIR}/exclusive.s"
+              "${SOURCE_DIR}/tests/house/exclusive.cpp"
+      RESULT_VARIABLE status ERROR_VARIABLE errors)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "${compiler} ${level}: ${errors}")
+    endif()
+    file(READ "${WORK_DIR}/exclusive.s" rest)
+    set(found 0)
+    string(FIND "${rest}" "ldaxp" begin)
+    while(NOT begin EQUAL -1)
+      string(SUBSTRING "${rest}" ${begin} -1 rest)
+      string(FIND "${rest}" "stlxp" length)
+      if(length EQUAL -1)
+        string(APPEND complaints "${compiler} ${level}: an ldaxp without its stlxp\n")
+        break()
+      endif()
+      string(SUBSTRING "${rest}" 0 ${length} between)
+      string(SUBSTRING "${rest}" ${length} -1 rest)
+      string(FIND "${between}" "\n" length)
+      string(SUBSTRING "${between}" ${length} -1 between)
+      string(REGEX REPLACE "\n[ \t]*(cmp|ccmp|b\\.ne)[ \t][^\n]*" "" between "${between}")
+      string(STRIP "${between}" between)
+      if(NOT between STREQUAL "")
+        string(APPEND complaints "${compiler} ${level}: between ldaxp and stlxp:\n${between}\n")
+      endif()
+      math(EXPR found "${found} + 1")
+      string(FIND "${rest}" "ldaxp" begin)
+    endwhile()
+    if(found EQUAL 0)
+      string(APPEND complaints "${compiler} ${level}: there is no ldaxp\n")
+    endif()
+    math(EXPR pairs "${pairs} + ${found}")
+  endforeach()
+endforeach()
+
+if(NOT complaints STREQUAL "")
+  message(FATAL_ERROR "${complaints}")
+endif()
+if(pairs EQUAL 0)
+  message(STATUS "not tested: there is no compiler for AArch64 here")
+else()
+  message(STATUS "nothing but comparisons and branches lies between the halves of ${pairs} exclusive pairs")
+endif()

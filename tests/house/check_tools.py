@@ -1,0 +1,540 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""The programs behind `dev`, run from a copy of it beside stand-ins for cmake, ctest, g++ and clang-tidy.
+
+  check_tools.py REPOSITORY WORK_FOLDER TEST_CLASS
+
+A stand-in that must seem slow waits until this program lets it go on, so that nothing here depends on time.
+"""
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(sys.argv[1])
+WORK = Path(sys.argv[2])
+PATIENCE = 60  # seconds until a test gives up waiting for a line
+
+# cmake configures, says "2 of 3" while it builds, and goes on when it is told to.
+CMAKE = """#!/bin/sh
+case "$1" in
+  --version) echo 'cmake version 3.25.1' ;;
+  --build)
+    echo "built $*" >>"$WORK/calls"
+    printf '[1/3] one\\n[2/3] two\\n'
+    sh -c 'exec 9>"$WORK/building"; echo begun >&9; read x <"$WORK/go"' &
+    wait
+    echo '[3/3] three'
+    ;;
+  *) echo "configured $*" >>"$WORK/calls" ;;
+esac
+"""
+
+# ctest has four tests. Its lines tell of one failure, its result file of two.
+CTEST = """#!/bin/sh
+junit=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --help) echo '  -R <regex>, --tests-regex <regex>'; exit ;;
+    --show-only) echo 'Total Tests: 4'; exit ;;
+    --output-junit) junit=$2; shift ;;
+  esac
+  shift
+done
+echo '    Start 1: first'
+echo '1/4 Test #1: first ....   Passed    0.01 sec'
+echo '2/4 Test #2: second ...***Failed    0.01 sec'
+echo '3/4 Test #3: third ....***Skipped   0.01 sec'
+sh -c 'exec 9>"$WORK/testing"; echo begun >&9; read x <"$WORK/go"' &
+wait
+cat >"$junit" <<'XML'
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="(empty)" tests="5">
+ <testcase name="first" time="0.01" status="run"><system-out>fine &lt;here&gt;</system-out></testcase>
+ <testcase name="second" time="0.01" status="fail"><failure message=""/><system-out>is wrong</system-out></testcase>
+ <testcase name="third" time="0" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+  <system-out>not tested: no such machine</system-out></testcase>
+ <testcase name="fourth" time="0" status="notrun"><skipped message="Unable to find executable"/>
+  <system-out>Unable to find executable: fourth</system-out></testcase>
+ <testcase name="fifth" time="0" status="disabled"><system-out>Disabled</system-out></testcase>
+</testsuite>
+XML
+exit 8
+"""
+
+ALL_PASS = """#!/bin/sh
+for word; do
+  case "$word" in
+    --help) echo '  -LE <regex>, --label-exclude <regex>'; exit ;;
+    --show-only) echo 'Total Tests: 2'; exit ;;
+  esac
+  if [ "$before" = --output-junit ]; then junit=$word; fi
+  before=$word
+done
+cat >"$junit" <<'XML'
+<testsuite name="(empty)" tests="2">
+ <testcase name="first" time="0.01" status="run"><system-out>[case] not tested: no io_uring here</system-out></testcase>
+ <testcase name="second" time="0.01" status="run"><system-out></system-out></testcase>
+</testsuite>
+XML
+"""
+
+
+class Copy(unittest.TestCase):
+    """A copy of `dev` and tools/, with stand-ins at the head of PATH."""
+
+    def setUp(self):
+        self.work = WORK / self._testMethodName
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.root = self.work / "a copy"
+        self.bin = self.work / "bin"
+        self.root.mkdir(parents=True)
+        self.bin.mkdir()
+        shutil.copy(REPOSITORY / "dev", self.root)
+        shutil.copytree(REPOSITORY / "tools", self.root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+        self.environment = {
+            **os.environ,
+            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "WORK": str(self.work),
+            "DEV_NO_INSTALL": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TERM": "xterm",
+        }
+        self.environment.pop("CXX", None)
+        for compiler in ("g++", "c++"):  # has every header
+            self.stand_in(compiler, "#!/bin/sh\nexec cat >/dev/null\n")
+        for program in ("ninja", "meson", "pkg-config"):
+            self.stand_in(program, "#!/bin/sh\n")
+
+    def stand_in(self, name, text):
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+
+class Slow(Copy):
+    """With a cmake and a ctest that wait, each with a child of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in("cmake", CMAKE)
+        self.stand_in("ctest", CTEST)
+        os.mkfifo(self.work / "go")
+        self.alive = {}  # for each stage a pipe that its child has open for writing while it lives
+        for stage in ("building", "testing"):
+            os.mkfifo(self.work / stage)
+            self.alive[stage] = os.open(self.work / stage, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, self.alive[stage])
+        self.text = ""
+
+    def start(self, *arguments, every="0.02"):
+        # As an interactive shell starts it: SIGINT is not ignored.
+        self.dev = subprocess.Popen(
+            [self.root / "dev", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**self.environment, "DEV_PROGRESS_SECONDS": every},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        self.output = self.dev.stdout.fileno()
+        self.addCleanup(self.dev.stdout.close)
+
+    def start_on_terminal(self, *arguments):
+        child, self.output = pty.fork()
+        if child == 0:
+            os.execve(self.root / "dev", [str(self.root / "dev"), *arguments], self.environment)
+        self.addCleanup(os.close, self.output)
+        return child
+
+    def read(self):
+        """Adds what is said next; false at the end."""
+        ready, _, _ = select.select([self.output], [], [], PATIENCE)
+        self.assertTrue(ready, f"nothing more is said after {self.text!r}")
+        try:
+            chunk = os.read(self.output, 4096)
+        except OSError:  # the other end of a terminal is closed
+            chunk = b""
+        self.text += chunk.decode()
+        return bool(chunk)
+
+    def read_until(self, pattern, times=1):
+        while len(re.findall(pattern, self.text)) < times:
+            self.assertTrue(self.read(), f"{pattern} was not said {times} times: {self.text!r}")
+
+    def read_all(self):
+        while self.read():
+            pass
+
+    def wait_for(self, stage):
+        """Until the child of the stand-in for this stage runs."""
+        ready, _, _ = select.select([self.alive[stage]], [], [], PATIENCE)
+        self.assertTrue(ready, f"{stage} has not begun")
+        self.assertEqual(os.read(self.alive[stage], 100), b"begun\n")
+
+    def let_go(self):
+        with open(self.work / "go", "w") as go:
+            go.write("go\n")
+
+    def expect_ended(self, stage):
+        ready, _, _ = select.select([self.alive[stage]], [], [], PATIENCE)
+        self.assertTrue(ready, f"a child is still {stage}")
+        self.assertEqual(os.read(self.alive[stage], 100), b"")
+
+
+class Progress(Slow):
+    def test_lines_come_while_nothing_happens(self):
+        self.start("test")
+        self.wait_for("building")
+        self.read_until(r"build dev \.\.\. .* 2 of 3 .*\n", times=3)
+        self.let_go()
+        self.wait_for("testing")
+        self.read_until(r"dev: 3 of 4 tests, 1 failed.*\n", times=3)
+        self.let_go()
+        self.read_all()
+        self.assertEqual(self.dev.wait(), 1)
+        self.assertNotIn("\r", self.text)
+
+    def test_few_lines_are_enough_for_a_pipe(self):
+        self.start("test", every="1000")
+        for stage in ("building", "testing"):
+            self.wait_for(stage)
+            self.let_go()
+        self.read_all()
+        self.assertEqual(self.dev.wait(), 1)
+        self.assertNotIn(" of 3", self.text)
+        self.assertNotIn(" of 4", self.text)
+
+    def test_one_line_moves_on_a_terminal(self):
+        child = self.start_on_terminal("test")
+        self.wait_for("building")
+        self.read_until(r"\rbuild dev \.\.\. .* 2 of 3 ")
+        self.let_go()
+        self.wait_for("testing")
+        self.read_until(r"\rdev: 3 of 4 tests, 1 failed")
+        self.let_go()
+        self.read_all()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 1)
+
+    def test_results_come_from_the_result_file(self):
+        self.start("test", every="1000")
+        for stage in ("building", "testing"):
+            self.wait_for(stage)
+            self.let_go()
+        self.read_all()
+        self.dev.wait()
+        self.assertIn("these tests failed:\n  second\n  fourth\n", self.text)
+        self.assertIn("is wrong", self.text)
+        self.assertIn("dev: 5 tests, 1 passed, 2 failed, 1 skipped, 1 disabled", self.text)
+
+    def check_what_is_run(self, arguments, target, labels):
+        self.stand_in("ctest", ALL_PASS.replace("#!/bin/sh\n", '#!/bin/sh\necho "ctest $*" >>"$WORK/calls"\n'))
+        self.start(*arguments)
+        self.wait_for("building")
+        self.let_go()
+        self.read_all()
+        self.assertEqual(self.dev.wait(), 0, self.text)
+        calls = (self.work / "calls").read_text()
+        self.assertIn(f"--target {target}\n", calls)
+        self.assertIn(labels, calls)
+
+    def test_without_an_option_it_runs_what_a_newcomer_waits_for(self):
+        self.check_what_is_run(["test"], "tidemark_first_tests", " -L ^(unit|house|model-first)$\n")
+
+    def test_all_runs_more(self):
+        self.check_what_is_run(["test", "--all"], "tidemark_all_tests", "-LE ^model-full$\n")
+
+    def test_an_option_takes_the_place_of_what_is_left_out(self):
+        self.check_what_is_run(["test", "-LE", "soak", "--all"], "tidemark_all_tests", "65536 -LE soak\n")
+
+
+class Ending(Slow):
+    def check(self, number, stages):
+        self.start("test", every="1000")
+        for stage in stages[:-1]:
+            self.wait_for(stage)
+            self.let_go()
+        self.wait_for(stages[-1])
+        self.dev.send_signal(number)  # to this one alone
+        self.read_all()
+        self.assertEqual(self.dev.wait(), 130, self.text)
+        self.expect_ended(stages[-1])
+
+    def test_sigint_ends_the_build(self):
+        self.check(signal.SIGINT, ["building"])
+
+    def test_sigterm_ends_the_build(self):
+        self.check(signal.SIGTERM, ["building"])
+
+    def test_sigint_ends_the_tests(self):
+        self.check(signal.SIGINT, ["building", "testing"])
+
+    def test_sigterm_ends_the_tests(self):
+        self.check(signal.SIGTERM, ["building", "testing"])
+
+    def check_terminal(self, stages):
+        child = self.start_on_terminal("test")
+        for stage in stages[:-1]:
+            self.wait_for(stage)
+            self.let_go()
+        self.wait_for(stages[-1])
+        os.write(self.output, b"\x03")
+        self.read_all()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 130, self.text)
+        self.expect_ended(stages[-1])
+
+    def test_control_c_ends_the_build(self):
+        self.check_terminal(["building"])
+
+    def test_control_c_ends_the_tests(self):
+        self.check_terminal(["building", "testing"])
+
+
+class Packages(Copy):
+    """Needs a package `there-is-none`, which the stand-in for apt-get installs."""
+
+    INSTALLING = 'cp "$WORK/bin/ninja" "$WORK/bin/there-is-none"'
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in("sudo", '#!/bin/sh\nif [ "$1" = -n ]; then shift; fi\nexec "$@"\n')
+        self.apt_get(self.INSTALLING)
+        del self.environment["DEV_NO_INSTALL"]
+
+    def apt_get(self, installing, otherwise=0):
+        calls = 'echo "$*" >>"$WORK/apt"'
+        answers = f'*" install "*) {installing} ;; *) exit {otherwise} ;;'
+        self.stand_in("apt-get", f'#!/bin/sh\n{calls}\ncase "$*" in {answers} esac\n')
+
+    def need(self, **environment):
+        (self.work / "apt").write_text("")
+        done = subprocess.run(
+            ["bash", self.root / "tools" / "packages.sh", "need", "g++", "there-is-none"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**self.environment, **environment},
+            check=False,
+        )
+        return done, (self.work / "apt").read_text()
+
+    def test_what_is_missing_is_installed_once(self):
+        done, calls = self.need()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(calls, "-q -y update\n-q -y install --no-install-recommends there-is-none\n")
+        done, calls = self.need()
+        self.assertEqual((done.returncode, calls), (0, ""))
+
+    def test_old_lists_may_do(self):
+        self.apt_get(self.INSTALLING + "; exit 0", otherwise=100)
+        done, _ = self.need()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("apt-get update failed", done.stdout)
+
+    def test_a_failure_is_shown_with_the_command(self):
+        self.apt_get("echo 'no such package'; exit 100")
+        done, _ = self.need()
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no such package", done.stderr)
+        self.assertIn("apt-get install --no-install-recommends there-is-none", done.stderr)
+
+    def test_an_installation_that_changes_nothing_is_a_failure(self):
+        self.apt_get("exit 0")
+        done, _ = self.need()
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("still missing", done.stderr)
+
+    def test_nothing_is_installed_where_that_is_not_wanted(self):
+        done, calls = self.need(DEV_NO_INSTALL="1")
+        self.assertEqual((done.returncode, calls), (3, ""))
+        self.assertIn("sudo apt-get install --no-install-recommends there-is-none", done.stderr)
+
+
+class Demo(Copy):
+    def test_it_does_without_python_and_ends_as_the_pipeline_does(self):
+        self.stand_in("python3", '#!/bin/sh\necho "python3 $*" >>"$WORK/python"\nexit 1\n')
+        examples = self.root / "build" / "release" / "examples"
+        self.stand_in(
+            "cmake",
+            '#!/bin/sh\ncase "$1" in --version) echo "cmake version 3.25.1" ;; esac\n',
+        )
+        examples.mkdir(parents=True)
+        for name, status in (("quickstart", 0), ("pipeline", 7)):
+            (examples / name).write_text(f'#!/bin/sh\necho "{name} $*"\nexit {status}\n')
+            (examples / name).chmod(0o755)
+        command = [self.root / "dev", "demo", "some file"]
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=False)
+        self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
+        self.assertIn("quickstart \n", done.stdout)
+        self.assertIn(f"pipeline --trace {self.root}/build/trace.html some file\n", done.stdout)
+        self.assertFalse((self.work / "python").exists())
+
+
+class Matrix(Copy):
+    def setUp(self):
+        super().setUp()
+        self.stand_in("ctest", ALL_PASS)
+        self.stand_in("g++-12", "#!/bin/sh\necho 'g++-12 (Some System) 12.2.0'\n")
+        self.cmake("exit 0")
+
+    def cmake(self, building):
+        self.stand_in(
+            "cmake", f'#!/bin/sh\ncase "$1" in --version) echo "cmake version 3.25.1" ;; --build) {building} ;; esac\n'
+        )
+
+    def matrix(self, *arguments):
+        command = [self.root / "dev", "matrix", *arguments]
+        path = f"{self.bin}:/usr/bin:/bin"
+        return subprocess.run(
+            command, capture_output=True, text=True, env={**self.environment, "PATH": path}, check=False
+        )
+
+    def test_a_row_counts_tests_and_says_what_was_left_out(self):
+        done = self.matrix("gcc12")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"gcc12 +g\+\+-12 12\.2\.0 +2/2 +\d+ +passed\n")
+        self.assertIn("gcc12: 1 not tested: no io_uring here\n", done.stdout)
+
+    def test_a_row_that_can_not_be_built_fails(self):
+        self.cmake("echo 'no such thing'; exit 1")
+        done = self.matrix("gcc12")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no such thing", done.stderr)
+        self.assertRegex(done.stdout, r"gcc12 .* - +\d+ +FAILED\n")
+
+    def test_a_row_without_its_tools_is_a_failure_unless_skips_are_allowed(self):
+        row = ("i386", "i386", "i386")
+        packages = self.root / "tools" / "packages.sh"
+        packages.write_text(packages.read_text().replace("i686-linux-gnu", "there-is-none"))
+        matrix = self.root / "tools" / "matrix.py"
+        matrix.write_text(matrix.read_text().replace("i686-linux-gnu", "there-is-none-linux-gnu"))
+        for options, status in (([], 1), (["--allow-skips"], 0)):
+            done = self.matrix(row[0], "gcc12", *options)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, r"i386 +- +- +- +skipped: apt-get install ")
+            self.assertRegex(done.stdout, r"gcc12 .* passed\n")
+
+
+class Tidy(Copy):
+    """tidy.py in a repository of five files, with a clang-tidy that complains of the word `wrong`."""
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in(
+            "clang-tidy-19",
+            '#!/bin/sh\nfor file; do :; done\necho "$file" >>"$WORK/checked"\nif grep wrong "$file"; then exit 1; fi\n',
+        )
+        self.write("include/tidemark/low.hpp", "int low;\n")
+        self.write("include/tidemark/high.hpp", "#include <tidemark/low.hpp>\n")
+        self.write("tests/room/low.cpp", "#include <tidemark/low.hpp>\n")
+        self.write("tests/room/high.cpp", "#include <tidemark/high.hpp>\n")
+        self.write("examples/show.cpp", "int main() {}\n")
+        self.git("init", "-q", "-b", "main")
+        self.commit()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def git(self, *arguments):
+        identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", self.root, *identity, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "work")
+
+    def tidy(self, *options):
+        (self.work / "checked").write_text("")
+        command = [sys.executable, self.root / "tools" / "tidy.py", self.root / "build", *options]
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=False)
+        checked = (self.work / "checked").read_text().split("\n")
+        prefix = f"{self.root.resolve()}/"
+        return done, sorted(name.removeprefix(prefix) for name in checked if name)
+
+    def expect(self, options, *sources):
+        done, checked = self.tidy(*options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(checked, list(sources))
+
+    def test_without_options_it_checks_everything(self):
+        self.expect([], "examples/show.cpp", "tests/room/high.cpp", "tests/room/low.cpp")
+
+    def test_what_has_changed_is_told_from_what_has_not(self):
+        self.expect(["--changed", "HEAD"])
+        self.write("examples/show.cpp", "int main() { return 0; }\n")
+        self.expect(["--changed", "HEAD"], "examples/show.cpp")
+        self.write("tests/room/new.cpp", "int added;\n")
+        self.expect(["--changed", "HEAD"], "examples/show.cpp", "tests/room/new.cpp")
+
+    def test_a_changed_header_is_checked_through_the_nearest_source(self):
+        self.write("include/tidemark/low.hpp", "long low;\n")
+        self.expect(["--changed", "HEAD"], "tests/room/low.cpp")
+        (self.root / "tests/room/low.cpp").unlink()
+        self.expect(["--changed", "HEAD"], "tests/room/high.cpp")
+
+    def test_the_base_is_where_the_branch_left_main_or_the_commit_before(self):
+        self.write("examples/show.cpp", "int main() { return 0; }\n")
+        self.commit()
+        self.expect(["--changed"], "examples/show.cpp")
+        self.git("checkout", "-q", "-b", "topic")
+        self.write("tests/room/low.cpp", "#include <tidemark/low.hpp>\nint more;\n")
+        self.commit()
+        self.write("tests/room/high.cpp", "#include <tidemark/high.hpp>\nint more;\n")
+        self.commit()
+        self.expect(["--changed"], "tests/room/high.cpp", "tests/room/low.cpp")
+        done, _ = self.tidy("--changed", "bogus")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no commit 'bogus'", done.stderr)
+
+    def test_a_complaint_is_a_failure(self):
+        self.write("tests/room/low.cpp", "wrong\n")
+        done, _ = self.tidy("--changed", "HEAD")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("wrong", done.stdout)
+        self.assertIn("1 of 1 files have complaints", done.stderr)
+
+
+class Lines(unittest.TestCase):
+    """check_lines.py on a folder that git does not know."""
+
+    def setUp(self):
+        self.root = WORK / self._testMethodName
+        shutil.rmtree(self.root, ignore_errors=True)
+        (self.root / "tests").mkdir(parents=True)
+        self.write("tests/good.cpp", "x" * 120 + "\n" + "\u00e4" * 120)
+        self.write("table.md", "| " + "x" * 200 + " |")
+        self.write("tests/checks.table", "one | " + "x" * 200)
+        self.write("presets.json", "x" * 200)
+
+    def write(self, name, text):
+        (self.root / name).write_text(text)
+
+    def check(self, status, *complaints):
+        command = [sys.executable, REPOSITORY / "tests" / "house" / "check_lines.py", self.root]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        for complaint in complaints:
+            self.assertIn(complaint, done.stdout)
+
+    def test_what_is_excepted_may_be_long(self):
+        self.check(0)
+
+    def test_a_long_line_is_named(self):
+        self.write("tests/bad.cmake", "short\n" + "x" * 121 + "\n")
+        self.write("prose.md", "x" * 121)
+        self.write("bad.table", "# " + "x" * 120)
+        self.check(
+            1, "tests/bad.cmake:2: 121 characters", "prose.md:1: 121 characters", "bad.table:1: 122 characters"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

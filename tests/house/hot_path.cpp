@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The signals, each in a function of its own with a plain name, so that check_hot_path can find them in the assembly.
+#include <cstdint>
+
+#include <tidemark/fence/fence.hpp>
+
+extern "C" {
+
+void progress_signal(tidemark::progress_fence& fence, std::uint64_t value) { fence.signal(value); }
+
+std::uint64_t progress_signal_next(tidemark::progress_fence& fence) { return fence.signal_next(); }
+
+bool fence_signal(tidemark::fence& fence, std::uint64_t value) { return fence.signal(value); }
+
+std::uint64_t fence_signal_next(tidemark::fence& fence) { return fence.signal_next(); }
+}

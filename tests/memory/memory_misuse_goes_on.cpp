@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of the blocks that look after memory in flight loses nothing where the hook of TIDEMARK_ASSERT returns: here
+// it notes the text. memory_misuse.cpp has each text with the misuse that it reports.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+std::vector<std::string> said;
+
+void note_misuse(const char* text) { said.emplace_back(text); }
+
+}  // namespace
+
+#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include <tidemark/memory/coherency_tracker.hpp>
+#include <tidemark/memory/host_aperture.hpp>
+#include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/mapped_view.hpp>
+#include <tidemark/memory/retire_queue.hpp>
+#include <tidemark/queue/queue.hpp>
+
+using tidemark::aperture_page;
+using tidemark::aperture_status;
+using tidemark::aperture_view;
+
+namespace {
+
+using texts = std::vector<std::string>;
+
+texts take_said() { return std::exchange(said, {}); }
+
+// ---- the window ----------------------------------------------------------------------------------------------------
+
+struct aperture_stand {
+  explicit aperture_stand(std::size_t pages, std::size_t reserved = 0)
+      : window{finished, {.pages = pages, .reserved = reserved}} {}
+
+  aperture_view map(std::size_t pages) { return window.try_map(std::vector<int>(pages)); }
+  std::vector<std::size_t> windows_of(const aperture_view& view) {
+    std::vector<std::size_t> found;
+    window.for_each(view, [&](const aperture_page& page) { found.push_back(page.window); });
+    return found;
+  }
+
+  tidemark::progress_fence finished;
+  tidemark::host_aperture<tidemark::progress_fence> window;
+};
+
+const texts retired_view_twice{"a view was retired twice"};
+
+}  // namespace
+
+TEST_CASE("[B32] a view that is retired twice ends once, and no page is counted twice") {
+  aperture_stand at{4};
+  const aperture_view first = at.map(1);
+  const aperture_view second = at.map(2);
+  CHECK(at.window.unmap(first));
+  CHECK(take_said().empty());
+  CHECK_FALSE(at.window.unmap(first));
+  CHECK(take_said() == retired_view_twice);
+  CHECK(at.window.unmapped_pages() == 2);
+  CHECK(at.map(3).status == aperture_status::no_space);
+  CHECK(at.window.unmap(second));
+  CHECK(at.map(4));
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B31][B32] a stale view can't end the view that has its pages now, and shows no pages") {
+  aperture_stand at{2};
+  const aperture_view stale = at.map(1);
+  const std::vector<std::size_t> pages = at.windows_of(stale);
+  CHECK(at.window.unmap(stale));
+  CHECK(at.windows_of(stale) == pages);  // the executor may look until the value is reached
+  const aperture_view fresh = at.map(1);
+  REQUIRE(at.windows_of(fresh) == pages);
+  CHECK_FALSE(at.window.unmap(stale));
+  CHECK(take_said() == retired_view_twice);
+  CHECK(at.window.unmapped_pages() == 1);
+  CHECK(at.windows_of(stale).empty());
+  CHECK(take_said() == texts{"a view was used after its pages were given out again"});
+  CHECK(at.windows_of(fresh) == pages);
+  CHECK(at.window.unmap(fresh));
+  CHECK(take_said().empty());
+  CHECK(at.map(2));
+}
+
+TEST_CASE("[B32] a view that was refused, and a view of another window, end nothing") {
+  aperture_stand at{2};
+  aperture_stand larger{8};
+  static_cast<void>(at.map(2));
+  CHECK_FALSE(at.window.unmap(at.map(1)));
+  CHECK_FALSE(at.window.retire(at.map(1), 1));
+  CHECK(take_said() == texts(2, "what was refused can't be retired"));
+  static_cast<void>(larger.map(5));
+  CHECK_FALSE(at.window.unmap(larger.map(1)));  // begins with page 5
+  CHECK(take_said() == retired_view_twice);
+  CHECK(at.window.unmapped_pages() == 0);
+}
+
+TEST_CASE("[B4] pages whose value can't be kept are in use until the timeline is lost, and not mapped for ever") {
+  aperture_stand at{1};
+  CHECK(at.window.retire(at.map(1), UINT64_MAX));
+  CHECK(take_said() == texts{"a host aperture keeps values less than the greatest"});
+  CHECK(at.map(1).status == aperture_status::busy);
+  at.finished.poison();
+  CHECK(at.map(1));
+}
+
+TEST_CASE("[B33] a window of which all pages are reserved gives out none") {
+  aperture_stand all{4, 4};
+  aperture_stand more{4, 5};
+  CHECK(take_said() == texts(2, "a host aperture must have some pages that are not reserved"));
+  for (aperture_stand* at : {&all, &more}) {
+    CHECK(at->window.capacity() == 0);
+    CHECK(at->window.unmapped_pages() == 0);
+    CHECK(at->map(1).status == aperture_status::too_large);
+  }
+}
+
+TEST_CASE("[B33] with pages of no bytes aperture_pages() returns more pages than any window has") {
+  CHECK(tidemark::aperture_pages(4'096, 0) == UINT64_MAX);
+  CHECK(tidemark::aperture_pages(0, 0, 0) == UINT64_MAX);
+  CHECK(take_said() == texts(2, "a page must have some bytes"));
+}
+
+#if defined(__linux__)
+TEST_CASE("[B30] a page that does not exist has no address") {
+  const auto memory = tidemark::memory_pages::make(2);
+  REQUIRE(memory);
+  CHECK(memory->page(1) != nullptr);
+  CHECK(memory->page(2) == nullptr);
+  CHECK(memory->page(SIZE_MAX) == nullptr);
+  CHECK(take_said() == texts(2, "there is no such page"));
+}
+#endif
+
+// ---- the tracker ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct call {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  bool operator==(const call&) const = default;
+};
+using calls = std::vector<call>;
+struct noting_cache {
+  calls* made;
+  void write_back(std::uint64_t offset, std::uint64_t bytes) { made->push_back({offset, bytes}); }
+  void invalidate(std::uint64_t, std::uint64_t) {}
+};
+using tracker = tidemark::coherency_tracker<tidemark::progress_fence, noting_cache>;
+
+constexpr tidemark::coherency_result prepared;
+constexpr tidemark::coherency_result busy_until(std::uint64_t value) {
+  return {tidemark::coherency_status::busy, value};
+}
+
+}  // namespace
+
+TEST_CASE("[B40] with an impossible line size whole lines of the next possible size are tracked") {
+  struct line {
+    std::uint64_t given;
+    std::uint64_t used;
+  };
+  const tidemark::progress_fence finished;
+  for (const auto& [given, used] :
+       {line{0, 64}, line{48, 64}, line{65, 128}, line{UINT64_MAX, std::uint64_t{1} << 63}}) {
+    calls made;
+    tracker tracked{finished, {.bytes = 4'096, .line_bytes = given}, {&made}};
+    CHECK(take_said() == texts{"the size of a cache line is a power of two"});
+    CHECK(tracked.try_prepare_cpu_write(1, 1) == prepared);
+    tracked.prepare_device_read(0, 4'096, 1);
+    CHECK(made == calls{{0, used}});
+  }
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B40] of an access that goes beyond the tracked memory only the tracked part is prepared") {
+  const texts beyond{"an access beyond what a coherency tracker tracks"};
+  const tidemark::progress_fence finished;
+  calls made;
+  tracker tracked{finished, {.bytes = 256}, {&made}};
+  CHECK(tracked.try_prepare_cpu_write(192, 65) == prepared);
+  CHECK(take_said() == beyond);
+  CHECK(tracked.try_prepare_cpu_write(256, 1) == prepared);
+  CHECK(take_said() == beyond);
+  tracked.prepare_device_read(128, UINT64_MAX, 1);
+  CHECK(take_said() == beyond);
+  CHECK(made == calls{{192, 64}});
+  CHECK(tracked.try_prepare_cpu_write(255, 1) == busy_until(1));
+  CHECK(tracked.try_prepare_cpu_write(0, 128) == prepared);
+  CHECK(take_said().empty());
+
+  tracker of_nothing{finished, {.bytes = 0}, {&made}};
+  CHECK(take_said() == texts{"a coherency tracker must have some bytes to track"});
+  CHECK(of_nothing.try_prepare_cpu_write(0, 1) == prepared);
+  CHECK(take_said() == beyond);
+}
+
+// ---- the gate ------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[B27][B46] evicting what is not committed ends no lock, and forgets no deferred commit") {
+  tidemark::commit_gate gate;
+  CHECK(gate.try_lock());
+  CHECK_FALSE(gate.request_commit());
+  gate.evict();
+  CHECK(take_said() == texts{"an allocation was evicted that was not committed"});
+  CHECK(gate.lock_count() == 1);
+  CHECK(gate.unlock() == tidemark::unlock_status::commit_now);
+  gate.evict();
+  CHECK(take_said().empty());
+  CHECK_FALSE(gate.is_committed());
+}
+
+TEST_CASE("[B27] a second commit of what is committed returns false") {
+  tidemark::commit_gate gate;
+  CHECK(gate.request_commit());
+  CHECK_FALSE(gate.request_commit());
+  CHECK(take_said() == texts{"an allocation was committed twice"});
+  CHECK(gate.is_committed());
+  gate.evict();
+  CHECK(gate.try_lock());
+  CHECK(take_said().empty());
+}
+
+// ---- retired objects -----------------------------------------------------------------------------------------------
+
+namespace {
+
+struct object : tidemark::retire_hook<1> {
+  int disposed = 0;
+};
+struct count_it {
+  void operator()(object& which) const noexcept { ++which.disposed; }
+};
+const texts retired_twice{"an object was retired twice"};
+
+struct retire_stand {
+  tidemark::progress_fence progress;
+  tidemark::queue queue{progress};
+  std::array<object, 3> objects;
+  tidemark::retire_queue<tidemark::queue> reclaimer{queue};
+
+  void submit() {
+    REQUIRE(queue.submit([](std::uint64_t) {}));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[B5] an object that is retired twice is disposed of once, and so are the objects beside it") {
+  retire_stand at;
+  at.submit();
+  for (object& one : at.objects) CHECK(at.reclaimer.retire(one, count_it{}));
+  CHECK(take_said().empty());
+  for (object& one : at.objects) {
+    CHECK_FALSE(at.reclaimer.retire(one, count_it{}));
+    CHECK(take_said() == retired_twice);
+  }
+  CHECK(at.reclaimer.reclaim() == 0);
+  at.queue.complete();
+  CHECK(at.reclaimer.reclaim() == 3);
+  CHECK(at.reclaimer.reclaim() == 0);
+  for (const object& one : at.objects) CHECK(one.disposed == 1);
+}
+
+TEST_CASE("[B5] an object that reclaim() has put back is still retired, and keeps the serials that it waits for") {
+  retire_stand at;
+  at.submit();
+  for (object& one : at.objects) at.reclaimer.retire(one, count_it{});
+  CHECK(at.reclaimer.reclaim(2) == 0);
+  CHECK_FALSE(at.reclaimer.retire(at.objects[0], count_it{}, {0}));
+  CHECK_FALSE(at.reclaimer.retire(at.objects[2], count_it{}, {0}));
+  CHECK(take_said() == texts(2, retired_twice.front()));
+  CHECK(at.reclaimer.reclaim() == 0);
+  at.queue.complete();
+  CHECK(at.reclaimer.drain() == tidemark::wait_status::reached);
+  for (const object& one : at.objects) CHECK(one.disposed == 1);
+}
+
+TEST_CASE("[B6][B7] an object that is retired is neither disposed of at once nor waited for by another call") {
+  retire_stand at;
+  at.submit();
+  at.reclaimer.retire(at.objects[0], count_it{});
+  CHECK_FALSE(at.reclaimer.retire(at.objects[0], count_it{}, tidemark::assume_not_in_use));
+  CHECK(at.reclaimer.retire_and_wait(at.objects[0], count_it{}).status == tidemark::retire_status::invalid);
+  CHECK(take_said() == texts(2, retired_twice.front()));
+  CHECK(at.objects[0].disposed == 0);
+  at.queue.complete();
+  CHECK(at.reclaimer.reclaim() == 1);
+  CHECK(at.objects[0].disposed == 1);
+}
+
+TEST_CASE("[B5] an object that was disposed of may be retired again, and a copy of a retired object is not retired") {
+  retire_stand at;
+  for (int round = 1; round <= 3; ++round) {
+    at.reclaimer.retire(at.objects[0], count_it{});
+    object copy = at.objects[0];
+    at.reclaimer.retire(copy, count_it{});
+    at.objects[0] = at.objects[1];
+    CHECK(at.reclaimer.reclaim() == 2);
+  }
+  CHECK(take_said().empty());
+}

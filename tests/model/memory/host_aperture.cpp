@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the host aperture: no thread writes a page of the window that another thread has mapped or that the
+// executor still reads.
+#include "support/progress.hpp"
+
+#include <tidemark/memory/host_aperture.hpp>
+
+#include <array>
+#include <span>
+
+namespace {
+
+using model::heap_shape;
+using model::one_slot;
+using model::payload;
+using model::progress_fence;
+using tidemark::aperture_page;
+using tidemark::aperture_status;
+using tidemark::aperture_view;
+
+std::span<const int> first_pages(std::size_t count) {
+  static constexpr std::array<int, 3> all{0, 1, 2};
+  return std::span{all}.first(count);
+}
+
+/// A window, and one field for each of its pages.
+template <std::size_t Pages, heap_shape Shape = one_slot>
+struct stand {
+  progress_fence<Shape> finished;
+  tidemark::host_aperture<model::view_of<progress_fence<Shape>>> window{finished.view(), {.pages = Pages}};
+  std::array<payload, Pages> memory;
+
+  aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }
+  void fill(const aperture_view& view, int with) {
+    window.for_each(view, [&](const aperture_page& page) { memory[page.window].store(with); });
+  }
+  void require(const aperture_view& view, int with) {
+    window.for_each(view, [&](const aperture_page& page) { MODEL_REQUIRE(memory[page.window].load() == with); });
+  }
+  aperture_status use_once(std::size_t pages, int with) {
+    const aperture_view view = map(pages);
+    if (!view) return view.status;
+    fill(view, with);
+    require(view, with);
+    window.unmap(view);
+    return view.status;
+  }
+  /// Every page has come back.
+  void after() {
+    MODEL_REQUIRE(window.unmapped_pages() == Pages);
+    MODEL_REQUIRE(map(Pages));
+  }
+};
+
+/// [B31] Two threads map a page each, and have different pages.
+struct two_map : model::suite<2>, stand<2> {
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(1, static_cast<int>(index)) == aperture_status::mapped); }
+};
+
+/// [B31] Three threads map a page each, and have different pages.
+struct three_map : model::suite<3>, stand<3> {
+  void thread(unsigned index) {
+    const aperture_view view = map(1);
+    MODEL_REQUIRE(view);
+    fill(view, static_cast<int>(index));
+    window.unmap(view);
+  }
+};
+
+/// [B32] Two threads want more pages than there are for both. One may be refused, and no page is lost.
+struct two_want_more : model::suite<2>, stand<3> {
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) != aperture_status::busy); }
+};
+
+/// [B32] One thread unmaps a page and maps another one while a second thread looks for pages. The second thread finds
+/// the pages that were counted.
+struct given_and_taken : model::suite<2>, stand<3> {
+  aperture_view held;
+
+  void before() { held = map(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      window.unmap(held);
+      MODEL_REQUIRE(use_once(1, 7) == aperture_status::mapped);
+    } else {
+      MODEL_REQUIRE(use_once(2, 8) == aperture_status::mapped);
+    }
+  }
+};
+
+/// [B32] Two threads unmap a page each. A third one gets both pages, or is told that it can't have them yet.
+struct given_back_beside : model::suite<3>, stand<2> {
+  aperture_view held[2];
+
+  void before() {
+    for (aperture_view& each : held) fill(each = map(1), 7);
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      require(held[index], 7);
+      window.unmap(held[index]);
+    } else {
+      MODEL_REQUIRE(use_once(2, 8) != aperture_status::busy);
+    }
+  }
+};
+
+/// A page that the executor reads until it signals.
+template <std::size_t Pages, heap_shape Shape = one_slot>
+struct page_in_use : stand<Pages, Shape> {
+  aperture_view used;
+
+  void before() {
+    used = this->map(1);
+    this->fill(used, 7);
+  }
+  void execute() {
+    this->window.retire(used, 1);
+    this->require(used, 7);
+    this->finished.signal(1);
+  }
+};
+
+/// [B4] The page is not written before that. A thread that is refused meanwhile keeps no page.
+struct read_until_signalled : model::suite<2>, page_in_use<2> {
+  void thread(unsigned index) { index == 0 ? execute() : void(use_once(2, 8)); }
+};
+
+/// [B12] One thread waits for the page. It gets it, or is told that it is still mapped. Others wait for the same value;
+/// on the heap of one slot they share the lane.
+template <unsigned Others, heap_shape Shape>
+struct waited_for_beside : model::suite<2 + Others>, page_in_use<1, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) return this->execute();
+    if (index > 1) return MODEL_REQUIRE(this->finished.wait(1) == tidemark::wait_status::reached);
+    const aperture_view view = this->window.map(first_pages(1));
+    MODEL_REQUIRE(view || view.status == aperture_status::no_space);
+    if (!view) return;
+    this->fill(view, 8);
+    this->window.unmap(view);
+  }
+};
+
+/// One thread is refused because a page is in use, and gives back the page that it had taken. Another thread counts on
+/// that page.
+struct refused_beside : model::suite<2>, stand<2> {
+  void before() { window.retire(map(1), 1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(use_once(2, 7) != aperture_status::mapped);
+    } else {
+      MODEL_REQUIRE(use_once(1, 8) != aperture_status::busy);
+    }
+  }
+  void after() {
+    finished.signal(1);
+    stand::after();
+  }
+};
+
+template <heap_shape Shape>
+using waited_for = waited_for_beside<0, Shape>;
+template <heap_shape Shape>
+using waited_beside_a_waiter = waited_for_beside<1, Shape>;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks{
+      model::make_check<two_map, "two_map">(),
+      model::make_check<three_map, "three_map">(),
+      model::make_check<two_want_more, "two_want_more">(),
+      model::make_check<given_and_taken, "given_and_taken">(),
+      model::make_check<read_until_signalled, "read_until_signalled">(),
+      model::make_check<refused_beside, "refused_beside">(),
+      model::make_check<given_back_beside, "given_back_beside">(),
+  };
+  model::add_on_levels<waited_for, "waited_for">(checks);
+  model::add_on_levels<waited_beside_a_waiter, "waited_beside_a_waiter">(checks);
+  return model::run(argc, argv, checks);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of queues, hubs and logs where the assertion returns: the text is noted, and no waiter is lost. This
+// program's TIDEMARK_ASSERT notes the text and goes on. That each misuse ends a debug build is tested in
+// queue_misuse.cpp and assert.cpp.
+#include <string>
+#include <vector>
+
+namespace testing {
+
+inline std::vector<std::string>& said() {
+  static std::vector<std::string> texts;
+  return texts;
+}
+inline void say(const char* text) { said().emplace_back(text); }
+
+}  // namespace testing
+
+#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : testing::say(text))
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <tidemark/log/ring_log.hpp>
+#include <tidemark/queue/hub.hpp>
+
+#include "support/hubs.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::no_waiter;
+using tidemark::notify_style;
+using tidemark::wait_status;
+
+namespace {
+
+using texts = std::vector<std::string>;
+using values = std::vector<std::uint64_t>;
+
+/// Returns the texts of the assertions since the last call.
+texts taken() { return std::exchange(said(), {}); }
+
+const texts unknown_fence{"a queue signals a fence that its hub does not know"};
+const texts not_attached{"a queue signals before it is attached to its hub"};
+const texts few_entries{"a ring log needs at least two entries and fewer than 2^31"};
+const texts misaligned{"a ring log needs memory aligned to 8 bytes"};
+
+constexpr std::array every_style{notify_style::by_queue, notify_style::by_fence, notify_style::by_scan};
+
+/// Signals `fence` under this id while a thread waits for it. Returns whether the signal has released the thread.
+template <class Stand>
+bool signal_releases(Stand& at, any_fence& fence, fence_id id) {
+  const auto dog = watch(fence);
+  waiter waiting{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  at.queue.signal(logged_fence{&fence, id}, 1);
+  const bool released = fence.monitored_value() == no_waiter;
+  fence.release_due();
+  return waiting.status() == wait_status::reached && released;
+}
+
+}  // namespace
+
+// ---- fences and queues that a hub does not know ---------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE(
+    "[A57][A61][A114] a signal of a fence that the hub does not know is asserted and releases the waiter", Service,
+    EVERY_SERVICE) {
+  for (const auto style : every_style) {
+    for (const fence_id id : {fence_id{12'345}, fence_id{0}}) {
+      counted_hub<Service> hub;
+      hub_stand at{hub, style};
+      any_fence stranger;
+      CHECK(signal_releases(at, stranger, id));
+      CHECK(taken() == unknown_fence);
+      CHECK(hub.count(hub_event::stale) == 1);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("[A57][A61] a signal of a fence that found the hub full is asserted and releases the waiter",
+                   Service, EVERY_SERVICE) {
+  for (const auto style : every_style) {
+    counted_hub<Service, 1> hub;
+    hub_stand at{hub, style};
+    any_fence late;
+    const auto refused = hub.add(late);
+    REQUIRE(refused.status == tidemark::hub_add_status::no_space);
+    CHECK(signal_releases(at, late, refused.fence.id));
+    CHECK(taken() == unknown_fence);
+    CHECK(hub.count(hub_event::stale) == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE("[A57][A61] a signal of a fence under the id of another one is asserted and releases the waiter",
+                   Service, EVERY_SERVICE) {
+  for (const auto style : every_style) {
+    counted_hub<Service> hub;
+    hub_stand at{hub, style};
+    any_fence known;
+    any_fence stranger;
+    CHECK(signal_releases(at, stranger, hub.add(known).fence.id));
+    CHECK(taken() == unknown_fence);
+    CHECK(hub.count(hub_event::stale) == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE("[A57][A61] a signal of a fence that was removed is asserted and releases the waiter", Service,
+                   EVERY_SERVICE) {
+  for (const auto style : every_style) {
+    counted_hub<Service> hub;
+    hub_stand at{hub, style};
+    any_fence removed;
+    const auto logged = hub.add(removed).fence;
+    hub.remove(logged.id);
+    CHECK(signal_releases(at, removed, logged.id));
+    CHECK(taken() == unknown_fence);
+    CHECK(hub.count(hub_event::stale) == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE(
+    "[A54][A61] a signal of a progress fence that was removed from the hub is asserted and releases the waiter",
+    Service, EVERY_SERVICE) {
+  for (const auto style : every_style) {
+    counted_hub<Service> hub;
+    hub_stand at{hub, style};
+    hub.remove(at.progress_id);
+    progress& own = at.own;
+    const auto dog = watch(own);
+    waiter waiting{[&] { return own.wait(1); }};
+    CHECK(waiting.falls_asleep());
+    at.queue.complete();
+    if (progress::platform::heavy_barrier_available()) CHECK(own.monitored_value() == no_waiter);
+    own.release_due();
+    CHECK(waiting.status() == wait_status::reached);
+    CHECK(taken() == unknown_fence);
+    CHECK(hub.count(hub_event::stale) == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE("[A61][A111] a signal of a queue that is not attached is asserted and releases the waiter", Service,
+                   EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  struct {
+    progress own;
+    typename hub_stand<counted_hub<Service>>::queue_type queue{own};
+  } at;
+  any_fence fence;
+  CHECK(signal_releases(at, fence, hub.add(fence).fence.id));
+  CHECK(taken() == not_attached);
+  CHECK(hub.count(hub_event::pass) == 0);
+}
+
+TEST_CASE_TEMPLATE(
+    "[A57][A111] a notification for a queue that is not in the hub is asserted and counted, and does nothing else",
+    Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  hub_stand at{hub};
+  for (const std::uint32_t number : {1u, 4u, UINT32_MAX}) hub.notify_queue(queue_id{number});
+  hub.catch_up();
+  CHECK(hub.count(hub_event::stale) == 3);
+  CHECK(hub.count(hub_event::pass) == 0);
+  CHECK(taken() == texts(3, "a notification names a queue that is not in the hub"));
+}
+
+TEST_CASE_TEMPLATE("[A57][A112] an entry of a fence that was removed is skipped and counted, and is no misuse", Service,
+                   EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  hub_stand at{hub};
+  probe gone;
+  gone.due = false;
+  const auto logged = hub.add(gone).fence;
+  at.queue.signal(logged, 1);
+  hub.remove(logged.id);
+  hub.notify_queue(at.number);
+  hub.catch_up();
+  CHECK(hub.count(hub_event::skipped) == 1);
+  CHECK(hub.count(hub_event::stale) == 0);
+  CHECK(taken().empty());
+}
+
+// ---- logs that can't be ---------------------------------------------------------------------------------------------
+
+TEST_CASE("[A92] memory that can't hold a log is refused where it is given, and the old log goes on") {
+  alignas(8) static std::array<std::byte, 512> memory{};
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  auto reader = queue.signal_log();
+  const auto refused = [&](std::span<std::byte> unfit) {
+    CHECK_FALSE(queue.set_log(fence_log_type::signals, unfit));
+    const texts expected = taken();
+    queue.complete();  // the executor finds no new log
+    CHECK(taken().empty());
+    return expected;
+  };
+  for (std::size_t offset = 1; offset < 8; ++offset) CHECK(refused(std::span{memory}.subspan(offset)) == misaligned);
+  CHECK(refused(std::span{memory}.first(16)) == few_entries);
+  CHECK(refused(std::span{memory}.first(tidemark::fence_log::page_type::bytes_for(1))) == few_entries);
+  CHECK(refused({}) == few_entries);
+  CHECK(memory == std::array<std::byte, 512>{});
+  CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  CHECK(queue.set_log(fence_log_type::signals, memory));
+  queue.complete();
+  CHECK(read_all(reader).values() == values{11});
+  CHECK(memory != std::array<std::byte, 512>{});
+  CHECK(taken().empty());
+}
+
+TEST_CASE("[A92] a number of entries that no log can have is refused where it is given, and the old log goes on") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  auto reader = queue.signal_log();
+  // The last number of entries would take 16 bytes modulo 2^64.
+  const std::size_t wraps = SIZE_MAX / 48 + 1;
+  for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 31, SIZE_MAX, wraps}) {
+    CHECK_FALSE(queue.set_log(fence_log_type::signals, entries));
+    CHECK(taken() == few_entries);
+    queue.complete();
+  }
+  CHECK(taken().empty());
+  CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("[A118] a queue that is to have logs of fewer than two entries has logs of two") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own, {.log_entries = 0}};
+  CHECK(taken() == texts{few_entries[0], few_entries[0]});
+  auto reader = queue.signal_log();
+  for (int i = 0; i < 5; ++i) queue.complete();
+  const auto found = read_all(reader);
+  CHECK(found.values() == values{4, 5});
+  CHECK(found.lost == 3);
+}
+
+TEST_CASE("[A119] a verbose log that was never enabled is empty") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  auto reader = queue.verbose_log();
+  CHECK(taken() == texts{"the verbose log of a queue was never enabled"});
+  CHECK(read_all(reader).entries.empty());
+  queue.enable_verbose(tidemark::verbose_events::all);
+  CHECK(taken().empty());
+}
+
+namespace {
+
+template <tidemark::log_form Form, tidemark::writers Writers = tidemark::writers::one>
+void check_unfit_ring_logs() {
+  using placed_log = tidemark::ring_log<std::uint64_t, std::dynamic_extent, Form, tidemark::native_platform, Writers>;
+  alignas(8) static std::array<std::byte, 512> memory{};
+  const auto works = [](placed_log& log) {
+    auto reader = log.reader();
+    log.append(7);
+    std::array<std::uint64_t, 4> buffer{};
+    const auto batch = reader.read(buffer);
+    CHECK(batch.entries.size() == 1);
+    return batch.entries[0] == 7;
+  };
+  for (const std::size_t entries : {std::size_t{0}, std::size_t{1}}) {
+    placed_log log{entries};
+    CHECK(taken() == few_entries);
+    CHECK(log.page().entries() == 2);
+    CHECK(works(log));
+  }
+  {
+    placed_log log{std::span{memory}.first(40)};
+    CHECK(taken() == few_entries);
+    CHECK(works(log));
+  }
+  {
+    placed_log log{std::span{memory}.subspan(4)};
+    CHECK(taken() == misaligned);
+    CHECK(works(log));
+    CHECK(log.page().entries() == placed_log::page_type::entries_in(508));
+  }
+  CHECK(memory == std::array<std::byte, 512>{});
+  CHECK(placed_log::page_type::nearest_entries(SIZE_MAX) < std::size_t{1} << 31);
+  CHECK(taken() == few_entries);
+}
+
+}  // namespace
+
+TEST_CASE("a ring log of fewer than two entries, or in memory that is unfit, works in memory of its own") {
+  check_unfit_ring_logs<tidemark::log_form::stamped>();
+  check_unfit_ring_logs<tidemark::log_form::header_only>();
+  check_unfit_ring_logs<tidemark::log_form::stamped, tidemark::writers::several>();
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Drawing, on a canvas that records it: labels that can be read, numbers that are numbers, and what must be there.
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {drawFrame} from '../../../tools/trace_page/draw.mjs';
+import {gutterFor} from '../../../tools/trace_page/frame.mjs';
+import {Labels} from '../../../tools/trace_page/labels.mjs';
+import {RecordingContext, colors, data, modelAndView, randomNumbers, randomTrace, signal, wait} from './support.mjs';
+import {makeModel} from '../../../tools/trace_page/model.mjs';
+
+function draw({model, view}, {focus = [], pointer = null} = {}) {
+  const context = new RecordingContext();
+  const labels = drawFrame({context, view, model, colors, focus, pointer});
+  assert.deepEqual(context.strayed, []);
+  return {context, labels, texts: context.texts.map(({text}) => text)};
+}
+
+const overlaps = (a, b) => Math.abs(a.y - b.y) < 12 && a.left < b.right && b.left < a.right;
+
+test('no text overlaps another one, and none leaves its part of the canvas', () => {
+  const random = randomNumbers(11);
+  let labels = 0;
+  for (let round = 0; round < 150; ++round) {
+    const scene = modelAndView(randomTrace(random, {queues: 1 + random(5), rounds: 1 + random(80)}),
+                               {width: 400 + random(1000), height: 200 + random(500)});
+    const {from, to} = scene.model.range, span = 20 + random(to - from);
+    if (round % 3 > 0) scene.view.show(from + random(span), from + span);
+    const {context, labels: placed} = draw(scene);
+    labels += placed.length;
+    const {texts} = context, {gutter, width} = scene.view;
+    texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
+      assert.ok(!overlaps(a, b), `"${a.text}" overlaps "${b.text}"`);
+    }));
+    for (const {text, left, right} of texts) {
+      const inGutter = left < gutter;
+      assert.ok(left >= (inGutter ? 0 : gutter) && right <= (inGutter ? gutter : width), `"${text}" is cut off`);
+    }
+  }
+  assert.ok(labels > 1000);
+});
+
+test('a wait is labelled with its fence if that fits, otherwise with its value, otherwise not at all', () => {
+  const label = (end) => {
+    const scene = modelAndView({commands: [wait({value: 7, observed: 0, end}), signal({lane: 1, end: 1000})]});
+    return draw(scene).labels.map(({text}) => text).filter((text) => text.includes('\u2265'));
+  };
+  assert.deepEqual(label(500), ['F \u2265 7']);
+  assert.deepEqual(label(38), ['\u2265 7']);
+  assert.deepEqual(label(20), []);
+});
+
+test('a queue that lost waits and signals at the same time says both', () => {
+  const losses = [[0, 1, '5', '3', 100, 900], [0, 0, '5', '4', 100, 900], [1, 1, '0', '2', 120, 890]];
+  const scene = modelAndView({commands: [signal({end: 0}), signal({end: 1000})], losses});
+  const texts = draw(scene).labels.map(({text}) => text);
+  for (const text of ['3 waits lost', '4 signals lost', '2 waits lost']) assert.ok(texts.includes(text), text);
+});
+
+test('gaps that begin in one pixel are counted once they are too many to be named', () => {
+  const losses = Array.from({length: 5}, (_, i) => [0, 1, `${i}`, '3', 100, 900]);
+  const scene = modelAndView({commands: [signal({end: 0}), signal({end: 1000})], losses});
+  assert.ok(draw(scene).texts.includes('5 gaps here'));
+});
+
+test('every queue has its name and counts in the gutter', () => {
+  const parts = {queues: ['copy', 'blur'], commands: [wait({lane: 1, end: 5}), signal({end: 6})]};
+  const {texts} = draw(modelAndView(parts, {gutter: 200}));
+  for (const text of ['copy', 'blur', '0 waits, 1 signal', '1 wait, 0 signals']) assert.ok(texts.includes(text), text);
+});
+
+test('the gutter is wide enough for the longest name', () => {
+  const context = new RecordingContext();
+  assert.equal(gutterFor(context, makeModel(data({queues: []}))), 150);
+  assert.equal(gutterFor(context, makeModel(data({queues: ['a', 'b'.repeat(30)]}))), 6 * 30 + 24);
+});
+
+test('an empty trace says so, and one without times, too', () => {
+  const sentences = (parts) => draw(modelAndView(parts)).texts.filter((text) => /trace/.test(text));
+  assert.deepEqual(sentences({queues: []}), ['This trace has no commands.']);
+  assert.deepEqual(sentences({commands: [signal({flags: 1})]}), ['No command of this trace has a time.']);
+  assert.deepEqual(sentences({commands: [signal({end: 1})]}), []);
+  assert.deepEqual(sentences({losses: [[0, 1, '0', '1', null, null]]}), []);
+});
+
+test('an arrow goes from each signal to the waits that it released, and a focus draws them once more', () => {
+  const scene = modelAndView({commands: [signal({lane: 1, end: 200}), wait({observed: 0, end: 210, by: 0}),
+                                         wait({lane: 1, observed: 100, end: 400, by: 0}), signal({end: 500})]});
+  assert.equal(draw(scene).context.calls.bezierCurveTo, 2);
+  assert.equal(draw(scene, {focus: [1]}).context.calls.bezierCurveTo, 3);
+  assert.equal(draw(scene, {focus: [0]}).context.calls.bezierCurveTo, 4);
+  assert.equal(draw(scene, {focus: [3]}).context.calls.bezierCurveTo, 2);
+});
+
+test('from afar a lane shows how long it stalled instead of each wait', () => {
+  const commands = [];
+  for (let i = 0; i < 5000; ++i) commands.push(wait({value: i, observed: 10 * i, end: 10 * i + 5}));
+  const scene = modelAndView({commands});
+  const {context, labels} = draw(scene);
+  assert.equal(labels.length, 0);
+  assert.ok(context.calls.rect > 300);
+  assert.equal(context.calls.roundRect, undefined);
+  scene.view.show(0, 100);
+  assert.ok(draw(scene).context.calls.roundRect >= 10);
+});
+
+test('the bars of signals are as high as the boxes, but short where there are many', () => {
+  const bars = (count) => {
+    const commands = Array.from({length: count}, (_, i) => signal({value: i, end: 100 * i}));
+    const scene = modelAndView({commands}), {rectangles} = draw(scene).context;
+    const found = rectangles.filter(({color}) => color === colors.signal);
+    const heights = [...new Set(found.map(({height}) => height))];
+    return {count: found.length, heights, full: scene.view.boxHeight + 6};
+  };
+  const few = bars(50), many = bars(5000);
+  assert.deepEqual([few.count, few.heights], [50, [few.full]]);
+  assert.deepEqual([many.count, many.heights], [1, [7]]);
+});
+
+test('a frame takes no more steps for 100,000 commands than for 5,000', () => {
+  const steps = (count) => {
+    const commands = [];
+    for (let i = 0; i < count; ++i) commands.push(signal({lane: i % 2, value: i, queued: 90 * i, end: 100 * i}));
+    const {calls} = draw(modelAndView({commands})).context;
+    return Object.values(calls).reduce((sum, number) => sum + number, 0);
+  };
+  assert.ok(steps(100_000) < 1.5 * steps(5_000));
+});
+
+test('the time under the pointer is shown, but not in the gutter', () => {
+  const scene = modelAndView({commands: [signal({end: 0}), signal({end: 1_000_000})]}), x = scene.view.toX(123_456);
+  const shown = draw(scene, {pointer: {x, y: 50}}).texts;
+  assert.ok(shown.includes('123.456 \u00b5s'));
+  assert.equal(draw(scene, {pointer: {x: 10, y: 50}}).texts.length, shown.length - 1);
+});
+
+test('a scroll bar stands where not all lanes are in view', () => {
+  const bars = (queues) => draw(modelAndView({queues: Array(queues).fill('q')})).context.calls.roundRect ?? 0;
+  assert.equal(bars(3), 0);
+  assert.equal(bars(30), 1);
+});
+
+test('labels: the first one wins, centered ones move into the frame, and what does not fit is left out', () => {
+  const labels = new Labels((text) => 6 * text.length, 100, 400), style = {ink: 'i', ground: 'g'};
+  assert.ok(labels.add(['much too long', 'short'], 200, 50, 40, style));
+  assert.ok(!labels.add(['other'], 230, 55, 100, style));
+  assert.ok(labels.add(['other'], 230, 64, 100, style));
+  assert.ok(!labels.add(['left'], 90, 150, 100, style));
+  assert.ok(!labels.add(['right'], 380, 150, 100, style));
+  assert.ok(labels.addCentered('edge', 399, 150, style));
+  assert.ok(labels.addCentered('edge', 90, 150, style));
+  assert.deepEqual(labels.placed.map(({text, x}) => [text, x]),
+                   [['short', 200], ['other', 230], ['edge', 376], ['edge', 100]]);
+});

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The model: which lane and which series each command belongs to, and how commands are related.
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {makeModel, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
+import {endOf} from '../../../tools/trace_page/series.mjs';
+import {data, signal, wait} from './support.mjs';
+
+const items = (series) => [...series.item];
+
+test('each command is in the lane of its queue, as a wait or a signal, and as queued or pending', () => {
+  const {lanes} = makeModel(data({commands: [
+    wait({lane: 0, queued: -5, observed: 10, end: 20}), signal({lane: 1, queued: -4, end: 15}),
+    signal({lane: 1, end: 25}), wait({lane: 1, queued: 3}), signal({lane: 0, end: 5, flags: 7})]}));
+  assert.deepEqual(lanes.map((lane) => lane.name), ['A', 'B']);
+  assert.deepEqual(lanes.map((lane) => items(lane.waits)), [[0], []]);
+  assert.deepEqual(lanes.map((lane) => items(lane.signals)), [[4], [1, 2]]);
+  assert.deepEqual(lanes.map((lane) => items(lane.queued)), [[0], [1]]);
+  assert.deepEqual(lanes.map((lane) => items(lane.pending)), [[], [3]]);
+  assert.deepEqual(lanes.map((lane) => items(lane.backward)), [[4], []]);
+  assert.deepEqual([lanes[0].waits.begin[0], endOf(lanes[0].waits, 0)], [10, 20]);
+});
+
+test('the range is what was executed or lost, and the wider one also what was queued', () => {
+  const model = makeModel(data({
+    commands: [wait({queued: -50, observed: 10, end: 20}), signal({end: 15}), signal({queued: 90})],
+    losses: [[0, 1, '5', '2', 8, null], [1, 0, '5', '2', null, 40]]}));
+  assert.deepEqual(model.range, {from: 8, to: 40});
+  assert.deepEqual(model.queuedRange, {from: -50, to: 90});
+});
+
+test('both ranges hold something, whatever is missing', () => {
+  const ranges = (parts) => {
+    const {range, queuedRange} = makeModel(data(parts));
+    return [range.from, range.to, queuedRange.from, queuedRange.to];
+  };
+  assert.deepEqual(ranges({}), [0, 1000, 0, 1000]);
+  assert.deepEqual(ranges({queues: [], fences: []}), [0, 1000, 0, 1000]);
+  assert.deepEqual(ranges({commands: [signal({queued: 7})]}), [7, 7, 7, 7]);
+  assert.deepEqual(ranges({commands: [signal({end: 7})]}), [7, 7, 7, 7]);
+  assert.deepEqual(ranges({losses: [[0, 1, '0', '1', null, null]]}), [0, 1000, 0, 1000]);
+});
+
+test('a gap reaches to the ends of the trace where its log gives no time', () => {
+  const {lanes, losses} = makeModel(data({commands: [wait({observed: 10, end: 20})],
+                                          losses: [[1, 1, '5', '7', null, 15], [1, 0, '6', '8', 12, null]]}));
+  assert.deepEqual([...lanes[1].lost.begin], [10, 12]);
+  assert.deepEqual([0, 1].map((i) => endOf(lanes[1].lost, i)), [15, 20]);
+  assert.deepEqual(losses[0], {lane: 1, waits: true, first: '5', count: '7', before: null, after: 15});
+  assert.equal(losses[1].waits, false);
+});
+
+test('the walk goes through all commands that are shown, in the order of time', () => {
+  const model = makeModel(data({commands: [
+    signal({end: 30}), signal({queued: 20}), wait({observed: 1, end: 10}), signal({flags: 1}), signal({end: 10})]}));
+  assert.deepEqual(model.walk, [2, 4, 1, 0]);
+  assert.deepEqual(model.walk.map((i) => whenShown(model.commands[i])), [10, 10, 20, 30]);
+});
+
+test('the waits that a signal released are found from it', () => {
+  const model = makeModel(data({commands: [
+    signal({end: 5}), wait({end: 6, by: 0}), wait({end: 7, by: 0}), wait({end: 8}), signal({end: 9}),
+    wait({end: 9, by: 4})]}));
+  assert.deepEqual([...releasedBy(model, 0)].sort(), [1, 2]);
+  assert.deepEqual([...releasedBy(model, 4)], [5]);
+  assert.deepEqual([...releasedBy(model, 1)], []);
+});

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// trace_export: what the Chrome trace events and the page of a trace contain, and that readers can parse them. What the
+// page does with its data is tested in page/.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <ios>
+#include <locale>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tidemark/trace/trace_export.hpp>
+
+#include "support/json.hpp"
+#include "support/random.hpp"
+#include "support/trace_entries.hpp"
+
+using namespace testing;
+using tidemark::fence_id;
+using tidemark::fence_log_type;
+using tidemark::queue_id;
+using tidemark::trace;
+using tidemark::trace_event;
+
+namespace {
+
+void executed(trace& target, queue_id queue, const tidemark::fence_log_entry& entry) {
+  target.on_executed<nanosecond_clock>(queue, entry);
+}
+
+std::string chrome_text(const trace& source) {
+  std::ostringstream stream;
+  tidemark::write_chrome_trace(source, stream);
+  return stream.str();
+}
+std::string page_text(const trace& source) {
+  std::ostringstream stream;
+  tidemark::write_trace_page(source, stream);
+  return stream.str();
+}
+
+json_value chrome(const trace& source) { return json_parser::parse(chrome_text(source)); }
+
+/// Returns the data in the page.
+json_value page_data(const trace& source) {
+  const std::string text = page_text(source);
+  const std::string opening = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t from = text.find(opening);
+  REQUIRE(from != std::string::npos);
+  const std::size_t to = text.find("</script>", from);
+  REQUIRE(to != std::string::npos);
+  return json_parser::parse(std::string_view{text}.substr(from + opening.size(), to - from - opening.size()));
+}
+
+std::vector<json_value> phase(const json_value& file, const std::string& wanted) {
+  std::vector<json_value> found;
+  for (const json_value& event : file["traceEvents"].items) {
+    if (event["ph"].string() == wanted) found.push_back(event);
+  }
+  return found;
+}
+
+std::size_t count_of(const std::string& text, const std::string& wanted) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++count;
+  return count;
+}
+
+/// Returns the worked example [A91], with names.
+trace worked_example(std::uint64_t start = 0) {
+  trace source;
+  source.name_queue(queue_id{0}, "A");
+  source.name_queue(queue_id{1}, "B");
+  source.name_fence(fence_id{7}, "F");
+  source.on_queued(queue_id{0}, trace_event::wait_queued, fence_id{7}, 42, start + 10);
+  source.on_queued(queue_id{1}, trace_event::signal_queued, fence_id{7}, 42, start + 20);
+  executed(source, queue_id{1}, signal_entry(fence_id{7}, 42, start + 300));
+  executed(source, queue_id{0}, wait_entry(fence_id{7}, 42, start + 100, start + 305));
+  return source;
+}
+
+/// Returns a trace of queues that wait for one another in a ring, with losses and with times that are missing, repeated
+/// or backward.
+trace random_trace(std::uint64_t seed, std::uint64_t rounds) {
+  random_numbers random{seed};
+  trace source;
+  constexpr std::uint32_t queues = 4;
+  std::uint64_t time = 1'000'000;
+  for (std::uint64_t value = 1; value <= rounds; ++value) {
+    for (std::uint32_t queue = 0; queue < queues; ++queue) {
+      const std::uint32_t previous = 10 + (queue + queues - 1) % queues;
+      const std::uint64_t awaited = queue == 0 ? value - 1 : value;
+      source.on_queued(queue_id{queue}, trace_event::wait_queued, fence_id{previous}, awaited, 1 + random.below(time));
+      source.on_queued(queue_id{queue}, trace_event::signal_queued, fence_id{10 + queue}, value,
+                       1 + random.below(time));
+      const std::uint64_t observed = random.below(3) == 0 ? 0 : time;
+      time += random.below(50);
+      if (random.below(100) == 0) time -= 20;
+      executed(source, queue_id{queue},
+               wait_entry(fence_id{previous}, awaited, observed, random.below(50) == 0 ? 0 : time));
+      if (random.below(200) == 0) {
+        source.on_lost(queue_id{queue}, fence_log_type::signals, value - 1, 1);
+      } else {
+        executed(source, queue_id{queue}, signal_entry(fence_id{10 + queue}, value, random.below(50) == 0 ? 0 : time));
+      }
+    }
+  }
+  return source;
+}
+
+/// Checks that an event has what its phase needs.
+void check_fields(const json_value& event) {
+  const std::string& kind = event["ph"].string();
+  CHECK_FALSE(event["name"].string().empty());
+  CHECK(event["pid"].integer() == 1);
+  CHECK(event.has("tid"));
+  if (kind == "M") {
+    CHECK((event["args"].has("name") || event["args"].has("sort_index")));
+    return;
+  }
+  CHECK(event["tid"].integer() > 0);
+  CHECK(event["ts"].number() >= 0);
+  if (kind == "X") {
+    CHECK(event["dur"].thousandths() >= 1);
+  } else if (kind == "i") {
+    CHECK(event["s"].string() == "t");
+  } else {
+    CHECK((kind == "s" || kind == "f"));
+    CHECK(event.has("id"));
+    CHECK(event["cat"].string() == "release");
+    CHECK(event.has("bp") == (kind == "f"));
+  }
+}
+
+/// Checks that each arrow has both ends, in this order, each inside a box of its thread.
+void check_arrows(const json_value& file) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> last_nanoseconds;  // {thread, last nanosecond} of each box
+  for (const json_value& box : phase(file, "X")) {
+    last_nanoseconds.emplace(box["tid"].integer(), box["ts"].thousandths() + box["dur"].thousandths() - 1);
+  }
+  std::map<std::uint64_t, std::uint64_t> begins;
+  for (const std::string kind : {"s", "f"}) {
+    std::set<std::uint64_t> ids;
+    for (const json_value& event : phase(file, kind)) {
+      const std::uint64_t time = event["ts"].thousandths();
+      CHECK(ids.insert(event["id"].integer()).second);
+      CHECK(last_nanoseconds.count({event["tid"].integer(), time}) == 1);
+      if (kind == "s") begins[event["id"].integer()] = time;
+      if (kind == "f") CHECK(begins.at(event["id"].integer()) <= time);
+    }
+    CHECK(ids.size() == begins.size());
+  }
+}
+
+struct thousands : std::numpunct<char> {
+  char do_thousands_sep() const override { return ','; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+}  // namespace
+
+// ---- Chrome trace events --------------------------------------------------------------------------------------------
+
+TEST_CASE("[A91] [A94] the trace events of the worked example have all of its times") {
+  const json_value file = chrome(worked_example());
+  CHECK(file["displayTimeUnit"].string() == "ns");
+  const std::uint64_t start = std::stoull(file["otherData"]["start_nanoseconds"].string());
+  const auto boxes = phase(file, "X");
+  REQUIRE(boxes.size() == 2);
+  const json_value& signal = boxes[0];
+  CHECK(signal["name"].string() == "signal F = 42");
+  CHECK(start + signal["ts"].thousandths() + signal["dur"].thousandths() == 300);
+  CHECK(signal["dur"].thousandths() == 1);
+  CHECK(signal["args"]["queued_ns"].integer() == 20);
+  CHECK(signal["args"]["end_ns"].integer() == 300);
+  CHECK_FALSE(signal["args"].has("observed_ns"));
+  const json_value& wait = boxes[1];
+  CHECK(wait["name"].string() == "wait F >= 42");
+  CHECK(start + wait["ts"].thousandths() == 100);
+  CHECK(start + wait["ts"].thousandths() + wait["dur"].thousandths() == 305);
+  CHECK(wait["args"]["fence"].integer() == 7);
+  CHECK(wait["args"]["value"].integer() == 42);
+  CHECK(wait["args"]["observed_ns"].integer() == 100);
+
+  REQUIRE(phase(file, "s").size() == 1);
+  REQUIRE(phase(file, "f").size() == 1);
+  CHECK(phase(file, "s")[0]["tid"].integer() == signal["tid"].integer());
+  CHECK(phase(file, "f")[0]["tid"].integer() == wait["tid"].integer());
+  check_arrows(file);
+  const auto instants = phase(file, "i");
+  REQUIRE(instants.size() == 2);
+  CHECK(instants[1]["name"].string() == "queued: wait F >= 42");
+  CHECK(start + instants[1]["ts"].thousandths() == 10);
+}
+
+TEST_CASE("each queue has a named thread, in the order of their numbers") {
+  trace source;
+  source.name_queue(queue_id{9}, "late");
+  source.name_queue(queue_id{3}, "early");
+  executed(source, queue_id{4}, signal_entry(fence_id{1}, 1, 5));
+  std::map<std::uint64_t, std::string> names;
+  std::map<std::uint64_t, std::uint64_t> order;
+  bool process = false;
+  for (const json_value& event : phase(chrome(source), "M")) {
+    const std::string& what = event["name"].string();
+    process = process || what == "process_name";
+    if (what == "thread_name") names[event["tid"].integer()] = event["args"]["name"].string();
+    if (what == "thread_sort_index") order[event["tid"].integer()] = event["args"]["sort_index"].integer();
+  }
+  CHECK(process);
+  CHECK(names == std::map<std::uint64_t, std::string>{{1, "early"}, {2, "queue 4"}, {3, "late"}});
+  CHECK(order == std::map<std::uint64_t, std::uint64_t>{{1, 0}, {2, 1}, {3, 2}});
+}
+
+TEST_CASE("[A80] every event has the fields that its phase needs, and every arrow has both ends") {
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    const trace source = random_trace(fresh_seed(), 200);
+    const json_value file = chrome(source);
+    for (const json_value& event : file["traceEvents"].items) check_fields(event);
+    check_arrows(file);
+    CHECK(phase(file, "s").size() > 100);
+  }
+}
+
+TEST_CASE("[A100] there is one lost marker for each gap") {
+  trace source;
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 1, 1000));
+  source.on_lost(queue_id{0}, fence_log_type::signals, 1, 5);
+  source.on_lost(queue_id{0}, fence_log_type::signals, 6, 2);
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 9, 2000));
+  source.on_lost(queue_id{0}, fence_log_type::waits, 0, 3);
+  std::vector<json_value> lost;
+  for (const json_value& event : phase(chrome(source), "i")) {
+    if (event["cat"].string() == "lost") lost.push_back(event);
+  }
+  REQUIRE(lost.size() == 2);
+  CHECK(lost[0]["name"].string() == "7 signals lost");
+  CHECK(lost[0]["args"]["first"].integer() == 1);
+  CHECK(lost[0]["args"]["count"].integer() == 7);
+  CHECK(lost[0]["args"]["after_ns"].integer() == 1000);
+  CHECK(lost[0]["args"]["before_ns"].integer() == 2000);
+  CHECK(lost[1]["name"].string() == "3 waits lost");
+  CHECK_FALSE(lost[1]["args"].has("after_ns"));
+
+  const json_value data = page_data(source);
+  REQUIRE(data["losses"].items.size() == 2);
+  CHECK(data["losses"][0][3].string() == "7");
+  CHECK(data["losses"][1][3].string() == "3");
+}
+
+TEST_CASE("times are exact to the nanosecond, and values to the last bit") {
+  constexpr std::uint64_t start = 1'700'000'000'123'456'789;
+  trace source = worked_example(start);
+  executed(source, queue_id{1}, signal_entry(fence_id{7}, UINT64_MAX, start + 1'000'001));
+  const json_value file = chrome(source);
+  const std::uint64_t base = std::stoull(file["otherData"]["start_nanoseconds"].string());
+  const auto boxes = phase(file, "X");
+  CHECK(base + boxes[1]["ts"].thousandths() == start + 100);
+  CHECK(boxes[1]["dur"].thousandths() == 205);
+  CHECK(boxes[1]["args"]["end_ns"].string() == std::to_string(start + 305));
+  CHECK(boxes[2]["args"]["value"].string() == std::to_string(UINT64_MAX));
+  const json_value data = page_data(source);
+  CHECK(std::stoull(data["start"].string()) == start + 100);
+  CHECK(data["commands"][1][4].text == "-90");
+  CHECK(data["commands"][2][3].string() == std::to_string(UINT64_MAX));
+  CHECK(data["commands"][2][6].integer() == 999'901);
+}
+
+TEST_CASE("[A104] a command without a time is shown where its neighbor is, and is marked") {
+  trace source;
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 1, 0));
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 2, 500));
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 3, 0));
+  executed(source, queue_id{0}, signal_entry(fence_id{1}, 4, 700));
+  source.on_queued(queue_id{1}, trace_event::wait_queued, fence_id{1}, 9, 300);
+  executed(source, queue_id{1}, wait_entry(fence_id{1}, 9, 0, 0));
+  executed(source, queue_id{2}, wait_entry(fence_id{1}, 8, 0, 0));                // no time at all
+  source.on_queued(queue_id{2}, trace_event::signal_queued, fence_id{1}, 99, 0);  // neither
+  const json_value file = chrome(source);
+  const std::uint64_t start = std::stoull(file["otherData"]["start_nanoseconds"].string());
+  CHECK(file["otherData"]["not_shown"].integer() == 2);
+  std::vector<std::uint64_t> ends;
+  std::vector<bool> marked;
+  for (const json_value& box : phase(file, "X")) {
+    ends.push_back(start + box["ts"].thousandths() + box["dur"].thousandths());
+    marked.push_back(box["args"].has("time_not_recorded"));
+  }
+  CHECK(ends == std::vector<std::uint64_t>{500, 500, 500, 700, 300});
+  CHECK(marked == std::vector<bool>{true, false, true, false, true});
+  CHECK(page_data(source)["notShown"].integer() == 2);
+}
+
+TEST_CASE("[A105] a command whose time went backward is marked, and its box has a width") {
+  trace source;
+  executed(source, queue_id{0}, wait_entry(fence_id{1}, 1, 0, 900));
+  executed(source, queue_id{0}, wait_entry(fence_id{1}, 2, 800, 700));
+  const json_value file = chrome(source);
+  const auto boxes = phase(file, "X");
+  REQUIRE(boxes.size() == 2);
+  CHECK_FALSE(boxes[0]["args"].has("backward"));
+  CHECK(boxes[1]["args"]["backward"].boolean);
+  CHECK(boxes[1]["dur"].thousandths() == 100);
+  CHECK(page_data(source)["backward"].integer() == 1);
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("any name is written as valid JSON and read back") {
+  const std::string euro = "\xE2\x82\xAC";
+  const std::string replaced = "\xEF\xBF\xBD";
+  const std::vector<std::pair<std::string, std::string>> names{
+      {"\"quoted\" \\ /", "\"quoted\" \\ /"},
+      {"</script><script>alert(1)</script>", "</script><script>alert(1)</script>"},
+      {"<!--", "<!--"},
+      {std::string{"a\0b\n\t\x1F\x7F", 7}, std::string{"a\0b\n\t\x1F\x7F", 7}},
+      {"5 " + euro + " \xF0\x9F\x8C\x8A", "5 " + euro + " \xF0\x9F\x8C\x8A"},
+      {"\xE2\x80\xA8", "\xE2\x80\xA8"},
+      {"bad \xFF", "bad " + replaced},
+      {"cut \xE2\x82", "cut " + replaced + replaced},
+      {"long \xC0\xAF", "long " + replaced + replaced},
+      {"surrogate \xED\xA0\x80", "surrogate " + replaced + replaced + replaced},
+      {"beyond \xF4\x90\x80\x80", "beyond " + replaced + replaced + replaced + replaced}};
+  trace source;
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    source.name_queue(queue_id{i}, names[i].first);
+    source.name_fence(fence_id{i}, names[i].first);
+    executed(source, queue_id{i}, signal_entry(fence_id{i}, 1, 100 + i));
+  }
+  const json_value data = page_data(source);
+  const auto boxes = phase(chrome(source), "X");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CHECK(data["queues"][i].string() == names[i].second);
+    CHECK(data["fences"][i].string() == names[i].second);
+    CHECK(boxes[i]["name"].string() == "signal " + names[i].second + " = 1");
+  }
+}
+
+TEST_CASE("the locale and the flags of the stream do not change what is written") {
+  const trace source = random_trace(1, 20);
+  std::ostringstream plain;
+  std::ostringstream odd;
+  odd.imbue(std::locale{std::locale::classic(), new thousands});
+  odd << std::hex << std::showbase << std::uppercase;
+  tidemark::write_chrome_trace(source, plain);
+  tidemark::write_trace_page(source, plain);
+  tidemark::write_chrome_trace(source, odd);
+  tidemark::write_trace_page(source, odd);
+  CHECK(plain.str() == odd.str());
+}
+
+TEST_CASE("a stream that has failed stays failed") {
+  std::ostringstream stream;
+  stream.setstate(std::ios::badbit);
+  tidemark::write_chrome_trace(worked_example(), stream);
+  tidemark::write_trace_page(worked_example(), stream);
+  CHECK(stream.bad());
+  CHECK(stream.str().empty());
+}
+
+// ---- the page -------------------------------------------------------------------------------------------------------
+
+TEST_CASE("the page needs no network and no other file") {
+  const std::string text = page_text(worked_example());
+  CHECK(text.find("<!DOCTYPE html>") == 0);
+  CHECK(text.find("default-src 'none'") != std::string::npos);
+  for (const char* const word : {"http:", "https:", "//cdn", " src=", " href=", "@import", "url(", "fetch(", "import(",
+                                 "XMLHttpRequest", "WebSocket", "<link", "<iframe", "innerHTML", "eval("}) {
+    CAPTURE(word);
+    CHECK(text.find(word) == std::string::npos);
+  }
+}
+
+TEST_CASE("a name can't end the script that the data stands in") {
+  trace source = worked_example();
+  source.name_queue(queue_id{0}, "</script><script>alert(1)//");
+  source.name_fence(fence_id{7}, "<!-- <script>");
+  const std::string text = page_text(source);
+  CHECK(count_of(text, "</script>") == 2);
+  CHECK(count_of(text, "<script") == 2);
+  CHECK(text.find("<!--") == std::string::npos);
+  CHECK(text.find("alert(1)") != std::string::npos);
+  CHECK(page_data(source)["queues"][0].string() == "</script><script>alert(1)//");
+}
+
+TEST_CASE("[A91] [A94] the data of the page has all times of the worked example") {
+  trace source = worked_example();
+  source.on_queued(queue_id{1}, trace_event::wait_queued, fence_id{7}, 43, 400);
+  const json_value data = page_data(source);
+  const auto row = [&](std::size_t index) {
+    std::string text;
+    for (const json_value& item : data["commands"][index].items) {
+      text += (item.type == json_value::kind::null ? "null" : item.text) + " ";
+    }
+    return text;
+  };
+  CHECK(data["start"].string() == "100");
+  CHECK(data["queues"].items.size() == 2);
+  REQUIRE(data["commands"].items.size() == 3);
+  CHECK(row(0) == "1 0 0 42 -80 null 200 200 200 3 -1 ");
+  CHECK(row(1) == "0 1 0 42 -90 0 205 0 205 3 0 ");
+  CHECK(row(2) == "1 1 0 43 300 null null null null 2 -1 ");
+}
+
+TEST_CASE("an empty trace can be written in both forms") {
+  const trace source;
+  CHECK(phase(chrome(source), "M").size() == 1);
+  const json_value data = page_data(source);
+  CHECK(data["commands"].items.empty());
+  CHECK(data["queues"].items.empty());
+  trace lost_only;
+  lost_only.on_lost(queue_id{3}, fence_log_type::waits, 0, 4);
+  CHECK(phase(chrome(lost_only), "i").size() == 1);
+  CHECK(page_data(lost_only)["losses"].items.size() == 1);
+}
+
+TEST_CASE("100,000 commands are written in both forms, with all arrows and gaps") {
+  const trace source = random_trace(2, 12'500);
+  const auto commands = source.commands();
+  CHECK(commands.size() >= 100'000);
+  const std::string text = chrome_text(source);
+  std::size_t arrows = 0;
+  for (const tidemark::trace_command& command : commands) arrows += command.released_by ? 1U : 0U;
+  CHECK(arrows > 25'000);
+  CHECK(count_of(text, "\"ph\":\"s\"") == count_of(text, "\"ph\":\"f\""));
+  CHECK(count_of(text, "\"cat\":\"lost\"") == source.losses().size());
+  const json_value data = page_data(source);
+  CHECK(data["commands"].items.size() == commands.size());
+  CHECK(data["losses"].items.size() == source.losses().size());
+}

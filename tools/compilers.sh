@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+#
+# Builds everything but the model checks with each compiler there is, warnings being errors.
+#
+#   compilers.sh [--install]   with --install, installs the compilers that are missing first
+set -euo pipefail
+unset CDPATH
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+# shellcheck source-path=SCRIPTDIR source=steps.sh
+. "$root/tools/steps.sh"
+# shellcheck source=packages.sh
+. "$root/tools/packages.sh"
+# shellcheck source=build.sh
+. "$root/tools/build.sh"
+
+at_most 1 compilers "$@"
+if (($# == 1)) && [[ $1 != --install ]]; then fail 2 "compilers: unknown option '$1'"; fi
+
+failed=()
+
+# build_with NAME COMPILER FLAGS TARGETS [OPTION]...: the model checks are left out, because they are built without
+# warnings.
+build_with() {
+  local name=$1 compiler=$2 flags=$3 folder=$root/build/compilers/$1 release="-O2 -DNDEBUG"
+  local -a targets
+  read -ra targets <<<"$4"
+  shift 4
+  # clang gives the same warnings without optimizing, in half the time; g++ gives some only while it optimizes.
+  if [[ $compiler == clang* ]]; then release=-DNDEBUG; fi
+  if ! step "$name: configure" cmake -S "$root" -B "$folder" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler" \
+    "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=$release" \
+    -DTIDEMARK_WERROR=ON -DTIDEMARK_BUILD_TESTS=ON -DTIDEMARK_BUILD_EXAMPLES=ON -DTIDEMARK_BUILD_MODEL=OFF "$@" ||
+    ! step "$name: build without a warning" cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}"; then
+    failed+=("$name")
+  fi
+}
+
+has_libcxx() { printf '#include <version>\n' | "$1" -stdlib=libc++ -E -x c++ - >/dev/null 2>&1; }
+
+if [[ ${1:-} == --install ]]; then
+  # Whatever can't be installed is skipped below, with a line.
+  get clang-14 clang-19 libc++-19-dev libc++abi-19-dev || true
+fi
+need g++ cmake ninja-build doctest-dev
+need_cmake_version
+gcc=g++
+bench=OFF
+if has_command g++-12; then gcc=g++-12; fi
+if has_header benchmark/benchmark.h; then bench=ON; fi
+
+build_with "$gcc" "$gcc" "" all "-DTIDEMARK_BUILD_BENCH=$bench"
+for clang in clang++-14 clang++-19; do
+  if has_command "$clang"; then
+    build_with "$clang-libstdc++" "$clang" "" all "-DTIDEMARK_BUILD_BENCH=$bench"
+  else
+    echo "$clang is not installed: skipped"
+  fi
+done
+# The installed Google Benchmark is built for libstdc++. Stop tokens are still experimental in libc++ 19: the second
+# build serves those who use them.
+if has_command clang++-19 && has_libcxx clang++-19; then
+  build_with clang++-19-libc++ clang++-19 -stdlib=libc++ all -DTIDEMARK_BUILD_BENCH=OFF
+  build_with clang++-19-libc++-experimental clang++-19 "-stdlib=libc++ -fexperimental-library" \
+    "test_wait test_fence_exit test_wait_many" -DTIDEMARK_BUILD_BENCH=OFF
+else
+  echo "clang++-19 with libc++ is not installed: skipped"
+fi
+if ((${#failed[@]} > 0)); then fail 1 "these builds failed: ${failed[*]}"; fi

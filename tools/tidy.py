@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Runs clang-tidy over tests and examples and, through them, over every header.
+
+usage: tidy.py COMPILE_COMMANDS_FOLDER [--changed [BASE]]
+
+With --changed only what differs from BASE is checked: changed sources, and for each changed header a source that
+includes it, directly or through others; untracked files count. BASE is by default where this branch left origin/main or
+main, and the commit before the last where that is the last commit itself.
+"""
+
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import running
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ("clang-tidy-19", "clang-tidy-14", "clang-tidy")
+INCLUDE_FOLDERS = [ROOT / name for name in ("include", "tests", "tests/model", "bench", "examples")]
+CHECKED = ("include/", "tests/", "examples/", "bench/")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+
+
+class Trouble(Exception):
+    pass
+
+
+# ---- what has changed ------------------------------------------------------------------------------------------------
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def default_base():
+    head = git("rev-parse", "HEAD")
+    for branch in ("origin/main", "main"):
+        base = git("merge-base", "HEAD", branch)
+        if base and base != head:
+            return base
+    return git("rev-parse", "HEAD~1")
+
+
+def changed_files(base):
+    """The files that differ from `base`, relative to the repository, with those that git does not know yet."""
+    commit = git("rev-parse", "--verify", f"{base}^{{commit}}") if base else default_base()
+    if not commit:
+        raise Trouble(f"there is no commit '{base}'" if base else "there is no commit to compare with; name one")
+    changed = git("diff", "--name-only", "--diff-filter=d", commit)
+    untracked = git("ls-files", "--others", "--exclude-standard")
+    if changed is None or untracked is None:
+        raise Trouble(f"git can't compare with {commit}")
+    return sorted({*changed.split("\n"), *untracked.split("\n")} - {""})
+
+
+# ---- who includes what -----------------------------------------------------------------------------------------------
+
+
+def includes_of(path):
+    """The files of the repository that a file includes itself."""
+    found = set()
+    for name in INCLUDE.findall(path.read_text(errors="replace")):
+        for folder in (path.parent, *INCLUDE_FOLDERS):
+            candidate = folder / name
+            if candidate.is_file():
+                found.add(candidate.resolve())
+                break
+    return found
+
+
+def distances(source):
+    """All files that a source includes: how many steps away each is."""
+    steps = {source: 0}
+    pending = [source]
+    while pending:
+        path = pending.pop(0)
+        for included in includes_of(path) - steps.keys():
+            steps[included] = steps[path] + 1
+            pending.append(included)
+    return steps
+
+
+def sources_to_check(changed, sources):
+    """The sources among the changed files, and for each changed header the source that is nearest to it."""
+    wanted = {path for path in changed if path in sources}
+    headers = {path for path in changed if path.suffix == ".hpp"}
+    if headers:
+        reached = {source: distances(source) for source in sorted(sources)}
+        for header in sorted(headers):
+            if any(header in reached[source] for source in wanted):
+                continue
+            # The test of the same name, then whatever includes it most directly.
+            candidates = [source for source in sorted(sources) if header in reached[source]]
+            if candidates:
+                wanted.add(min(candidates, key=lambda source: (source.stem != header.stem, reached[source][header])))
+    return sorted(wanted)
+
+
+# ---- checking --------------------------------------------------------------------------------------------------------
+
+
+def all_sources():
+    """The sources of tests and examples, without the model checks: Relacy's macros are not ours to mend."""
+    found = [*ROOT.glob("tests/*.cpp"), *ROOT.glob("tests/*/*.cpp"), *ROOT.glob("examples/*.cpp")]
+    return {path.resolve() for path in found}
+
+
+def check(program, folder, sources):
+    """Returns how many sources clang-tidy complains about."""
+    progress = running.Progress("clang-tidy")
+    complaints = 0
+
+    def one(source):
+        return running.output_of([program, "--quiet", "-p", str(folder), str(source)])
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        pending = {pool.submit(one, source) for source in sources}
+        try:
+            while pending:
+                done, pending = concurrent.futures.wait(pending, 0.2, concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    status, output = future.result()
+                    if status != 0:
+                        complaints += 1
+                        progress.say(output)
+                progress.update(f"{len(sources) - len(pending)} of {len(sources)} files, {complaints} with complaints")
+        finally:
+            for future in pending:
+                future.cancel()
+            progress.close()
+    return complaints
+
+
+def main(arguments):
+    if arguments == ["--help"]:
+        print(__doc__)
+        return 0
+    folder, options = arguments[0], arguments[1:]
+    program = next((name for name in PROGRAMS if shutil.which(name)), None)
+    if not program:
+        raise Trouble("clang-tidy is missing")
+    sources = all_sources()
+    if options[:1] == ["--changed"]:
+        changed = changed_files(options[1] if len(options) > 1 else None)
+        changed = [name for name in changed if name.startswith(CHECKED) and name.endswith((".cpp", ".hpp"))]
+        sources = set(sources_to_check([ROOT / name for name in changed], sources))
+        print(f"{len(changed)} C++ files have changed, which {len(sources)} sources check", flush=True)
+    complaints = check(program, folder, sorted(sources))
+    if complaints:
+        raise Trouble(f"{complaints} of {len(sources)} files have complaints")
+    print(f"{program} has nothing to say about {len(sources)} files and the headers they use")
+    return 0
+
+
+if __name__ == "__main__":
+    running.end_on_signals()
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except running.Interrupted:
+        sys.exit(running.INTERRUPTED)
+    except Trouble as trouble:
+        print(f"dev: tidy: {trouble}", file=sys.stderr)
+        sys.exit(1)
