@@ -85,6 +85,10 @@ void soak_for(const options& chosen, const std::vector<subject_kind>& kinds) {
 int main(int count, char** arguments) {
   const options chosen = read_options({arguments + 1, arguments + count});
   const auto kinds = catalogue();
+  if (chosen.runs) {  // before the first line, from which on a signal may be sent
+    std::signal(SIGINT, interrupt);
+    std::signal(SIGTERM, interrupt);
+  }
   std::printf("soak: seed %llu, %zu kinds of fence\n", static_cast<unsigned long long>(chosen.seed), kinds.size());
   std::fflush(stdout);
   if (!chosen.runs) {
@@ -93,8 +97,6 @@ int main(int count, char** arguments) {
     }
     return 0;
   }
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
   soak_for(chosen, kinds);
   if (interrupted_by != 0) {
     std::printf("soak: ended by signal %d, nothing found\n", static_cast<int>(interrupted_by));
