@@ -50,8 +50,9 @@
 // returns `reached`, others return `lost` [A120] [trap 34]. Later signals change nothing that current_value() shows,
 // and nothing in memory of the caller. Inside the fence the value still rises, because a test of the poison would
 // double the loads of a signal. So a wait for a value that is signalled after the poison returns `reached`, and sees
-// what was done before that signal. If the value lies in memory of the caller, one waiter may see a signal that runs
-// at the same time as poison(), and a later waiter may not.
+// what was done before that signal. If the value lies in memory of the caller, a signal that runs at the same time as
+// poison() may get lost. One waiter may see its value and return `reached`, and a later one may not see it and return
+// `lost`; signal_next() may return the same value twice.
 //
 // Lifetime [trap 10]. A wait may return while the signaller that has released it is still inside signal(). A fence
 // must be destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete
@@ -105,8 +106,8 @@ enum class value_storage {
 /// The compile-time choices of a fence.
 struct fence_options {
   std::size_t capacity = 16;  ///< How many waiters have a slot, of about 28 bytes; more share the overflow lane.
-  std::size_t arity = 4;      ///< How many children each node of the heap has.
-  unsigned max_spins = 64;    ///< How often a waiter looks, at most, before it registers; how often pays is learnt.
+  std::size_t arity = 4;      ///< How many children each node of the heap has, at least 2.
+  unsigned max_spins = 64;    ///< How often a waiter looks before it registers, at most. A fence adapts the number.
   fence_layout layout = fence_layout::two_lines;
   value_storage storage = value_storage::own;
   bool statistics = false;  ///< Adds notify_count(), which costs a signal nothing while no waiter is due.
@@ -131,8 +132,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       : fence_core(std::in_place, initial) {}
 
   /// A fence whose value lies in memory of the caller, and begins at `initial`.
-  /// \param storage  8 bytes, aligned to 8 (asserted), which this constructor sets. They must outlive the fence; after
-  ///                 poison() has returned, they only have to outlive the signals that began before it returned.
+  /// \param storage  8 bytes, aligned to 8 (asserted), which this constructor sets. They must outlive the fence. There
+  ///                 is one exception: once the first call of poison() has returned, they need to outlive only the
+  ///                 calls, such as signals, waits and looks, that began before it returned.
   fence_core(void* storage, std::uint64_t initial = 0) noexcept
     requires(Options.storage == value_storage::caller)
       : fence_core(std::in_place, storage, initial) {}
@@ -157,8 +159,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later.
-  /// Signals that begin after the first call has returned do not touch the caller's storage. Any thread may call it,
-  /// any number of times, also while others signal. Progress: lock-free except for the system calls that wake. [A120]
+  /// Calls that begin after the first call of poison() has returned do not touch the caller's storage. Any thread may
+  /// call it, any number of times, also while others signal. Progress: lock-free except for the system calls that wake.
+  /// [A120]
   void poison() noexcept {
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
     // meanwhile is found, or finds the word. Nothing is stronger.
@@ -437,10 +440,10 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   using detail::fence_core<Platform, Options>::fence_core;
 
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
-  /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load, and in the
-  /// asymmetric form no read-modify-write and no fence instruction. One signaller at a time. If the platform's
-  /// `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it that does not interrupt another
-  /// call of the same signaller. [A3] [A7] [A17]
+  /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
+  /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
+  /// signaller at a time. If the platform's `is_async_signal_safe` is true, it takes no lock. A signal handler may call
+  /// it then, unless it interrupts another call of the same signaller. [A3] [A7] [A17]
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// timeline: the concept of what every block follows. A timeline is anything that has a 64-bit value which only rises,
-// and that threads can wait for: a fence, a progress_fence, a view of one, or a type of yours.
+// timeline: the concept that a type must satisfy so that blocks can follow it. A timeline has a 64-bit value that only
+// rises, and threads can wait until the value has reached a target. A fence, a progress_fence and a view of one are
+// timelines. A type of yours may be one, too.
 //
 //   struct my_timeline {                                                   the least that a timeline needs
 //     std::uint64_t current_value() const;
@@ -16,8 +17,11 @@
 //     sees the value.
 //   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
 //     use any more, and wait_until() returns `lost` if the target was not reached.
-//   - If the deadline has passed, wait_until() looks once and does not sleep.
+//   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
+//     target is not reached and the timeline is not lost.
 //   - Any thread may call both functions, and neither throws.
+//   - A copy of a timeline is the same timeline. If the type can be copied, as a view can, a block keeps a copy of its
+//     own. Otherwise the block keeps a pointer, and the timeline must outlive the block.
 //
 // wait_until() may take a stop token as a third argument. If it takes none, a wait with a stop token looks at the
 // token once in a millisecond.

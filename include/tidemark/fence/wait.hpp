@@ -29,8 +29,9 @@ enum class [[nodiscard]] wait_status {
   lost,     ///< The timeline was poisoned before it reached the target.
 };
 
-/// A token that can stop a wait: std::stop_token, or a type of the same shape with a member template
-/// `callback_type<F>`.
+/// A token that can stop a wait: std::stop_token, or a type of yours with the same functions. Such a type must also
+/// have a member template `callback_type<F>`, which does what std::stop_callback<F> does. The concept does not check
+/// for it, because only waits for fences and hubs need it.
 template <class Token>
 concept stop_token_like = std::copyable<Token> && requires(const Token& token) {
   { token.stop_requested() } -> std::convertible_to<bool>;
@@ -99,9 +100,9 @@ class waitable {
     return wait_within(target, std::move(token));
   }
 
-  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero, less,
-  /// or not a number, it looks once and does not sleep. With a duration that is too long for the clock it waits without
-  /// a limit.
+  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. If the duration is zero or
+  /// less, or is not a number, it looks once and does not sleep. If the duration is too long for the clock, it waits
+  /// without a limit.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                        Token token = {}) const noexcept {
@@ -109,9 +110,9 @@ class waitable {
   }
 
   /// Waits like wait(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
-  /// then. With a point in the past it looks once and does not sleep. A change of the system clock during the wait is
-  /// noticed at the deadline only: if the clock was set back, the wait goes on; if it was set forward, the wait ends
-  /// no earlier for that.
+  /// then. With a point in the past it does not sleep, but it may look several times. A change of the system clock
+  /// during the wait is noticed at the deadline only: if the clock was set back, the wait goes on; if it was set
+  /// forward, the wait ends no earlier for that.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
                          Token token = {}) const noexcept {

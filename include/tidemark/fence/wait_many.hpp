@@ -14,16 +14,16 @@
 // jump over several values, or stand in the list twice. All registrations end with the call, also those with
 // timelines that were not reached [trap 11].
 //
-// The timelines may be of different types if they park in the same way (`P::parking`): a fence and a progress_fence
-// may be mixed. The list may be of any length; up to 64 timelines take part in one sleep. With more than 64, a wait
-// for all takes 64 at a time, and a wait for any the first 64; both look at the other timelines once in a
-// millisecond.
+// Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
+// Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
+// length; up to 64 timelines take part in one sleep. With more than 64, a wait for all takes 64 at a time, and a wait
+// for any the first 64; both look at the other timelines once in a millisecond.
 //
 // A wait for all wakes up each time that one of its timelines is reached while it sleeps. That is the price for
 // noticing at once that one of them is lost (within a millisecond if it does not take part in the sleep).
 //
-// An empty list is never waited for: both waits return `reached` at once, in every build. The index that wait_any()
-// returns is the length of the list then, as it is whenever no timeline has ended the wait.
+// With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
+// the length of the list. It is the length of the list whenever no timeline has ended the wait.
 //
 // Where the system can't sleep on several words (see platform/detail/parking.hpp), the waiter looks at all values
 // once in a millisecond.

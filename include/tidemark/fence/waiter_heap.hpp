@@ -7,15 +7,16 @@
 //   then     one leaf for each slot: [ target - 1, or no_waiter | version ], and the nodes between leaves and root
 //   then     which slots are taken; a count of wakes for each slot, and one for the lane
 //
-// Who writes what, always through this class. The waiting thread takes and frees a slot, and arms its leaf. The
-// thread whose exchange succeeds empties the leaf: the waiter itself, or a thread in release_due(). All of them
-// rewrite nodes. Threads that release or nudge a waiter advance its count of wakes, on which the waiter sleeps.
+// Only the functions of this class write these words. The waiting thread takes a slot, arms its leaf, and frees the
+// slot. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange succeeds
+// empties it. All of these threads rewrite nodes. A thread that releases or nudges a waiter advances the waiter's count
+// of wakes, on which the waiter sleeps.
 //
 // The invariant [A12] [A16] [A27]: once add(t) has returned, and until that waiter is released or withdrawn,
-// monitored_value() is at most t - 1. It is exact when no operation is in progress. If add(t) has returned before a
-// call of release_due(v) begins, and t <= v, that call does not leave the waiter unreleased;
-// fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may return while another thread's call
-// is still releasing it.)
+// monitored_value() is at most t - 1. It is exact when no operation is in progress. If add(t) has given the waiter a
+// slot before a call of release_due(v) begins, and t <= v, then the waiter has been released or withdrawn when that
+// call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may return while another
+// thread's call is still releasing the waiter.)
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
@@ -25,7 +26,8 @@
 // themselves. That is slower, but never wrong, and no waiter is ever refused.
 //
 // Not promised: any order among waiters that are released together; that a wake-up means a release (a woken thread
-// must look again); that monitored_value() is exact while other threads add, withdraw or release.
+// must look again); that monitored_value() is exact while other threads add, withdraw or release; wait-freedom and
+// lock-freedom of add(), withdraw() and release_due() where the platform's double word is not lock-free.
 //
 // Lifetime: the heap must outlive every call on it, also release_due(), which still uses the heap after the waiters
 // that it has released may have gone.
@@ -104,8 +106,8 @@ class waiter_heap {
   const typename Platform::double_word& monitored_word() const noexcept { return tree_.root(); }
 
   /// Registers a waiter for `target`, and returns its ticket. Never fails: if it finds no free slot, the waiter joins
-  /// the overflow lane. Progress: wait-free, O(log n), plus O(Capacity / 64) to find a slot. Any thread may call it.
-  /// [A14] [A32]
+  /// the overflow lane. Progress: wait-free, O(log n), plus O(Capacity / 64) to find a slot, or O(Capacity) if other
+  /// threads take slots at the same time. Any thread may call it. [A14] [A32]
   /// \param target  at least 1 (asserted): a wait for 0 is over before it begins [trap 3]
   [[nodiscard]] ticket add(std::uint64_t target) noexcept {
     TIDEMARK_ASSERT(target > 0, "a waiter was added for 0, which every timeline has reached");
@@ -121,8 +123,9 @@ class waiter_heap {
 
   /// Ends a registration: frees its slot, or leaves the lane. Returns true if this call has withdrawn the waiter (in
   /// the lane always). Returns false if the waiter had been released before; what the releasing thread had seen is
-  /// visible then. The ticket must not be used again. A second call for it is asserted, unless another thread has taken
-  /// the slot since. Progress: wait-free, O(log n). One thread for each ticket. [A14] [trap 2]
+  /// visible then. The ticket must not be used again. An assertion detects a second call with the same ticket, unless
+  /// another waiter has the slot by then, or another thread is in the lane: that one loses its place without notice.
+  /// Progress: wait-free, O(log n). One thread for each ticket. [A14] [trap 2]
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       tree_.leave_lane();
@@ -143,9 +146,11 @@ class waiter_heap {
 
   /// Releases and wakes every waiter whose target is at most the value that `current()` returns, and wakes all
   /// threads in the lane. Returns how many slots it released. Makes exactly one pass. Progress: wait-free except for
-  /// the system calls that wake, O(k log n) for k released slots. Any thread may call it. [A19] [A20] [A29]
-  /// \param current  a callable without side effects; it is called again for each waiter, so a value that rises during
-  ///                 the pass counts
+  /// the system calls that wake, O(k log n) for k released slots, plus O(Capacity / 64). Takes Capacity / 8 bytes of
+  /// the stack. Any thread may call it. [A19] [A20] [A29]
+  /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, and again
+  ///                 for each leaf that the pass visits. A value that rises during the pass counts for those leaves
+  ///                 only; the thread that raises it must see to the others.
   template <class CurrentValue>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current) noexcept {
@@ -168,9 +173,9 @@ class waiter_heap {
     return wakes_of(waiting).load(std::memory_order_acquire);
   }
 
-  /// Blocks while the waiter's count of wakes is `seen`, until the deadline at most. Returns false if the deadline
-  /// has passed; otherwise true: the waiter was released or nudged, or woken for no reason. One thread for each
-  /// ticket.
+  /// Blocks while the waiter's count of wakes is `seen`, until the deadline at most. Returns false only if the deadline
+  /// has passed. Returns true if the waiter was released or nudged, or for no reason. If it is woken at about the time
+  /// of the deadline, it may return either. One thread for each ticket.
   bool park(const ticket& waiting, std::uint32_t seen, deadline until) noexcept {
     return Platform::park(wakes_of(waiting), seen, until);
   }

@@ -18,7 +18,8 @@ enum class paging_kind : std::uint8_t {
   page_in,  ///< Bring the contents to the place at `to`.
 };
 
-/// One operation. Operations must be carried out in the order in which they are listed, so that no place is used twice.
+/// One operation. Operations must be carried out in the order in which they are listed. In another order, an operation
+/// might write to a place that still holds another allocation.
 template <class Allocation>
 struct paging_operation {
   paging_kind kind = paging_kind::page_in;
@@ -30,15 +31,15 @@ struct paging_operation {
   bool operator==(const paging_operation&) const = default;
 };
 
-/// What a splitter has planned since it was constructed. A cut is where a part begins that is not the first one of
-/// its work item. Bytes are in the units of the placement policy.
+/// What a splitter has planned since it was constructed. Each part but the first one of a work item begins at a cut.
+/// Bytes are in the units of the placement policy.
 struct split_statistics {
   std::uint64_t parts = 0;
   std::uint64_t cuts = 0;
   std::uint64_t bytes_paged_in = 0;
   std::uint64_t bytes_evicted = 0;
   std::uint64_t bytes_moved = 0;
-  std::uint64_t bytes_kept = 0;        ///< What was bound behind a cut and stayed in place; summed over all cuts.
+  std::uint64_t bytes_kept = 0;        ///< Bound bytes that kept their place at a cut; the sum over all cuts.
   std::uint64_t bytes_fixed = 0;       ///< The share of `bytes_kept` that had to stay (the texts: pinned) [C25].
   std::uint64_t most_bytes_fixed = 0;  ///< The greatest number of bytes that had to stay in place at one cut.
 

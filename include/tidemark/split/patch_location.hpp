@@ -38,7 +38,7 @@ struct patch_location {
 
   /// Returns the slot, without the reserved bits.
   constexpr slot_id slot() const noexcept { return slot_id{slot_word & static_cast<std::uint32_t>(largest_slot)}; }
-  /// Returns the 8 reserved bits.
+  /// Returns the 8 reserved bits as a number from 0 to 255.
   constexpr std::uint32_t reserved() const noexcept { return slot_word >> 24; }
 };
 static_assert(sizeof(patch_location) == 24);
@@ -66,9 +66,10 @@ class patch_list {
     return found;
   }
 
-  /// Returns whether the list can be used, and otherwise the first record that is wrong. Looks at the reserved bits
-  /// (`reserved_bits`), at the indices (`bad_allocation_index`), at everything that check_split_list() looks at, and
-  /// last at bytes that are left over (`bad_length`; the index is size() then). O(records); allocates nothing.
+  /// Returns whether the list can be used, and otherwise the first record that is wrong. For each record it looks at
+  /// the reserved bits (`reserved_bits`), at the allocation's index (`bad_allocation_index`), and at everything that
+  /// check_split_list() looks at, in this order. If all records are valid, it looks at bytes that are left over
+  /// (`bad_length`; the index in the defect is size() then). O(records); allocates nothing.
   split_check_result check(slot_id max_slot, std::uint64_t end) const noexcept {
     std::uint64_t before = 0;
     for (std::size_t index = 0; index < size(); ++index) {
@@ -82,8 +83,8 @@ class patch_list {
     return {split_check_status::invalid, split_defect{split_fault::bad_length, size(), {}, 0}};
   }
 
-  /// Returns a record as an entry. Precondition: check() finds the record valid; that its index is in range is
-  /// asserted.
+  /// Returns a record as an entry. Precondition: there is such a record, and check() finds it valid. Of this, it is
+  /// asserted that the record exists and that its allocation index is in range.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
     TIDEMARK_ASSERT(found.allocation_index < allocations_.size(), "check() would refuse this record");

@@ -205,8 +205,8 @@ template <split_allocation Allocation>
   return {};
 }
 
-/// Builds a list in order. Each call of bind() and unbind() declares a split point [C23]. One thread at a time; every
-/// function that adds an entry may throw std::bad_alloc.
+/// Builds a list in order. Each call of bind() and unbind() declares a split point [C23]. One thread at a time. All
+/// functions but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots.
 template <split_allocation Allocation>
 class split_list_builder {
  public:
@@ -223,10 +223,11 @@ class split_list_builder {
   /// Returns as bind() does.
   split_add_result unbind(std::uint64_t offset, slot_id slot) { return add({{}, slot, offset}); }
 
-  /// From now on, binds `slot` again at each split point that does not mention it, while it holds an allocation; so a
-  /// splitter may move that allocation there [C26] [C28]. Meant for large allocations. This begins with the split
-  /// point that was added last, unless entries() has returned it already.
-  /// \param is_kept  false ends this, after the split point that was added last
+  /// Keeps `slot` bound: from now on, the builder binds the slot again at each split point that does not mention it, as
+  /// long as the slot holds an allocation. So a splitter may move that allocation there [C26] [C28]. Meant for large
+  /// allocations. The first such split point is the one that was added last. If entries(), or keep_bound() with
+  /// `false`, was called since, it is that of the next entry.
+  /// \param is_kept  false ends this: the split point that was added last is then the last one to bind the slot again
   void keep_bound(slot_id slot, bool is_kept = true) {
     if (is_kept) {
       kept_.try_emplace(slot, held_by(slot));

@@ -7,14 +7,14 @@
 //
 // A policy P of your own supplies
 //
-//   p.place(bytes)              reserves a place of at least one byte; returns a place_result
+//   p.place(bytes)              reserves a place for `bytes`, which is never 0; returns a place_result
 //   p.release(address, bytes)   gives back a place that place() or take() has reserved
 //   p.take(address, bytes)      reserves exactly this place again; it was released before and is still free
-//   p.bytes()                   returns how many bytes there are in all; optional, spares attempts that can't succeed
+//   p.bytes() const             returns how many bytes there are in all; optional, spares attempts that can't succeed
 //
-// "Bytes" are whatever unit the policy counts in. A place ends at 2^64 at most. If a policy can be copied, its copies
-// must be independent of each other: splitter::would_fail() plans with a copy. One thread at a time; nothing is
-// shared.
+// "Bytes" are whatever unit the policy counts in. The sum of the address and the bytes of a place is at most 2^64. If a
+// policy can be copied, its copies must be independent of each other: splitter::would_fail() plans with a copy. One
+// thread at a time; nothing is shared.
 #ifndef TIDEMARK_SPLIT_SPLIT_PLACEMENT_HPP
 #define TIDEMARK_SPLIT_SPLIT_PLACEMENT_HPP
 
@@ -57,7 +57,8 @@ class counting_budget {
  public:
   explicit counting_budget(std::uint64_t bytes) noexcept : bytes_{bytes}, free_{bytes} {}
 
-  /// Reserves `bytes` of the budget. The address is always 0.
+  /// Reserves `bytes` of the budget. Returns `placed`, with the address 0; `no_space` if fewer bytes are free;
+  /// `too_large` if the whole budget is smaller.
   place_result place(std::uint64_t bytes) noexcept {
     if (bytes > bytes_) return {place_status::too_large};
     if (bytes > free_) return {place_status::no_space};
@@ -98,7 +99,8 @@ struct address_space_options {
 };
 
 /// Addresses from 0 on. What is not reserved lies in holes between the places. place() takes O(holes), release() and
-/// take() O(log holes); all of them allocate, and may throw std::bad_alloc.
+/// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc. After
+/// release() has thrown, the address space may only be destroyed or assigned to.
 /// \tparam Fit  which hole place() chooses
 template <fit Fit = fit::first>
 class address_space {
@@ -109,7 +111,8 @@ class address_space {
     if (end_ > 0) holes_.emplace(0, end_);
   }
 
-  /// Reserves a place of `bytes`, at least 1 (asserted), at the beginning of the hole that `Fit` chooses.
+  /// Reserves a place of `bytes`, at least 1 (asserted), at the beginning of the hole that `Fit` chooses. Returns
+  /// `placed` and its address; `no_space` if no hole is large enough; `too_large` if the whole range is smaller.
   place_result place(std::uint64_t bytes) {
     TIDEMARK_ASSERT(bytes > 0, "a place must have at least one byte");
     const std::uint64_t size = rounded(bytes);
@@ -121,7 +124,8 @@ class address_space {
     return {place_status::placed, address};
   }
 
-  /// Gives back a place; adjacent holes join. Asserts, as far as it can see, that the place was reserved.
+  /// Gives back a place; adjacent holes join. The place must be one that place() or take() has reserved. An assertion
+  /// detects a place that overlaps a hole or goes beyond the range, but no other mistake.
   void release(std::uint64_t address, std::uint64_t bytes) {
     std::uint64_t size = rounded(bytes);
     auto next = holes_.lower_bound(address);

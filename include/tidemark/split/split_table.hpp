@@ -111,7 +111,7 @@ enum class [[nodiscard]] split_need : std::uint8_t {
 /// The choices of a split table whose capacity is fixed at compile time.
 template <std::size_t Capacity = std::dynamic_extent>
 struct split_table_options {
-  slot_id max_slot{};  ///< The largest slot [C11], at most largest_slot (asserted). There is a row for each from 0 on.
+  slot_id max_slot{};  ///< The largest slot [C11], at most largest_slot (asserted). Each slot from 0 on has a row.
 };
 
 /// The choices of a split table that allocates its log.
@@ -187,8 +187,8 @@ class split_log {
 /// The table, as its writer sees it. apply(), close(), reset() and size() are for the writer: one thread at a time.
 /// Another thread may take over if the hand-over itself synchronizes.
 /// \tparam Allocation  what a slot holds; `Allocation{}` is the null handle
-/// \tparam Capacity    the greatest number of entries of a work item. With std::dynamic_extent, the default, it is an
-///                     option, and the constructor allocates the log.
+/// \tparam Capacity    the greatest number of entries of a work item, 1 to 2^31 (asserted by the constructor). With
+///                     std::dynamic_extent, the default, it is an option, and the constructor allocates the log.
 template <split_allocation Allocation, std::size_t Capacity = std::dynamic_extent, platform Platform = native_platform>
 class split_table {
   using log_type = detail::split_log<Allocation, Capacity, Platform>;
@@ -319,9 +319,9 @@ class split_table {
 /// table must outlive its readers. A reader belongs to the work item that was current when the reader was made or
 /// restarted.
 ///
-/// Progress of all questions: wait-free. A question costs O(entries since the last question). A question for an earlier
-/// offset than the last one costs O(rows + all entries up to that offset), and restart() costs O(rows). The writer does
-/// not notice its readers.
+/// Progress of all questions: wait-free. A question costs O(entries between the offset of the last question and its
+/// own). If it has to leave out entries that the last question counted, it costs O(rows + all entries up to its
+/// offset). restart() costs O(rows). The writer does not notice its readers.
 template <split_allocation Allocation, std::size_t Capacity, platform Platform>
 class split_table_reader {
  public:
@@ -351,9 +351,10 @@ class split_table_reader {
   /// Returns whether any command of the part [from, to) of the work item uses the allocation [C14] [C15]. It is
   /// asserted that `from` is below `to`, and that the allocation is not the null handle.
   ///
-  /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as an applied entry
-  /// shows it, even if more entries of the part follow. Costs, besides the rows, O(rows + entries of the part), and
-  /// O(entries of its group) for each entry that binds the allocation.
+  /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
+  /// shows it, even if more groups of the part follow. A group is complete when an entry with a greater offset has been
+  /// applied, or close() was called. Returns `stale` once the work item is over. Costs, besides the rows, O(rows +
+  /// entries of the part), and O(entries of its group) for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");

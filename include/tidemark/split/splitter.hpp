@@ -21,7 +21,7 @@
 // slot holds and that the part does not use, the farthest next use first. If the group still does not fit, the part
 // ends where the group begins, and the next part begins with that group. When it is the first group of a part,
 //
-//   - an allocation that another slot holds keeps its place [C21];
+//   - an allocation that a slot outside the group holds keeps its place [C21];
 //   - an allocation that only slots of the group hold was bound again at this cut; it may move [C28], if the group does
 //     not fit otherwise;
 //   - an allocation that the group replaced may be evicted [C14], and so may one that the part before has used and
@@ -108,7 +108,7 @@ struct [[nodiscard]] split_begin_result {
 
 /// The choices of a splitter.
 struct splitter_options {
-  slot_id max_slot{};  ///< The largest slot of the lists, at most largest_slot.
+  slot_id max_slot{};  ///< The largest slot of the lists, at most largest_slot (asserted).
 };
 
 /// What tells allocations apart in a hash table: std::hash, or a function object of yours.
@@ -138,8 +138,8 @@ class splitter {
 
   /// Begins a work item. If the one before was not completed, it is given up. All slots are unbound; resident
   /// allocations stay. Returns `begun`, or `invalid` where check_split_list() finds the list invalid or the size of
-  /// an allocation is 0 (`no_bytes`); nothing has changed then. An exception leaves no work item, and all resident
-  /// allocations in place.
+  /// an allocation is 0 (`no_bytes`); nothing has changed then. After an exception either nothing has changed, and the
+  /// work item before goes on, or there is no work item; all resident allocations are still in place.
   /// \param entries  the list, which is copied
   /// \param end      the length of the work item, in the units of the offsets
   split_begin_result begin(std::span<const entry> entries, std::uint64_t end) {
@@ -161,12 +161,13 @@ class splitter {
   }
 
   /// Plans the next part. Returns it with the status `planned`; `ended` behind the last part [C32]; `unsatisfiable`
-  /// where a group can't be placed [C31], and then the same again until begin(). The parts before were handed out
-  /// already; would_fail() tells it beforehand.
+  /// where a group can't be placed [C31], and then the same again until begin() or evict_all(). The parts before it
+  /// were handed out already; would_fail() says beforehand whether this will happen.
   ///
-  /// O(log allocations) for each entry and operation, plus the policy's own time; O(candidates for eviction) at each
-  /// cut; allocates. After an exception, of the policy or std::bad_alloc, the splitter does not know what is
-  /// resident. It may only be destroyed or assigned to then (asserted).
+  /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
+  /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
+  /// std::bad_alloc, the splitter does not know what is resident. It may only be destroyed or assigned to then, as
+  /// begin(), next(), would_fail() and evict_all() assert.
   part next() {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     residents_.begin_part();
@@ -202,7 +203,7 @@ class splitter {
   }
 
   /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound [C20].
-  /// Entries at that offset do not count. It is asserted that there is such a row.
+  /// Entries at that offset do not count. It is asserted that the slot is not above the largest one.
   [[nodiscard]] Allocation row(slot_id slot) const noexcept {
     TIDEMARK_ASSERT(detail::row_of(slot) < rows_.size(), "the slot has no row");
     const number held = rows_[detail::row_of(slot)];
@@ -215,7 +216,9 @@ class splitter {
     return residents_[*which].address;
   }
   /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that may still run may use it.
-  /// Unless the work item is over, no slot may hold it (asserted). Harmless if the allocation is not resident.
+  /// While next() may still plan parts of the work item, no slot may hold it (asserted). Harmless if the allocation is
+  /// not resident. Throws what the policy's release() throws. The splitter may only be destroyed or assigned to then,
+  /// as after an exception of next(), but nothing asserts it.
   void forget(const Allocation& allocation) {
     const auto which = residents_.find(allocation);
     if (!which || !residents_[*which].is_here) return;
@@ -224,9 +227,9 @@ class splitter {
     if (std::exchange(holders, 0) > 0) std::replace(rows_.begin(), rows_.end(), *which, none);
     residents_.drop(*which);
   }
-  /// Evicts everything and unbinds all slots, between two work items (asserted). Returns the operations, for example
-  /// to save the contents before the memory is given up; they are valid until the next call of next() or
-  /// evict_all(). Exceptions as with next().
+  /// Evicts everything and unbinds all slots. It is asserted that no work item is in progress: next() has planned all
+  /// parts, or has returned `unsatisfiable`. Returns the operations, for example to save the contents before the memory
+  /// is given up; they are valid until the next call of next() or evict_all(). Exceptions as with next().
   std::span<const operation> evict_all() {
     TIDEMARK_ASSERT(is_over() && !is_torn_, "evict_all() was called while a work item is in progress");
     give_up();

@@ -57,13 +57,13 @@ concept part_executor = requires(E& executor, const Part& part) {
   executor.leave();
 };
 
-/// Drives the work item that `parts` has begun, from its next part on. Returns `submitted`; `unsatisfiable` where a
-/// group can't be placed; `refused` as soon as the executor refuses a part, for which the splitter then goes on as if
-/// it had run.
+/// Drives the work item that `parts` has begun, from its next part on. Returns `submitted`, also if there is no next
+/// part; `unsatisfiable` where a group can't be placed; `refused` as soon as the executor refuses a part. The splitter
+/// does not learn of a refusal: it plans later parts as if the refused part had run.
 ///
-/// leave() is called for every enter(), also when an exception of page() or submit() ends the call; exceptions of the
-/// splitter come out, too. Calls the executor on this thread; blocks as long as the executor does. One thread at a
-/// time, the one that may use the splitter.
+/// leave() is called after every enter() that has returned, also when an exception ends the call. Exceptions of the
+/// executor and of the splitter come out. Calls the executor on this thread; blocks as long as the executor does. One
+/// thread at a time, the one that may use the splitter.
 template <class Allocation, class Placement, class Hash, class Executor>
   requires part_executor<std::remove_reference_t<Executor>, split_part<Allocation>>
 submit_parts_result submit_parts(splitter<Allocation, Placement, Hash>& parts, part_scheduling scheduling,
