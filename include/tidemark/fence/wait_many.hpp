@@ -140,15 +140,13 @@ class many_waits {
   template <class Token>
   wait_any_result operator()(deadline until, Token token) const noexcept {
     if (const auto end = look()) return *end;
-    if (until != at_once && !token.stop_requested() && (until == forever || until > Platform::now())) {
-      list rest = those_;
-      bool goes_on = true;
-      while (goes_on && !rest.empty()) {
-        const std::size_t turn = std::min(rest.size(), max_parking_places);
-        goes_on = sleep(rest.first(turn), rest.subspan(turn), until, token);
-        rest = rest.subspan(turn);
+    if (until != at_once && (until == forever || until > Platform::now())) {
+      // A wait for all may find a poisoned timeline below its target, which is signalled before the next look: then the
+      // wait goes on for the others.
+      for (bool is_in_time = true; is_in_time && !token.stop_requested();) {
+        is_in_time = take_turns(until, token);
+        if (const auto end = look()) return *end;
       }
-      if (const auto end = look()) return *end;
     }
     return {token.stop_requested() ? wait_status::stopped : wait_status::timeout, those_.size()};
   }
@@ -221,10 +219,27 @@ class many_waits {
     std::size_t count_ = 0;
   };
 
-  /// Registers with all timelines of a turn, and sleeps. Returns true if all of them are reached, so that the next
-  /// turn may follow; false if the wait may be over.
+  enum class turn_end {
+    next_turn,  ///< All timelines of this turn are reached.
+    look,       ///< The wait may be over.
+    timeout,    ///< The deadline has passed.
+  };
+
+  /// Sleeps in one turn after the other until the wait may be over. Returns false if the deadline has passed.
   template <class Token>
-  bool sleep(list turn, list others, deadline until, const Token& token) const noexcept {
+  bool take_turns(deadline until, const Token& token) const noexcept {
+    auto end = turn_end::next_turn;
+    for (list rest = those_; end == turn_end::next_turn && !rest.empty();) {
+      const std::size_t turn = std::min(rest.size(), max_parking_places);
+      end = sleep(rest.first(turn), rest.subspan(turn), until, token);
+      rest = rest.subspan(turn);
+    }
+    return end != turn_end::timeout;
+  }
+
+  /// Registers with all timelines of a turn, and sleeps.
+  template <class Token>
+  turn_end sleep(list turn, list others, deadline until, const Token& token) const noexcept {
     const registrations registered{needed_, turn};
     const bool looks_at_others = !others.empty();
     const bool wakes_in_time = registered.order() && !looks_at_others;
@@ -245,18 +260,18 @@ class many_waits {
       for (std::size_t i = 0; i < open_count; ++i) {
         const entry& one = *open[i]->of;
         if (one.operations_->is_over(one.fence_, one.target_)) {
-          if (needed_ == quantifier::any || !is_reached(one)) return false;
+          if (needed_ == quantifier::any || !is_reached(one)) return turn_end::look;
         } else {
           open[kept] = open[i];
           places[kept++] = places[i];
         }
       }
       open_count = kept;
-      if (open_count == 0) return true;
-      if (looks_at_others && look()) return false;
-      if (token.stop_requested()) return false;
+      if (open_count == 0) return turn_end::next_turn;
+      if (looks_at_others && look()) return turn_end::look;
+      if (token.stop_requested()) return turn_end::look;
       const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
-      if (!Platform::park_any({places.data(), open_count}, limit) && limit == until) return false;
+      if (!Platform::park_any({places.data(), open_count}, limit) && limit == until) return turn_end::timeout;
     }
   }
 

@@ -153,6 +153,29 @@ struct one_is_lost : model::suite<2>, two_timelines<Shape> {
   }
 };
 
+/// [A120] The first timeline is poisoned and signalled afterwards, then the second one is signalled. A wait for both is
+/// over when both are reached, or when it finds the first one lost: never before.
+template <heap_shape Shape>
+struct reached_after_its_poison : model::suite<2>, two_timelines<Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->timelines[0].poison();
+      this->signal(0);
+      this->signal(1);
+    } else {
+      const wait_status end = this->all();
+      MODEL_REQUIRE(end == wait_status::reached || end == wait_status::lost);
+      if (end == wait_status::lost) return;
+      this->require_data(0);
+      this->require_data(1);
+    }
+  }
+  void after() {
+    model::require_idle_after_poison(this->timelines[0]);
+    require_idle(this->timelines[1]);
+  }
+};
+
 /// [A14] A deadline passes beside a signal. A wait that returns `reached` has the data; one that returns `timeout`
 /// leaves no registration behind.
 template <heap_shape Shape>
@@ -236,6 +259,7 @@ int main(int argc, char** argv) {
   add_on_shapes<all_counts_nothing_twice, model::two_slots, "all_counts_nothing_twice">(checks);
   add_on_shapes<one_is_lost_to_all, one_slot, "one_is_lost.all">(checks);
   add_on_shapes<one_is_lost_to_any, one_slot, "one_is_lost.any">(checks);
+  add_on_shapes<reached_after_its_poison, one_slot, "reached_after_its_poison">(checks);
   add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
   add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
   checks.push_back(model::make_check<barrier_is_refused, "barrier_is_refused">());

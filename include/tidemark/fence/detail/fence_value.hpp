@@ -29,8 +29,8 @@ class own_value {
   mutable word word_;
 };
 
-/// Holds the value in the caller's memory until leave_storage(). That memory must outlive all signals that begin before
-/// leave_storage() returns.
+/// Holds the value in the caller's memory until leave_storage(). That memory must outlive all signals, looks and waits
+/// that begin before leave_storage() returns.
 template <class Platform>
 class placed_value {
  public:
