@@ -159,15 +159,20 @@ TEST_CASE("[C31] a splitter reports its use after an exception") {
   CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.begin(entries{}, 20)); })) == unusable);
   CHECK(reported_by(after_exception([](auto& parts) { static_cast<void>(parts.evict_all()); })) ==
         "evict_all() was called while a work item is in progress");
-  CHECK(reported_by([] {
-          tidemark::splitter<split_id, never_released> parts{
-              {.max_slot = 3_slot}, never_released{9}, [](split_id) { return std::uint64_t{5}; }};
-          static_cast<void>(parts.begin(entries{{7, 0, 0}}, 20));
-          static_cast<void>(parts.next());
-          try {
-            static_cast<void>(parts.evict_all());
-          } catch (const std::runtime_error&) {
-            static_cast<void>(parts.begin(entries{}, 20));
-          }
-        }) == unusable);
+  CHECK(reported_by(after_exception([](auto& parts) { parts.forget(7); })) == unusable);
+  const auto after_release = [](auto released) {
+    return [released] {
+      tidemark::splitter<split_id, never_released> parts{
+          {.max_slot = 3_slot}, never_released{9}, [](split_id) { return std::uint64_t{5}; }};
+      static_cast<void>(parts.begin(entries{{7, 0, 0}}, 20));
+      static_cast<void>(parts.next());
+      try {
+        released(parts);
+      } catch (const std::runtime_error&) {
+        static_cast<void>(parts.begin(entries{}, 20));
+      }
+    };
+  };
+  CHECK(reported_by(after_release([](auto& parts) { static_cast<void>(parts.evict_all()); })) == unusable);
+  CHECK(reported_by(after_release([](auto& parts) { parts.forget(7); })) == unusable);
 }

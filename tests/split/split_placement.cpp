@@ -3,9 +3,12 @@
 // Placement policies: budgets, first fit and best fit, and holes that join again.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <map>
+#include <new>
 
 #include <tidemark/split/split_placement.hpp>
 
@@ -23,11 +26,21 @@ constexpr tidemark::place_result at(std::uint64_t address) { return {place_statu
 constexpr tidemark::place_result no_space{place_status::no_space};
 constexpr tidemark::place_result too_large{place_status::too_large};
 
+bool memory_is_over = false;
+
 static_assert(tidemark::split_placement<counting_budget>);
 static_assert(tidemark::split_placement<address_space<fit::first>>);
 static_assert(tidemark::split_placement<address_space<fit::best>>);
 
 }  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  void* const memory = memory_is_over ? nullptr : std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc{};
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("[C18] a budget refuses what exceeds the rest, and can reserve again what was released") {
   counting_budget budget{10};
@@ -58,6 +71,31 @@ TEST_CASE("[C27] an address space fragments: enough bytes are free, but no hole 
   space.release(3, 4);
   CHECK(space.largest_hole() == 10);
   CHECK(space.place(10) == at(0));
+}
+
+TEST_CASE("[C27] without memory for another hole, an address space stays as it is") {
+  address_space space{{.bytes = 40}};
+  for (std::uint64_t address = 0; address < 30; address += 10) CHECK(space.place(10) == at(address));
+  const auto is_refused = [](auto what) {
+    memory_is_over = true;
+    try {
+      what();
+    } catch (const std::bad_alloc&) {
+      memory_is_over = false;
+      return true;
+    }
+    memory_is_over = false;
+    return false;
+  };
+  CHECK(is_refused([&] { space.release(0, 10); }));
+  CHECK(space.free_bytes() == 10);
+  CHECK(!is_refused([&] { space.release(20, 10); }));  // the hole behind it begins earlier
+  CHECK(space.largest_hole() == 20);
+  space.release(0, 10);
+  CHECK(is_refused([&] { space.take(25, 10); }));
+  CHECK(space.free_bytes() == 30);
+  CHECK(!is_refused([&] { space.release(10, 10); }));  // all three are one
+  CHECK(space.largest_hole() == 40);
 }
 
 TEST_CASE("[C27] first fit takes the lowest hole, best fit the smallest") {

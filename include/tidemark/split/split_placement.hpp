@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "../platform/assert.hpp"
 
@@ -99,8 +100,8 @@ struct address_space_options {
 };
 
 /// Addresses from 0 on. What is not reserved lies in holes between the places. place() takes O(holes), release() and
-/// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc. After
-/// release() has thrown, the address space may only be destroyed or assigned to.
+/// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc; then nothing
+/// has changed.
 /// \tparam Fit  which hole place() chooses
 template <fit Fit = fit::first>
 class address_space {
@@ -127,21 +128,28 @@ class address_space {
   /// Gives back a place; adjacent holes join. The place must be one that place() or take() has reserved. An assertion
   /// detects a place that overlaps a hole or goes beyond the range, but no other mistake.
   void release(std::uint64_t address, std::uint64_t bytes) {
-    std::uint64_t size = rounded(bytes);
-    auto next = holes_.lower_bound(address);
+    const std::uint64_t size = rounded(bytes);
+    const auto next = holes_.lower_bound(address);
     TIDEMARK_ASSERT(fits(address, size, next == holes_.end() ? end_ : next->first),
                     "a place was released that had not been placed");
-    if (next != holes_.end() && next->first == address + size) {
-      size += next->second;
-      next = holes_.erase(next);
-    }
+    const bool joins_next = next != holes_.end() && next->first == address + size;
     if (next != holes_.begin()) {
       const auto before = std::prev(next);
       TIDEMARK_ASSERT(before->first + before->second <= address, "a place was released that had not been placed");
       if (before->first + before->second == address) {
         before->second += size;
+        if (!joins_next) return;
+        before->second += next->second;
+        holes_.erase(next);
         return;
       }
+    }
+    if (joins_next) {  // the hole begins earlier now; nothing is allocated
+      auto hole = holes_.extract(next);
+      hole.key() = address;
+      hole.mapped() += size;
+      holes_.insert(std::move(hole));
+      return;
     }
     holes_.emplace_hint(next, address, size);
   }

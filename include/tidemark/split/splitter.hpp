@@ -217,15 +217,18 @@ class splitter {
   }
   /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that may still run may use it.
   /// While next() may still plan parts of the work item, no slot may hold it (asserted). Harmless if the allocation is
-  /// not resident. Throws what the policy's release() throws. The splitter may only be destroyed or assigned to then,
-  /// as after an exception of next(), but nothing asserts it.
+  /// not resident. Throws what the policy's release() throws; then, as after an exception of next(), the splitter may
+  /// only be destroyed or assigned to (asserted).
   void forget(const Allocation& allocation) {
+    TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     const auto which = residents_.find(allocation);
     if (!which || !residents_[*which].is_here) return;
     number& holders = residents_[*which].holders;
     TIDEMARK_ASSERT(holders == 0 || is_over(), "an allocation was forgotten that a slot still holds");
     if (std::exchange(holders, 0) > 0) std::replace(rows_.begin(), rows_.end(), *which, none);
+    is_torn_ = true;
     residents_.drop(*which);
+    is_torn_ = false;
   }
   /// Evicts everything and unbinds all slots. It is asserted that no work item is in progress: next() has planned all
   /// parts, or has returned `unsatisfiable`. Returns the operations, for example to save the contents before the memory
