@@ -9,7 +9,7 @@
 //      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
 //      8  u32 type (fence_log_type), 4 unused bytes
 //     16  u64 number_of_entries
-//     24  u64 reserved[2]
+//     24  u64 first_sequence, u64 reserved
 //     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
 //
 // An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten. The
@@ -36,23 +36,24 @@ enum class fence_log_type : std::uint32_t { waits = 1, signals = 2, verbose = 3 
 enum class fence_operation : std::uint32_t {
   signal_executed = 0,
   wait_unblocked = 1,
-  wait_stalled = 2,     ///< verbose: the queue begins to sleep in a wait, since `observed_timestamp`
-  signal_notified = 3,  ///< verbose: a signal found a waiter due, and begins to notify at `end_timestamp`
+  wait_stalled = 2,     ///< verbose: a wait has stalled the queue since `observed_timestamp`; it is about to sleep
+  signal_notified = 3,  ///< verbose: a signal found waiters due, and began to notify them at `end_timestamp`
 };
 
 /// Which entries the verbose log gets [A119].
 enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
 
-/// One wait or signal of a queue [A81] [A87].
+/// One wait or signal of a queue [A81] [A87]. The time stamps are ticks of the queue's clock (log_clock.hpp).
 struct fence_log_entry {
   std::uint64_t fence_value = 0;  ///< what was signalled, or what was waited for
   fence_id fence{};               ///< which fence it was
   fence_operation operation = fence_operation::signal_executed;
-  std::uint64_t stamp = 0;  ///< the log's own: the number of the entry plus 1, which proves that it is whole
+  std::uint64_t stamp = 0;  ///< the log writes it: the number of the entry plus 1, which proves that it is whole
   /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal [A91].
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
-  std::uint64_t end_timestamp = 0;  ///< when it was executed, not when it was recorded [A87]; 0: not known [A103]
+  /// When it was executed, not when it was recorded [A87]; 0: not known [A103], and in a wait_stalled.
+  std::uint64_t end_timestamp = 0;
 };
 static_assert(sizeof(fence_log_entry) == 48);
 
@@ -70,7 +71,7 @@ static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
 
 /// How a time stamp relates to those before it.
 enum class timestamp_verdict {
-  in_order,      ///< not smaller than the previous one; equal is in order [A103]
+  in_order,      ///< not smaller than the last one that was recorded; equal is in order [A103]
   not_recorded,  ///< zero: whatever executed the command did not record a time [A104]
   backward,      ///< smaller than the last one that was recorded [A105]
 };
@@ -78,8 +79,9 @@ enum class timestamp_verdict {
 /// Judges the time stamps of one log, entry by entry. For one thread at a time.
 class timestamp_order {
  public:
-  /// Judges the next time stamp. A zero is no time: it is neither too small, nor is the next one measured by it [A104].
-  /// After a time stamp that is backward, time goes on from there, so that each fall is reported once [A105].
+  /// Returns how the next time stamp relates to the last one that was not zero. The first such one is in order. A zero
+  /// is no time: it is not too small, and no later time stamp is compared with it [A104]. A time stamp that is backward
+  /// is the one that the next is compared with, so that each fall is reported once [A105].
   [[nodiscard]] timestamp_verdict check(std::uint64_t timestamp) noexcept {
     if (timestamp == 0) return timestamp_verdict::not_recorded;
     const bool fell = timestamp < last_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The numbers that name things in logs, hubs and traces, each with a type of its own, so that a fence's number is not
-// taken for a queue's. Every number names something; "none" is said by a result or an optional.
+// taken for a queue's. No number is reserved: a function that may have no number to return returns an optional or
+// another result that can say so.
 //
 //   fence_id   a fence, or any other timeline, as the entries of a log name it
 //   queue_id   a queue, as hubs, collectors and traces name it

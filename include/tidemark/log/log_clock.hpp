@@ -4,7 +4,8 @@
 //
 //   steady_log_clock   the steady clock itself. Readings are in the order of happens-before, among all threads. The
 //                      default
-//   tsc_log_clock      less than half its cost, and within 1 microsecond of it; what it does not promise is said there
+//   tsc_log_clock      costs less than half, and stays within 1 microsecond of the steady clock; see its comment for
+//                      what it does not promise
 //   no_log_clock       no time at all
 //
 // A clock has ticks of its own, which to_nanoseconds() turns into nanoseconds. 0 is no time on any clock [A103]. The
@@ -28,7 +29,7 @@ concept log_clock = requires(std::uint64_t ticks) {
   { Clock::to_nanoseconds(ticks) } -> std::same_as<std::uint64_t>;
 };
 
-/// std::chrono::steady_clock, in nanoseconds. Progress: wait-free.
+/// std::chrono::steady_clock, in nanoseconds. Progress: as that of std::chrono::steady_clock::now().
 struct steady_log_clock {
   static std::uint64_t now() noexcept { return detail::steady_nanoseconds(); }
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
@@ -44,8 +45,10 @@ struct no_log_clock {
 
 /// The time-stamp counter, kept in step with steady_log_clock: once a millisecond a call reads both. It stays within 1
 /// microsecond of that clock while NTP changes its speed by at most 500 ppm; log/detail/tsc_clock.hpp adds this up.
+/// After a jump of the counter, as when the machine was suspended or moved, it may be wrong for at most 1 millisecond.
 ///
-/// Readings of one thread never go backward. Two things are not promised; steady_log_clock promises both:
+/// Readings of one thread never go backward, unless the counter itself steps back by less than a millisecond. Two more
+/// things are not promised; steady_log_clock promises both:
 ///
 ///   - Order between threads. A processor may read the counter before earlier loads have completed. So a reading may be
 ///     smaller than one of another thread that happens-before it, by as long as such a load takes (100 ns were seen).
@@ -56,8 +59,10 @@ struct tsc_log_clock {
   static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 
-  /// Returns false where this clock is the steady clock, because the counter does not run at one speed, or because the
-  /// two clocks can't be read closely enough together. Once false it stays false in this process.
+  /// Returns false where this clock is the steady clock for ever. That is so if the counter does not run at one speed,
+  /// if the two clocks could not be read closely enough together, or if several threads were stopped at once while they
+  /// compared the clocks. False stays false in this process; true may become false. Any thread may call it.
+  /// Progress: lock-free; it calls now().
   [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// ring_log: the last N entries, overwritten from the oldest on. An append never waits and never fails; each reader
-// finds out by itself what it has missed.
+// ring_log: the last N entries, overwritten from the oldest on. An append never waits, and with one producer it never
+// fails; each reader finds out by itself what it has missed.
 //
 //   tidemark::ring_log<sample, 84> log;
 //   auto reader = log.reader();
@@ -11,7 +11,8 @@
 // The memory is one page of 64-bit words (ring_log_page.hpp). N is any number, not only a power of two:
 //
 //   position           u32 first_free_entry_index in [0, N), u32 wraparound_count: one atomic word, so that a snapshot
-//                      of both is never torn [trap 16]. So far wraps * N + index entries were written, modulo N * 2^32
+//                      of both is never torn [trap 16]. wraps * N + index is the number of the next entry, modulo
+//                      N * 2^32
 //   type, number_of_entries, first_sequence                           constants
 //   slot[N]            the words of an entry, and what the form needs before them
 //
@@ -23,20 +24,21 @@
 //   log_form::stamped       Each slot has a stamp: the number of its entry plus 1, written before the other words and
 //                           checked after them. All N entries are readable, and `lost` is always exact. The stamp is a
 //                           word of the entry (log_stamp_word), or stands before it.
-//   log_form::header_only   Nothing is added. The position, checked again after the copy, proves N - 1 entries. A
-//                           reader that sleeps through exactly N * 2^32 appends concludes that nothing was appended.
+//   log_form::header_only   Nothing is added. A reader loads the position again after the copy, which proves the last
+//                           N - 1 entries. A reader that sleeps through N * 2^32 appends does not count them: from then
+//                           on its numbers are too small by N * 2^32, and nothing reports it.
 //   writers::several        Any thread appends, to a stamped log only. A producer owns a slot through its stamp, which
-//                           is odd while the entry is written and even when it is whole. A producer that finds its slot
-//                           still busy from the previous lap drops its entry, which readers count as lost. The position
-//                           is the plain number of entries begun.
+//                           is odd while the entry is written and even when it is whole. A producer drops its entry if
+//                           its slot is still busy from an earlier lap, or is taken by a later lap already. Readers
+//                           count that entry as lost. The position is the plain number of the next entry to begin.
 //
 // Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and entries + lost is
-// the number of appends. A reader copies in chunks and makes one pass, so behind a fast producer a call may bring no
-// entry.
+// the number of appends. A reader copies in chunks and makes one pass, so behind a fast producer a call may bring few
+// entries or none.
 //
 // Not promised: a minimum that a slow reader gets; that entries of several producers are in the order of time; any
-// order between different logs. With several producers, a thread that is stopped inside append() delays the readers at
-// its entry for up to a lap. With one producer nobody waits for anybody.
+// order between different logs. With several producers, a thread that is stopped inside append() holds up the readers
+// at its entry until up to N more entries were appended. With one producer no thread waits for another.
 #ifndef TIDEMARK_LOG_RING_LOG_HPP
 #define TIDEMARK_LOG_RING_LOG_HPP
 
@@ -59,8 +61,9 @@ struct ring_log_options {
   std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended [A92].
 };
 
-/// What read() brings: first `lost` entries that were overwritten, then `entries`, the first of which has the number
-/// `first_sequence`. They follow each other without a gap.
+/// What read() brings: first `lost` entries that can't be read any more, then `entries`, the first of which has the
+/// number `first_sequence`. They follow each other without a gap. Where `entries` is empty, `first_sequence` is the
+/// number of the entry that the next call begins with.
 template <class Entry>
 struct log_batch {
   std::span<Entry> entries;
@@ -71,29 +74,33 @@ struct log_batch {
 /// A cursor of its own in a log. Any number of readers may read one log, each used by one thread at a time. A reader
 /// refers to the page, which must outlive it. Producers notice nothing of what a reader does.
 ///
-/// Progress: wait-free.
+/// Progress: wait-free. No function allocates or asserts.
 template <class Page>
 class ring_log_reader {
  public:
   using entry_type = typename Page::entry_type;
   using batch = log_batch<entry_type>;
 
-  /// Begins with the oldest entry that can still be read.
+  /// Begins with the oldest entry that can still be read. In the header_only form fewer than N * 2^32 entries must have
+  /// been appended so far, which is not checked: otherwise its numbers are too small, and it may miss readable entries.
   explicit ring_log_reader(const Page& page) noexcept : page_{&page}, next_{page.first_sequence()} {
     const std::uint64_t begun = written();
     if (begun - next_ > readable()) next_ = begun - readable();
   }
 
   /// Begins with the entry of this number; those of the following entries that are overwritten are counted as lost. The
-  /// log must have come as far as this number and, in the header_only form, not N * 2^32 entries further.
+  /// number must not be below the log's first_sequence, nor above the number of the next entry that will be appended.
+  /// In the header_only form it must also be less than N * 2^32 below that one. This is not checked: with any other
+  /// number the counts and the numbers are wrong, and in the header_only form the entries, too.
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
-  /// Copies the next entries into `buffer`, as many as fit, and returns them [A97] [A98]. `lost` counts those before
-  /// them that were overwritten before they were copied whole; each is counted once [trap 19].
+  /// Copies the next entries into `buffer`, at most as many as fit, and returns them [A97] [A98]. `lost` counts those
+  /// before them that were overwritten before they were copied whole, or dropped; each is counted once [trap 19].
   ///
-  /// An empty batch whose `lost` is 0 says that there is nothing to read now: nothing was appended; or the buffer is
-  /// empty; or, with several producers, the next entry is not whole yet. An empty batch with a `lost` above 0 says that
-  /// a fast producer overwrote all that this call tried to copy: call again.
+  /// A batch ends before a gap, so one that does not fill the buffer does not say that everything was read. An empty
+  /// batch whose `lost` is 0 says that there is nothing to read now: nothing was appended; or the buffer is empty; or,
+  /// with several producers, the next entry is not whole yet. An empty batch with a `lost` above 0 says that this call
+  /// found lost entries only: call again. What the buffer holds behind the returned entries is not specified.
   [[nodiscard]] batch read(std::span<entry_type> buffer) noexcept {
     std::uint64_t lost = 0;
     const std::uint64_t end = written();
@@ -113,8 +120,9 @@ class ring_log_reader {
     return {buffer.first(kept), lost, next_ - kept};
   }
 
-  /// Returns whether the log has moved past the cursor: one load [A108]. It looks at the position alone, so it is false
-  /// while exactly N * 2^32 entries were appended since the last read.
+  /// Returns whether the log has moved past the cursor: one load [A108]. A recent append may not be seen yet. It looks
+  /// at the position alone. So with one producer it is false while exactly N * 2^32 entries were appended since the
+  /// last read; and with several it is true while the next entry is not whole yet, and read() brings nothing.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): relaxed alone, a hint: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
@@ -227,8 +235,8 @@ class ring_log_reader {
 
 /// A page and the state of its producer.
 ///
-/// \tparam Entry    trivially copyable
-/// \tparam N        how many entries; with std::dynamic_extent that is said at construction, which allocates
+/// \tparam Entry    trivially copyable and, for read(), copy-assignable
+/// \tparam N        how many entries; with std::dynamic_extent the constructor is told how many, or in which memory
 /// \tparam Form     what proves that an entry is whole; see the head of this file
 /// \tparam Writers  how many threads append; several only with log_form::stamped
 template <class Entry, std::size_t N = 84, log_form Form = log_form::stamped, platform Platform = native_platform,
@@ -239,6 +247,7 @@ class ring_log {
   using reader_type = ring_log_reader<page_type>;
   using batch = log_batch<Entry>;
 
+  /// For a fixed N. The page is a part of the log; nothing is allocated.
   explicit ring_log(const ring_log_options& options = {}) noexcept
     requires(page_type::is_fixed)
       : page_{N, options.type, options.first_sequence}, producer_{page_} {}
@@ -248,23 +257,26 @@ class ring_log {
     requires(!page_type::is_fixed)
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
   /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, see
-  /// page_type::bytes_for(). 4,096 bytes hold 84 entries of 48 bytes. That the memory is aligned and holds at least 2
-  /// entries is asserted; memory that is unfit is not touched, and the log then allocates its own.
+  /// page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. That the memory is aligned and has room for 2 to
+  /// 2^31 - 1 entries is asserted. Memory that is unfit is not touched. The log then allocates its own, for the nearest
+  /// number of entries that it can have, and throws what the allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}
 
   /// Writes over the oldest entry [A97] [A102]. One thread at a time, unless `Writers` says several.
   ///
-  /// Progress: wait-free. One store for each word of the entry and one for the position. With several producers one
-  /// fetch_add and one compare-exchange more; an entry is dropped where another producer was stopped inside append() a
-  /// lap ago.
+  /// Progress: wait-free. One store for each word of the entry and of its stamp, and one for the position. With several
+  /// producers a fetch_add and a compare-exchange replace the store of the position. The entry is dropped if another
+  /// producer is still writing to its slot in an earlier lap, or if this thread was stopped in here for a lap. The
+  /// caller is not told; readers count the entry as lost.
   void append(const Entry& entry) noexcept { producer_.append(page_, entry); }
 
-  /// Returns a reader that begins with the oldest entry that is still there. Any thread may call it, also while entries
-  /// are appended. The log must outlive the reader.
+  /// Returns a reader that begins with the oldest entry that can still be read; see ring_log_reader for a header_only
+  /// log that is very old. Any thread may call it, also while entries are appended. The log must outlive the reader.
   [[nodiscard]] reader_type reader() const noexcept { return reader_type{page_}; }
-  /// The same, but the reader begins with the entry of this number, as to go on where another reader stopped.
+  /// The same, but the reader begins with the entry of this number, as to go on where another reader stopped. The
+  /// constructor of ring_log_reader says which numbers are possible; that is not checked.
   [[nodiscard]] reader_type reader_from(std::uint64_t sequence) const noexcept { return reader_type{page_, sequence}; }
 
   /// Returns the number that the next entry will have. For the producer.
@@ -274,6 +286,7 @@ class ring_log {
     return producer_.written();
   }
 
+  /// Returns the page, which readers may read by themselves. The reference is valid as long as the log. Any thread.
   const page_type& page() const noexcept { return page_; }
 
  private:

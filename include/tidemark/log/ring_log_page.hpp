@@ -6,9 +6,9 @@
 // A page is needed by itself where a reader has no ring_log: in another process that has mapped the page [A85], or in a
 // tool that finds it in memory.
 //
-// Misuse is asserted, and where the assertion returns, nothing is torn: a number of entries that no ring log can have
-// is replaced by the nearest possible one, and memory that is unfit for a log is not touched: the log then allocates
-// its own.
+// That a log can have the number of entries or the memory that it is given is asserted. Where the assertion returns,
+// the log works nevertheless: it takes the nearest possible number of entries; and it does not touch memory that is
+// unfit, but allocates its own.
 #ifndef TIDEMARK_LOG_RING_LOG_PAGE_HPP
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
 
@@ -30,16 +30,18 @@ enum class log_form {
   header_only,  ///< The position alone: nothing is added to an entry, and N - 1 entries are readable. For one producer.
 };
 
-/// "No word of the entry": see log_stamp_word.
+/// The value of log_stamp_word that says "no word of the entry".
 inline constexpr std::size_t no_stamp_word = static_cast<std::size_t>(-1);
 
-/// Which 64-bit word of an Entry is left to the log for its stamp. By default none is, and the stamp stands before the
-/// entry. Specialize it for entries that have a word to spare; readers find the stamp in that word.
+/// The index of the 64-bit word of an Entry in which a stamped log keeps its stamp, counted from 0. By default there is
+/// none, and the stamp stands before the entry. Specialize it, before the first log of such entries, for an Entry that
+/// has a word to spare. What append() is given in that word is ignored, and read() returns the stamp there.
 template <class Entry>
 inline constexpr std::size_t log_stamp_word = no_stamp_word;
 
 /// Header and slots. With a fixed N they are a part of this object and hold no address, so several processes may map it
-/// [A85]; with N = std::dynamic_extent they lie elsewhere, with the same layout. Construct it before it is shared.
+/// [A85]; with N = std::dynamic_extent they lie elsewhere, with the same layout. Construct it before it is shared. It
+/// can be neither copied nor moved.
 /// \tparam Entry    trivially copyable
 /// \tparam N        how many entries: 2 to most_entries, or std::dynamic_extent
 /// \tparam Writers  several: any thread may append at any time; only the stamped form can do that
@@ -62,38 +64,41 @@ class alignas(cache_line) ring_log_page {
                 "a ring log needs at least two entries and fewer than 2^31");
   static_assert(has_stamp || Writers == writers::one, "only stamps tell the entries of several producers apart");
 
-  /// \param entries         the capacity, 2 to most_entries; of a fixed page, N
+  /// Allocates unless N is fixed, and throws what the allocation throws.
+  /// \param entries         the capacity, 2 to most_entries; of a fixed page it must be N, which is not checked
   /// \param type            stands in the header for whoever finds the page; without a meaning to the log [A81]
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
       : ring_log_page(checked{nearest_entries(entries), nullptr}, type, first_sequence) {}
-  /// In the caller's memory, which must outlive the page and be aligned to 8 bytes; as many entries as fit.
+  /// In the caller's memory, which must outlive the page and be aligned to 8 bytes; as many entries as fit. The head of
+  /// this file says what happens with unfit memory; then it may throw, too.
   ring_log_page(std::span<std::byte> memory, std::uint32_t type, std::uint64_t first_sequence)
     requires(!is_fixed)
       : ring_log_page(checked_memory(memory), type, first_sequence) {}
 
-  /// Returns how many bytes a page of so many entries takes.
+  /// Returns how many bytes the header and so many slots take.
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
     return sizeof(detail::log_header<word>) + entries * slot::size * sizeof(word);
   }
-  /// Returns how many entries fit into so many bytes.
+  /// Returns how many entries fit into so many bytes, be it fewer or more than a log can have.
   static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
     return bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
   }
 
-  /// Returns whether a log can have so many entries. That it can is asserted.
+  /// Asserts that a log can have so many entries. Returns whether it can, where the assertion returns.
   static bool can_have(std::size_t entries) noexcept {
     const bool is_possible = entries >= 2 && entries <= most_allocated;
     TIDEMARK_ASSERT(is_possible, "a ring log needs at least two entries and fewer than 2^31");
     return is_possible;
   }
-  /// Returns whether a log can lie at this address. That it can is asserted.
+  /// Asserts that a log can lie at this address: it is not null, and aligned to 8 bytes. Returns whether it can, where
+  /// the assertion returns.
   static bool can_lie_in(const std::byte* memory) noexcept {
     const bool is_aligned = memory != nullptr && reinterpret_cast<std::uintptr_t>(memory) % alignof(word) == 0;
     TIDEMARK_ASSERT(is_aligned, "a ring log needs memory aligned to 8 bytes");
     return is_aligned;
   }
-  /// Returns the nearest number of entries that a log can have. That it is the number itself is asserted.
+  /// Asserts that a log can have so many entries. Returns that number, or the nearest one that a log can have.
   static std::size_t nearest_entries(std::size_t entries) noexcept {
     return can_have(entries) ? entries : std::clamp<std::size_t>(entries, 2, most_allocated);
   }
@@ -105,7 +110,7 @@ class alignas(cache_line) ring_log_page {
   std::uint32_t type() const noexcept { return memory_.header().type; }
   std::uint64_t first_sequence() const noexcept { return memory_.header().first_sequence; }
 
-  // What producers and readers work on.
+  // What producers and readers work on. An index must be below entries(), which is not checked.
   word& position() noexcept { return memory_.header().position; }
   const word& position() const noexcept { return memory_.header().position; }
   word* slot_at(std::uint64_t index) noexcept { return memory_.words() + index * slot::size; }

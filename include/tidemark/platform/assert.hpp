@@ -3,8 +3,11 @@
 // TIDEMARK_ASSERT: all headers report misuse through this one hook.
 //
 // A program may define `TIDEMARK_ASSERT(condition, text)` before it includes the first tidemark header, in the same
-// way in every translation unit. Otherwise an assertion that fails prints `text` and calls abort(), and with NDEBUG
-// it is not evaluated at all.
+// way in every translation unit. Its macro may return; then the function goes on as it does with NDEBUG. It must not
+// throw, because most functions that assert are noexcept.
+//
+// Otherwise an assertion that fails prints `text` and its place to stderr and calls abort(), and with NDEBUG it is not
+// evaluated at all.
 #ifndef TIDEMARK_PLATFORM_ASSERT_HPP
 #define TIDEMARK_PLATFORM_ASSERT_HPP
 

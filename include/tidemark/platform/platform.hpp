@@ -9,33 +9,42 @@
 //   P::double_word        {value, version}: compare_exchange_strong of both, load of both (version first), load_value,
 //                         load_version, and is_below(bound), which is load_value() < bound
 //   P::asymmetric         true: light_barrier() and heavy_barrier() together are the StoreLoad barrier of both sides;
-//                         false: both sides use sequentially consistent accesses, and the barriers are empty
+//                         false: both sides use sequentially consistent accesses, and all three barriers are empty
 //   P::light_barrier()    the frequent side of that barrier
-//   P::heavy_barrier()    its rare side; returns false if the system has refused it
-//   P::heavy_barrier_available()     whether heavy_barrier() works at all; the answer never changes
-//   P::full_barrier()     a StoreLoad barrier of the calling thread alone
+//   P::heavy_barrier()    its rare side; returns false if the system has refused this call, and has then ordered the
+//                         accesses of the calling thread alone
+//   P::heavy_barrier_available()     returns false if the system refuses every call of heavy_barrier(); the answer
+//                         never changes. Where it is true, the system may still refuse a single call
+//   P::full_barrier()     a StoreLoad barrier of the calling thread alone, if P::asymmetric is true
 //   P::thread_fence(order), P::has_thread_fences
-//                         std::atomic_thread_fence, and whether relaxed accesses may rely on it
+//                         std::atomic_thread_fence, and whether relaxed accesses may rely on it; if not, no block
+//                         calls thread_fence()
 //   P::park(word, expected, deadline)
 //                         sleeps while `word`, a P::atomic<std::uint32_t>, has the value `expected`; returns false only
-//                         when the deadline has passed, and may return true for no reason
-//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word
-//   P::park_any(places, deadline)    sleeps on several words at once
+//                         when the deadline has passed, and may return true for no reason. It must not miss a change
+//                         that is followed by unpark()
+//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word; may wake more
+//   P::park_any(places, deadline)    like park(), for several words: sleeps while each has its expected value
 //   P::parking            a type; platforms with the same one can sleep on each other's words
 //   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
 //                                    the platforms below have it
 //
-// The concept `platform` below checks what every block needs.
+// The concept `platform` below checks the members that every block needs, but not the operations of P::atomic and of
+// P::double_word: where one of those is missing, the compiler reports an error inside a block.
 //
-//   native_platform     the best of this machine: asymmetric where Linux has membarrier(2)
-//   symmetric_platform  a waiter that registers makes no system call
-//   portable_platform   uses the standard library alone: a lock-based double word, and condition variables to sleep on
+//   native_platform     the fastest of this machine. It is asymmetric if the program is built on a Linux that has
+//                       membarrier(2); where the running system refuses it, heavy_barrier_available() is false
+//   symmetric_platform  uses sequentially consistent accesses instead of membarrier(2), so a thread that begins to wait
+//                       makes no system call before it sleeps
+//   portable_platform   symmetric, and uses the standard library alone: a lock-based double word, and condition
+//                       variables to sleep on
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
 // lock-based. So a program that is built with -fsanitize=thread needs no suppression for tidemark, and a race that is
 // reported is a race on the program's own data. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING
-// each force one of the fallbacks of other systems, for tests.
+// each force one of the fallbacks of other systems, for tests. A program must define them in the same way in every
+// translation unit.
 //
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
 // platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
@@ -83,7 +92,8 @@ using versioned = detail::versioned;
 template <class Word>
 using parking_place = detail::parking_place<Word>;
 
-/// The greatest number of words that one call of park_any() takes.
+/// The greatest number of words that one call of park_any() takes. That a call passes no more is asserted; where the
+/// assertion returns, the thread sleeps on the first word, for a millisecond at most.
 inline constexpr std::size_t max_parking_places = detail::max_parking_places;
 
 namespace detail {
@@ -98,8 +108,8 @@ concept has_platform_types = requires { typename P::double_word; } && requires {
 
 }  // namespace detail
 
-/// What every block needs of its platform. The head of this file says what each member does. Only waits for several
-/// timelines need park_any(), too.
+/// The members that every block needs of its platform. The head of this file says what each of them does, and what this
+/// concept leaves unchecked. Waits for several timelines need park_any(), too.
 template <class P>
 concept platform = detail::has_platform_types<P> &&
                    requires(typename P::template atomic<std::uint32_t>& word, typename P::double_word& pair,

@@ -10,24 +10,30 @@
 //      on_lost       entries overwritten unread         at its place between the entries of that log [A100]
 //
 // The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
-// executed is the n-th one that was queued. Queued commands count in the order of their times, or in the order of the
-// calls if one of those times is 0. Therefore on_queued must be called for all commands of a queue or for none of them.
+// executed is the n-th one that was queued. Those that were queued are numbered in the order of their times, or in the
+// order of the calls if one of them has the time 0. Therefore on_queued must be called for all commands of a queue or
+// for none of them.
 // A command of which one half is missing stays in the trace: it was queued and is not (yet) executed, or it was
 // executed and nobody said that it was queued.
 //
-// Losses. After a loss nobody knows which commands the lost entries were. Commands before the loss are still numbered
-// exactly. Those after it are joined only if as many were executed as were queued, with the same queue, operation,
-// fence and value; then none of them was lost. With any other count a join would be a guess, so the trace does not join
-// them and marks the queued ones and the executed ones as `uncertain`. The values of a timeline hardly ever repeat, so
-// in practice the mark means: this queued command may have been executed, and its entry was lost.
+// Losses. After a loss nobody knows which commands the lost entries were. Commands that were executed before the loss
+// are still numbered exactly. Those after it are joined only if, of all commands with the same queue, operation, fence
+// and value, as many were executed as were queued; then none of them was lost. With any other count a join would be a
+// guess, so the trace does not join them and marks the queued ones and the executed ones as `uncertain`. The values of
+// a timeline hardly ever repeat, so in practice the mark means: this queued command may have been executed, and its
+// entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
 // awaited one. Time stamps say which signal was first. Where there are none [A104] the values say it, since a fence
 // only rises. A wait whose value was reached before it began names the signal that had reached it. The trace does not
-// name a signal (`released_by` is empty) in two cases:
+// name a signal (`released_by` is empty) in three cases:
 //
-//   - The first such signal ended after the wait. Another one, which the trace does not know, must have released it.
-//   - The value jumped over the awaited one while entries of signals were lost. An earlier signal may be among them.
+//   - The trace was told of no such signal.
+//   - The time stamp of the first such signal is greater than that of the wait's end. Perhaps a signal that the trace
+//     does not know has released the wait. Perhaps it was this one: a queue raises the value of a fence before it takes
+//     the time, so a waiter may be quicker.
+//   - The first such signal has a greater value than the awaited one, and entries of signals were lost since the signal
+//     before it. One of the lost signals may have released the wait.
 //
 // All times are nanoseconds; 0 means "not known" [A103]. The trace does not correct clocks: the times of all queues
 // must be on one time line, and so must the times of on_queued if they are to be compared with them.
@@ -66,9 +72,11 @@ struct trace_command {
   fence_id fence{};
   std::uint64_t value = 0;  ///< the value that was signalled or waited for
   fence_operation operation = fence_operation::signal_executed;
-  bool queued = false;     ///< on_queued told of it
-  bool executed = false;   ///< on_executed told of it
-  bool backward = false;   ///< its time stamp is smaller than an earlier one of its log, which must not happen [A105]
+  bool queued = false;    ///< on_queued told of it
+  bool executed = false;  ///< on_executed told of it
+  /// Its time stamp is smaller than the last one recorded in its log, or its end_time is smaller than its
+  /// observed_time. Neither must happen [A105].
+  bool backward = false;
   bool uncertain = false;  ///< its other half is not known, because entries of its log were lost [A100]
   std::uint64_t queued_time = 0;
   std::uint64_t observed_time = 0;         ///< when a wait was seen to stall its queue
@@ -93,17 +101,18 @@ struct trace_loss {
 /// Collects events and joins them. It is a `trace_sink`, so a log_collector can tell it what it read.
 ///
 /// Thread-safety: one thread at a time, for all functions. Progress: as that of the allocator; not for hot paths.
-/// Errors: a function that adds an event throws what its containers throw (std::bad_alloc). The trace then lacks that
-/// event, may already list its queue, and can be told the event again.
+/// Errors: a function that allocates throws what its containers throw (std::bad_alloc). If it was to add an event, the
+/// trace lacks that event, but queues() may already contain its queue. The caller may tell the event again.
 class trace {
  public:
   // ---- names ----
 
-  /// Names a queue. From then on the trace lists it, even without events. Without a name, queue 3 is called "queue 3".
+  /// Names a queue, or gives it another name. From then on queues() contains it, even without events. Without a name,
+  /// queue 3 is called "queue 3".
   /// \param name  any bytes; exporters replace what is not UTF-8
   void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
 
-  /// Names a fence. Without a name, fence 3 is called "fence 3".
+  /// Names a fence, or gives it another name. Without a name, fence 3 is called "fence 3".
   /// \param name  as for a queue
   void name_fence(fence_id number, std::string name) { fences_[number] = std::move(name); }
 
@@ -112,7 +121,8 @@ class trace {
   /// Says that a command was queued. Calls may come in any order, and minutes before or after the command was executed.
   /// [A93] [A94]
   /// \param queue_number  the queue that will execute the command
-  /// \param kind          wait_queued or signal_queued; anything else is asserted
+  /// \param kind          wait_queued or signal_queued. That it is one of them is asserted; where the assertion
+  ///                      returns, any other kind counts as signal_queued
   /// \param fence_number  the fence of the command
   /// \param value         the value that the command signals or waits for
   /// \param nanoseconds   when the command was queued, by the processor's clock; 0: not known
@@ -123,34 +133,37 @@ class trace {
   /// [A103-A105]
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
-  /// \param  entry         wait_unblocked or signal_executed; an entry of the verbose log is asserted
+  /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
+  ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
+  ///                       as an entry of the log of signals
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
   /// Says that entries of a log were overwritten before they were read. Must be called after on_executed for the
-  /// entries before the gap, and before on_executed for those after it. Calls that continue or repeat one another,
-  /// without an entry of that log between them, tell of one gap. [A100]
+  /// entries before the gap, and before on_executed for those after it. If no entry of that log was told since the last
+  /// gap, and this call begins inside that gap or where it ends, it makes that gap longer or repeats it. [A100]
   /// \param queue_number    the queue whose log it is
-  /// \param log             waits or signals; anything else is asserted
+  /// \param log             waits or signals. That it is one of them is asserted; where the assertion returns, any
+  ///                        other one counts as the log of signals
   /// \param first_sequence  the number of the first lost entry
-  /// \param count           how many entries were lost; 0 changes nothing
+  /// \param count           how many entries were lost. 0 adds no gap; queues() contains the queue then, too
   void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
 
   // ---- what is known ----
 
   /// Returns all commands: first those that were executed, in the order of the calls, then those that were only queued.
-  /// `released_by` is an index into this result. Later events may complete what is missing in it. Sorts all events at
-  /// each call: O(n log n). [A80] [A91] [A94]
+  /// `released_by` is an index into this result. Later events may add what is missing in it, and may change the joins,
+  /// the marks and the releases that it shows. Sorts all events at each call: O(n log n). [A80] [A91] [A94]
   [[nodiscard]] std::vector<trace_command> commands() const;
 
-  /// Returns the gaps, in the order in which on_lost told of them. The reference is valid as long as the trace; its
-  /// contents change with on_lost and on_executed. Progress: wait-free. [A100]
+  /// Returns the gaps, in the order in which on_lost told of them. The reference to the vector is valid as long as the
+  /// trace; on_lost and on_executed change its contents. Progress: wait-free. [A100]
   [[nodiscard]] const std::vector<trace_loss>& losses() const noexcept { return losses_; }
 
-  /// Returns how many executed commands have a time stamp that went backward. Progress: wait-free. [A105]
+  /// Returns how many executed commands are marked as `backward`. Progress: wait-free. [A105]
   [[nodiscard]] std::uint64_t backward_count() const noexcept { return backward_count_; }
 
-  /// Returns the numbers of all queues that have a name or an executed or queued command or a loss, rising.
+  /// Returns the numbers of all queues that were named or that an event told of, rising.
   [[nodiscard]] std::vector<queue_id> queues() const;
 
   /// Returns the name of a queue, or "queue " and its number if it has none or an empty one.

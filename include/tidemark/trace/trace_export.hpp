@@ -7,9 +7,10 @@
 // was executed; an arrow from each signal to the waits that it released; when each command was queued; and the gaps in
 // the logs.
 //
-// A command that was executed at a time that is not known [A104] is shown at the last known time before it in its log,
-// otherwise at the first one after it, otherwise when it was queued, and is marked. A command that has none of these
-// times is counted as not shown.
+// If it is not known when a command was executed [A104], it is shown at the last known time before it in its log. If
+// there is none, it is shown at the first known time after it. If there is none either, it is shown at the later one of
+// the times at which it was queued and was seen to stall. Such a command is marked. A command is counted as not shown
+// if none of these times is known, or if it was not executed and it is not known when it was queued.
 //
 // The output does not depend on the locale and the flags of the stream. For one thread at a time, as the trace itself.
 #ifndef TIDEMARK_TRACE_TRACE_EXPORT_HPP
@@ -31,12 +32,14 @@
 namespace tidemark {
 
 /// Writes a trace as a JSON object of trace events: "X" for waits and signals, "s" and "f" for the two ends of an
-/// arrow, "i" for queued commands and for gaps, "M" for names. Times are microseconds since the first event, and
-/// `otherData.start_nanoseconds` says when that was. A box ends when its command ended and is at least one nanosecond
-/// wide. [A80] [A91] [A100]
+/// arrow, "i" for queued commands and for gaps, "M" for names. Times are microseconds since one nanosecond before the
+/// first event; `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was
+/// seen to stall if that is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box
+/// of a signal ends after that of the wait, there is no arrow between them. [A80] [A91] [A100]
 /// \param source  is not changed, and must not be changed meanwhile
-/// \param stream  gets the text. Errors: after a failed write its state says so, and what it got is incomplete. It
-///                throws if it was told to; std::bad_alloc passes through, too
+/// \param stream  gets the text, and is not flushed. Errors: after a failed write the state of the stream says so, and
+///                what it got is incomplete. What the stream throws, if its exceptions() allow it, and std::bad_alloc
+///                pass through
 /// Progress: as that of the allocator and the stream. Time and memory are O(n log n) and O(n) in the number of events.
 inline void write_chrome_trace(const trace& source, std::ostream& stream);
 
@@ -53,7 +56,7 @@ class trace_picture {
   struct box {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    bool guessed = false;  ///< its own end is not known, so `end` is that of a neighbor
+    bool guessed = false;  ///< its own end is not known, so `end` is that of a neighbor, or another time of its own
     bool shown() const noexcept { return end != 0; }
   };
 

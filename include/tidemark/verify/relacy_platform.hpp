@@ -11,18 +11,21 @@
 //
 // Include this header last, and keep model checks in executables of their own. Relacy replaces the global operator
 // new, and defines macros (`$`, `new`, `delete`, `assert`, `memory_order_*` ...), which are removed again below.
-// Compile with RL_DO_ASSERT=1; otherwise Relacy silently takes an operation with an order that it can't have for a
-// load of zero.
+// Compile with RL_DO_ASSERT=1. Otherwise an operation with an order that it can't have, such as a load with `release`,
+// does nothing and returns zero, and Relacy does not report it.
 //
 // Where this is stricter than a machine, and where it is not:
 //   - The halves of a double word are loaded separately, so torn pairs occur.
 //   - Parking synchronizes nothing, so a sleep does not hide a missing release or acquire (Relacy's own futex would).
-//   - In the random search a sleeper may wake for no reason (`spurious_wakeups`). A deadline may pass at any moment.
-//   - An atomic remembers only three values, and a sequentially consistent access is not related to a lone fence.
+//   - In the random search a sleeper may wake for no reason if `spurious_wakeups` is true; on relacy_portable_platform
+//     also if it is false. A deadline may pass at any moment.
+//   - A load finds one of the last three values of an atomic, and in an exhaustive search one of the last two.
+//   - A sequentially consistent access and a sequentially consistent fence of another thread are not ordered with each
+//     other, though the language orders them. So a check may fail where a machine can't.
 //
-// Every operation passes on its source position. Relacy's history contains it. `observer` thus sees every site that a
-// check executes, with its orders. Through `seam` one site can be weakened while the program runs, to show that a
-// check notices it.
+// Every operation passes its source position to Relacy, whose history shows it. `observer` gets the positions and
+// orders of the operations that it is called for. Through `seam` one site can be weakened while the program runs, to
+// show that a check notices it.
 #ifndef TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PLATFORM_HPP
 
@@ -100,34 +103,41 @@ enum class operation {
   full_barrier,
 };
 
-/// Is called for each operation that runs, with the orders that the program names. The order of a barrier is seq_cst,
-/// and `failure` is relaxed except for a compare-exchange. It must not allocate. Set it before a simulation begins.
+/// Is called before each operation of an atomic or a double word, each thread fence, and each barrier of an asymmetric
+/// platform, with the orders that the program names. The order of a barrier is seq_cst, and `failure` is relaxed except
+/// for a compare-exchange. A part of a barrier may be reported once more, with a position of its own. Plain fields,
+/// sleeping and waking, and mutexes are not reported. It must not allocate. Set it before a simulation begins; null
+/// means that nothing is called.
 inline void (*observer)(const source_position&, operation, std::memory_order order,
                         std::memory_order failure) = nullptr;
 
-/// How the operation at one site can be weakened.
+/// How the operation at one site can be weakened. Where the operation is of another kind than the weakening is for,
+/// nothing is weakened and no hit is counted.
 enum class weakening {
   none,
-  order,  ///< `to` replaces its order (of a compare-exchange: that of success, and that of failure as far as it must)
+  /// `to` replaces its order. Of a compare-exchange it replaces the order of success; the order of failure is lowered
+  /// where it would be stronger than that.
+  order,
   failure_order,  ///< `to` replaces the order of a compare-exchange that fails
-  removed,        ///< the barrier is left out
+  removed,        ///< a heavy or full barrier is left out
   own_thread,     ///< a heavy barrier becomes a sequentially consistent fence of the calling thread
-  spurious,       ///< a strong compare-exchange may fail for no reason
+  spurious,       ///< a compare-exchange of a double word may fail for no reason; not that of an atomic
 };
 
 /// The one site that is weakened while the checks run. Set it before a simulation begins.
 struct weakened_site {
   weakening how = weakening::none;
-  std::string_view file{};  ///< how the path of the file ends
+  std::string_view file{};  ///< the end of the file's path
   unsigned line = 0;
   unsigned column = 0;  ///< 0 means any column
   std::memory_order to = std::memory_order_relaxed;
-  bool blind = false;      ///< count hits, but weaken nothing: for a test of what relies on the seam
+  bool blind = false;      ///< true counts hits and weakens nothing, for a test of a program that uses the seam
   std::uint64_t hits = 0;  ///< how often the site was executed; 0 after a simulation means that nothing was weakened
 };
 inline weakened_site seam;
 
 /// Whether sleepers may wake for no reason. For the random search only: an exhaustive search would never end.
+/// relacy_portable_platform does not look at it; see the head of this file.
 inline bool spurious_wakeups = false;
 
 namespace detail {
@@ -256,9 +266,10 @@ class relacy_atomic {
     return value_.compare_exchange_weak(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
 
-  /// Sleeps if each word has its expected value, like a futex for several words. Returns false if a deadline has
-  /// passed. The kernel looks at one word after the other; since it loses no wake-up between two looks, that makes no
-  /// difference.
+  /// Sleeps if each word has its expected value, like a futex for several words. Returns false if `timed` is true and
+  /// the deadline has passed, which may be at any moment; otherwise true. It looks at all words in one step. The kernel
+  /// looks at one after the other, but loses no wake-up between two looks, so that makes no difference. A simulation
+  /// must have at most 32 threads.
   static bool park(std::span<const parking_place<relacy_atomic>> places, bool timed, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
     context.sched();
@@ -277,6 +288,7 @@ class relacy_atomic {
     return reason != rl::unpark_reason_timeout;
   }
 
+  /// Wakes up to `count` threads that sleep on this word.
   void unpark(std::uint32_t count, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
     context.sched();
@@ -360,8 +372,8 @@ class relacy_double_word {
   rl::atomic<std::uint64_t> version_;
 };
 
-/// The parts of which the asymmetric barriers of a platform are made, in Relacy's terms. No compiler can move
-/// anything here.
+/// The parts of which the asymmetric barriers of a platform are made, in Relacy's terms. The compiler fence is empty,
+/// because Relacy executes every operation at its place. With `Refused` the system-wide fence is not available.
 template <bool Refused>
 struct relacy_machine {
   static void compiler_fence(std::memory_order, source_position at = source_position::current()) {

@@ -44,7 +44,7 @@ struct relacy_primitives {
 
   static void yield(source_position at = source_position::current()) { rl::yield(1, at.info()); }
 
-  /// Each word has a lot of its own.
+  /// The place at which the threads sleep that wait for a change of a word. Here each word has one of its own.
   struct lot {
     mutex guard;
     condition_variable changed;
