@@ -93,6 +93,8 @@ void check_misuse_of_logs() {
   CHECK(reported_by([] { log_type{std::span{storage}.first(log_type::page_type::bytes_for(1))}; }) == few);
   CHECK(reported_by([&] { log_type{std::span{too_small}}; }) == few);
   CHECK(reported_by([] { log_type{std::span{storage}.subspan(4)}; }) == "a ring log needs memory aligned to 8 bytes");
+  using fixed_page = tidemark::ring_log_page<std::uint64_t, 4, Form, tidemark::native_platform, Writers>;
+  CHECK(reported_by([] { fixed_page(3, 0, 0); }) == "a fixed ring log has N entries");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class alignas(cache_line) ring_log_page {
   static_assert(has_stamp || Writers == writers::one, "only stamps tell the entries of several producers apart");
 
   /// Allocates unless N is fixed, and throws what the allocation throws.
-  /// \param entries         the capacity, 2 to most_entries; of a fixed page it must be N, which is not checked
+  /// \param entries         the capacity, 2 to most_entries; of a fixed page N (asserted)
   /// \param type            stands in the header for whoever finds the page; without a meaning to the log [A81]
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
@@ -80,9 +80,11 @@ class alignas(cache_line) ring_log_page {
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
     return sizeof(detail::log_header<word>) + entries * slot::size * sizeof(word);
   }
-  /// Returns how many entries fit into so many bytes, be it fewer or more than a log can have.
+  /// Returns how many entries a log in so many bytes has: as many as fit, but most_entries at most. Fewer than 2 are not
+  /// enough for a log.
   static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
-    return bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
+    const std::size_t room = bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
+    return static_cast<std::size_t>(std::min<std::uint64_t>(room, most_entries));
   }
 
   /// Asserts that a log can have so many entries. Returns whether it can, where the assertion returns.
@@ -100,6 +102,10 @@ class alignas(cache_line) ring_log_page {
   }
   /// Asserts that a log can have so many entries. Returns that number, or the nearest one that a log can have.
   static std::size_t nearest_entries(std::size_t entries) noexcept {
+    if constexpr (is_fixed) {
+      TIDEMARK_ASSERT(entries == N, "a fixed ring log has N entries");
+      return N;
+    }
     return can_have(entries) ? entries : std::clamp<std::size_t>(entries, 2, most_allocated);
   }
 
@@ -118,8 +124,7 @@ class alignas(cache_line) ring_log_page {
 
  private:
   /// `most_entries`, or fewer where an address space has fewer bytes than those take.
-  static constexpr std::size_t most_allocated =
-      static_cast<std::size_t>(std::min<std::uint64_t>(most_entries, entries_in(SIZE_MAX)));
+  static constexpr std::size_t most_allocated = entries_in(SIZE_MAX);
 
   /// What a log is made of. `memory` is null where the log lies in its own memory.
   struct checked {
@@ -129,8 +134,7 @@ class alignas(cache_line) ring_log_page {
   static checked checked_memory(std::span<std::byte> memory) noexcept {
     const std::size_t entries = entries_in(memory.size());
     const bool is_fit = can_have(entries) && can_lie_in(memory.data());
-    return is_fit ? checked{entries, memory.data()}
-                  : checked{std::clamp<std::size_t>(entries, 2, most_allocated), nullptr};
+    return is_fit ? checked{entries, memory.data()} : checked{std::max<std::size_t>(entries, 2), nullptr};
   }
 
   ring_log_page(const checked& from, std::uint32_t type, std::uint64_t first_sequence)
