@@ -256,9 +256,9 @@ class ring_log {
   explicit ring_log(std::size_t entries, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
-  /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, but
-  /// 2^31 - 1 at most; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. That the memory is aligned and
-  /// has room for 2 entries is asserted. Memory that is unfit is not touched. The log then allocates its own, for as
+  /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, at most
+  /// 2^31 - 1; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. It is asserted that the memory is
+  /// aligned and has room for 2 entries. Memory that is unfit is not touched. The log then allocates its own, for as
   /// many entries, 2 at least, and throws what the allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)

@@ -80,8 +80,7 @@ class alignas(cache_line) ring_log_page {
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
     return sizeof(detail::log_header<word>) + entries * slot::size * sizeof(word);
   }
-  /// Returns how many entries a log in so many bytes has: as many as fit, but most_entries at most. Fewer than 2 are not
-  /// enough for a log.
+  /// Returns how many entries a log in so many bytes has: as many as fit, but most_entries at most. A log needs 2.
   static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
     const std::size_t room = bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
     return static_cast<std::size_t>(std::min<std::uint64_t>(room, most_entries));
