@@ -57,7 +57,7 @@ void upload_small_parts() {
       const auto place = ring.allocate(100, 16);  // an offset; waits while the ring is full
       if (!place) break;
       std::byte* const memory = staging.data() + place.offset;
-      std::memset(memory, batch, place.bytes);
+      std::memset(memory, batch, 100);
       serial = device.submit([&wrong_parts, batch, memory] {
         if (memory[0] != static_cast<std::byte>(batch) || memory[99] != memory[0]) ++wrong_parts;
       });

@@ -19,7 +19,7 @@ using guide::expect;
 using tidemark::submit_status;
 using tidemark::wait_status;
 
-constexpr std::uint64_t blocks = 100;
+constexpr std::size_t blocks = 100;
 
 void run_two_executors() {
   std::array<std::uint64_t, blocks> data{};
@@ -31,13 +31,13 @@ void run_two_executors() {
   tidemark::queue add{added_blocks, {.progress = tidemark::fence_id{2}}};
 
   std::thread filler([&] {
-    for (std::uint64_t n = 0; n < blocks; ++n) {
+    for (std::size_t n = 0; n < blocks; ++n) {
       data[n] = n;
       fill.complete();  // signals the progress fence, and logs it
     }
   });
   std::thread adder([&] {
-    for (std::uint64_t n = 0; n < blocks; ++n) {
+    for (std::size_t n = 0; n < blocks; ++n) {
       if (add.wait(fill.progress(), n + 1) != wait_status::reached) return;  // gets past the wait, and logs it
       sum += data[n];
       add.complete();
@@ -55,7 +55,7 @@ void give_out_serials() {
   tidemark::queue draw{drawn};
   std::array<int, 8> work{};
 
-  const auto [status, serial] = draw.submit([&](std::uint64_t number) { work[number] = 7; });
+  const auto [status, serial] = draw.submit([&](std::uint64_t number) { work[static_cast<std::size_t>(number)] = 7; });
   expect(status == submit_status::submitted && serial == 1, "the first piece of work has serial 1");
   expect(draw.last_queued() == 1 && !draw.is_idle(), "one piece of work is on its way");
 

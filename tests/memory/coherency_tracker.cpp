@@ -379,25 +379,25 @@ struct noting_cache {
 /// A model that keeps each line by itself.
 class line_model {
  public:
-  explicit line_model(std::uint64_t count) : lines_(count) {}
+  explicit line_model(std::uint64_t count) : lines_(static_cast<std::size_t>(count)) {}
 
   coherency_result cpu(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t now, noted& expected) {
     std::uint64_t awaited = 0;
     for (std::uint64_t i = first; i < end; ++i) {
-      awaited = std::max({awaited, lines_[i].written_until, writes ? lines_[i].read_until : 0});
+      awaited = std::max({awaited, at(i).written_until, writes ? at(i).read_until : 0});
     }
     if (awaited > now) return busy_until(awaited);
     for (std::uint64_t i = first; i < end; ++i) {
-      if (std::exchange(lines_[i].is_stale, false)) expected.invalidated.push_back(i);
-      lines_[i].is_dirty = lines_[i].is_dirty || writes;
+      if (std::exchange(at(i).is_stale, false)) expected.invalidated.push_back(i);
+      at(i).is_dirty = at(i).is_dirty || writes;
     }
     return {};
   }
   void device(std::uint64_t first, std::uint64_t end, bool writes, std::uint64_t value, noted& expected) {
     for (std::uint64_t i = first; i < end; ++i) {
-      if (std::exchange(lines_[i].is_dirty, false)) expected.written_back.push_back(i);
-      lines_[i].is_stale = lines_[i].is_stale || writes;
-      std::uint64_t& until = writes ? lines_[i].written_until : lines_[i].read_until;
+      if (std::exchange(at(i).is_dirty, false)) expected.written_back.push_back(i);
+      at(i).is_stale = at(i).is_stale || writes;
+      std::uint64_t& until = writes ? at(i).written_until : at(i).read_until;
       until = std::max(until, value);
     }
   }
@@ -409,6 +409,8 @@ class line_model {
     std::uint64_t written_until = 0;
     std::uint64_t read_until = 0;
   };
+  line& at(std::uint64_t i) { return lines_[static_cast<std::size_t>(i)]; }
+
   std::vector<line> lines_;
 };
 

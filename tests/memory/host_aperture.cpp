@@ -155,7 +155,7 @@ TEST_CASE("[B33] the instances of all linked adapters are in the window at the s
     for (std::uint64_t adapter = 0; adapter < adapters; ++adapter) views.push_back(at.map(each, 100 * adapter));
     std::set<std::size_t> taken;
     for (std::uint64_t adapter = 0; adapter < adapters - missing; ++adapter) {
-      at.window.for_each(views[adapter], [&](const aperture_page& page) {
+      at.window.for_each(views[static_cast<std::size_t>(adapter)], [&](const aperture_page& page) {
         CHECK(page.source == 100 * adapter + page.index);
         CHECK(page.window >= reserved);
         taken.insert(page.window);

@@ -29,9 +29,10 @@ struct backing_traits {
   std::size_t alignment = alignof(std::max_align_t);
 };
 
-/// What makes and destroys backings. create() returns a backing that converts to false where it refuses to make one
-/// more; then maps wait for the backings that there are. Where several threads map, several threads call it at the same
-/// time.
+/// What makes and destroys backings. create() returns a backing that converts to false if it refuses to make one more;
+/// then a discard makes do with the backings that there are. Neither function may throw. A backing must be
+/// default-constructible and copyable, without exceptions. With writers::several, several threads call both functions
+/// at the same time.
 template <class Source>
 concept backing_source = requires { typename Source::backing; } &&
                          requires(Source& source, const typename Source::backing& made, const backing_traits& traits) {
@@ -55,7 +56,7 @@ struct heap_source {
     if (!is_possible || traits.alignment > most || traits.bytes > most - traits.alignment) return nullptr;
     return static_cast<backing>(::operator new(traits.bytes, std::align_val_t{traits.alignment}, std::nothrow));
   }
-  /// Gives memory of create() back. Any thread may call it.
+  /// Gives memory back that create() has returned for the same traits. Any thread may call it.
   void destroy(backing made, const backing_traits& traits) noexcept {
     ::operator delete(made, std::align_val_t{traits.alignment});
   }

@@ -18,16 +18,16 @@
 //
 // Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
 // only an operation after the completion was observed is of use [B42] [trap 29]. Before the device writes, dirty lines
-// are written back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines:
-// neighbours in the first and in the last line are treated as the range is [B40].
+// are written back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines: what
+// else lies in the first and in the last line is treated like the range [B40].
 //
 //   runs   [0: clean) [12: dirty) [20: device writes until 7) [24: clean)     side by side; equal neighbours are joined
 //
 // Runs lie in chunks of 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs in the
 // chunks that it touches, however many runs there are behind it.
 //
-// On a platform whose devices look into the caches there is nothing to do [B34]: coherency::hardware has no members and
-// does nothing, so that the calls can stay.
+// On a platform whose devices look into the caches there is nothing to do [B34]: with coherency::hardware a tracker has
+// no data, and its functions do nothing. So the calls can stay; only runs() is missing.
 //
 // Not promised: that memory which shares a line with other memory is safe (align it); an order between the processor
 // and the device beyond the values that are given; thread-safety: one thread at a time uses a tracker, the one that
@@ -76,15 +76,16 @@ struct [[nodiscard]] coherency_result {
 };
 
 struct coherency_options {
-  /// Of the memory, whose beginning is aligned to a line. 0 is asserted.
+  /// The size of the memory, whose beginning is aligned to a line. 0 is asserted.
   std::uint64_t bytes = 0;
-  /// A power of two, which is asserted. Any other number counts as the next power of two, and 0 as 64.
+  /// The size of a line: a power of two, which is asserted. Any other number counts as the next power of two, and 0 as
+  /// 64.
   std::uint64_t line_bytes = 64;
 };
 
 /// The cache operations that a range of memory needs; see the head of this file.
 /// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
-/// \tparam Cache     is called by the functions of the tracker only
+/// \tparam Cache     is kept by value, and called by the functions of the tracker only
 template <timeline Timeline, cache_operations Cache, coherency Kind = coherency::software>
 class coherency_tracker {
  public:
@@ -110,8 +111,8 @@ class coherency_tracker {
   coherency_result try_prepare_cpu_read(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
   }
-  /// Prepares a write by the processor: the same, but it also returns `busy` while the device may still read. [B36]
-  /// [B41]
+  /// Prepares a write by the processor: the same, but it also returns `busy` while the device may still read. If it
+  /// returns `prepared`, the lines count as written by the processor. [B36] [B41]
   coherency_result try_prepare_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(
         offset, bytes, [](const run& one) { return std::max(one.written_until, one.read_until); },
@@ -122,7 +123,8 @@ class coherency_tracker {
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) { one.read_until = std::max(one.read_until, finished); });
   }
-  /// Prepares a write by the device, which is done when the timeline has reached `finished`: the same. [B41]
+  /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the same
+  /// lines. They count as written by the device from now on. Of several values for one line the greatest counts. [B41]
   void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) {
       one.is_stale = true;

@@ -16,9 +16,9 @@
 // free pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
 // latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first.
 //
-// Who writes: the word, the thread that takes the page and the thread that has it; what the page shows, which page
-// follows, and the number of the view, the thread that has it. The number grows each time that the page is taken: so it
-// tells a view from those before and after it.
+// The word of a page is written by the thread that takes the page and by the thread that has it. What the page shows,
+// which page follows, and the number of the view are written by the thread that has the page. The number grows each
+// time that the page is taken: so it tells a view from those before and after it.
 //
 // Everything that was done through a page before its view ended, and everything that the executor did before it
 // signalled, happens-before the return of the next map that gets the page.
@@ -52,11 +52,15 @@
 namespace tidemark {
 
 enum class aperture_status : std::uint8_t {
-  mapped,     ///< The caller has the view until it ends it.
-  busy,       ///< Not now: so many pages are unmapped, but some are in use until a value is reached. From try_map().
-  timeout,    ///< Still in use at the deadline of a form that waits.
-  stopped,    ///< Still in use when the stop token was triggered.
-  no_space,   ///< Not now, and there is no value to wait for: fewer pages are unmapped [B32].
+  mapped,  ///< The caller has the view until it ends it.
+  /// Not now: enough pages are unmapped, but some of them are in use until a value is reached, or another thread's map
+  /// is looking at them. From try_map().
+  busy,
+  timeout,  ///< Still in use at the deadline of a form that waits.
+  stopped,  ///< Still in use when the stop token was triggered.
+  /// Not now, and there is no value to wait for: fewer pages are unmapped [B32]. Pages that another thread's map has
+  /// counted are missing, too, even if that map then turns out to be busy.
+  no_space,
   too_large,  ///< Never: more pages than the window gives out.
   invalid,    ///< No pages, or the range yields another number of pages than it says.
 };
@@ -150,7 +154,8 @@ class host_aperture {
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view, or `busy`, `no_space`,
   /// `too_large` or `invalid`, and then nothing was changed. Progress: lock-free, O(pages of the window); never waits.
   /// [B30-B32]
-  /// \param sources  a sized range of page numbers, which may mean anything
+  /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
+  ///                 throw
   template <std::ranges::sized_range Sources>
   aperture_view try_map(const Sources& sources) noexcept {
     std::uint64_t target = 0;
@@ -158,7 +163,8 @@ class host_aperture {
   }
 
   /// Makes a view of the given pages. While it is busy it blocks, parked, until the timeline reaches the value that
-  /// comes first. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
+  /// comes first. It chooses this value before it sleeps: pages that another thread gives back meanwhile are not found
+  /// until it wakes. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
   template <std::ranges::sized_range Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -176,9 +182,10 @@ class host_aperture {
     return map_within(sources, at, std::move(token));
   }
 
-  /// Calls `body(aperture_page)` for each page of a view, in its order. The view may have ended, but the timeline must
-  /// not have reached its value: a view whose pages were given out again is misuse, which is asserted, and has no pages
-  /// then. Progress: wait-free but for `body`.
+  /// Calls `body(aperture_page)` for each page of a view, in its order; for a view that was refused, never. The view
+  /// may have ended, but the timeline must not have reached its value, because then its pages can be given out again.
+  /// If its first page was given out again, that is asserted, and the view has no pages. If only other pages were, that
+  /// is not noticed, and `body` gets pages of other views. Progress: wait-free but for `body`.
   template <class Body>
   void for_each(const aperture_view& view, const Body& body) const {
     if (view.pages == 0) return;
@@ -194,8 +201,8 @@ class host_aperture {
   }
 
   /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true; false, and changes
-  /// nothing, for a view that was refused or has ended, both of which are asserted. Of several calls for one view one
-  /// returns true, also when the pages were given out again since. Progress: wait-free, O(pages).
+  /// nothing, for a view that was refused or has ended, both of which are asserted. Of several calls for one view
+  /// exactly one returns true, even if the pages were given out again in between. Progress: wait-free, O(pages).
   /// \param finished  less than 2^64 - 1, which is asserted; 2^64 - 1 counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");
@@ -215,8 +222,8 @@ class host_aperture {
 
   /// Returns how many pages can be mapped at a time.
   [[nodiscard]] std::size_t capacity() const noexcept { return pages_ - reserved_; }
-  /// Returns how many pages have no mapping, whether they are in use or not. Another thread may change the number at
-  /// any moment. Progress: wait-free.
+  /// Returns how many pages have no mapping, whether they are in use or not. Pages that a map under way has counted are
+  /// left out. Another thread may change the number at any moment. Progress: wait-free.
   [[nodiscard]] std::size_t unmapped_pages() const noexcept {
     // (J4): relaxed alone, for looking.
     return capacity() - mapped_.load(std::memory_order_relaxed);

@@ -35,7 +35,7 @@ namespace tidemark {
 
 /// How the processor may use an allocation.
 enum class cpu_access : std::uint8_t {
-  none,      ///< Not at all while it is resident on the device; a section of system memory backs it.
+  none,      ///< Not at all while it is resident on the device. Otherwise it is in a section of system memory.
   uncached,  ///< Without its caches, or write-combined.
   cached,    ///< Through its caches, which do not see what a device does in its own memory.
 };
@@ -113,9 +113,9 @@ struct [[nodiscard]] lock_decision {
   return {lock_route::refused, window.exists ? lock_refusal::no_space : lock_refusal::no_window};
 }
 
-/// Returns whether an allocation may be created that is meant for such a segment. It may not if the processor shall use
-/// it, does not see the segment, and the allocation supports no aperture segment [B24]: then only the window would
-/// decide whether it can be locked. Pure.
+/// Returns whether an allocation that is meant for this segment may be created. Returns false if the processor is to
+/// use the allocation but does not see the segment, and the allocation supports no aperture segment [B24]. Such an
+/// allocation could be locked only while the window has room. Pure.
 [[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
   return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
 }
@@ -124,8 +124,9 @@ struct [[nodiscard]] lock_decision {
 enum class [[nodiscard]] unlock_status : std::uint8_t {
   unlocked,      ///< The last lock has ended.
   still_locked,  ///< Other locks are held.
-  commit_now,    ///< The same, and a commit was deferred: the allocation is committed, and the caller must move it now.
-  invalid,       ///< No lock was held; nothing was done [B46].
+  /// The last lock has ended, and a commit was deferred: the allocation is committed, and the caller must move it now.
+  commit_now,
+  invalid,  ///< No lock was held; nothing was done [B46].
 };
 
 /// Keeps an allocation out of memory segments while it is locked in system memory [B27].
@@ -134,7 +135,7 @@ enum class [[nodiscard]] unlock_status : std::uint8_t {
 ///
 /// Everything that the processor wrote while it had a lock happens-before the commit. Everything that the device left
 /// in system memory before an eviction happens-before the next lock. Locks nest, also of several threads [B46]. Any
-/// thread may call any function. Progress: all functions are lock-free.
+/// thread may call any function, but see evict(). Progress: all functions are lock-free.
 template <platform Platform = native_platform>
 class basic_commit_gate {
  public:
@@ -143,7 +144,8 @@ class basic_commit_gate {
   basic_commit_gate& operator=(const basic_commit_gate&) = delete;
 
   /// Takes a lock. Returns false, and changes nothing, while the allocation is committed: then decide again. More than
-  /// 2^30 - 2 locks at a time are asserted, and refused in the same way. Never waits.
+  /// 2^30 - 1 locks at a time are asserted, and refused in the same way. Never waits. A commit that is deferred does
+  /// not keep new locks out: the caller must see to it that the locks end some time.
   [[nodiscard]] bool try_lock() noexcept {
     // (K1): relaxed, (K2) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -189,8 +191,9 @@ class basic_commit_gate {
     return next == committed;
   }
 
-  /// Notes that the allocation is in system memory again. The caller must be the thread that has committed it. If it is
-  /// not committed, that is asserted, and changes nothing.
+  /// Notes that the allocation is in system memory again. Only the thread that moved it into the memory segment may
+  /// call it, or one to which that thread has handed it on. If it is not committed, that is asserted, and changes
+  /// nothing.
   void evict() noexcept {
     std::uint32_t before = committed;
     // (K6): release, pairs with (K2). Not stronger: the thread that evicts has committed, and has had what was there

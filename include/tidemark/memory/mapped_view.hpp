@@ -62,11 +62,12 @@ class address_range {
 
 }  // namespace detail
 
-/// Pages of anonymous memory that can be mapped one by one. Movable. A view may outlive it, and keeps its pages.
+/// Pages of anonymous memory that can be mapped one by one. Movable: an assignment exchanges the two. A view may
+/// outlive it, and keeps its pages.
 class memory_pages {
  public:
-  /// Returns so many pages; nothing where there are none or more than addresses, and errno is EINVAL, or where the
-  /// system refuses, and errno says why.
+  /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or too great for that
+  /// many pages to have addresses. Returns nothing if the system refuses, and errno says why.
   [[nodiscard]] static std::optional<memory_pages> make(std::size_t pages) noexcept {
     if (!is_possible(pages)) {
       errno = EINVAL;
@@ -115,13 +116,14 @@ class memory_pages {
   detail::address_range all_;
 };
 
-/// Some pages side by side. Movable. Its destructor unmaps them.
+/// Some pages side by side. Movable: an assignment exchanges the two. Its destructor unmaps them.
 class mapped_view {
  public:
-  /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, where a page does not
-  /// exist, where there are none or more than addresses, or where the range yields another number of pages than it
-  /// says; and nothing where the system refuses, and errno says why. [B30] [B31]
-  /// \param pages  a sized range of page numbers; one number may come several times
+  /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, if a page does not exist,
+  /// if no page is given, if the pages are too many to have addresses, or if the range yields another number of pages
+  /// than its size says. Returns nothing if the system refuses, and errno says why. [B30] [B31]
+  /// \param pages  a sized range of page numbers; one number may come several times. It is iterated as const, and must
+  ///               not throw
   template <std::ranges::sized_range Pages>
   [[nodiscard]] static std::optional<mapped_view> make(const memory_pages& memory, const Pages& pages) noexcept {
     const std::size_t page_bytes = memory_pages::page_bytes();

@@ -8,29 +8,32 @@
 //   ... write to mapped.memory, submit work that reads it and then signals `serial` ...
 //   ring.retire(mapped, serial);                     the backing is in use until the timeline reaches that value
 //
-//   current                                          backings form a circle, in the order in which they were renamed:
-//      |                                             the one behind the current one was used longest ago
+//   current                                          backings form a circle; as a rule the one behind the current one
+//      |                                             was used longest ago
 //      v
 //   [ backing ] --> [ backing ] --> [ backing ] -->
 //     in use until    mapped          idle
 //
 // A backing is idle while it has no mapping and the timeline has reached its values. A discard takes the first idle
-// backing from the current one on. Only where there is none it makes another one, up to `max_renames`; then it waits
-// for the value that comes first [B43] [B44]. It takes a backing before it makes it current [trap 26]. Mappings nest: a
-// backing is in use until its last mapping was retired, and until the greatest of the values of its mappings [B46].
+// backing from the current one on. If there is none, it makes another one, up to `max_renames`. If it can't make one,
+// it waits for the value that comes first [B43] [B44]. It makes a backing current only after it has taken it, so that
+// no other thread takes it, too [trap 26]. Mappings nest: a backing is in use until its last mapping was retired, and
+// until the greatest of the values of its mappings [B46].
 //
-// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. A guest
-// that finds the backing discarded shares it (they are mappings of one resource). A guest that finds it trimmed looks
-// for the current one. How owners and guests see each other is in memory/detail/backing_use.hpp. With writers::one
-// every access to the ring's state is a plain load or store.
+// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If a guest
+// finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
+// finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
+// memory/detail/backing_use.hpp. With writers::one the ring's state is loaded and stored; only the making and the
+// destroying of a backing also exchange.
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
-// Everything that the executor did before it signalled happens-before the return of the next map that waits for the
-// signal.
+// Everything that the executor did before it signalled a value happens-before the return of a map that needed this
+// value, whether the map has waited for it or has found it reached.
 //
-// Not promised: that a map for reading runs beside an executor that only reads (it waits for all uses); which backing a
-// no_overwrite map gets that runs beside another thread's discard, the one before or the one after it. Two mappings of
-// one backing may write the same bytes at the same time: their owners must agree on who writes where.
+// Not promised: that a map for reading runs beside an executor that only reads (it waits for all uses). Nor is it
+// promised which backing a no_overwrite map gets while another thread discards: it may be the old current one or the
+// new one. Two mappings of one backing may write the same bytes at the same time: the threads that have them must agree
+// on who writes where.
 #ifndef TIDEMARK_MEMORY_RENAME_RING_HPP
 #define TIDEMARK_MEMORY_RENAME_RING_HPP
 
@@ -59,11 +62,13 @@ namespace tidemark {
 ///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
 /// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too [B13].
 enum class map_mode : std::uint32_t {
-  read = 1,          ///< The current contents. Waits until nothing uses the current backing.
+  /// The current contents. Waits until the timeline has reached the values with which mappings of the current backing
+  /// were retired. Does not wait for mappings that were not retired yet: it shares the backing with them.
+  read = 1,
   write = 2,         ///< The same.
   discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
   no_overwrite = 8,  ///< The current backing, in use or not: the caller writes only where nobody reads. Never waits.
-  do_not_wait = 16,  ///< map() behaves as try_map(). For programs that are handed these flags [B10] [B13].
+  do_not_wait = 16,  ///< map() behaves as try_map(). For programs whose own callers pass such flags [B10] [B13].
 };
 [[nodiscard]] constexpr map_mode operator|(map_mode one, map_mode other) noexcept {
   return static_cast<map_mode>(static_cast<std::uint32_t>(one) | static_cast<std::uint32_t>(other));
@@ -74,11 +79,13 @@ enum class map_status : std::uint8_t {
   busy,     ///< Not now: in use until the timeline reaches a value ("was still drawing"). From forms that do not wait.
   timeout,  ///< Still in use at the deadline of a form that waits.
   stopped,  ///< Still in use when the stop token was triggered.
-  /// Not now, and there is no value to wait for: every backing is mapped. Also where the current one has 2^15 guests,
-  /// which is asserted.
+  /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
+  /// trimming it. Also where the current one has 2^15 guests, which is asserted.
   no_space,
-  no_memory,  ///< The same, and the source refused to make one more backing; or it never made the first one.
-  invalid,    ///< There is no such combination of modes.
+  /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
+  /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
+  no_memory,
+  invalid,  ///< There is no such combination of modes.
 };
 
 struct rename_options {
@@ -105,8 +112,10 @@ class rename_ring {
   /// copies end when the first one is retired.
   struct [[nodiscard]] mapping {
     map_status status = map_status::invalid;
-    backing memory{};      ///< The backing, as its source made it.
-    bool renamed = false;  ///< It is another backing than the one that was current before.
+    backing memory{};  ///< The backing, as its source made it.
+    /// It is another backing than the one that the call found current. With writers::several another thread may have
+    /// renamed meanwhile: then compare `memory` with the backing that you have used before.
+    bool renamed = false;
 
     mapping() noexcept = default;
     explicit operator bool() const noexcept { return status == map_status::mapped; }
@@ -165,17 +174,18 @@ class rename_ring {
   // ---- mapping: one thread at a time, or, with writers::several, any thread ----------------------------------------
 
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
-  /// nothing was changed. Progress: lock-free; never waits. May have the source make one more backing. [B8-B10]
-  /// [B43-B45]
+  /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
+  /// of it. Progress: lock-free but for the source and the heap; never waits. [B8-B10] [B43-B45]
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
     return attempt(mode, target);
   }
 
-  /// Maps. While the mapping is busy it blocks, parked, until the timeline reaches the first value that helps. Returns
-  /// as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With map_mode::do_not_wait it
-  /// is try_map(). [B11-B13]
+  /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. It chooses this
+  /// value before it sleeps: a backing that another thread retires or trims meanwhile is not found until it wakes.
+  /// Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With
+  /// map_mode::do_not_wait it is try_map(). [B11-B13]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -192,12 +202,13 @@ class rename_ring {
   }
 
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
-  /// was passed for it before. Returns true; false, and changes nothing, where there is no such mapping [B46]: the
+  /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping [B46]: the
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
-  /// Every second call for a discard is noticed. Guests of one backing are only counted: a second call for a guest is
-  /// noticed where no guest is left, or where the backing was discarded or trimmed since; otherwise it ends another
-  /// guest's mapping. Two calls for one mapping must not run at the same time.
-  /// \param finished  less than 2^64 - 2^33. A greater value is asserted and refused: the mapping stays.
+  /// After a discard, a second call for the mapping always returns false. The guests of a backing are only counted: a
+  /// second call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since;
+  /// otherwise it ends another guest's mapping. Two calls for one mapping must not run at the same time.
+  /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
+  ///                  stays.
   /// Progress: lock-free; wait-free after a discard, and with writers::one.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
     if (made.slot_ == nullptr || !can_keep(finished)) return false;
@@ -205,8 +216,8 @@ class rename_ring {
     if (made.is_guest_) return which.use.may_be_here(made.number_) && which.retire_guest(finished);
     return which.retire_owner(made.number_, finished);
   }
-  /// The same for the current backing, by a thread that has not kept the mapping: it ends the discard of the current
-  /// backing, or, where that has ended, the mapping of one of its guests. Only with writers::one.
+  /// The same for the current backing, for a caller that has not kept the mapping. Ends the discard of the current
+  /// backing; if that has ended, ends the mapping of one of its guests. Only with writers::one.
   bool retire(std::uint64_t finished) noexcept
     requires(Writers == writers::one)
   {
@@ -218,8 +229,8 @@ class rename_ring {
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
-  /// destroyed. Two threads that trim at the same time may leave fewer than `keep`. Progress: lock-free but for the
-  /// source. [B43]
+  /// destroyed. May leave fewer than `keep` beside another thread that trims, or that maps while the source refuses.
+  /// Progress: lock-free but for the source. [B43]
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

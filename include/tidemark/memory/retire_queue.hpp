@@ -9,13 +9,13 @@
 //
 // PRECONDITION. First the object becomes unreachable for new submissions, then it is retired: every submission that
 // uses it happens-before the call of retire(). If a submission picks the object up after retire(), the object is freed
-// while that submission uses it, and no snapshot can repair that.
+// while that submission uses it: the serials that retire() has noted do not know the submission.
 //
 // retire() notes the serial of the last work that each queue was given [B4]. So later submissions do not delay the
 // object, and work that was queued and has not begun is waited for [trap 28]. An object is disposed of when all those
 // serials are finished, not before, and exactly once [B5]. A queue that was aborted, and a timeline that is lost, count
-// as finished: stop the executor before you abort its queue. A queue that gets its work without submit() has no last
-// serial.
+// as finished: stop the executor before you abort its queue. last_queued() of a queue knows only work that came through
+// submit(). If a queue gets work in another way, the caller must name the serials; otherwise retire() frees too early.
 //
 // A timeline may stand in the place of a queue: then each retire() names the values itself.
 //
@@ -27,8 +27,8 @@
 // So nothing is disposed of under a lock, and a disposer may retire other objects. Objects that wait for different
 // queues do not wait for each other: an object that is found in use goes to the end of the chain.
 //
-// Not promised: any order in which objects are disposed of; that reclaim() finds what another thread's reclaim() has in
-// hand at that moment.
+// Not promised: any order in which objects are disposed of; that reclaim() finds what another thread's reclaim() or
+// drain() has in hand at that moment. While drain() sleeps it has in hand all objects that it has found.
 #ifndef TIDEMARK_MEMORY_RETIRE_QUEUE_HPP
 #define TIDEMARK_MEMORY_RETIRE_QUEUE_HPP
 
@@ -53,11 +53,11 @@
 namespace tidemark {
 
 /// A queue that numbers its work: serial n is finished after all serials before it. A serial that never will be
-/// finished, because the queue was aborted, counts as finished; wait_finished() may return `lost` for it. All functions
-/// may be called by any thread. tidemark::queue is one.
+/// finished, because the queue was aborted, counts as finished; wait_finished() may return `lost` for it. Serial 0 is
+/// always finished. All functions may be called by any thread, and none throws. tidemark::queue is one.
 ///
-/// A queue with time limits has wait_finished_until(serial, deadline) too, and may take a stop token as a third
-/// argument of it.
+/// A queue with time limits also has wait_finished_until(serial, deadline), which returns a wait_status too. If the
+/// deadline has passed, it looks and does not sleep. It may take a stop token as a third argument.
 template <class Queue>
 concept submission_queue = requires(const Queue& queue, std::uint64_t serial) {
   { queue.last_queued() } -> std::same_as<std::uint64_t>;
@@ -74,9 +74,9 @@ class retire_queue;
 
 /// What an object needs to be retired without an allocation. It is a base class of the object; or a member of it, and
 /// then the member is retired, and the disposer computes from its address where the object is. It belongs to the retire
-/// queue from retire() until the disposer is called. An object that is retired once more in between stays as it is,
-/// which is asserted. Two threads must not retire one object at the same time, as they must not delete it at the same
-/// time.
+/// queue from retire() until the disposer is called. To retire the object once more in between is misuse: that is
+/// asserted, and changes nothing. Two threads must not retire one object at the same time, as they must not delete it
+/// at the same time.
 /// \tparam Queues    how many queues the retire queue follows
 /// \tparam Platform  the retire queue's: the one of its first queue. `retire_queue<...>::hook` is the right hook
 template <std::size_t Queues, platform Platform = native_platform>
@@ -128,7 +128,8 @@ class retire_hook {
   typename Platform::template atomic<std::uint32_t> retired_;
 };
 
-/// What retire() takes as the object: it has the retire queue's hook as a public base class, or is the hook.
+/// What retire() takes as the object: it has the retire queue's hook as a public base class, not a virtual one, or is
+/// the hook.
 template <class Object, class Hook>
 concept retirable = std::derived_from<Object, Hook>;
 
@@ -200,7 +201,8 @@ class retire_queue {
 
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
   /// finished. Returns true; false, and changes nothing, where the object is retired already, which is asserted. Only
-  /// for queues: a timeline has no last serial. Progress: lock-free; never waits, allocates nothing. [B3-B5]
+  /// if all that is followed are queues: a timeline has no last serial. Progress: lock-free; never waits, allocates
+  /// nothing. [B3-B5]
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose) noexcept
     requires(has_last_queued)
@@ -223,9 +225,9 @@ class retire_queue {
     return true;
   }
 
-  /// Calls `dispose(object)` at once: the caller knows that no queue uses the object, which may be of any type. Returns
-  /// true; false, and does nothing, where the object is retired already, which is asserted. Progress: wait-free but for
-  /// `dispose`. [B6]
+  /// Calls `dispose(object)` at once, which must not throw: the caller knows that no queue uses the object. The object
+  /// may be of any type. Returns true; false, and does nothing, where the object is retired already, which is asserted;
+  /// this is noticed only if the hook is its base class. Progress: wait-free but for `dispose`. [B6]
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
@@ -234,10 +236,10 @@ class retire_queue {
     return true;
   }
 
-  /// Has `call()` called once, when all work that was queued before is finished, and destroys it then. It must not
-  /// throw when it is called. Returns true; false, and leaves `call` as it is, where there is no memory to keep it.
-  /// What its copy or move constructor throws passes through, and nothing was retired. Progress: allocates; otherwise
-  /// lock-free.
+  /// Has `call()` called once, by some reclaim() or drain(), when all work that was queued before is finished, and
+  /// destroys it then. It must not throw when it is called. Returns true; false, and leaves `call` as it is, where
+  /// there is no memory to keep it. What its copy or move constructor throws passes through, and nothing was retired.
+  /// Only if all that is followed are queues. Progress: allocates; otherwise lock-free.
   template <class Call>
     requires std::invocable<std::decay_t<Call>&>
   [[nodiscard]] bool retire_call(Call&& call)
@@ -249,9 +251,11 @@ class retire_queue {
     return true;
   }
 
-  /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`: after the return
-  /// its memory is free. The object may be of any type. Returns `retired`; `stopped`, and the object is the caller's as
-  /// before, once `token` is triggered; `invalid` where the object is retired already, which is asserted. [B7]
+  /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`, which must not
+  /// throw: the object is disposed of at the return. It may be of any type. Returns `retired`; `stopped`, and the
+  /// object is the caller's as before, once `token` is triggered; `invalid` where the object is retired already, which
+  /// is asserted, and is noticed only if the hook is its base class. Only if all that is followed are queues. A token,
+  /// and the two functions below, need queues with time limits. [B7]
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
@@ -297,9 +301,10 @@ class retire_queue {
   }
 
   /// Blocks, parked, until nothing that was retired is in use any more, and disposes of it; also of what the disposers
-  /// retire. Returns `reached`; or `stopped` once `token` is triggered: then the objects that are in use stay retired,
-  /// and the others were disposed of. Objects that another thread retires meanwhile, or has in hand, may stay, too. A
-  /// token, and the two functions below, need queues with time limits. [B5]
+  /// retire. Returns `reached`, also for what a lost queue would never finish; or `stopped` once `token` is triggered:
+  /// then the objects that are in use stay retired, and the others were disposed of. In both cases there may be objects
+  /// left that another thread retired meanwhile or has in hand. While this function sleeps, reclaim() of another thread
+  /// does not find the objects that wait here. A token, and the two functions below, need queues with time limits. [B5]
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)

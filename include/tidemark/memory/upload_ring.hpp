@@ -15,10 +15,10 @@
 //   |  part  |  part  | waste |  part  |    |            parts lie in the order in which they were allocated, and come
 //   oldest                      newest                   back in that order
 //
-// A part never wraps: what is left at the end of the ring is passed over, and counts as the part's until that is free.
-// Of an empty ring the whole capacity can be had, wherever its head stands, and an empty ring is never taken for a full
-// one [trap 27]. How each form keeps its parts is in memory/detail/upload_batches.hpp (one writer) and upload_parts.hpp
-// (several).
+// A part never wraps. If the rest at the end of the ring is too short for it, the rest is passed over, and comes back
+// together with the part. An empty ring can give out its whole capacity, wherever its head stands, and is never taken
+// for a full one [trap 27]. How each form keeps its parts is in memory/detail/upload_batches.hpp (one writer) and
+// upload_parts.hpp (several).
 //
 // What comes back in order is a record: with one writer the parts between two calls of retire() share one; with several
 // writers each part has its own. While the oldest record is in use nothing behind it comes back.
@@ -60,9 +60,11 @@ enum class upload_status : std::uint8_t {
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
   /// ring. From try_allocate().
   busy,
-  timeout,    ///< Still busy at the deadline of a form that waits.
-  stopped,    ///< Still busy when the stop token was triggered.
-  no_space,   ///< Not now, and there is no value to wait for: the oldest record was not retired yet. From all forms.
+  timeout,  ///< Still busy at the deadline of a form that waits.
+  stopped,  ///< Still busy when the stop token was triggered.
+  /// Not now, and there is no value to wait for: the oldest record was not retired yet. The forms that wait return this
+  /// at once, too.
+  no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
 };
@@ -82,7 +84,8 @@ struct upload_options {
   /// bytes.
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. With writers::several
-  /// no more parts are given out; with writers::one, what is retired beyond them joins the newest record.
+  /// no more parts are given out: the status is `busy` or `no_space`. With writers::one, what is retired beyond them
+  /// joins the newest record.
   std::size_t max_records = 256;
 };
 
@@ -128,7 +131,7 @@ class upload_ring {
   // ---- allocating and retiring: one thread at a time, or, with writers::several, any thread ------------------------
 
   /// Gives out some bytes of the ring's buffer, at a multiple of `alignment`, if they are free. Returns the part, or
-  /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was changed. While parts are open that must be
+  /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was given out. While parts are open that must be
   /// retired first, the status is `no_space`: waiting would not help.
   /// \param alignment  in bytes; a power of two, otherwise the status is `invalid`
   /// Progress: never waits. With writers::one wait-free: a few additions; only where the contiguous rest is too short,
@@ -157,34 +160,38 @@ class upload_ring {
     return ring_.allocate_within(bytes, alignment, at, std::move(token));
   }
 
-  /// All parts that were allocated since the last call are in use until the timeline has reached `finished`. They share
-  /// one record: their bytes come back when all records before are free too. Where there are `max_records` already,
-  /// they join the newest one, which then is in use until the greater of the two values. Returns true; false where no
-  /// part was allocated since the last call. Only with writers::one. Progress: wait-free. [B4]
+  /// Retires all parts that were allocated since the last call: they are in use until the timeline has reached
+  /// `finished`. They share one record: their bytes come back when all records before are free too. If there are
+  /// `max_records` already, they join the newest one, which then is in use until the greater of the two values. Returns
+  /// true; false if no part was allocated since the last call. Only with writers::one. Progress: wait-free. [B4]
   bool retire(std::uint64_t finished) noexcept
     requires(Writers == writers::one)
   {
     return ring_.retire(finished);
   }
-  /// The part is in use until the timeline has reached `finished`; its bytes come back when all parts before it are
-  /// free too. The caller must be the thread that has the part. Returns true; false, and changes nothing, for a part
-  /// that was refused or was retired before, both of which are asserted. Also asserted is a part that this ring has not
-  /// given out. Only with writers::several. Progress: wait-free. [B4] [B5]
+  /// Retires one part: it is in use until the timeline has reached `finished`, and its bytes come back when all parts
+  /// before it are free too. Only the thread that has the part may call it: the one that allocated it, or one to which
+  /// it was handed on. Returns true; false, and changes nothing, for a part that was refused or was retired before,
+  /// both of which are asserted. A part that this ring has not given out is misuse: it may be taken for one of this
+  /// ring's parts, now or later. Only a number that was not given out yet is asserted. Only with writers::several.
+  /// Progress: wait-free. [B4] [B5]
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {
     return ring_.retire(part, finished);
   }
 
-  /// Takes back what is free from the oldest record on. Returns how many bytes came back. An allocation that finds no
-  /// room does the same. Progress: never waits. With writers::one wait-free, with writers::several lock-free.
+  /// Takes back what is free from the oldest record on. Returns how many bytes came back, those that were passed over
+  /// included; so with writers::several it may be more than the capacity. An allocation that finds no room does the
+  /// same. Progress: never waits. With writers::one wait-free, with writers::several lock-free.
   std::uint64_t reclaim() noexcept { return ring_.reclaim(); }
 
   /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
-  /// free pieces are released. With writers::several there are only pieces while nothing is in use; meanwhile the ring
-  /// is full, so that try_allocate() of other threads returns `busy`, and allocate() waits. What `release` throws
-  /// passes through, and the ring is as before.
+  /// free pieces are released. With writers::several there are only pieces if nothing is in use. Then the ring is full
+  /// until trim() ends: try_allocate() of other threads returns `busy`, and allocate() waits. After that all bytes are
+  /// free, but count as in use until they are taken back. What `release` throws passes through, and the ring is as
+  /// after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
   ///               none
   /// \param release  must not call the ring
@@ -198,11 +205,10 @@ class upload_ring {
 
   /// Returns how many bytes belong to parts, those that were passed over included. Parts that are free count until
   /// reclaim(), or an allocation that needs room, takes them back. With writers::several any thread may call it; while
-  /// others allocate and reclaim, the number may be greater than at any one moment, but never greater than the
-  /// capacity. Progress: wait-free.
+  /// others allocate and reclaim, the number is not exact, but never greater than the capacity. Progress: wait-free.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return ring_.bytes_in_use(); }
 
-  /// Returns the bytes of the buffer. Any thread may call it.
+  /// Returns how many bytes the buffer has. Any thread may call it.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return ring_.capacity(); }
 
  private:
