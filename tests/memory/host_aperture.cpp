@@ -293,6 +293,7 @@ TEST_CASE("make() returns a window, or nothing where there is no memory for its 
   CHECK(made->capacity() == 2);
   CHECK(made->try_map(numbers_from(0, 2)));
   for (const std::size_t pages : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 64, SIZE_MAX / 128}) {
+    if (pages <= (std::size_t{1} << 30)) continue;  // so many may fit into 4 GiB
     CHECK_FALSE(window::make(finished.view(), {.pages = pages}).has_value());
   }
 }

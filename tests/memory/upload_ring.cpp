@@ -442,6 +442,7 @@ TEST_CASE_TEMPLATE("make() returns a ring, or nothing where there is no memory f
   CHECK(made->try_allocate(64));
   CHECK(made->try_allocate(1).status == upload_status::no_space);
   for (const std::size_t records : {SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 2, SIZE_MAX / 64}) {
+    if (records <= (std::size_t{1} << 30)) continue;  // so many may fit into 4 GiB
     CHECK_FALSE(Ring::make(finished.view(), {.capacity = 64, .max_records = records}).has_value());
   }
 }
