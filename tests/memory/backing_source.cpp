@@ -31,11 +31,23 @@ struct of_void {
   void destroy(backing, const backing_traits&) noexcept {}
 };
 
+struct of_references {
+  struct backing {
+    explicit backing(int& bytes) noexcept : memory{&bytes} {}
+    explicit operator bool() const noexcept { return true; }
+    int* memory;
+  };
+  backing create(const backing_traits&) noexcept { return backing{memory}; }
+  void destroy(backing, const backing_traits&) noexcept {}
+  int memory = 0;
+};
+
 static_assert(backing_source<heap_source>);
 static_assert(backing_source<testing::counted_source>);
 static_assert(!backing_source<without_backing>);
 static_assert(!backing_source<that_throws>, "maps are noexcept");
 static_assert(!backing_source<of_void>, "nothing says whether there is a backing");
+static_assert(!backing_source<of_references>, "a map that is refused returns a backing, too");
 static_assert(!backing_source<int>);
 
 }  // namespace

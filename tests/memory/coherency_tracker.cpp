@@ -198,6 +198,7 @@ TEST_CASE("[B34][B35] where devices look into the caches nothing is done, and no
   tracker.prepare_device_read(0, 64, 1);
   tracker.prepare_device_write(0, 64, 2);
   CHECK(tracker.try_prepare_cpu_read(0, 64) == prepared);
+  CHECK(tracker.runs() == 0);
   CHECK(cache.take_log().empty());
 }
 

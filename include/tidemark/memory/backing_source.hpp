@@ -34,7 +34,8 @@ struct backing_traits {
 /// default-constructible and copyable, without exceptions. With writers::several, several threads call both functions
 /// at the same time.
 template <class Source>
-concept backing_source = requires { typename Source::backing; } &&
+concept backing_source = requires { typename Source::backing; } && std::copyable<typename Source::backing> &&
+                         std::default_initializable<typename Source::backing> &&
                          requires(Source& source, const typename Source::backing& made, const backing_traits& traits) {
                            { source.create(traits) } noexcept -> std::same_as<typename Source::backing>;
                            { source.destroy(made, traits) } noexcept;

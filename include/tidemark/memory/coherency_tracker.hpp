@@ -27,7 +27,7 @@
 // chunks that it touches, however many runs there are behind it.
 //
 // On a platform whose devices look into the caches there is nothing to do [B34]: with coherency::hardware a tracker has
-// no data, and its functions do nothing. So the calls can stay; only runs() is missing.
+// no data, and its functions do nothing. So the calls can stay.
 //
 // Not promised: that memory which shares a line with other memory is safe (align it); an order between the processor
 // and the device beyond the values that are given; thread-safety: one thread at a time uses a tracker, the one that
@@ -247,6 +247,7 @@ class coherency_tracker<Timeline, Cache, coherency::hardware> {
   constexpr coherency_result try_prepare_cpu_write(std::uint64_t, std::uint64_t) const noexcept { return {}; }
   constexpr void prepare_device_read(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
   constexpr void prepare_device_write(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
+  [[nodiscard]] constexpr std::size_t runs() const noexcept { return 0; }
 };
 
 namespace detail {
