@@ -23,16 +23,16 @@
 
 namespace tidemark {
 
-/// What all backings of a ring have in common [B45].
+/// What all backings of a ring have in common: their size and their alignment, both in bytes [B45].
 struct backing_traits {
   std::size_t bytes = 0;
   std::size_t alignment = alignof(std::max_align_t);
 };
 
-/// What makes and destroys backings. create() returns a backing that converts to false if it refuses to make one more;
-/// then a discard makes do with the backings that there are. Neither function may throw. A backing must be
-/// default-constructible and copyable, without exceptions. With writers::several, several threads call both functions
-/// at the same time.
+/// What makes and destroys backings. create() returns a backing that converts to false if it refuses to make one more.
+/// Then a discard waits for one of the backings that the ring has, or returns `no_memory` if there is no value to wait
+/// for. Neither function may throw. The ring moves the source into itself. A backing must be default-constructible and
+/// copyable, without exceptions. With writers::several, several threads call both functions at the same time.
 template <class Source>
 concept backing_source = requires { typename Source::backing; } && std::copyable<typename Source::backing> &&
                          std::default_initializable<typename Source::backing> &&
@@ -42,9 +42,9 @@ concept backing_source = requires { typename Source::backing; } && std::copyable
                            static_cast<bool>(made);
                          };
 
-/// Memory of the process. It refuses what the system refuses, and more bytes, together with the alignment, than the
-/// greatest difference of two pointers. No bytes, and an alignment that is no power of two, are misuse: they are
-/// asserted and refused.
+/// Takes backings from the heap of the process. It refuses to make a backing if the system has no memory for it, or if
+/// its bytes and its alignment together are more than SIZE_MAX / 2. A backing without bytes, or with an alignment that
+/// is no power of two, is misuse: it is asserted, and refused, too.
 struct heap_source {
   using backing = std::byte*;
 

@@ -62,8 +62,8 @@ class address_range {
 
 }  // namespace detail
 
-/// Pages of anonymous memory that can be mapped one by one. Movable: an assignment exchanges the two. A view may
-/// outlive it, and keeps its pages.
+/// Pages of anonymous memory that can be mapped one by one. Movable: construction leaves no pages in the other object;
+/// assignment exchanges the two. A view may outlive the memory_pages that it was made of, and keeps its pages.
 class memory_pages {
  public:
   /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or too great for that
@@ -116,7 +116,8 @@ class memory_pages {
   detail::address_range all_;
 };
 
-/// Some pages side by side. Movable: an assignment exchanges the two. Its destructor unmaps them.
+/// Some pages side by side. Movable: construction leaves no pages in the other object; assignment exchanges the two.
+/// The destructor unmaps the pages.
 class mapped_view {
  public:
   /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, if a page does not exist,

@@ -23,8 +23,8 @@
 // A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If a guest
 // finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
 // finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
-// memory/detail/backing_use.hpp. With writers::one the ring's state is loaded and stored; only the making and the
-// destroying of a backing also exchange.
+// memory/detail/backing_use.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
+// exchange only to make or to destroy a backing.
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -75,8 +75,10 @@ enum class map_mode : std::uint32_t {
 }
 
 enum class map_status : std::uint8_t {
-  mapped,   ///< The caller has the backing until it retires the mapping.
-  busy,     ///< Not now: in use until the timeline reaches a value ("was still drawing"). From forms that do not wait.
+  mapped,  ///< The caller has the backing until it retires the mapping.
+  /// Not now: in use until the timeline reaches a value. Direct3D says "was still drawing". Only from forms that do not
+  /// wait.
+  busy,
   timeout,  ///< Still in use at the deadline of a form that waits.
   stopped,  ///< Still in use when the stop token was triggered.
   /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
@@ -89,8 +91,8 @@ enum class map_status : std::uint8_t {
 };
 
 struct rename_options {
-  std::size_t bytes = 0;                              ///< Of each backing.
-  std::size_t alignment = alignof(std::max_align_t);  ///< Of each backing.
+  std::size_t bytes = 0;                              ///< The size of each backing. The source says what it refuses.
+  std::size_t alignment = alignof(std::max_align_t);  ///< The alignment of each backing, in bytes.
   std::size_t max_renames = 0;  ///< The most backings, the first one included. 0: as many as the source makes [B44].
 };
 
@@ -108,8 +110,8 @@ class rename_ring {
   using slot = detail::backing_slot<platform, backing, Writers>;
 
  public:
-  /// A backing that the caller may use as it has asked for, until retire(); or why there is none. May be copied; all
-  /// copies end when the first one is retired.
+  /// A backing that the caller may use as it has asked for, until retire(); or why there is none. May be copied. All
+  /// copies are the same mapping: call retire() for one of them only.
   struct [[nodiscard]] mapping {
     map_status status = map_status::invalid;
     backing memory{};  ///< The backing, as its source made it.
@@ -136,7 +138,8 @@ class rename_ring {
     std::uint64_t number_ = 0;  // of the discard or of the guest, among those of the slot
   };
 
-  /// Makes the first backing. Where the source refuses, maps return `no_memory`, and each discard tries again.
+  /// Makes the first backing. If the source refuses, the ring has none: then maps return `no_memory`, and each discard
+  /// asks the source again.
   /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the ring
   rename_ring(const Timeline& finished, const rename_options& options, Source source = {}) noexcept
       : finished_{finished},
@@ -206,7 +209,10 @@ class rename_ring {
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
   /// After a discard, a second call for the mapping always returns false. The guests of a backing are only counted: a
   /// second call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since;
-  /// otherwise it ends another guest's mapping. Two calls for one mapping must not run at the same time.
+  /// otherwise it ends another guest's mapping. If the last guest is retired at the same moment, a second call may
+  /// return false although its value counts. Two calls for one mapping must not run at the same time. A mapping of
+  /// another ring is misuse that is not noticed: the call ends it in that ring. The caller is the thread that has
+  /// mapped, or one to which the mapping was handed on.
   /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
   ///                  stays.
   /// Progress: lock-free; wait-free after a discard, and with writers::one.
@@ -225,12 +231,14 @@ class rename_ring {
     slot& which = current();
     return which.retire_owner(which.use.owner(), finished) || which.retire_guest(finished);
   }
-  /// Ends a mapping with whose memory no work was submitted: retire() with a value that is reached.
+  /// Ends a mapping whose memory no submitted work uses. It is retire() with the value 0, which every timeline has
+  /// reached, and returns the same.
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
-  /// destroyed. May leave fewer than `keep` beside another thread that trims, or that maps while the source refuses.
-  /// Progress: lock-free but for the source. [B43]
+  /// destroyed. May leave fewer than `keep` if another thread trims at the same time, or maps while the source refuses.
+  /// The ring's own part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the
+  /// source. [B43]
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

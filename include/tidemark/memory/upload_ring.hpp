@@ -20,8 +20,9 @@
 // for a full one [trap 27]. How each form keeps its parts is in memory/detail/upload_batches.hpp (one writer) and
 // upload_parts.hpp (several).
 //
-// What comes back in order is a record: with one writer the parts between two calls of retire() share one; with several
-// writers each part has its own. While the oldest record is in use nothing behind it comes back.
+// Parts come back by records. With one writer, the parts between two calls of retire() share a record. With several
+// writers, each part has a record of its own. Records come back in order: while the oldest one is in use, none behind
+// it comes back.
 //
 // Everything that the executor read before it signalled happens-before the writes of the thread that gets the same
 // bytes next.
@@ -62,8 +63,8 @@ enum class upload_status : std::uint8_t {
   busy,
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
-  /// Not now, and there is no value to wait for: the oldest record was not retired yet. The forms that wait return this
-  /// at once, too.
+  /// Not now, and there is no value to wait for: the oldest part was not retired yet. The forms that wait return this,
+  /// too, as soon as they find it.
   no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
@@ -81,11 +82,11 @@ struct [[nodiscard]] upload_part {
 
 struct upload_options {
   /// Bytes of the buffer: more than 0 and less than 2^62, which is asserted. A ring with any other capacity has no
-  /// bytes.
+  /// bytes: whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
-  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. With writers::several
-  /// no more parts are given out: the status is `busy` or `no_space`. With writers::one, what is retired beyond them
-  /// joins the newest record.
+  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
+  /// it is taken back. When there are that many, writers::several gives out no more parts: the status is `busy` or
+  /// `no_space`. With writers::one, the parts that are retired then join the newest record.
   std::size_t max_records = 256;
 };
 
@@ -131,18 +132,20 @@ class upload_ring {
   // ---- allocating and retiring: one thread at a time, or, with writers::several, any thread ------------------------
 
   /// Gives out some bytes of the ring's buffer, at a multiple of `alignment`, if they are free. Returns the part, or
-  /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was given out. While parts are open that must be
-  /// retired first, the status is `no_space`: waiting would not help.
-  /// \param alignment  in bytes; a power of two, otherwise the status is `invalid`
-  /// Progress: never waits. With writers::one wait-free: a few additions; only where the contiguous rest is too short,
-  /// O(records that came back). With writers::several lock-free.
+  /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was given out. The status is `no_space` if there is
+  /// no room and the oldest part was not retired yet: waiting would not help.
+  /// \param alignment  of the offset, in bytes; a power of two, otherwise the status is `invalid`. The caller must
+  ///                   align the buffer itself
+  /// Progress: never waits. With writers::one wait-free: it takes a few additions, and O(records that come back) only
+  /// if the contiguous rest is too short. With writers::several lock-free.
   upload_part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
     return ring_.try_allocate(bytes, alignment);
   }
 
   /// Gives out some bytes. While the ring is busy it blocks, parked, until the timeline has reached the value of the
-  /// oldest record, or until the thread that trims is done. Returns as try_allocate(), but instead of `busy` it returns
-  /// `stopped` once `token` is triggered. [B12]
+  /// oldest record, or until the thread that trims is done. Then it tries again. So it may sleep several times, and it
+  /// may return `no_space` after a sleep. Returns as try_allocate(), but instead of `busy` it returns `stopped`
+  /// once `token` is triggered. [B12]
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -162,8 +165,9 @@ class upload_ring {
 
   /// Retires all parts that were allocated since the last call: they are in use until the timeline has reached
   /// `finished`. They share one record: their bytes come back when all records before are free too. If there are
-  /// `max_records` already, they join the newest one, which then is in use until the greater of the two values. Returns
-  /// true; false if no part was allocated since the last call. Only with writers::one. Progress: wait-free. [B4]
+  /// `max_records` already, they join the newest one, which then is in use until the greater of the two values. Records
+  /// that are free but were not taken back yet count, too. Returns true. Returns false if no part was allocated since
+  /// the last call. Only with writers::one. Progress: wait-free. [B4]
   bool retire(std::uint64_t finished) noexcept
     requires(Writers == writers::one)
   {
@@ -171,9 +175,9 @@ class upload_ring {
   }
   /// Retires one part: it is in use until the timeline has reached `finished`, and its bytes come back when all parts
   /// before it are free too. Only the thread that has the part may call it: the one that allocated it, or one to which
-  /// it was handed on. Returns true; false, and changes nothing, for a part that was refused or was retired before,
-  /// both of which are asserted. A part that this ring has not given out is misuse: it may be taken for one of this
-  /// ring's parts, now or later. Only a number that was not given out yet is asserted. Only with writers::several.
+  /// it was handed on. Returns true. Returns false, and changes nothing, for a part that was refused or was retired
+  /// before, both of which are asserted. A part that this ring has not given out is misuse: it may be taken for one of
+  /// this ring's parts, now or later. Only a number that was not given out yet is asserted. Only with writers::several.
   /// Progress: wait-free. [B4] [B5]
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
@@ -194,7 +198,7 @@ class upload_ring {
   /// after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
   ///               none
-  /// \param release  must not call the ring
+  /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
   /// Progress: lock-free but for `release`.
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) {
