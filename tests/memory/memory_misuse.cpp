@@ -42,7 +42,7 @@ TEST_CASE("[B46] a rename ring reports a value that it can't keep, and returns f
   CHECK(reported_by([] {
           tidemark::rename_ring ring{finished(), {.bytes = 1}};
           ring.retire(ring.map(tidemark::map_mode::discard), UINT64_MAX);
-        }) == "a rename ring keeps values less than 2^64 - 2^33");
+        }) == "a rename ring keeps values less than 2^64 - 2^33 - 1");
   CHECK(reported_by([] {
           tidemark::rename_ring ring{finished(), {.bytes = 1}};
           const auto mapped = ring.map(tidemark::map_mode::discard);

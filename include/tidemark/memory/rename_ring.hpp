@@ -411,7 +411,7 @@ class rename_ring {
   }
 
   static bool can_keep(std::uint64_t finished) noexcept {
-    TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring keeps values less than 2^64 - 2^33");
+    TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring keeps values less than 2^64 - 2^33 - 1");
     return backing_word::is_value(finished);
   }
 
