@@ -27,7 +27,8 @@
 // chunks that it touches, however many runs there are behind it.
 //
 // On a platform whose devices look into the caches there is nothing to do [B34]: with coherency::hardware a tracker has
-// no data, and its functions do nothing. So the calls can stay.
+// no data, and its functions do nothing. So the calls can stay. But try_prepare_cpu_read() and try_prepare_cpu_write()
+// are then never `busy`: a program that relies on them to wait for the device must wait for the value itself.
 //
 // Not promised: that memory which shares a line with other memory is safe (align it); an order between the processor
 // and the device beyond the values that are given; thread-safety: one thread at a time uses a tracker, the one that
@@ -54,36 +55,39 @@ enum class coherency : std::uint8_t {
   hardware,  ///< The device looks into the caches (x86-64 and many others).
 };
 
-/// What a program can do to caches. Offsets and sizes are multiples of a line.
+/// What a program can do to caches. Offsets and sizes are multiples of a line: where the memory ends within a line, an
+/// operation on that line reaches beyond it.
 template <class Cache>
 concept cache_operations = requires(Cache& cache, std::uint64_t offset, std::uint64_t bytes) {
   cache.write_back(offset, bytes);  ///< Dirty lines are written to memory.
-  cache.invalidate(offset, bytes);  ///< The same, and no line stays in the cache.
+  cache.invalidate(offset, bytes);  ///< Dirty lines are written to memory, and no line stays in the cache.
 };
 
 enum class coherency_status : std::uint8_t {
-  prepared,  ///< The processor may access the range.
+  prepared,  ///< The processor may do what was prepared: read the range, or write it.
   busy,      ///< Not now: the device uses the range until the timeline reaches a value.
 };
 
 /// Whether the processor may access a range.
 struct [[nodiscard]] coherency_result {
   coherency_status status = coherency_status::prepared;
-  std::uint64_t busy_until = 0;  ///< Of a range that is busy: wait for this value, and call again.
+  std::uint64_t busy_until = 0;  ///< Only if the range is busy: wait for this value, and call again.
 
   explicit operator bool() const noexcept { return status == coherency_status::prepared; }
   friend bool operator==(const coherency_result&, const coherency_result&) = default;
 };
 
 struct coherency_options {
-  /// The size of the memory, whose beginning is aligned to a line. 0 is asserted.
+  /// The size of the memory, whose beginning is aligned to a line. 0 is asserted; then no line is tracked.
   std::uint64_t bytes = 0;
-  /// The size of a line: a power of two, which is asserted. Any other number counts as the next power of two, and 0 as
-  /// 64.
+  /// The size of a line, a power of two. Any other number is asserted; then it counts as the next power of two, and 0
+  /// as 64.
   std::uint64_t line_bytes = 64;
 };
 
-/// The cache operations that a range of memory needs; see the head of this file.
+/// The cache operations that a range of memory needs; see the head of this file. A tracker can be copied if its cache
+/// can. From then on, each of the two knows only the accesses that it prepares itself. A tracker that was moved from
+/// may only be destroyed.
 /// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
 /// \tparam Cache     is kept by value, and called by the functions of the tracker only
 template <timeline Timeline, cache_operations Cache, coherency Kind = coherency::software>
@@ -101,13 +105,14 @@ class coherency_tracker {
 
   // ---- called before each access; offsets and sizes are in bytes ---------------------------------------------------
   //
-  // A range of no bytes is always prepared. What lies beyond the last tracked line is asserted, and otherwise ignored.
-  // What is thrown for want of memory changes nothing. What a cache operation throws leaves the access undone: call
-  // again, and only the lines that are left are written back or invalidated. Progress: never waits; O(log runs, and the
-  // runs in the range); allocates now and then.
+  // A range of no bytes is always prepared. A range that reaches beyond the last tracked line is asserted; then the
+  // part beyond it is ignored. If there is no memory, a function throws std::bad_alloc and changes nothing. If a cache
+  // operation throws, the exception passes through, and the access is not prepared: call again, and only the lines that
+  // are left are written back or invalidated. Progress: never waits; allocates now and then. The time grows with the
+  // number of runs in the range, and with the logarithm of the number of all runs.
 
-  /// Prepares a read by the processor: invalidates the lines that the device has written. Returns `prepared`; or
-  /// `busy`, and nothing was done, while the device may still write. [B36] [B38] [B41] [B42]
+  /// Prepares a read by the processor: invalidates the lines that the device has written, and returns `prepared`. While
+  /// the device may still write, it does nothing and returns `busy`. [B36] [B38] [B41] [B42]
   coherency_result try_prepare_cpu_read(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
   }
@@ -119,7 +124,7 @@ class coherency_tracker {
         [](run& one) { one.is_dirty = true; });
   }
   /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
-  /// the processor has written. [B36] [B37] [B41]
+  /// the processor has written. Of several values for one line the greatest counts. [B36] [B37] [B41]
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) { one.read_until = std::max(one.read_until, finished); });
   }
@@ -132,7 +137,8 @@ class coherency_tracker {
     });
   }
 
-  /// Returns how many runs of lines are tracked: neighbours that differ in what they need.
+  /// Returns how many runs of lines are tracked. Neighbours that need the same are joined only when an access touches
+  /// them: so the number may stay high after the timeline has reached their values.
   [[nodiscard]] std::size_t runs() const noexcept { return runs_.size(); }
 
  private:
@@ -237,7 +243,9 @@ class coherency_tracker {
   detail::line_runs<run> runs_;
 };
 
-/// Where devices look into the caches: does nothing and keeps nothing [B34].
+/// Where devices look into the caches: keeps nothing and does nothing [B34]. Any thread may call all functions.
+/// try_prepare_cpu_read() and try_prepare_cpu_write() return `prepared` even while the device uses the range. runs()
+/// returns 0.
 template <timeline Timeline, cache_operations Cache>
 class coherency_tracker<Timeline, Cache, coherency::hardware> {
  public:
@@ -252,7 +260,7 @@ class coherency_tracker<Timeline, Cache, coherency::hardware> {
 
 namespace detail {
 
-/// Stands for a type that was given as the cache and has not its operations: the compiler's only error says what it
+/// Stands for a type that was given as the cache and lacks its operations: the compiler's only error says what it
 /// lacks.
 template <class Wrong>
 struct wrong_cache {

@@ -58,8 +58,8 @@ enum class aperture_status : std::uint8_t {
   busy,
   timeout,  ///< Still in use at the deadline of a form that waits.
   stopped,  ///< Still in use when the stop token was triggered.
-  /// Not now, and there is no value to wait for: fewer pages are unmapped [B32]. Pages that another thread's map has
-  /// counted are missing, too, even if that map then turns out to be busy.
+  /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs [B32]. Pages that another
+  /// thread's map has counted are missing, too, even if that map then turns out to be busy.
   no_space,
   too_large,  ///< Never: more pages than the window gives out.
   invalid,    ///< No pages, or the range yields another number of pages than it says.
@@ -83,8 +83,10 @@ struct aperture_page {
 };
 
 struct aperture_options {
-  std::size_t pages = 0;     ///< Of the window.
-  std::size_t reserved = 0;  ///< So many first pages are not given out: fewer than `pages`, which is asserted [B33].
+  std::size_t pages = 0;  ///< The number of pages of the window.
+  /// How many of the first pages are not given out [B33]: fewer than `pages`. If not, that is asserted, and no page is
+  /// given out.
+  std::size_t reserved = 0;
 };
 
 namespace detail {
@@ -137,7 +139,7 @@ class host_aperture {
     return std::optional<host_aperture>{std::in_place, finished, options, std::move(slots)};
   }
 
-  /// Only for make(), which alone has slots.
+  /// For make() only: other code can't make `slots`.
   host_aperture(const Timeline& finished, const aperture_options& options, made_slots slots) noexcept
       : finished_{finished},
         pages_{options.pages},
@@ -151,9 +153,9 @@ class host_aperture {
   /// Does not wait for what is in use. No other call may be under way.
   ~host_aperture() = default;
 
-  /// Makes a view of the given pages, in their order, if that is possible now. Returns the view, or `busy`, `no_space`,
-  /// `too_large` or `invalid`, and then nothing was changed. Progress: lock-free, O(pages of the window); never waits.
-  /// [B30-B32]
+  /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
+  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline,
+  /// O(pages of the window); never waits. [B30-B32]
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <std::ranges::sized_range Sources>
@@ -164,7 +166,8 @@ class host_aperture {
 
   /// Makes a view of the given pages. While it is busy it blocks, parked, until the timeline reaches the value that
   /// comes first. It chooses this value before it sleeps: pages that another thread gives back meanwhile are not found
-  /// until it wakes. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
+  /// until it wakes. It keeps no pages while it sleeps: another thread may take them, and then it may return `no_space`
+  /// after a sleep. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
   template <std::ranges::sized_range Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -183,9 +186,9 @@ class host_aperture {
   }
 
   /// Calls `body(aperture_page)` for each page of a view, in its order; for a view that was refused, never. The view
-  /// may have ended, but the timeline must not have reached its value, because then its pages can be given out again.
-  /// If its first page was given out again, that is asserted, and the view has no pages. If only other pages were, that
-  /// is not noticed, and `body` gets pages of other views. Progress: wait-free but for `body`.
+  /// may have ended, but the timeline must not have reached the value that retire() was given: then its pages can be
+  /// given out again. If its first page was taken again, that is asserted, and then `body` is not called. If only other
+  /// pages were, that is not noticed, and `body` gets pages of other views. Progress: wait-free but for `body`.
   template <class Body>
   void for_each(const aperture_view& view, const Body& body) const {
     if (view.pages == 0) return;
@@ -200,10 +203,10 @@ class host_aperture {
     }
   }
 
-  /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true; false, and changes
-  /// nothing, for a view that was refused or has ended, both of which are asserted. Of several calls for one view
-  /// exactly one returns true, even if the pages were given out again in between. Progress: wait-free, O(pages).
-  /// \param finished  less than 2^64 - 1, which is asserted; 2^64 - 1 counts as the value before it
+  /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. A view that was refused
+  /// or has ended is asserted; then it returns false and changes nothing. Of several calls for one view exactly one
+  /// returns true, even if the pages were given out again in between. Progress: wait-free, O(pages).
+  /// \param finished  less than 2^64 - 1; 2^64 - 1 is asserted, and then counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");
     TIDEMARK_ASSERT(finished < open, "a host aperture keeps values less than the greatest");
@@ -217,7 +220,7 @@ class host_aperture {
     mapped_.fetch_sub(view.pages, std::memory_order_release);
     return true;
   }
-  /// Ends a view with whose pages no work was submitted: retire() with a value that is reached.
+  /// Ends a view whose pages no submitted work uses, and returns as retire(): its pages are free at once.
   bool unmap(const aperture_view& view) noexcept { return retire(view, 0); }
 
   /// Returns how many pages can be mapped at a time.

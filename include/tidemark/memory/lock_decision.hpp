@@ -79,7 +79,7 @@ enum class lock_refusal : std::uint8_t {
   invalid,            ///< A flag bit is set; all bits are reserved [B28].
   incoherent_cached,  ///< Cached access to memory of the device, and no aperture segment to move it to [B19] [B20].
   no_window,          ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
-  no_space,           ///< The same, but there is a window, which has no room [B23].
+  no_space,           ///< As no_window, but there is a window, which has no room [B23].
   resident,           ///< It is resident, must not be accessed there, and has no aperture segment to move to [B26].
 };
 
@@ -114,8 +114,9 @@ struct [[nodiscard]] lock_decision {
 }
 
 /// Returns whether an allocation that is meant for this segment may be created. Returns false if the processor is to
-/// use the allocation but does not see the segment, and the allocation supports no aperture segment [B24]. Such an
-/// allocation could be locked only while the window has room. Pure.
+/// use the allocation but does not see the segment, and the allocation supports no aperture segment [B24]. While such
+/// an allocation is in the segment, it could be locked only if the window has room, and with cached access never. Pure.
+/// \param subject  its residence and its size are not looked at
 [[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
   return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
 }
@@ -143,9 +144,10 @@ class basic_commit_gate {
   basic_commit_gate(const basic_commit_gate&) = delete;
   basic_commit_gate& operator=(const basic_commit_gate&) = delete;
 
-  /// Takes a lock. Returns false, and changes nothing, while the allocation is committed: then decide again. More than
-  /// 2^30 - 1 locks at a time are asserted, and refused in the same way. Never waits. A commit that is deferred does
-  /// not keep new locks out: the caller must see to it that the locks end some time.
+  /// Takes a lock, and returns true. Returns false, and changes nothing, while the allocation is committed: then decide
+  /// again. There can be 2^30 - 1 locks at a time. One more is asserted; then it returns false and changes nothing.
+  /// Never waits. A commit that is deferred does not keep new locks out: the caller must see to it that the locks end
+  /// some time.
   [[nodiscard]] bool try_lock() noexcept {
     // (K1): relaxed, (K2) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -159,7 +161,7 @@ class basic_commit_gate {
     return true;
   }
 
-  /// Ends a lock. Returns what that has left behind.
+  /// Ends a lock. Returns what that has left behind. Without a lock it returns `invalid`, which is not asserted.
   unlock_status unlock() noexcept {
     // (K3): relaxed, (K4) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -175,9 +177,10 @@ class basic_commit_gate {
     return next < one_lock ? unlock_status::unlocked : unlock_status::still_locked;
   }
 
-  /// Commits the allocation, or defers that. Returns true if it is committed: the caller moves it into the memory
-  /// segment. Returns false while it is locked: the unlock that ends the last lock returns `commit_now`. An allocation
-  /// that is committed already is asserted, and the result is false: it must not be moved again.
+  /// Commits the allocation, or defers that. Returns true if this call commits it: the caller moves it into the memory
+  /// segment. Returns false while it is locked: the unlock that ends the last lock returns `commit_now`. A commit that
+  /// is deferred can't be withdrawn, and a second request changes nothing. An allocation that is committed already is
+  /// asserted; then it returns false, and the caller must not move the allocation again.
   [[nodiscard]] bool request_commit() noexcept {
     // (K7): relaxed, (K5) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);

@@ -9,7 +9,7 @@
 //
 // PRECONDITION. First the object becomes unreachable for new submissions, then it is retired: every submission that
 // uses it happens-before the call of retire(). If a submission picks the object up after retire(), the object is freed
-// while that submission uses it: the serials that retire() has noted do not know the submission.
+// while that submission uses it: the serials that retire() has noted do not cover the submission.
 //
 // retire() notes the serial of the last work that each queue was given [B4]. So later submissions do not delay the
 // object, and work that was queued and has not begun is waited for [trap 28]. An object is disposed of when all those
@@ -24,8 +24,9 @@
 //           object    object --> object    reclaim() takes all chains, looks at some objects, and puts the others
 //                                          back as one chain, before it disposes of those that are due
 //
-// So nothing is disposed of under a lock, and a disposer may retire other objects. Objects that wait for different
-// queues do not wait for each other: an object that is found in use goes to the end of the chain.
+// So nothing is disposed of under a lock, and a disposer may retire other objects. In reclaim() objects that wait for
+// different queues do not wait for each other: an object that is found in use goes to the end of the chain. In drain()
+// they do: it disposes of what it has found only when all of it is finished, or when the wait has ended early.
 //
 // Not promised: any order in which objects are disposed of; that reclaim() finds what another thread's reclaim() or
 // drain() has in hand at that moment. While drain() sleeps it has in hand all objects that it has found.
@@ -72,18 +73,18 @@ concept serial_source = submission_queue<Source> || timeline<Source>;
 template <serial_source... Queues>
 class retire_queue;
 
-/// What an object needs to be retired without an allocation. It is a base class of the object; or a member of it, and
-/// then the member is retired, and the disposer computes from its address where the object is. It belongs to the retire
-/// queue from retire() until the disposer is called. To retire the object once more in between is misuse: that is
-/// asserted, and changes nothing. Two threads must not retire one object at the same time, as they must not delete it
-/// at the same time.
+/// What an object needs to be retired without an allocation. It is a base class of the object. It may also be a member
+/// of it: then the caller retires the member, and the disposer finds the object by the address of the member. It
+/// belongs to the retire queue from retire() until the disposer is called: until then it must be neither destroyed nor
+/// retired again. A second retire() is asserted, and changes nothing. Two threads must not retire one object at the
+/// same time, as they must not delete it at the same time.
 /// \tparam Queues    how many queues the retire queue follows
 /// \tparam Platform  the retire queue's: the one of its first queue. `retire_queue<...>::hook` is the right hook
 template <std::size_t Queues, platform Platform = native_platform>
 class retire_hook {
  public:
   retire_hook() noexcept = default;
-  retire_hook(const retire_hook&) noexcept {}  // a copy is not retired
+  retire_hook(const retire_hook&) noexcept {}  // a copy is not retired, and an assignment changes nothing
   retire_hook& operator=(const retire_hook&) noexcept { return *this; }
 
  private:
@@ -134,7 +135,8 @@ template <class Object, class Hook>
 concept retirable = std::derived_from<Object, Hook>;
 
 /// What retire() takes as the disposer: a function object without state that takes the object. The retire queue keeps
-/// its type only, so a pointer to a function is none. It must not throw. It may free the object, and may retire others.
+/// only the type, and makes a disposer of that type when it needs one. So a pointer to a function is not a disposer. It
+/// must not throw. It may free the object, and may retire others.
 template <class Dispose, class Object>
 concept disposer =
     std::is_empty_v<Dispose> && std::default_initializable<Dispose> && std::invocable<const Dispose&, Object&>;
@@ -200,9 +202,9 @@ class retire_queue {
   // ---- retiring: any thread ----------------------------------------------------------------------------------------
 
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
-  /// finished. Returns true; false, and changes nothing, where the object is retired already, which is asserted. Only
-  /// if all that is followed are queues: a timeline has no last serial. Progress: lock-free; never waits, allocates
-  /// nothing. [B3-B5]
+  /// finished. Returns true. If the object is retired already, that is asserted; then it returns false and changes
+  /// nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
+  /// allocates nothing. [B3-B5]
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose) noexcept
     requires(has_last_queued)
@@ -212,7 +214,8 @@ class retire_queue {
 
   /// The same when the serials in `used_until` are finished: for callers that track what uses the object. Progress: as
   /// above. [B1] [B2]
-  /// \param used_until  a serial of each queue; 0 of a queue that does not use the object
+  /// \param used_until  a serial of each queue; 0 of a queue that does not use the object. A serial that was not queued
+  ///                    yet is waited for, too: until it is finished, drain() and the destructor block
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&, const serials& used_until) noexcept {
     hook& retired = object;
@@ -226,8 +229,9 @@ class retire_queue {
   }
 
   /// Calls `dispose(object)` at once, which must not throw: the caller knows that no queue uses the object. The object
-  /// may be of any type. Returns true; false, and does nothing, where the object is retired already, which is asserted;
-  /// this is noticed only if the hook is its base class. Progress: wait-free but for `dispose`. [B6]
+  /// may be of any type. Returns true. If the object is retired already, that is asserted; then it returns false and
+  /// does nothing. It notices this only if the object has the hook as a base class, or is the hook. Progress: wait-free
+  /// but for `dispose`. [B6]
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
@@ -238,8 +242,8 @@ class retire_queue {
 
   /// Has `call()` called once, by some reclaim() or drain(), when all work that was queued before is finished, and
   /// destroys it then. It must not throw when it is called. Returns true; false, and leaves `call` as it is, where
-  /// there is no memory to keep it. What its copy or move constructor throws passes through, and nothing was retired.
-  /// Only if all that is followed are queues. Progress: allocates; otherwise lock-free.
+  /// there is no memory to keep it. If its copy or move constructor throws, the exception passes through, and nothing
+  /// is retired. Only if this follows nothing but queues. Progress: allocates; otherwise lock-free.
   template <class Call>
     requires std::invocable<std::decay_t<Call>&>
   [[nodiscard]] bool retire_call(Call&& call)
@@ -252,10 +256,11 @@ class retire_queue {
   }
 
   /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`, which must not
-  /// throw: the object is disposed of at the return. It may be of any type. Returns `retired`; `stopped`, and the
-  /// object is the caller's as before, once `token` is triggered; `invalid` where the object is retired already, which
-  /// is asserted, and is noticed only if the hook is its base class. Only if all that is followed are queues. A token,
-  /// and the two functions below, need queues with time limits. [B7]
+  /// throw. The object may be of any type. Returns `retired` when it is disposed of. Returns `stopped` once `token` is
+  /// triggered, if the work is not finished then; the object is the caller's as before. If the object is retired
+  /// already, that is asserted; then it returns `invalid` and does nothing. It notices this only if the object has the
+  /// hook as a base class, or is the hook. Only if this follows nothing but queues. A token, and the two functions
+  /// below, need queues with time limits. [B7]
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
@@ -281,8 +286,8 @@ class retire_queue {
 
   // ---- disposing: any thread ---------------------------------------------------------------------------------------
 
-  /// Looks at `most` objects, if there are so many, and disposes of those that are not in use any more. Returns how
-  /// many it has disposed of. Progress: lock-free but for the disposers; never waits. [B5]
+  /// Looks at up to `most` objects, and disposes of those that are not in use any more. Returns how many it has
+  /// disposed of. Progress: lock-free but for the disposers, and for what it asks of the queues; never waits. [B5]
   std::size_t reclaim(std::size_t most = SIZE_MAX) noexcept {
     chain all = take_all();
     chain due;
@@ -301,10 +306,13 @@ class retire_queue {
   }
 
   /// Blocks, parked, until nothing that was retired is in use any more, and disposes of it; also of what the disposers
-  /// retire. Returns `reached`, also for what a lost queue would never finish; or `stopped` once `token` is triggered:
-  /// then the objects that are in use stay retired, and the others were disposed of. In both cases there may be objects
-  /// left that another thread retired meanwhile or has in hand. While this function sleeps, reclaim() of another thread
-  /// does not find the objects that wait here. A token, and the two functions below, need queues with time limits. [B5]
+  /// retire. Takes all objects that it finds, and disposes of them only when all of them are finished. While it sleeps,
+  /// reclaim() of another thread does not find them. Returns `reached`; work that a lost queue never will finish counts
+  /// as finished. Returns `stopped` if it would have to sleep and `token` is triggered: then it disposes of those that
+  /// are finished, and the others stay retired. In both cases there may be objects left that another thread retired
+  /// meanwhile or has in hand, and after `stopped` those that the last disposers retired. The token and the time limits
+  /// end only a sleep: as long as objects are retired that are not in use, it goes on. A token, and the two functions
+  /// below, need queues with time limits. [B5]
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)
