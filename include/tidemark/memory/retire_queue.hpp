@@ -159,21 +159,6 @@ struct [[nodiscard]] retire_result {
   explicit operator bool() const noexcept { return status == retire_status::retired; }
 };
 
-namespace detail {
-
-/// Stands for a type that was given to a retire queue and can't be followed: the compiler's only error says what it
-/// lacks.
-template <class Wrong>
-struct wrong_serial_source {
-  wrong_serial_source(const Wrong&) noexcept {
-    static_assert(timeline<Wrong>, "this type is neither a tidemark::submission_queue nor a tidemark::timeline");
-  }
-  std::uint64_t current_value() const noexcept;
-  wait_status wait_until(std::uint64_t, deadline) const noexcept;
-};
-
-}  // namespace detail
-
 /// Destroys objects when nothing uses them any more; see the head of this file.
 /// \tparam Queues  submission queues or timelines. The first one's platform is the retire queue's
 template <serial_source... Queues>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // followed_serials: how a retire queue keeps and asks what it follows. A queue, which has last_queued(), is kept by its
-// address; a timeline as every block keeps it.
+// address; a timeline as every block keeps it. wrong_serial_source: the error for what can't be followed.
 #ifndef TIDEMARK_MEMORY_DETAIL_FOLLOWED_SERIALS_HPP
 #define TIDEMARK_MEMORY_DETAIL_FOLLOWED_SERIALS_HPP
 
@@ -70,6 +70,17 @@ class followed_serials<Source> {
 
  private:
   const follower<Source> timeline_;
+};
+
+/// Stands for a type that was given to a retire queue and can't be followed: the compiler's only error says what it
+/// lacks.
+template <class Wrong>
+struct wrong_serial_source {
+  wrong_serial_source(const Wrong&) noexcept {
+    static_assert(timeline<Wrong>, "this type is neither a tidemark::submission_queue nor a tidemark::timeline");
+  }
+  std::uint64_t current_value() const noexcept;
+  wait_status wait_until(std::uint64_t, deadline) const noexcept;
 };
 
 }  // namespace tidemark::detail
