@@ -5,8 +5,8 @@
 usage: header_cost.py [--include FOLDER] [--compiler COMMAND] [--repeat N] [--most-lines N]
 
 Prints a Markdown table. A line counts if it is neither empty nor a line marker. The time is the least of N runs
-(default 3) of the compiler without code generation, less that of an empty file. With --most-lines the exit status is 1
-if a header has more lines.
+(default 3) of the compiler without code generation, less that of an empty file; with --repeat 0 nothing is timed. With
+--most-lines the exit status is 1 if a header has more lines.
 """
 
 import argparse
@@ -56,12 +56,15 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "one.cpp"
         source.write_text("")
-        nothing = compile_seconds(compiler, options.include, source, options.repeat)
+        is_timed = options.repeat > 0
+        nothing = compile_seconds(compiler, options.include, source, options.repeat) if is_timed else 0
         for name in public_headers(options.include):
             source.write_text(f"#include <{name}>\n")
             lines = preprocessed_lines(compiler, options.include, source)
-            seconds = compile_seconds(compiler, options.include, source, options.repeat) - nothing
-            print(f"| `{name}` | {lines:,} | {seconds:.2f} |", flush=True)
+            seconds = "-"
+            if is_timed:
+                seconds = f"{compile_seconds(compiler, options.include, source, options.repeat) - nothing:.2f}"
+            print(f"| `{name}` | {lines:,} | {seconds} |", flush=True)
             if options.most_lines is not None and lines > options.most_lines:
                 too_long.append(str(name))
     for name in too_long:
