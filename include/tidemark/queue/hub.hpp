@@ -84,7 +84,7 @@ enum class hub_event {
   value_read,   ///< A fence was released by its current value.
   log_release,  ///< An entry was served by the value in the log.
   stale,        ///< A programming error: a fence or a queue was named that is not in the hub [A57].
-  skipped,      ///< An entry of a fence that is not in the hub, or no longer, which is legal.
+  skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
 };
 
 enum class hub_add_status { added, no_space };
@@ -111,7 +111,8 @@ struct [[nodiscard]] hub_attach_result {
   explicit operator bool() const noexcept { return status == hub_attach_status::attached; }
 };
 
-/// \tparam Platform  its barriers must be those of the fences, or asymmetric
+/// \tparam Platform  asymmetric, unless all fences are symmetric. attach() takes only queues with this very platform,
+///                   which is that of their progress
 /// \tparam Service   self_serving, dispatched or event_driven (hub_services.hpp)
 /// \tparam Fences    at most so many at a time; a power of two
 /// \tparam Queues    at most so many
@@ -142,8 +143,9 @@ class basic_hub {
   }
 
   /// Removes a fence. After the return no pass touches the fence any more. Blocks while a pass runs. No queue may be
-  /// within a signal of the fence, and none may signal it under this id later. An id that no fence has, or no longer,
-  /// is asserted, and where the assertion returns, counted as `stale` and otherwise ignored. [A57]
+  /// within a signal of the fence, and none may signal it under this id later. The same goes for signal_batch(), which
+  /// uses the fence outside of passes. An id that no fence has, or no longer, is asserted, and where the assertion
+  /// returns, counted as `stale` and otherwise ignored. [A57]
   void remove(fence_id id) noexcept {
     auto* const hidden = fences_.hide(id);
     TIDEMARK_ASSERT(hidden != nullptr, "a fence is removed that is not in the hub");
@@ -153,13 +155,15 @@ class basic_hub {
   }
 
   /// Wires a queue to the hub, before its first signal: the hub reads the queue's signal log, adds the progress fence
-  /// and names it in the queue, and, if the queue has a hub_notifier of this hub, sets that. A queue with another
-  /// notifier is served when notify_queue() or notify_engine() says so. Returns `attached`; or `no_space`, with nothing
-  /// changed, when the hub is full.
+  /// and sets its number in the queue. If the queue has a hub_notifier for this type of hub, this also sets that
+  /// notifier. A queue with another notifier is served when notify_queue() or notify_engine() says so. Returns
+  /// `attached`; or `no_space`, with nothing changed, when the hub has no room for the queue or for its progress fence.
+  /// The caller must be the queue's owner, too.
   ///
   /// The queue stays attached as long as the hub lives. It may be destroyed earlier, once it signals no more and its
-  /// progress fence was removed. Every fence that the queue signals must be in the hub, under the id that the queue is
-  /// given. A progress timeline that is no fence releases its waiters itself, and is not added.
+  /// progress fence was removed. The hub must outlive every signal of a queue with its hub_notifier. Every fence that
+  /// the queue signals must be in the hub, under the id that the queue is given. A progress timeline that is no fence
+  /// releases its waiters itself, and is not added.
   template <class Progress, class Clock, class Notifier, class Recorder>
     requires(basic_queue<Progress, Clock, Notifier, Recorder>::has_logs)
   hub_attach_result attach(basic_queue<Progress, Clock, Notifier, Recorder>& attached,
@@ -183,7 +187,7 @@ class basic_hub {
   }
 
   /// Attaches a queue by a reader of its signal log alone: its notifier and its progress fence stay as they are. The
-  /// queue may be at work already.
+  /// queue may be at work already. Returns `attached`, or `no_space` when the hub has no room for another queue.
   hub_attach_result attach(reader_type signals, std::uint32_t engine = 0) {
     if (!queues_.add(std::move(signals), engine)) return {hub_attach_status::no_space, {}, {}};
     return {hub_attach_status::attached, queue_id{static_cast<std::uint32_t>(queues_.size() - 1)}, {}};
@@ -227,10 +231,11 @@ class basic_hub {
   }
 
   /// Signals several fences: first it stores all values, then it notifies at most once for all fences that have a
-  /// waiter due [A64]. The caller must be entitled to signal each fence. An id that no fence has is left out.
+  /// waiter due [A64]. The caller must be entitled to signal each fence. An id that no fence has is asserted, and where
+  /// the assertion returns, counted as `stale` and left out. No log gets an entry.
   ///
-  /// Issues no full barrier. is_due() has the barrier that an ordinary fence needs. A fence whose monitored value is
-  /// pinned to 0, because heavy barriers are refused, is always due, and gets its full barrier in the pass.
+  /// Issues no full barrier before a pass: is_due() of a fence has the barrier that its signal needs. If heavy barriers
+  /// are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in the pass.
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const auto* const slot = fences_.find(update.fence)) {
@@ -268,7 +273,8 @@ class basic_hub {
   {
     return serve_within(std::move(token));
   }
-  /// The same for `timeout` at most, and then returns `timeout`. Zero or less is try_serve(), but returns `timeout`.
+  /// The same for `timeout` at most, and then returns `timeout`. Zero or less does what try_serve() does, but returns
+  /// `timeout` instead of `idle`.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   serve_result serve_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
     requires(Service::has_thread)

@@ -15,11 +15,12 @@ namespace tidemark {
 enum class notify_style {
   by_queue,  ///< Which queue it was: the hub serves the queue's log alone [A114].
   by_fence,  ///< Which fence it was [A110].
-  by_scan,   ///< Only that there was one, which may have a legacy waiter due [A63].
+  by_scan,   ///< Only that some fence has a waiter due: the hub looks at all of them, legacy ones too [A63].
 };
 
-/// Tells a hub whose waiters may be due. A queue that has a waiter due before it is attached is a programming error,
-/// which is asserted; where the assertion returns, the queue's executor releases the waiters.
+/// Tells a hub whose waiters may be due. The hub must outlive every signal of the queue. If a signal finds a waiter due
+/// before the queue is attached, that is a programming error, which is asserted. Where the assertion returns, the
+/// queue's executor releases the waiters.
 template <class Hub>
 class hub_notifier {
  public:

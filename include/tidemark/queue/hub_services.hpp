@@ -31,6 +31,7 @@ enum class serve_status {
   timeout,  ///< The deadline passed, and there was nothing to serve.
   stopped,  ///< The stop token was triggered. All that was asked for before is served.
 };
+/// What a call that serves a hub returns. It converts to true if the status is `served`.
 struct [[nodiscard]] serve_result {
   serve_status status;
 
@@ -40,9 +41,12 @@ struct [[nodiscard]] serve_result {
 /// What a hub asks of its service.
 ///
 ///   serves_itself                 whether the thread that notifies serves
-///   has_thread                    whether a thread sleeps in the hub's serve(), on the hub's word of requests
+///   has_thread                    whether a thread of the program serves, by the hub's serve(); it sleeps there on the
+///                                 word `requests`. Must be false if `serves_itself` is true, which is not checked
 ///   ring<Platform>(requests)      tells the thread that serves that there is something; not needed if `serves_itself`.
-///                                 The thread that notifies calls it, once for all notifications since the last service
+///                                 With `has_thread` it must wake the thread that sleeps on `requests`. The thread that
+///                                 notifies calls it, once for all notifications since the last service, and so does
+///                                 the thread that triggers the stop token of a serve()
 template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
@@ -94,8 +98,8 @@ class event_driven {
   /// Returns the descriptor to watch for reading. It belongs to this object.
   int descriptor() const noexcept { return descriptor_; }
 
-  /// Makes the descriptor unreadable until the next notification. Call it before try_serve(), not after it [trap 12].
-  /// Does not change errno.
+  /// Makes the descriptor unreadable. Call it before try_serve(), not after it [trap 12], and always call try_serve()
+  /// then: while one notification is not served, later ones do not make the descriptor readable. Does not change errno.
   void quiet() const noexcept {
     const int saved = errno;
     std::uint64_t rung = 0;

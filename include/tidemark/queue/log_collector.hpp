@@ -9,7 +9,8 @@
 //
 //   1. The collector asks each log by one load whether it has something new.
 //   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
-//   3. It reads those that had to their ends, waits before signals, and does not touch the others.
+//   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others. Of
+//      each queue it reads the waits before the signals.
 //
 // It tells what it finds to a sink (trace_sink in recorder.hpp):
 //
@@ -61,8 +62,8 @@ template <platform Platform = native_platform, log_clock Clock = default_log_clo
 class basic_log_collector {
  public:
   /// Reads both logs of a queue from now on, from the oldest entries that they still have. The sink is told `id` with
-  /// each entry. For the queue's owner. The collector may outlive the queue. Allocates; what that throws goes through,
-  /// and the queue is not added.
+  /// each entry. The queue must have a log_recorder. For the queue's owner. The collector may outlive the queue.
+  /// Allocates, and throws what the allocation throws; then the queue is not added.
   template <class Progress, class Notifier>
     requires std::same_as<timeline_platform<Progress>, Platform>
   void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
@@ -78,8 +79,8 @@ class basic_log_collector {
 
   /// Makes one round, and returns what it told. What a round told before its sink threw is not counted. It reads at
   /// most `most` entries of each log, and up to 64 more, so that a producer that is faster than the sink can't keep the
-  /// caller here; the next round goes on. Allocates nothing. Progress: at most one heavy barrier, otherwise as the
-  /// sink's.
+  /// caller here; the next round goes on. Allocates nothing, but may free logs that were replaced. Progress: at most
+  /// one heavy barrier, otherwise as the sink's.
   template <trace_sink<Clock> Sink>
   collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
     collected_entries found;

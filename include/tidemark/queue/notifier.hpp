@@ -26,8 +26,9 @@ struct logged_fence {
 template <class Fence>
 logged_fence(Fence*, fence_id) -> logged_fence<Fence>;
 
-/// A fence whose signal can be taken in steps, so that whoever serves its notifications releases its waiters: `fence`,
-/// `progress_fence` and their like. fence.hpp says what each step does.
+/// A fence whose signal can be taken in steps, so that a hub or a queue can release its waiters: `fence`,
+/// `progress_fence` and their like. fence.hpp says what each step does. None of the functions may throw, which is not
+/// checked. With self_service the fence needs release_due(), too.
 template <class Fence>
 concept notified_fence = platform<typename Fence::platform> && requires(Fence& fence, std::uint64_t value) {
   { fence.publish(value) } -> std::same_as<bool>;
@@ -43,7 +44,8 @@ concept notifier = requires(Notifier& notify, const logged_fence<Fence>& due) {
   { notify(due) } noexcept;
 };
 
-/// The notifier of a queue without a hub: the executor releases the waiters that are due itself.
+/// The notifier of a queue without a hub: the executor itself releases the waiters that are due, by the release_due()
+/// of the fence.
 struct self_service {
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {

@@ -22,9 +22,10 @@
 // the entry first and signals then: a thread that is notified still finds the entry [A96], but a reader may find the
 // entry before the value is there. The notifier is not called.
 //
-// A signal that nobody waits for wakes nobody, but it stands in the log [A79]. Each queue has two logs of one page, for
-// the waits that it got past and for the signals that it executed [A84]. Both overwrite: a queue never waits for its
-// readers [A97] [A102]. A third, verbose log is there once a tool has asked for it [A119].
+// A signal that nobody waits for wakes nobody, but it stands in the log [A79]. Each queue has two logs, for the waits
+// that it got past and for the signals that it executed [A84]. Unless it is told otherwise, each log is one page. Both
+// overwrite: a queue never waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for
+// it [A119]. A queue with a direct_recorder has no logs (recorder.hpp).
 //
 // Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
 // submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
@@ -92,7 +93,8 @@ class basic_queue {
   static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
 
   /// Allocates the logs, and throws what the allocation throws.
-  /// \param progress  signalled by this queue alone. It must outlive the queue [A54]. Serials go on from its value
+  /// \param progress  signalled by this queue alone. It must outlive the queue [A54]. Serials go on from its value. It
+  ///                  must not be poisoned or lost already, which is not checked
   explicit basic_queue(Progress& progress, const queue_options& options = {}, Notifier notifier = {})
     requires std::constructible_from<Recorder, std::size_t>
       : progress_{&progress, options.progress},
@@ -114,7 +116,7 @@ class basic_queue {
   /// Gives the next serial to a piece of work, stores it as last queued, and makes the work visible to the executor by
   /// calling `make_visible(serial)`. Returns `submitted` and the serial; `lost`, without a call, once the queue is
   /// aborted. An exception of `make_visible` goes through. It must not have made the work visible then, and the next
-  /// submission gets the serial. [A122] [trap 13]
+  /// submission gets the serial. `make_visible` must not submit to this queue (asserted). [A122] [trap 13]
   template <class MakeVisible>
   submit_result submit(MakeVisible&& make_visible) {
     if (is_aborted()) return {submit_status::lost, 0};
@@ -130,7 +132,8 @@ class basic_queue {
 
   // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
 
-  /// Returns the serial of the last piece of work that was submitted. Progress: wait-free.
+  /// Returns the serial of the last piece of work that was submitted. A submission counts from just before its
+  /// `make_visible` is called, and no longer counts if that throws. Progress: wait-free.
   [[nodiscard]] std::uint64_t last_queued() const noexcept {
     // (Q13): relaxed alone, see (Q11).
     return last_queued_.load(std::memory_order_relaxed);
@@ -154,8 +157,8 @@ class basic_queue {
   }
 
   /// Waits until the work of this serial is finished, or until `token` is triggered. Returns `reached`; `stopped` by
-  /// the token; `lost` where the queue is aborted before the work is finished. What the work did happens-before a
-  /// return with `reached`. Blocking.
+  /// the token; `lost` where the queue is aborted and the work is not finished. If the executor finishes the work after
+  /// the abort, a later call may return `reached`. What the work did happens-before a return with `reached`. Blocking.
   template <stop_token_like Token = never_stops>
   wait_status wait_finished(std::uint64_t serial, Token token = {}) const noexcept {
     return wait_within(serial, std::move(token));
@@ -174,7 +177,8 @@ class basic_queue {
   }
 
   /// Waits until all work is finished that was submitted before the call, as wait_finished() does: the normal way to
-  /// end a queue. Work that is submitted later is not waited for. Blocking.
+  /// end a queue. Work that is submitted later is not waited for. There is one exception: if drain() begins during a
+  /// submission whose `make_visible` throws, it waits for the next submission, which gets that serial. Blocking.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) const noexcept {
     return wait_within(last_queued(), std::move(token));
@@ -191,16 +195,18 @@ class basic_queue {
   }
 
   /// The other way to end a queue: refuses further work, and makes wait_finished() and drain() return `lost` for work
-  /// that is not finished. A progress timeline that can be poisoned is, so that all its waiters are released at once;
-  /// of any other one the queue's own waits notice it within a millisecond. The program must stop the executor by other
-  /// means; what that does meanwhile is still logged. Any thread may call it, any number of times.
+  /// that is not finished. A submission that has already begun may still succeed. If the progress timeline can be
+  /// poisoned, this poisons it, so all its waiters are released at once. With any other timeline the queue's own waits
+  /// notice the abort within a millisecond. The executor's waits go on: the program must stop the executor by other
+  /// means, and what the executor does meanwhile is still logged. Any thread may call it, any number of times.
   void abort() noexcept {
     // (Q14): release, pairs with (Q9).
     is_aborted_.store(1, std::memory_order_release);
     if constexpr (can_be_poisoned) progress_.fence->poison();
   }
 
-  /// Returns the progress fence and its number, for other queues to wait for.
+  /// Returns the progress fence and its number, for other queues to wait for. Must not be called while name_progress()
+  /// or a hub's attach() sets the number.
   [[nodiscard]] logged_fence<Progress> progress() const noexcept { return progress_; }
 
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
@@ -229,8 +235,9 @@ class basic_queue {
   /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
   /// see the head of this file. Returns what the publish() of the fence, or the signal() of the timeline, returns:
   /// whether the value rose. That is false for a `fence` that had already come so far, and always true for a
-  /// `progress_fence` and where signal() returns nothing. The entry is written in every case. Progress: as the
-  /// timeline's signal(), and one append. [A86] [A87] [A95]
+  /// `progress_fence` and where signal() returns no bool. The entry is written in every case. Progress: as the
+  /// timeline's signal(), one append, and one call of the notifier if a waiter of a fence is due. A hub that serves
+  /// itself may run its passes in that call. [A86] [A87] [A95]
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -254,7 +261,8 @@ class basic_queue {
   }
 
   /// The last command of a piece of work: signals the progress fence. Returns the serial that is finished now [A54].
-  /// Call it once for each submit(). A queue that gets its work without submit() counts what is finished.
+  /// Call it once for each submit() that succeeded, which is not checked. A queue whose work never comes through
+  /// submit() only counts what is finished: last_queued(), is_idle() and drain() do not know of that work.
   std::uint64_t complete() noexcept {
     const std::uint64_t serial = ++completed_;
     signal(progress_, serial);
@@ -265,7 +273,8 @@ class basic_queue {
 
   /// Returns the notifier, which the queue calls in the executor's thread.
   Notifier& notifier() noexcept { return notifier_; }
-  /// Changes the number by which logs know the progress fence. basic_hub::attach() does so.
+  /// Changes the number by which logs know the progress fence. basic_hub::attach() does so. No other thread may call
+  /// progress() meanwhile.
   void name_progress(fence_id id) noexcept { progress_.id = id; }
 
   // ---- the logs: the queue's owner, one thread at a time ------------------------------------------------------------
@@ -283,7 +292,8 @@ class basic_queue {
     return recorder_.log(fence_log_type::signals).reader();
   }
   /// The same for the verbose log, which must have been enabled before, and may be off again. That it was enabled is
-  /// asserted; where it never was, the log is empty.
+  /// asserted. Where the assertion returns, an empty log is made: this allocates, and throws what the allocation
+  /// throws.
   [[nodiscard]] reader_type verbose_log()
     requires(has_logs)
   {
@@ -292,7 +302,8 @@ class basic_queue {
 
   /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
   /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
-  /// entries. That is asserted here, not in the executor. Allocates, and throws what the allocation throws. [A92]
+  /// entries. That is asserted here, not in the executor. Of the verbose log it is asserted, too, that it was enabled.
+  /// Allocates, and throws what the allocation throws. [A92]
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {
@@ -306,8 +317,10 @@ class basic_queue {
     return recorder_.log(type).replace(memory);
   }
 
-  /// Makes the two logs so large that a tool need not hurry. Call it before the tool begins to read: growing the logs
-  /// when entries were lost would be too late. Otherwise as set_log(). [A101] [trap 20]
+  /// Gives both logs so many entries that a tool need not hurry. Call it before the tool begins to read: growing the
+  /// logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the signals. A
+  /// wrong number is asserted; where the assertion returns, the old logs go on. If an allocation throws, the log of the
+  /// waits may be replaced already. [A101] [trap 20]
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)
   {
@@ -316,8 +329,9 @@ class basic_queue {
   }
 
   /// Turns on, in a third log, what no tool needs all the time: waits that begin to stall, so that a tool sees what a
-  /// queue hangs in, and signals that find a waiter due. `none` turns it off. It costs nothing while it is off, and
-  /// nothing where no wait stalls and no waiter is due. [A119]
+  /// queue hangs in, and signals that find a waiter due. `none` turns it off. Otherwise a new log of so many entries is
+  /// allocated; log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter
+  /// due pay nothing for the verbose log. Others pay one load while it is off. [A119]
   void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)
     requires(has_logs)
   {
@@ -326,7 +340,7 @@ class basic_queue {
 
   /// Makes all entries that the executor appended before visible to this thread. Only readers need it that are not
   /// otherwise synchronized with the executor. On a symmetric platform it does nothing: there entries soon become
-  /// visible without it. [A109]
+  /// visible without it. Where the system refuses the heavy barrier, it has no effect. Any thread may call it. [A109]
   static void flush_logs() noexcept {
     // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
     platform::heavy_barrier();

@@ -46,9 +46,10 @@ class queue_log_reader {
   }
   ~queue_log_reader() { node::leave(node_); }
 
-  /// Copies the next entries of one log into `buffer`, as many as fit, and returns them; `lost` entries come before
-  /// them [A98]. An empty batch whose `lost` is 0 says that there is nothing to read now. One thread at a time.
-  /// Progress: wait-free.
+  /// Copies the next entries into `buffer`, as many as fit, and returns them; `lost` entries come before them [A98].
+  /// One batch never holds entries of two logs on the chain. An empty batch whose `lost` is 0 says that there is
+  /// nothing to read now. One thread at a time. Progress: wait-free, except that a call that goes on to the next log
+  /// may free the one that it leaves.
   [[nodiscard]] batch read(std::span<fence_log_entry> buffer) noexcept {
     for (;;) {
       // Looked at before the log is read: if there is a next one, this one has come to its end.
@@ -59,7 +60,9 @@ class queue_log_reader {
     }
   }
 
-  /// Returns whether read() is worth a call [A108]. Progress: wait-free.
+  /// Returns whether read() is worth a call [A108]. A recent append may not be seen yet. While the producer begins a
+  /// new log, this returns true before the first entry is there, and read() may then bring nothing. Progress:
+  /// wait-free.
   [[nodiscard]] bool has_new() const noexcept { return reader_.has_new() || node_->next() != nullptr; }
 
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
@@ -103,8 +106,8 @@ class basic_queue_log {
     node::leave(current_);
   }
 
-  /// Writes over the oldest entry. For the producer. Progress: wait-free, except that the first entry of a new log may
-  /// free the old one.
+  /// Appends an entry. In a full log it writes over the oldest one. For the producer. Progress: wait-free, except that
+  /// the first entry of a new log may free the old one.
   void append(const fence_log_entry& entry) noexcept {
     // (Q5): relaxed, (Q6) does the rest.
     if (announced_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]

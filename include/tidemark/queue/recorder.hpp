@@ -22,6 +22,9 @@ namespace tidemark {
 
 /// What a queue tells its waits and signals to. The queue's executor calls both functions, in the order of the
 /// operations. They must not throw.
+///
+/// A recorder that has a function log() is taken for one with logs (basic_queue::has_logs). It then needs all that
+/// log_recorder has, which is not checked.
 template <class Recorder>
 concept recorder = requires(Recorder& made, const fence_log_entry& entry) {
   { made.record_wait(entry) } noexcept;
@@ -83,8 +86,9 @@ class log_recorder {
     if ((wanted & static_cast<std::uint32_t>(event)) != 0) verbose_.load()->append(entry());
   }
 
-  /// Returns one of the logs. For the owner. The verbose log must have been enabled: that is asserted, and the log is
-  /// empty where it never was.
+  /// Returns one of the logs. For the owner. The verbose log must have been enabled, which is asserted. Where the
+  /// assertion returns, this function makes an empty one, of default_log_entries: it allocates then, and throws what
+  /// the allocation throws.
   basic_queue_log<Platform>& log(fence_log_type type) {
     if (type == fence_log_type::waits) return waits_;
     if (type == fence_log_type::signals) return signals_;
@@ -93,7 +97,11 @@ class log_recorder {
     return *own_verbose_;
   }
 
-  /// Turns these events on and all others off. For the owner. The verbose log stays when all events are turned off.
+  /// Turns these events on and all others off. For the owner. Each call that turns events on makes a new verbose log of
+  /// so many entries, which takes the place of the last one, as replace() does. It allocates, and throws what the
+  /// allocation throws; then nothing is changed. A wrong number of entries is asserted. Where the assertion returns,
+  /// the first log gets the nearest number, and a later call keeps the log that is there; the events are turned on.
+  /// `none` turns all events off; then the log stays, and `entries` is not used.
   void enable_verbose(verbose_events events, std::size_t entries) {
     if (events != verbose_events::none) {
       if (own_verbose_) {
