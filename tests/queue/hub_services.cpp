@@ -30,6 +30,14 @@ concept can_be_served = requires(Hub hub) { hub.try_serve(); };
 template <class Hub>
 concept can_be_waited_for = requires(Hub hub) { hub.serve(); };
 
+struct of_two_minds {
+  static constexpr bool serves_itself = true;
+  static constexpr bool has_thread = true;
+};
+static_assert(tidemark::hub_service<self_serving> && tidemark::hub_service<dispatched>);
+static_assert(tidemark::hub_service<event_driven>);
+static_assert(!tidemark::hub_service<of_two_minds>);
+
 constexpr auto long_ago = tidemark::deadline{} + std::chrono::seconds{1};
 
 }  // namespace

@@ -42,7 +42,7 @@ struct [[nodiscard]] serve_result {
 ///
 ///   serves_itself                 whether the thread that notifies serves
 ///   has_thread                    whether a thread of the program serves, by the hub's serve(); it sleeps there on the
-///                                 word `requests`. Must be false if `serves_itself` is true, which is not checked
+///                                 word `requests`. False if `serves_itself` is true
 ///   ring<Platform>(requests)      tells the thread that serves that there is something; not needed if `serves_itself`.
 ///                                 With `has_thread` it must wake the thread that sleeps on `requests`. The thread that
 ///                                 notifies calls it, once for all notifications since the last service, and so does
@@ -50,7 +50,7 @@ struct [[nodiscard]] serve_result {
 template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
-    std::convertible_to<decltype(Service::has_thread), bool> &&
+    std::convertible_to<decltype(Service::has_thread), bool> && !(Service::serves_itself && Service::has_thread) &&
     (Service::serves_itself || requires(Service& service, typename Platform::template atomic<std::uint32_t>& requests) {
       { service.template ring<Platform>(requests) } noexcept;
     });
