@@ -34,7 +34,7 @@ split_entries list_from(fuzz::input& from, std::uint64_t end) {
 }
 
 template <bool HasPlaces, class Placement>
-void run(fuzz::input& from, std::uint64_t budget, Placement placement) {
+void run(fuzz::input& from, std::uint64_t budget, const Placement& placement) {
   paged_memory<std::uint64_t (*)(split_id), HasPlaces, void (*)(const char*)> memory{budget, size_of, wrong};
   tidemark::splitter<split_id, Placement> parts{{.max_slot = tidemark::slot_id{slots - 1}}, placement, size_of};
   for (int item = 0; item < 4 && !from.is_empty(); ++item) {
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 1:
       run<true>(from, budget, tidemark::address_space<tidemark::fit::first>{{.bytes = budget}});
       break;
-    case 2:
+    default:
       run<true>(from, budget, tidemark::address_space<tidemark::fit::best>{{.bytes = budget}});
       break;
   }

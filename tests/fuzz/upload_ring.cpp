@@ -133,7 +133,7 @@ void fuzz_lone(fuzz::input& from) {
         for (; open > 0; --open) model.retire(model.parts() - open, until);
         break;
       }
-      case 3:
+      default:
         finished.signal(now += from.below(3));
         break;
     }
@@ -181,7 +181,7 @@ void fuzz_shared(fuzz::input& from) {
         model.retire(which, until);
         break;
       }
-      case 3:
+      default:
         finished.signal(now += from.below(3));
         break;
     }

@@ -117,13 +117,16 @@ class checker {
     }
   }
 
+  static std::string named(const std::string& tag) { return std::string{"("}.append(tag).append(")"); }
+
   void check_references(const source_file& file, std::size_t line) {
     const std::string& comment = file.lines[line].comment;
     for (std::sregex_iterator it(comment.begin(), comment.end(), tag_pattern), end; it != end; ++it) {
       const std::string tag = (*it)[1].str();
       if (definitions_.count(tag) == 0) {
         complain(file, line,
-                 "(" + tag + ") is referred to but defined nowhere: no comment line begins with (" + tag + "):");
+                 named(tag).append(" is referred to but defined nowhere: no comment line begins with ") +
+                     named(tag).append(":"));
       }
     }
   }

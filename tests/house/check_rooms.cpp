@@ -28,7 +28,6 @@
 namespace {
 
 using house::source_file;
-using house::source_line;
 using house::violation;
 
 /// What an operation may come to. The first row is how an operation succeeds, in its own verb.

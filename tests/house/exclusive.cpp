@@ -7,7 +7,9 @@
 
 using tidemark::versioned;
 
+// NOLINTNEXTLINE(misc-use-internal-linkage): its instructions are what is looked at
 bool exchange(tidemark::native_platform::double_word& word, versioned& expected, versioned desired);
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 bool exchange(tidemark::native_platform::double_word& word, versioned& expected, versioned desired) {
   return word.compare_exchange_strong(expected, desired, std::memory_order_seq_cst, std::memory_order_seq_cst);
 }

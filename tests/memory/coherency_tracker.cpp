@@ -426,7 +426,10 @@ class compared_accesses {
   }
 
   void step() {
-    if (numbers_.below(50) == 0) return void(finished_.signal(now_ += numbers_.below(3)));
+    if (numbers_.below(50) == 0) {
+      finished_.signal(now_ += numbers_.below(3));
+      return;
+    }
     const std::uint64_t first = numbers_.below(count);
     const std::uint64_t most = numbers_.below(400) == 0 ? count - first : std::min(count - first, std::uint64_t{3});
     const std::uint64_t length = 1 + numbers_.below(most);

@@ -21,7 +21,6 @@
 
 using namespace testing;
 using tidemark::map_mode;
-using tidemark::map_status;
 using tidemark::writers;
 
 namespace {

@@ -237,6 +237,7 @@ TEST_CASE("where moving a callable throws, nothing is retired") {
   struct refuses_to_move {
     refuses_to_move() = default;
     refuses_to_move(const refuses_to_move&) = default;
+    // NOLINTNEXTLINE(performance-noexcept-move-constructor): what is tested
     refuses_to_move(refuses_to_move&&) { throw std::runtime_error{"no"}; }
     void operator()() const {}
   };

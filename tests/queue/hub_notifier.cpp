@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("[A110][A114][A116] in every style of notification the same w
                    Service, EVERY_SERVICE) {
   const auto seed = fresh_seed();
   const auto by_queue = wake_ups<Service>(notify_style::by_queue, seed, fence_kind::native);
-  CHECK(by_queue.find("1") != std::string::npos);
+  CHECK(by_queue.find('1') != std::string::npos);
   CHECK(wake_ups<Service>(notify_style::by_fence, seed, fence_kind::native) == by_queue);
   CHECK(wake_ups<Service>(notify_style::by_scan, seed, fence_kind::native) == by_queue);
 }

@@ -19,7 +19,6 @@
 
 using namespace testing;
 using tidemark::fence_kind;
-using tidemark::no_waiter;
 using tidemark::notify_style;
 using tidemark::wait_status;
 

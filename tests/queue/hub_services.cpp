@@ -119,7 +119,6 @@ struct wrapping_platform : tidemark::native_platform {
       std::uint32_t seen = this->load(std::memory_order_relaxed);
       while (!this->compare_exchange_weak(seen, (seen + value) % 8, std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
-        continue;
       }
       return seen;
     }

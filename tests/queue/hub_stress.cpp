@@ -169,6 +169,19 @@ TEST_CASE_TEMPLATE("[A64] no waiter that a batch makes due is forgotten", Servic
 
 namespace {
 
+/// What queue `n` of two does in each round: it signals two fences, one of which is the other queue's, too, and its
+/// progress.
+template <class Queue, class Logged>
+void execute(Queue& queue, std::size_t n, const Logged& logged, const tidemark::fence& begun, std::uint64_t seed) {
+  random_numbers random{seed, n};
+  for (std::uint64_t round = 1; begun.wait(round) == wait_status::reached; ++round) {
+    dawdle(random);
+    queue.signal(logged[1], 2 * round - n);
+    queue.signal(logged[n == 0 ? 0 : 2], round);
+    queue.complete();
+  }
+}
+
 /// Two queues with logs of so many entries signal their progress and two fences each, one of which they share.
 /// Their logs are replaced meanwhile.
 template <class Service>
@@ -199,15 +212,7 @@ void race_queues(std::array<notify_style, 2> styles, std::size_t entries) {
     tidemark::fence begun;
     std::vector<std::thread> executors;
     for (std::size_t n = 0; n < 2; ++n) {
-      executors.emplace_back([&, n] {
-        random_numbers random{seed, n};
-        for (std::uint64_t round = 1; begun.wait(round) == wait_status::reached; ++round) {
-          dawdle(random);
-          queues[n].signal(logged[1], 2 * round - n);
-          queues[n].signal(logged[n == 0 ? 0 : 2], round);
-          queues[n].complete();
-        }
-      });
+      executors.emplace_back([&, n] { execute(queues[n], n, logged, begun, seed); });
     }
     random_numbers random{seed, 7};
     repetitions rounds{100'000};

@@ -8,11 +8,11 @@
 
 namespace testing {
 
-inline std::vector<std::string>& said() {
+static std::vector<std::string>& said() {
   static std::vector<std::string> texts;
   return texts;
 }
-inline void say(const char* text) { said().emplace_back(text); }
+static void say(const char* text) { said().emplace_back(text); }
 
 }  // namespace testing
 

@@ -35,10 +35,12 @@ DOCTEST_REGISTER_LISTENER("case_counter", 1, case_counter);
 }  // namespace
 
 // The sanitizers call these where they are linked. Some tests ask for more memory than there is, and must get none.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that they prescribe
 extern "C" const char* __asan_default_options();
 extern "C" const char* __tsan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);

@@ -157,7 +157,7 @@ class split_log {
   void store(std::uint64_t index, const split_entry<Allocation>& entry) noexcept {
     word* const to = &words_[static_cast<std::size_t>(index) * entry_words];
     std::array<std::uint64_t, allocation_words> allocation{};
-    std::memcpy(allocation.data(), &entry.allocation, sizeof entry.allocation);
+    std::memcpy(allocation.data(), static_cast<const void*>(&entry.allocation), sizeof entry.allocation);
     for (std::size_t i = 0; i < allocation_words; ++i) store_log_word<Platform>(to[i], allocation[i]);
     store_log_word<Platform>(to[allocation_words], entry.split_offset << 24 | row_of(entry.slot));
   }
