@@ -7,7 +7,7 @@
 //
 // One round [A108]:
 //
-//   1. The collector asks each log by one load whether it has something new.
+//   1. The collector asks each log whether it has something new, which takes two loads at most.
 //   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
 //   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others. Of
 //      each queue it reads the waits before the signals.
@@ -23,8 +23,8 @@
 //
 // The verbose log is not collected.
 //
-// Not promised: entries that have just been appended to a log that showed nothing new yet; they are for the next round.
-// Nor any order between logs.
+// Not promised: that a round finds an entry that has just been appended to a log that showed nothing new yet (a later
+// round finds it); any order between entries of different logs.
 #ifndef TIDEMARK_QUEUE_LOG_COLLECTOR_HPP
 #define TIDEMARK_QUEUE_LOG_COLLECTOR_HPP
 
@@ -48,22 +48,24 @@ namespace tidemark {
 
 /// What one round has found.
 struct collected_entries {
-  std::size_t logs = 0;       ///< How many logs had something new.
+  std::size_t logs = 0;       ///< How many logs had something new, or something that a sink had not taken.
   std::uint64_t entries = 0;  ///< How many entries were told.
   std::uint64_t lost = 0;     ///< How many entries were told as lost.
 
   friend bool operator==(const collected_entries&, const collected_entries&) = default;
 };
 
-/// For one thread at a time, which need not be the queues'.
-/// \tparam Platform  the queues'
-/// \tparam Clock     the queues'; the sink is told
+/// Collects the logs of several queues; see the head of this file. One thread at a time may use a collector. That
+/// thread need not be one of the queues' threads. A sink must not call the collector that calls it.
+/// \tparam Platform  the platform of the queues
+/// \tparam Clock     the clock of the queues; the sink is called with it as a template argument
 template <platform Platform = native_platform, log_clock Clock = default_log_clock>
 class basic_log_collector {
  public:
-  /// Reads both logs of a queue from now on, from the oldest entries that they still have. The sink is told `id` with
-  /// each entry. The queue must have a log_recorder. For the queue's owner. The collector may outlive the queue.
-  /// Allocates, and throws what the allocation throws; then the queue is not added.
+  /// Adds a queue: from now on collect() reads both logs of it, from the oldest entries that they still have. The sink
+  /// is told `id` with each entry. The queue must have a log_recorder. For the queue's owner. The collector may outlive
+  /// the queue. A queue that is added twice is told twice. Allocates, and throws what the allocation throws; then the
+  /// queue is not added.
   template <class Progress, class Notifier>
     requires std::same_as<timeline_platform<Progress>, Platform>
   void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
@@ -72,7 +74,8 @@ class basic_log_collector {
     logs_.push_back({id, fence_log_type::signals, from.signal_log()});
   }
 
-  /// Removes the queues that were added with this id. What was not collected of them is not told any more.
+  /// Removes the queues that were added with this id, if there are any. What was not collected of them is not told any
+  /// more. Allocates nothing, but may free logs.
   void remove(queue_id id) {
     std::erase_if(logs_, [&](const log& one) { return one.id == id; });
   }

@@ -2,9 +2,10 @@
 //
 // notifier: what a queue calls when a signal has a waiter due.
 //
-// A queue takes a fence's signal in steps [A95] [A106]: it stores the value (publish), writes the log entry, and looks
-// whether a waiter may be due (is_due). If so, it calls its notifier, which must see to it that the waiters are
-// released: by itself (self_service), or by a hub that is told (hub_notifier, hub.hpp).
+// A queue takes a fence's signal in steps [A95] [A106]: it stores the value (publish) and writes the log entry. If the
+// value rose, it looks whether a waiter may be due (is_due). If so, it calls its notifier in the executor's thread. The
+// notifier must see to it that the waiters are released: by itself (self_service), or by a hub that it tells
+// (hub_notifier, hub.hpp).
 #ifndef TIDEMARK_QUEUE_NOTIFIER_HPP
 #define TIDEMARK_QUEUE_NOTIFIER_HPP
 
@@ -38,14 +39,15 @@ concept notified_fence = platform<typename Fence::platform> && requires(Fence& f
 };
 
 /// What a queue calls with a fence that has a waiter due. It must not throw.
-/// \tparam Fence  the queue's progress; a queue that signals other fences calls the notifier with these too
+/// \tparam Fence  the queue's progress. A queue that signals other fences calls the notifier with these too; for them
+///                this concept is not checked
 template <class Notifier, class Fence = progress_fence>
 concept notifier = requires(Notifier& notify, const logged_fence<Fence>& due) {
   { notify(due) } noexcept;
 };
 
 /// The notifier of a queue without a hub: the executor itself releases the waiters that are due, by the release_due()
-/// of the fence.
+/// of the fence. Progress: as that of release_due().
 struct self_service {
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {

@@ -16,10 +16,11 @@
 //   2. it logs the entry          a thread that is notified finds the entry in the log [A96]
 //   3. after one StoreLoad barrier it looks at the monitored value, and calls the notifier if a waiter is due
 //
-// So a signal costs what it costs without a log, and one entry more: in the asymmetric form no fence instruction.
+// If the value did not rise, there is no step 3. The log adds one entry to what a signal costs, and no second StoreLoad
+// barrier. On x86-64 a signal in the asymmetric form takes no fence instruction, with the log or without it.
 //
-// Of any other timeline signal() is the whole of the notification, which the queue can't take apart. So the queue logs
-// the entry first and signals then: a thread that is notified still finds the entry [A96], but a reader may find the
+// With any other timeline, signal() does the whole notification, and the queue can't take it apart. So the queue logs
+// the entry first and then signals: a thread that is notified still finds the entry [A96], but a reader may find the
 // entry before the value is there. The notifier is not called.
 //
 // A signal that nobody waits for wakes nobody, but it stands in the log [A79]. Each queue has two logs, for the waits
@@ -30,6 +31,10 @@
 // Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
 // submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
 // reaches n.
+//
+// Lifetime. Work may count as finished while the executor is still inside complete(), where it then writes the entry
+// and calls the notifier. A queue must be destroyed only after the executor and all other threads have left its
+// functions, for example after they were joined: drain() alone is not enough. Readers of its logs may outlive it.
 //
 // Not promised: any order between entries of different queues; that a log reader sees an entry at once.
 #ifndef TIDEMARK_QUEUE_QUEUE_HPP
@@ -74,10 +79,10 @@ struct [[nodiscard]] submit_result {
   explicit operator bool() const noexcept { return status == submit_status::submitted; }
 };
 
-/// A timeline with two logs. It follows and signals `Progress`, whose value is the serial of the last piece of work
-/// that is finished.
+/// An in-order queue; see the head of this file. It follows and signals `Progress`, whose value is the serial of the
+/// last piece of work that is finished. A queue can be neither copied nor moved.
 ///
-/// \tparam Progress  any timeline that the queue can signal. If it can be poisoned, abort() poisons it
+/// \tparam Progress  any timeline that the queue can signal. If it has a function poison(), abort() calls it
 /// \tparam Clock     stamps the entries
 /// \tparam Notifier  is called with a fence that has a waiter due: self_service, or a hub's (hub.hpp)
 /// \tparam Recorder  log_recorder or direct_recorder
@@ -90,11 +95,13 @@ class basic_queue {
   using platform = timeline_platform<Progress>;
   using progress_type = Progress;
   using reader_type = queue_log_reader<platform>;
+  /// Whether the queue has logs that can be read; see the concept `recorder`.
   static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
 
   /// Allocates the logs, and throws what the allocation throws.
-  /// \param progress  signalled by this queue alone. It must outlive the queue [A54]. Serials go on from its value. It
-  ///                  must not be poisoned or lost already, which is not checked
+  /// \param progress  signalled by complete() of this queue alone, which is not checked. It must outlive the queue
+  ///                  [A54]. Serials go on from its value. It must not be poisoned or lost already, which is not
+  ///                  checked. If it is lost later without abort(), submit() does not notice that
   explicit basic_queue(Progress& progress, const queue_options& options = {}, Notifier notifier = {})
     requires std::constructible_from<Recorder, std::size_t>
       : progress_{&progress, options.progress},
@@ -157,13 +164,16 @@ class basic_queue {
   }
 
   /// Waits until the work of this serial is finished, or until `token` is triggered. Returns `reached`; `stopped` by
-  /// the token; `lost` where the queue is aborted and the work is not finished. If the executor finishes the work after
-  /// the abort, a later call may return `reached`. What the work did happens-before a return with `reached`. Blocking.
+  /// the token; `lost` if the queue is aborted or the progress timeline is lost, and the work is not finished. If the
+  /// executor finishes the work after the abort, a later call may return `reached`. What the work did happens-before a
+  /// return with `reached`. If the progress timeline has no poison(), the wait looks at the token once in a
+  /// millisecond. Blocking.
   template <stop_token_like Token = never_stops>
   wait_status wait_finished(std::uint64_t serial, Token token = {}) const noexcept {
     return wait_within(serial, std::move(token));
   }
-  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  /// The same, but waits for the duration `timeout` at most, and returns the status `timeout` then. With a duration of
+  /// zero or less it does not sleep.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_finished_for(std::uint64_t serial, const std::chrono::duration<Rep, Period>& timeout,
                                 Token token = {}) const noexcept {
@@ -178,12 +188,14 @@ class basic_queue {
 
   /// Waits until all work is finished that was submitted before the call, as wait_finished() does: the normal way to
   /// end a queue. Work that is submitted later is not waited for. There is one exception: if drain() begins during a
-  /// submission whose `make_visible` throws, it waits for the next submission, which gets that serial. Blocking.
+  /// submission whose `make_visible` throws, it waits for the next submission, which gets that serial. The executor may
+  /// still be inside complete() after the return; see "Lifetime" in the head of this file. Blocking.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) const noexcept {
     return wait_within(last_queued(), std::move(token));
   }
-  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  /// The same, but waits for the duration `timeout` at most, and returns the status `timeout` then. With a duration of
+  /// zero or less it does not sleep.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status drain_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) const noexcept {
     return wait_within(last_queued(), timeout, std::move(token));
@@ -199,6 +211,7 @@ class basic_queue {
   /// poisoned, this poisons it, so all its waiters are released at once. With any other timeline the queue's own waits
   /// notice the abort within a millisecond. The executor's waits go on: the program must stop the executor by other
   /// means, and what the executor does meanwhile is still logged. Any thread may call it, any number of times.
+  /// Progress: as the timeline's poison(); wait-free if it has none.
   void abort() noexcept {
     // (Q14): release, pairs with (Q9).
     is_aborted_.store(1, std::memory_order_release);
@@ -213,19 +226,20 @@ class basic_queue {
 
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
-  /// is logged. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
+  /// stands in the log of the waits. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
     return get_past(input, value, std::move(token));
   }
-  /// The same for `timeout` at most, and then returns `timeout`. Zero or less looks once and does not sleep.
+  /// The same, but waits for the duration `timeout` at most, and returns the status `timeout` then. With a duration of
+  /// zero or less it does not sleep, but may look several times.
   template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value,
                        const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
     return get_past(input, value, timeout, std::move(token));
   }
-  /// The same until a point of the steady or the system clock at most, and then returns `timeout`. A point in the past
-  /// looks once.
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`. With a point in the
+  /// past it does not sleep, but may look several times.
   template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
@@ -260,9 +274,10 @@ class basic_queue {
     }
   }
 
-  /// The last command of a piece of work: signals the progress fence. Returns the serial that is finished now [A54].
+  /// Signals the progress fence, as the last command of a piece of work. Returns the serial that is finished now [A54].
   /// Call it once for each submit() that succeeded, which is not checked. A queue whose work never comes through
-  /// submit() only counts what is finished: last_queued(), is_idle() and drain() do not know of that work.
+  /// submit() only counts what is finished: last_queued(), is_idle() and drain() do not know of that work. Progress: as
+  /// that of signal().
   std::uint64_t complete() noexcept {
     const std::uint64_t serial = ++completed_;
     signal(progress_, serial);
@@ -303,14 +318,17 @@ class basic_queue {
   /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
   /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
   /// entries. That is asserted here, not in the executor. Of the verbose log it is asserted, too, that it was enabled.
-  /// Allocates, and throws what the allocation throws. [A92]
+  /// Allocates, and throws what the allocation throws. The executor's next entry clears the whole new log, which takes
+  /// time in proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that
+  /// replaces the same log again or makes a reader of it; a reader that has not left the old log keeps it. [A92]
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {
     return recorder_.log(type).replace(entries);
   }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
-  /// other log, and outlive the queue and its readers. Misaligned or too small memory is refused in the same way.
+  /// other log, and outlive the queue and its readers. The log has as many entries as fit. Misaligned or too small
+  /// memory is refused in the same way. This allocates, too.
   bool set_log(fence_log_type type, std::span<std::byte> memory)
     requires(has_logs)
   {
@@ -328,8 +346,8 @@ class basic_queue {
     set_log(fence_log_type::signals, entries);
   }
 
-  /// Turns on, in a third log, what no tool needs all the time: waits that begin to stall, so that a tool sees what a
-  /// queue hangs in, and signals that find a waiter due. `none` turns it off. Otherwise a new log of so many entries is
+  /// Turns on the events of the third, verbose log: waits that begin to stall, so that a tool sees what a queue hangs
+  /// in, and signals that find a waiter due. `none` turns them off. Otherwise a new log of so many entries is
   /// allocated; log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter
   /// due pay nothing for the verbose log. Others pay one load while it is off. [A119]
   void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)

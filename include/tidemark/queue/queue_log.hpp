@@ -6,8 +6,12 @@
 //   producer  ---> log ---next---> log ...        the producer appends to the last one that it changed over to
 //   readers   ---> some log on the chain; they read it to its end, then go on with the next
 //
-// The numbers of entries go on from one log to the next, so entries + lost is the number of appends over all of them. A
-// log is freed when the producer, the previous log and all readers have left it; a count of references says when.
+// The numbers of entries go on from one log to the next. So for each reader entries + lost is the number of appends
+// since the entry with which it began, over all of the logs.
+//
+// A log is freed when the producer, the owner, the previous log and all readers have left it; a count of references
+// says when. The owner leaves a log that was replaced only with its next call of replace() or reader(), or with the
+// destructor. So each of these calls may free logs, as a reader's destructor may.
 //
 // Who calls what: the producer, which is the queue's executor, calls append(). The queue's owner, one thread at a time,
 // calls replace() and reader(). A reader's own operations are called by the thread that has the reader.
@@ -31,7 +35,8 @@ template <platform Platform>
 class basic_queue_log;
 
 /// Reads one log of a queue through its replacements; otherwise like ring_log_reader. It may outlive the queue. Moved
-/// from, it can only be destroyed or assigned to.
+/// from, it can only be destroyed or assigned to. A move assignment swaps both readers, so the log that the target had
+/// is left when the source is destroyed.
 template <platform Platform>
 class queue_log_reader {
  public:
@@ -46,10 +51,15 @@ class queue_log_reader {
   }
   ~queue_log_reader() { node::leave(node_); }
 
-  /// Copies the next entries into `buffer`, as many as fit, and returns them; `lost` entries come before them [A98].
-  /// One batch never holds entries of two logs on the chain. An empty batch whose `lost` is 0 says that there is
-  /// nothing to read now. One thread at a time. Progress: wait-free, except that a call that goes on to the next log
-  /// may free the one that it leaves.
+  /// Copies the next entries into `buffer`, at most as many as fit, and returns them; `lost` entries come before them
+  /// [A98].
+  ///
+  /// A batch ends before a gap, and at the end of a log on the chain. So one that does not fill the buffer does not say
+  /// that everything was read. An empty batch whose `lost` is 0 says that there is nothing to read now, or that the
+  /// buffer is empty. An empty batch with a `lost` above 0 says that this call found lost entries only: call again.
+  ///
+  /// One thread at a time. Progress: wait-free, except that a call that goes on to the next log may free the one that
+  /// it leaves.
   [[nodiscard]] batch read(std::span<fence_log_entry> buffer) noexcept {
     for (;;) {
       // Looked at before the log is read: if there is a next one, this one has come to its end.
@@ -65,7 +75,7 @@ class queue_log_reader {
   /// wait-free.
   [[nodiscard]] bool has_new() const noexcept { return reader_.has_new() || node_->next() != nullptr; }
 
-  /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
+  /// Returns the number of the entry that the next batch begins with, unless that entry is lost. Progress: wait-free.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return reader_.next_sequence(); }
 
  private:
@@ -99,6 +109,7 @@ class basic_queue_log {
   }
   basic_queue_log(const basic_queue_log&) = delete;
   basic_queue_log& operator=(const basic_queue_log&) = delete;
+  /// No other thread may be in a function of the log. Readers may outlive it.
   ~basic_queue_log() {
     // (Q7): relaxed alone: no other thread is here any more.
     delete announced_.load(std::memory_order_relaxed);
@@ -107,7 +118,8 @@ class basic_queue_log {
   }
 
   /// Appends an entry. In a full log it writes over the oldest one. For the producer. Progress: wait-free, except that
-  /// the first entry of a new log may free the old one.
+  /// the first entry of a new log may free the old one. That entry also clears the whole new log, which takes time in
+  /// proportion to its size.
   void append(const fence_log_entry& entry) noexcept {
     // (Q5): relaxed, (Q6) does the rest.
     if (announced_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
@@ -125,8 +137,8 @@ class basic_queue_log {
     return true;
   }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
-  /// other log, and outlive the queue and its readers. Memory that is misaligned or too small is refused in the same
-  /// way.
+  /// other log, and outlive the queue and its readers. The log has as many entries as fit, at most 2^31 - 1. Memory
+  /// that is misaligned or too small is refused in the same way. This allocates, too.
   bool replace(std::span<std::byte> memory) {
     if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
     announce(new node{memory});
@@ -134,6 +146,7 @@ class basic_queue_log {
   }
 
   /// Returns a reader that begins with the oldest entry of the log that the producer writes to now. For the owner.
+  /// Allocates nothing.
   [[nodiscard]] reader_type reader() noexcept {
     follow();
     return reader_type{front_};

@@ -43,15 +43,15 @@ concept trace_sink = log_clock<Clock> && requires(Sink& sink, queue_id queue, co
   sink.on_lost(queue, log, number, number);
 };
 
-/// How many entries a log has unless it is told otherwise: 4 KiB of them [A84].
+/// How many entries a log has by default: as many as fit into 4 KiB with the log's header [A84].
 inline constexpr std::size_t default_log_entries = 84;
 
 /// The recorder of a queue whose operations are known without a log, such as a queue that the program itself steps
 /// [A83]. The executor tells each operation to the sink at once. Nothing is allocated.
 ///
 /// The sink must not throw here: wait() and signal() of a queue are noexcept, so an exception ends the program.
-/// on_lost() is never called. A sink that serves several queues is called by all their executors.
-/// \tparam Clock  the queue's
+/// on_lost() is never called. If a sink serves several queues, all their executors call it, possibly at the same time.
+/// \tparam Clock  must be the queue's clock, which is not checked: the sink takes the time stamps for ticks of `Clock`
 template <class Sink, log_clock Clock = default_log_clock>
   requires trace_sink<Sink, Clock>
 class direct_recorder {
@@ -67,7 +67,7 @@ class direct_recorder {
   queue_id id_;
 };
 
-/// The recorder of other queues: two logs, and a verbose one once it is enabled.
+/// The default recorder: two logs, and a verbose one once it is enabled.
 template <platform Platform>
 class log_recorder {
  public:
@@ -76,9 +76,12 @@ class log_recorder {
   explicit log_recorder(std::size_t entries = default_log_entries)
       : waits_{fence_log_type::waits, entries}, signals_{fence_log_type::signals, entries} {}
 
+  /// Appends the entry to the log of the waits or of the signals. For the executor. Progress: as that of
+  /// basic_queue_log::append().
   void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
   void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
-  /// Writes `entry()` to the verbose log if a tool wants that event. For the executor.
+  /// Writes `entry()` to the verbose log if that event is turned on. `entry()` must not throw, and is not called
+  /// otherwise. For the executor.
   template <class Entry>
   void record_verbose(verbose_events event, const Entry& entry) noexcept {
     // (Q16): acquire, pairs with (Q17): the log is there as it was made.
