@@ -31,11 +31,12 @@
 // (F3) (H8) (H9).
 //
 // Programming errors, which are asserted, and where the assertion returns, counted as `stale`: a notification, a
-// removal or a batch that names a fence or a queue that is not in the hub, which is ignored [A57]; and a signal, by a
-// queue of the hub, of a fence that is not in it. No pass would find the waiters of that fence, so the queue's executor
-// releases them.
+// removal or a batch names a fence or a queue that is not in the hub; that name is ignored [A57]. Or a queue with a
+// hub_notifier of the hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the
+// waiters of that fence, so the queue's executor releases them.
 //
-// Not promised: that a pass ends while notifications keep coming; use of the hub in signal handlers.
+// Not promised: that a call that serves returns while notifications keep coming, or that a pass ends while a queue logs
+// signals as fast as the pass reads them; use of the hub in signal handlers.
 #ifndef TIDEMARK_QUEUE_HUB_HPP
 #define TIDEMARK_QUEUE_HUB_HPP
 
@@ -67,7 +68,8 @@
 
 namespace tidemark {
 
-/// Every notify_all() looks for native waiters, and for legacy ones only where it says so [A62].
+/// Which calls of notify_all() look at a fence. Every call looks at the native fences, but only notify_all(true) looks
+/// at the legacy ones [A62]. All other notifications treat both kinds alike.
 enum class fence_kind { native, legacy };
 
 /// One fence of a batch.
@@ -88,7 +90,8 @@ enum class hub_event {
 };
 
 enum class hub_add_status { added, no_space };
-/// What add() returns. Unless it was added, the fence has an id that is never in use.
+/// What add() returns. It converts to true if the fence was added. If not, `fence.id` is 0, which no hub ever gives to
+/// a fence.
 template <class Fence>
 struct [[nodiscard]] hub_add_result {
   hub_add_status status;
@@ -102,20 +105,28 @@ struct hub_attach_options {
   std::uint32_t engine = 0;  ///< The engine that the queue runs on, for notify_engine().
 };
 enum class hub_attach_status { attached, no_space };
-/// What attach() returns.
+/// What attach() returns. It converts to true if the queue was attached. If not, `queue` has no meaning: the number in
+/// it may be that of another queue.
 struct [[nodiscard]] hub_attach_result {
   hub_attach_status status;
-  queue_id queue{};                  ///< For notify_queue(), if the queue was attached.
+  queue_id queue{};                  ///< For notify_queue().
   std::optional<fence_id> progress;  ///< The progress fence, if it was added.
 
   explicit operator bool() const noexcept { return status == hub_attach_status::attached; }
 };
 
-/// \tparam Platform  asymmetric, unless all fences are symmetric. attach() takes only queues with this very platform,
-///                   which is that of their progress
+/// Serves the notifications of fences and queues; see the head of this file. Allocates nothing, but a pass may free a
+/// log that a queue has replaced.
+///
+/// The hub must outlive every call of its functions. A thread whose signal or notification makes a pass is still in
+/// that call when the waiters that the pass released go on, so a waiter must not destroy the hub for that reason alone.
+/// When the hub is destroyed, notifications that were not served yet are dropped: their waiters go on sleeping.
+///
+/// \tparam Platform  must be asymmetric if the platform of any fence is. attach() takes only queues whose `platform` is
+///                   this very type; the platform of a queue is that of its progress timeline
 /// \tparam Service   self_serving, dispatched or event_driven (hub_services.hpp)
-/// \tparam Fences    at most so many at a time; a power of two
-/// \tparam Queues    at most so many
+/// \tparam Fences    the greatest number of fences in the hub at a time: a power of two, at most 65,536
+/// \tparam Queues    the greatest number of queues in the hub; an attached queue is never removed
 template <platform Platform = native_platform, class Service = self_serving, std::size_t Fences = 256,
           std::size_t Queues = 32>
   requires hub_service<Service, Platform>
@@ -126,14 +137,16 @@ class basic_hub {
 
   using reader_type = queue_log_reader<Platform>;
 
+  /// Makes an empty hub, which takes over `service`. An event_driven service must be given: there is no default one.
   explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {}
   basic_hub(const basic_hub&) = delete;
   basic_hub& operator=(const basic_hub&) = delete;
 
-  // ---- what is in the hub: the hub's owner, one thread at a time ----------------------------------------------------
+  // ---- what is in the hub: the hub's owner, one thread at a time. Others may notify and serve meanwhile -------------
 
   /// Adds a fence, which must stay where it is until it is removed or the hub is destroyed. Returns `added` and the
-  /// fence with its id, or `no_space` when the hub is full. The ids of removed fences don't come again soon.
+  /// fence with its id, or `no_space` when the hub is full. Does not block. The ids of removed fences don't come again
+  /// soon. Every id is at least `Fences`. The release functions of a fence of your own must return a std::size_t.
   template <notified_fence Fence>
   hub_add_result<Fence> add(Fence& added, fence_kind kind = fence_kind::native) noexcept {
     static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");
@@ -142,10 +155,14 @@ class basic_hub {
     return {is_added ? hub_add_status::added : hub_add_status::no_space, {&added, id}};
   }
 
-  /// Removes a fence. After the return no pass touches the fence any more. Blocks while a pass runs. No queue may be
-  /// within a signal of the fence, and none may signal it under this id later. The same goes for signal_batch(), which
-  /// uses the fence outside of passes. An id that no fence has, or no longer, is asserted, and where the assertion
-  /// returns, counted as `stale` and otherwise ignored. [A57]
+  /// Removes a fence. After the return no pass touches the fence any more. Blocks until the pass that runs now, if one
+  /// does, has ended; so it must not be called from within a pass. No queue may be within a signal of the fence, and
+  /// none may signal it under this id later. The same goes for signal_batch(), which uses the fence outside of passes.
+  /// An id that no fence has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
+  /// otherwise ignored. [A57]
+  ///
+  /// Notifications of the fence that were not served yet are dropped, and the waiters that they were for go on
+  /// sleeping. If there may be any, call release_due() of the fence after the removal.
   void remove(fence_id id) noexcept {
     auto* const hidden = fences_.hide(id);
     TIDEMARK_ASSERT(hidden != nullptr, "a fence is removed that is not in the hub");
@@ -158,12 +175,19 @@ class basic_hub {
   /// and sets its number in the queue. If the queue has a hub_notifier for this type of hub, this also sets that
   /// notifier. A queue with another notifier is served when notify_queue() or notify_engine() says so. Returns
   /// `attached`; or `no_space`, with nothing changed, when the hub has no room for the queue or for its progress fence.
-  /// The caller must be the queue's owner, too.
+  /// Does not block. Throws only what the log() of a recorder of your own throws; the progress fence stays in the hub
+  /// then. The caller must be the queue's owner, too.
   ///
-  /// The queue stays attached as long as the hub lives. It may be destroyed earlier, once it signals no more and its
-  /// progress fence was removed. The hub must outlive every signal of a queue with its hub_notifier. Every fence that
-  /// the queue signals must be in the hub, under the id that the queue is given. A progress timeline that is no fence
-  /// releases its waiters itself, and is not added.
+  /// The queue stays attached as long as the hub lives. It may be destroyed earlier, once it signals no more. Before
+  /// its progress fence is destroyed, remove that from the hub. The hub must outlive every signal of a queue with its
+  /// hub_notifier. Memory that the queue's set_log() got for the signals must outlive the hub, which reads it. A
+  /// progress timeline that is no fence releases its waiters itself, and is not added.
+  ///
+  /// The hub takes each id in the log for one of its own. So a queue with the hub's notifier must signal only fences
+  /// that are in this hub, under the ids that add() returned. Any other timeline, and with another notifier any fence
+  /// that is not in this hub, must have an id below `Fences`, which is never the hub's. Under an id of another hub, for
+  /// example, a pass would release waiters of the wrong fence, and these may then sleep for ever. So a queue must not
+  /// be attached to two hubs.
   template <class Progress, class Clock, class Notifier, class Recorder>
     requires(basic_queue<Progress, Clock, Notifier, Recorder>::has_logs)
   hub_attach_result attach(basic_queue<Progress, Clock, Notifier, Recorder>& attached,
@@ -186,16 +210,22 @@ class basic_hub {
     return result;
   }
 
-  /// Attaches a queue by a reader of its signal log alone: its notifier and its progress fence stay as they are. The
-  /// queue may be at work already. Returns `attached`, or `no_space` when the hub has no room for another queue.
+  /// Attaches a queue by nothing but a reader of its signal log: its notifier and its progress fence stay as they are.
+  /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
+  /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
+  /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
   hub_attach_result attach(reader_type signals, std::uint32_t engine = 0) {
     if (!queues_.add(std::move(signals), engine)) return {hub_attach_status::no_space, {}, {}};
     return {hub_attach_status::attached, queue_id{static_cast<std::uint32_t>(queues_.size() - 1)}, {}};
   }
 
   // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
+  //
+  // A notification leaves a mark. What it asks for is done by a pass, which may come after the return. If the hub
+  // serves itself and no other thread is serving, the call makes passes until nothing is asked for any more. Otherwise
+  // it only calls ring() of the service, once at most. The pass is sure to find what happens-before the notification.
 
-  /// Releases the waiters of this fence that are due [A56] [A110].
+  /// Asks for the release of the waiters of this fence that are due [A56] [A110].
   void notify(fence_id id) noexcept {
     if (mark_fence(id)) ring();
   }
@@ -206,7 +236,7 @@ class basic_hub {
     for (const fence_id id : ids) any = mark_fence(id) || any;
     if (any) ring();
   }
-  /// Serves what this queue has logged since it was served last [A111] [A112].
+  /// Asks the hub to serve what this queue has logged since it was served last [A111] [A112].
   void notify_queue(queue_id id) noexcept {
     const bool is_known = to_number(id) < queues_.size();
     TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
@@ -214,7 +244,7 @@ class basic_hub {
     queue_marks_.leave(to_number(id));
     ring();
   }
-  /// Serves what the queues of this engine have logged [A115] [trap 23]. An engine without queues is legal.
+  /// The same for all queues of this engine [A115] [trap 23]. An engine without queues is legal.
   void notify_engine(std::uint32_t engine) noexcept {
     const std::size_t queues = queues_.size();
     for (std::size_t index = 0; index < queues; ++index) {
@@ -222,8 +252,8 @@ class basic_hub {
     }
     ring();
   }
-  /// Releases the waiters of every native fence that are due, and of every legacy fence if `legacy` is true [A58] [A60]
-  /// [A62] [A63].
+  /// Asks for the release of the waiters of every native fence that are due, and of every legacy fence if `legacy` is
+  /// true [A58] [A60] [A62] [A63].
   void notify_all(bool legacy = false) noexcept {
     // (U10): release, pairs with (U11).
     scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
@@ -231,11 +261,13 @@ class basic_hub {
   }
 
   /// Signals several fences: first it stores all values, then it notifies at most once for all fences that have a
-  /// waiter due [A64]. The caller must be entitled to signal each fence. An id that no fence has is asserted, and where
-  /// the assertion returns, counted as `stale` and left out. No log gets an entry.
+  /// waiter due [A64]. The caller must be entitled to signal each fence, and no fence of the batch may be removed
+  /// during the call. An id that no fence has is asserted, and where the assertion returns, counted as `stale` and left
+  /// out. No log gets an entry.
   ///
-  /// Issues no full barrier before a pass: is_due() of a fence has the barrier that its signal needs. If heavy barriers
-  /// are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in the pass.
+  /// Adds no full barrier to those of publish() and is_due() of the fences; the passes have their own. If heavy
+  /// barriers are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in
+  /// the pass.
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const auto* const slot = fences_.find(update.fence)) {
@@ -253,10 +285,10 @@ class basic_hub {
     if (any) ring();
   }
 
-  // ---- serving: one thread at a time --------------------------------------------------------------------------------
+  // ---- serving: one thread at a time, which is not checked ----------------------------------------------------------
 
-  /// Serves what there is, and never waits for a notification. Returns `served`, or `idle` when there was nothing. For
-  /// a hub that does not serve itself.
+  /// Makes passes until nothing is asked for any more, and never waits for a notification. Returns `served`, or `idle`
+  /// when there was nothing to serve. For a hub that does not serve itself.
   serve_result try_serve() noexcept
     requires(!Service::serves_itself)
   {
@@ -265,23 +297,26 @@ class basic_hub {
     return {serve_status::served};
   }
 
-  /// For a dispatcher thread: sleeps until there is something to serve, or until `token` is triggered, and serves it.
-  /// Returns `served`, or `stopped` by the token. Blocking.
+  /// Sleeps until there is something to serve, or until `token` is triggered, and then serves as try_serve() does. For
+  /// a dispatcher thread. Blocking. Returns `served`; or `stopped` if the token was triggered before or during the
+  /// sleep. If there is something to serve already when it is called, it serves that and returns `served`, even if the
+  /// token was triggered. So a loop that must end although notifications keep coming has to look at the token itself.
   template <stop_token_like Token = never_stops>
   serve_result serve(Token token = {}) noexcept
     requires(Service::has_thread)
   {
     return serve_within(std::move(token));
   }
-  /// The same for `timeout` at most, and then returns `timeout`. Zero or less does what try_serve() does, but returns
-  /// `timeout` instead of `idle`.
+  /// The same, but sleeps for `timeout` at most, and returns `timeout` if there is nothing to serve then. With zero or
+  /// less it does not sleep: it does what try_serve() does, but returns `timeout` instead of `idle`, or `stopped`.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   serve_result serve_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
     requires(Service::has_thread)
   {
     return serve_within(timeout, std::move(token));
   }
-  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  /// The same, but sleeps until a point of the steady or the system clock at most, and returns `timeout` if there is
+  /// nothing to serve then.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   serve_result serve_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
     requires(Service::has_thread)
@@ -289,10 +324,12 @@ class basic_hub {
     return serve_within(at, std::move(token));
   }
 
-  /// Returns the service, such as the one whose descriptor an event loop watches.
+  /// Returns the hub's service, for example to ask it for the descriptor that an event loop watches. Any thread may
+  /// call it. The service must not be replaced while anybody notifies or serves.
   Service& service() noexcept { return service_; }
 
-  /// Returns how often it happened; exact when nothing is in flight. Any thread may call it. Progress: wait-free.
+  /// Returns how often `what` has happened. The number is exact while no thread is in a call of the hub. Any thread may
+  /// call it. Progress: wait-free.
   std::uint64_t count(hub_event what) const noexcept {
     // (U25): relaxed alone, a statistic.
     return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);

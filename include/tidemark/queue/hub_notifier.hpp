@@ -21,12 +21,15 @@ enum class notify_style {
 /// Tells a hub whose waiters may be due. The hub must outlive every signal of the queue. If a signal finds a waiter due
 /// before the queue is attached, that is a programming error, which is asserted. Where the assertion returns, the
 /// queue's executor releases the waiters.
+/// \tparam Hub  the very type of the hub, a basic_hub
 template <class Hub>
 class hub_notifier {
  public:
-  /// Not attached yet.
+  /// Makes a notifier that belongs to no hub yet. attach() sets the hub, the style and the queue.
   hub_notifier() noexcept = default;
 
+  /// Notifies the hub as the style says, by notify_queue(), notify(fence_id) or notify_all(true). The queue calls it in
+  /// the executor's thread. In a hub that serves itself the call may make passes.
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {
     TIDEMARK_ASSERT(hub_ != nullptr, "a queue signals before it is attached to its hub");

@@ -26,10 +26,10 @@ namespace tidemark {
 
 /// How a call that serves a hub ended.
 enum class serve_status {
-  served,   ///< All that was asked for is served.
+  served,   ///< There was something to serve, and it is served.
   idle,     ///< From try_serve() alone: there was nothing to serve.
   timeout,  ///< The deadline passed, and there was nothing to serve.
-  stopped,  ///< The stop token was triggered. All that was asked for before is served.
+  stopped,  ///< The stop token was triggered. All that was asked for before it was triggered is served.
 };
 /// What a call that serves a hub returns. It converts to true if the status is `served`.
 struct [[nodiscard]] serve_result {
@@ -40,13 +40,17 @@ struct [[nodiscard]] serve_result {
 
 /// What a hub asks of its service.
 ///
-///   serves_itself                 whether the thread that notifies serves
-///   has_thread                    whether a thread of the program serves, by the hub's serve(); it sleeps there on the
-///                                 word `requests`. False if `serves_itself` is true
-///   ring<Platform>(requests)      tells the thread that serves that there is something; not needed if `serves_itself`.
-///                                 With `has_thread` it must wake the thread that sleeps on `requests`. The thread that
-///                                 notifies calls it, once for all notifications since the last service, and so does
-///                                 the thread that triggers the stop token of a serve()
+///   serves_itself                 a constant: whether the thread that notifies serves
+///   has_thread                    a constant: whether a thread of the program serves, by the hub's serve(). The thread
+///                                 sleeps there by Platform::park() on the word `requests`. False if `serves_itself` is
+///                                 true
+///   ring<Platform>(requests)      tells the thread that serves that there is something to serve. Not needed if
+///                                 `serves_itself` is true. If `has_thread` is true, it must wake the thread that
+///                                 sleeps on `requests`, by Platform::unpark(). It must not change `requests`. The hub
+///                                 calls it in the threads that notify, once for all notifications since the last
+///                                 pass. It also calls it in the thread that triggers the stop token of a serve()
+///
+/// The move constructor must not throw either, which is not checked.
 template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
@@ -65,6 +69,7 @@ struct self_serving {
 struct dispatched {
   static constexpr bool serves_itself = false;
   static constexpr bool has_thread = true;
+  /// Wakes the thread that sleeps in the hub's serve(). The hub calls it.
   template <class Platform, class Word>
   void ring(Word& requests) const noexcept {
     Platform::unpark(requests, 1);
@@ -80,26 +85,32 @@ class event_driven {
   static constexpr bool serves_itself = false;
   static constexpr bool has_thread = false;
 
-  /// Returns a service with a descriptor of its own, or nothing where the system refuses one; errno then says why.
+  /// Returns a service with a descriptor of its own, which never blocks and is closed on exec. Returns nothing if the
+  /// system refuses one; errno then says why.
   [[nodiscard]] static std::optional<event_driven> make() noexcept {
     const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0) return std::nullopt;
     return event_driven{descriptor};
   }
+  /// Takes the descriptor of `other`, which then has none: it can't be used, except to be destroyed or assigned to.
   event_driven(event_driven&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
+  /// Exchanges the descriptors: `other` gets the one that this object had, and closes it in the end.
   event_driven& operator=(event_driven&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
+  /// Closes the descriptor. The event loop must not watch it any more.
   ~event_driven() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  /// Returns the descriptor to watch for reading. It belongs to this object.
+  /// Returns the descriptor to watch for reading, or -1 if this object was moved from. The descriptor belongs to this
+  /// object. Once the object has moved into a hub, it is the hub's: use hub.service().
   int descriptor() const noexcept { return descriptor_; }
 
-  /// Makes the descriptor unreadable. Call it before try_serve(), not after it [trap 12], and always call try_serve()
-  /// then: while one notification is not served, later ones do not make the descriptor readable. Does not change errno.
+  /// Makes the descriptor unreadable. Call it before try_serve(), not after it [trap 12]. Then always call try_serve():
+  /// while one notification is not served, later ones do not make the descriptor readable. Never blocks, and does not
+  /// change errno.
   void quiet() const noexcept {
     const int saved = errno;
     std::uint64_t rung = 0;
@@ -107,6 +118,7 @@ class event_driven {
     if (::read(descriptor_, &rung, sizeof rung) < 0) errno = saved;
   }
 
+  /// Makes the descriptor readable. The hub calls it, in any thread. Never blocks, and does not change errno.
   template <class Platform, class Word>
   void ring(Word&) const noexcept {
     const int saved = errno;
