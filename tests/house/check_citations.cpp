@@ -36,17 +36,14 @@
 #include <vector>
 
 #include "check_citations_samples.hpp"
+#include "violations.hpp"
 
 namespace {
 
+using house::violation;
+
 /// Texts by their paths, which are relative to the repository and have slashes.
 using repository = std::map<std::string, std::string>;
-
-struct violation {
-  std::string file;
-  std::size_t line;
-  std::string message;
-};
 
 constexpr const char* requirements_page = "docs/requirements.md";
 constexpr const char* ordering_page = "docs/ordering.md";
@@ -541,9 +538,7 @@ int check_repository(const std::filesystem::path& root, bool updates) {
   }
   checker check(files);
   const auto violations = check.run();
-  for (const auto& found : violations) {
-    std::printf("%s:%zu: %s\n", found.file.c_str(), found.line, found.message.c_str());
-  }
+  house::print(violations);
   std::printf("%zu files, %zu rows, %zu citations, %zu violations\n", files.size(), check.rows(), check.citations(),
               violations.size());
   return violations.empty() ? 0 : 1;
@@ -584,12 +579,10 @@ bool updates() {
 }
 
 int self_test() {
-  const auto failed =
-      std::count_if(citation_samples.begin(), citation_samples.end(), [](const auto& one) { return !passes(one); });
+  const bool is_found = house::all_pass(citation_samples, passes);
   const bool is_updated = updates();
-  std::printf("%zu samples, %td failed; the update is %s\n", citation_samples.size(), failed,
-              is_updated ? "right" : "wrong");
-  return failed == 0 && is_updated ? 0 : 1;
+  std::printf("the update is %s\n", is_updated ? "right" : "wrong");
+  return is_found && is_updated ? 0 : 1;
 }
 
 }  // namespace

@@ -28,17 +28,15 @@
 #include <utility>
 #include <vector>
 
+#include "violations.hpp"
+
 namespace {
+
+using house::violation;
 
 /// Texts by their paths, which are relative to the repository and have slashes.
 using repository = std::map<std::string, std::string>;
 using line_list = std::vector<std::string>;
-
-struct violation {
-  std::string file;
-  std::size_t line;
-  std::string message;
-};
 
 line_list lines_of(const std::string& text) {
   line_list lines;
@@ -215,9 +213,7 @@ int check_repository(const std::filesystem::path& root) {
     pages += is_page ? 1 : 0;
   }
   const auto violations = check(files);
-  for (const auto& found : violations) {
-    std::printf("%s:%zu: %s\n", found.file.c_str(), found.line, found.message.c_str());
-  }
+  house::print(violations);
   std::printf("%zu pages, %zu violations\n", pages, violations.size());
   return violations.empty() && pages > 1 ? 0 : 1;
 }
@@ -288,25 +284,10 @@ const std::vector<sample> samples = {
 bool passes(const sample& wanted) {
   repository files = sample_files;
   files.emplace(wanted.path, wanted.page);
-  const auto violations = check(files);
-  std::vector<std::size_t> lines;
-  bool messages_match = true;
-  for (const auto& found : violations) {
-    lines.push_back(found.line);
-    messages_match = messages_match && found.message.find(wanted.what) != std::string::npos;
-  }
-  if (lines == wanted.lines && messages_match) return true;
-  std::printf("sample \"%s\": expected %zu violations of the kind \"%s\", found %zu\n", wanted.title,
-              wanted.lines.size(), wanted.what, violations.size());
-  for (const auto& found : violations) std::printf("  line %zu: %s\n", found.line, found.message.c_str());
-  return false;
+  return house::are_as_wanted(wanted.title, check(files), wanted.lines, wanted.what);
 }
 
-int self_test() {
-  const auto failed = std::count_if(samples.begin(), samples.end(), [](const sample& s) { return !passes(s); });
-  std::printf("%zu samples, %td failed\n", samples.size(), failed);
-  return failed == 0 ? 0 : 1;
-}
+int self_test() { return house::all_pass(samples, passes) ? 0 : 1; }
 
 }  // namespace
 

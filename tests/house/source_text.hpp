@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the programs that check the headers share: a source text as lines of code and of comments, reading all headers
-// below a folder, and the result.
+// What the programs that check the headers share: a source text as lines of code and of comments, and reading all
+// headers below a folder.
 #ifndef TIDEMARK_TESTS_HOUSE_SOURCE_TEXT_HPP
 #define TIDEMARK_TESTS_HOUSE_SOURCE_TEXT_HPP
 
@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "violations.hpp"
+
 namespace house {
 
 struct source_line {
@@ -31,12 +33,6 @@ struct source_line {
 struct source_file {
   std::string name;
   std::vector<source_line> lines;
-};
-
-struct violation {
-  std::string file;
-  std::size_t line;
-  std::string message;
 };
 
 /// Splits a source text into lines of code and of comments. Knows strings, characters, digit separators and both
@@ -147,29 +143,6 @@ inline std::optional<std::vector<source_file>> read_headers(const std::filesyste
     return std::nullopt;
   }
   return files;
-}
-
-inline void print(const std::vector<violation>& violations) {
-  for (const auto& found : violations) {
-    std::printf("%s:%zu: %s\n", found.file.c_str(), found.line, found.message.c_str());
-  }
-}
-
-/// Whether the violations are exactly those on the given lines, each with a message that contains `what`. Prints them
-/// if they are not.
-inline bool are_as_wanted(const char* title, const std::vector<violation>& violations,
-                          const std::vector<std::size_t>& wanted_lines, const char* what) {
-  std::vector<std::size_t> lines;
-  bool messages_match = true;
-  for (const auto& found : violations) {
-    lines.push_back(found.line);
-    messages_match = messages_match && found.message.find(what) != std::string::npos;
-  }
-  if (lines == wanted_lines && messages_match) return true;
-  std::printf("sample \"%s\": expected %zu violations of the kind \"%s\", found %zu\n", title, wanted_lines.size(),
-              what, violations.size());
-  for (const auto& found : violations) std::printf("  line %zu: %s\n", found.line, found.message.c_str());
-  return false;
 }
 
 }  // namespace house
