@@ -26,6 +26,7 @@
 #include "platform/platform.hpp"
 #include "queue/hub.hpp"
 #include "queue/hub_notifier.hpp"
+#include "queue/hub_results.hpp"
 #include "queue/hub_services.hpp"
 #include "queue/log_collector.hpp"
 #include "queue/notifier.hpp"

@@ -21,19 +21,15 @@ using tidemark::wait_status;
 
 namespace {
 
-using counted_queue = tidemark::basic_queue<progress, ticking_clock>;
 using telling_queue = tidemark::basic_queue<progress, ticking_clock, teller>;
 
-constexpr fence_id own_id{7};
-constexpr fence_id other_id{8};
-
-/// A queue without a hub, and what it needs.
-struct stand {
-  progress own;
-  counted_queue queue{own, {.progress = own_id}};
-  any_fence fence;
-  logged_fence<any_fence> logged{&fence, other_id};
+/// Does not say how many it has released.
+struct silent_fence : probe {
+  void release_due_after_barrier() noexcept {}
+  void release_due_after_barrier(std::uint64_t) noexcept {}
 };
+static_assert(tidemark::notified_fence<probe> && tidemark::notified_fence<progress>);
+static_assert(!tidemark::notified_fence<silent_fence>);
 
 }  // namespace
 
@@ -60,7 +56,7 @@ TEST_CASE("[A18] a queue calls its notifier for signals that have a waiter due, 
 }
 
 TEST_CASE("a queue without a hub releases the waiters itself, those for its progress too") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.fence);
   waiter for_fence{[&] { return at.fence.wait(2); }};
   waiter for_progress{[&] { return at.own.wait(1); }};

@@ -26,19 +26,7 @@ using tidemark::wait_status;
 
 namespace {
 
-using counted_queue = tidemark::basic_queue<progress, ticking_clock>;
 using telling_queue = tidemark::basic_queue<progress, ticking_clock, teller>;
-
-constexpr fence_id own_id{7};
-constexpr fence_id other_id{8};
-
-/// A queue without a hub, and what it needs.
-struct stand {
-  progress own;
-  counted_queue queue{own, {.progress = own_id}};
-  any_fence fence;
-  logged_fence<any_fence> logged{&fence, other_id};
-};
 
 }  // namespace
 
@@ -68,7 +56,7 @@ TEST_CASE("[A95][A96][A106][trap 18] a notifier finds the value and the entry of
 TEST_CASE(
     "[A87][A95][trap 18] a signal stores the value, then takes the time and writes the entry, then looks for due "
     "waiters") {
-  stand at;
+  lone_queue at;
   auto reader = at.queue.signal_log();
   std::vector<int> steps;
   ticking_clock::at_now = [&] {
@@ -86,7 +74,7 @@ TEST_CASE(
 }
 
 TEST_CASE("[A7][A107] a signal that is logged costs one light barrier, as many as one that is not") {
-  stand at;
+  lone_queue at;
   const meter<stepping_platform> during;
   for (std::uint64_t n = 0; n < 1000; ++n) at.queue.complete();
   CHECK(during.light_barriers() == 1000);
@@ -113,7 +101,7 @@ TEST_CASE("[A79] signals that nobody waits for stand in the log") {
 
 TEST_CASE(
     "[A86][A87][A88][A90][A119] each operation leaves one entry, in order, in the log of its kind and in no other") {
-  stand at;
+  lone_queue at;
   auto waits = at.queue.wait_log();
   auto signals = at.queue.signal_log();
   for (std::uint64_t n = 1; n <= 20; ++n) {
@@ -150,7 +138,7 @@ TEST_CASE(
 }
 
 TEST_CASE("[A87][A93] the time in an entry is that of the execution, not that of the submission") {
-  stand at;
+  lone_queue at;
   auto reader = at.queue.signal_log();
   std::vector<std::uint64_t> work;
   CHECK(at.queue.submit([&](std::uint64_t serial) { work.push_back(serial); }).serial == 1);
@@ -168,7 +156,7 @@ TEST_CASE("[A87][A93] the time in an entry is that of the execution, not that of
 }
 
 TEST_CASE("[A87][A91] a wait that is over already has no time at which it stalled") {
-  stand at;
+  lone_queue at;
   auto reader = at.queue.wait_log();
   at.fence.signal(9);
   const std::uint64_t before = ticking_clock::ticks;
@@ -225,7 +213,7 @@ TEST_CASE("[A79][A80][A91] the worked example: queue A waits for a fence that qu
 }
 
 TEST_CASE("[A86] a wait that was stopped or lost is not logged") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.fence);
   auto reader = at.queue.wait_log();
 
@@ -253,7 +241,7 @@ TEST_CASE("[A86] a wait with a limit that passes is not logged, and one that rea
   using std::chrono::nanoseconds;
   using steady = std::chrono::steady_clock;
   using system = std::chrono::system_clock;
-  stand at;
+  lone_queue at;
   auto reader = at.queue.wait_log();
   manual_stop never;
   manual_stop stop;
@@ -280,7 +268,7 @@ TEST_CASE("[A86] a wait with a limit that passes is not logged, and one that rea
 }
 
 TEST_CASE("[A86][A91] a wait with a limit sleeps until its value is signalled, and its entry says since when") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.fence);
   auto reader = at.queue.wait_log();
   std::uint64_t value = 0;
@@ -302,7 +290,7 @@ TEST_CASE("[A86][A91] a wait with a limit sleeps until its value is signalled, a
 }
 
 TEST_CASE("[A122] a submission that throws leaves no serial behind, and the next one gets it") {
-  stand at;
+  lone_queue at;
   CHECK(at.queue.submit([](std::uint64_t) {}).serial == 1);
   CHECK(at.queue.complete() == 1);
   CHECK_THROWS_AS(static_cast<void>(at.queue.submit([&](std::uint64_t serial) {
@@ -321,7 +309,7 @@ TEST_CASE("[A122] a submission that throws leaves no serial behind, and the next
 }
 
 TEST_CASE("[A122] once a queue is aborted every serial counts as finished, and the queue is never idle") {
-  stand at;
+  lone_queue at;
   CHECK(at.queue.submit([](std::uint64_t) {}).serial == 1);
   at.queue.complete();
   at.queue.abort();
@@ -352,7 +340,7 @@ TEST_CASE("[A86][trap 13] values that come again, or too late, are logged, chang
 }
 
 TEST_CASE("[A105] the times in each log never fall, and one that does is noticed once") {
-  stand at;
+  lone_queue at;
   auto signals = at.queue.signal_log();
   for (std::uint64_t n = 1; n <= 50; ++n) at.queue.signal(at.logged, n);
   tidemark::timestamp_order order;
@@ -388,7 +376,7 @@ TEST_CASE("[A54] the progress fence counts the finished submissions, from where 
 }
 
 TEST_CASE("[A122] a serial is the last queued before its work is visible, and then the queue is not idle") {
-  stand at;
+  lone_queue at;
   CHECK(at.queue.is_idle());
   for (std::uint64_t n = 1; n <= 3; ++n) {
     bool called = false;
@@ -448,7 +436,7 @@ TEST_CASE("[A122] a queue that always has work is never reported idle, whatever 
 TEST_CASE(
     "[A122][trap 13] with a submitter and an executor, work is done in the order of the serials, and every look at the "
     "queue is consistent") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.own);
   constexpr std::uint64_t pieces = 20'000;
   std::atomic<std::uint64_t> visible{0};
@@ -477,7 +465,7 @@ TEST_CASE(
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[A122] drain waits for what was queued last, not for what is queued later") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.own);
   const auto nothing = [](std::uint64_t) {};
   CHECK(at.queue.submit(nothing).serial == 1);
@@ -493,7 +481,7 @@ TEST_CASE("[A122] drain waits for what was queued last, not for what is queued l
 }
 
 TEST_CASE("[A122] abort refuses work and releases the waiters; what is executed meanwhile is still logged") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.own);
   unsigned made_visible = 0;
   const auto visible = [&](std::uint64_t) { ++made_visible; };
@@ -519,7 +507,7 @@ TEST_CASE("[A122] abort refuses work and releases the waiters; what is executed 
 }
 
 TEST_CASE("[A122] abort from another thread ends a submitter's loop") {
-  stand at;
+  lone_queue at;
   const auto dog = watch(at.own);
   std::atomic<std::uint64_t> visible{0};
   background submitter{[&] {

@@ -73,10 +73,7 @@ using tidemark::wait_status;
 
 namespace {
 
-using logged_queue = tidemark::basic_queue<progress, ticking_clock>;
 using page = tidemark::fence_log::page_type;
-
-constexpr fence_id own_id{7};
 
 /// A queue with logs of so many entries, whose executor only completes work, so that entry n has the value n + 1.
 struct stand {
@@ -87,7 +84,7 @@ struct stand {
   }
 
   progress own;
-  logged_queue queue;
+  counted_queue queue;
 };
 
 std::vector<std::uint64_t> from_to(std::uint64_t first, std::uint64_t last) {
@@ -204,7 +201,7 @@ TEST_CASE("[A119] the verbose log is off by default, and then costs no memory") 
   any_fence output;
   progress own;
   const auto before = blocks.load();
-  logged_queue queue{own, {.progress = own_id}};
+  counted_queue queue{own, {.progress = own_id}};
   const auto of_two_logs = blocks.load() - before;
   const logged_fence target{&output, fence_id{3}};
   waiter waiting{[&] { return output.wait(1); }};
@@ -567,7 +564,7 @@ TEST_CASE(
   }};
   await([&] { return appended.load(std::memory_order_relaxed); });
   const meter<stepping_platform> during;
-  logged_queue::flush_logs();
+  counted_queue::flush_logs();
   CHECK(during.heavy_barriers() == 1);
   CHECK(during.unparks() == 0);
   CHECK(read_all(reader).values() == from_to(1, 40));

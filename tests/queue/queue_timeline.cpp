@@ -33,9 +33,6 @@ namespace {
 
 using user_queue = tidemark::basic_queue<user_timeline, ticking_clock>;
 
-constexpr fence_id own_id{7};
-constexpr fence_id other_id{8};
-
 /// A queue on a timeline of the program's own, and another timeline that it waits for and signals.
 struct stand {
   user_timeline own;

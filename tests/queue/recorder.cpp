@@ -23,13 +23,7 @@
 using namespace testing;
 using tidemark::wait_status;
 
-namespace {
-
-using logged_queue = tidemark::basic_queue<progress, ticking_clock>;
-
-constexpr fence_id own_id{7};
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- logs -----------------------------------------------------------------------------------------------------------
 
@@ -38,7 +32,7 @@ TEST_CASE(
   using tidemark::verbose_events;
   any_fence fence;
   progress own;
-  logged_queue queue{own, {.progress = own_id}};
+  counted_queue queue{own, {.progress = own_id}};
   auto waits = queue.wait_log();
   auto signals = queue.signal_log();
   const logged_fence subject{&fence, fence_id{3}};
@@ -105,7 +99,7 @@ TEST_CASE(
 TEST_CASE("[A119] a wait that may not sleep does not stall, and one with a limit does") {
   any_fence fence;
   progress own;
-  logged_queue queue{own, {.progress = own_id}};
+  counted_queue queue{own, {.progress = own_id}};
   queue.enable_verbose(tidemark::verbose_events::stalls);
   auto verbose = queue.verbose_log();
   const logged_fence subject{&fence, fence_id{3}};
@@ -135,7 +129,7 @@ TEST_CASE("[A119] a wait that may not sleep does not stall, and one with a limit
 
 TEST_CASE("[A119] the page of a verbose log says that it is one") {
   progress own;
-  logged_queue queue{own, {.progress = own_id}};
+  counted_queue queue{own, {.progress = own_id}};
   queue.enable_verbose(tidemark::verbose_events::stalls);
   alignas(8) std::array<std::byte, 4096> memory{};
   queue.set_log(fence_log_type::verbose, memory);
@@ -150,7 +144,7 @@ TEST_CASE("[A119] the page of a verbose log says that it is one") {
 }
 
 TEST_CASE("[A118] a queue with a log recorder can't be had without its logs") {
-  static_assert(!std::is_constructible_v<logged_queue>);
+  static_assert(!std::is_constructible_v<counted_queue>);
   static_assert(
       std::is_same_v<tidemark::queue,
                      tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock,

@@ -55,6 +55,19 @@ using tidemark::fence_operation;
 using tidemark::logged_fence;
 using tidemark::queue_id;
 
+using counted_queue = tidemark::basic_queue<progress, ticking_clock>;
+
+inline constexpr fence_id own_id{7};
+inline constexpr fence_id other_id{8};
+
+/// A queue without a hub, and what it needs.
+struct lone_queue {
+  progress own;
+  counted_queue queue{own, {.progress = own_id}};
+  any_fence fence;
+  logged_fence<any_fence> logged{&fence, other_id};
+};
+
 /// What a reader has found.
 struct found_entries {
   std::vector<fence_log_entry> entries;

@@ -408,7 +408,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   }
 
   /// The first step of signal(); see is_due(). Returns false if the value is not above the current one; no further
-  /// step must follow then.
+  /// step is needed then.
   [[nodiscard]] bool publish(std::uint64_t value) noexcept {
     auto& word = this->value();
     // (F15): relaxed alone; a value that is too old only makes (F1) fail, which reads it again.

@@ -62,58 +62,12 @@
 #include "detail/hub_passes.hpp"
 #include "detail/hub_queues.hpp"
 #include "hub_notifier.hpp"
+#include "hub_results.hpp"
 #include "hub_services.hpp"
 #include "notifier.hpp"
 #include "queue.hpp"
 
 namespace tidemark {
-
-/// Which calls of notify_all() look at a fence. Every call looks at the native fences, but only notify_all(true) looks
-/// at the legacy ones [A62]. All other notifications treat both kinds alike.
-enum class fence_kind { native, legacy };
-
-/// One fence of a batch.
-struct fence_update {
-  fence_id fence;
-  std::uint64_t value;
-};
-
-/// What a hub counts.
-enum class hub_event {
-  pass,         ///< A pass over the marks.
-  scan,         ///< A scan of all fences that was asked for.
-  overrun,      ///< A scan of all fences because entries of a queue were lost.
-  value_read,   ///< A fence was released by its current value.
-  log_release,  ///< An entry was served by the value in the log.
-  stale,        ///< A programming error: a fence or a queue was named that is not in the hub [A57].
-  skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
-};
-
-enum class hub_add_status { added, no_space };
-/// What add() returns. It converts to true if the fence was added. If not, `fence.id` is 0, which no hub ever gives to
-/// a fence.
-template <class Fence>
-struct [[nodiscard]] hub_add_result {
-  hub_add_status status;
-  logged_fence<Fence> fence;
-
-  explicit operator bool() const noexcept { return status == hub_add_status::added; }
-};
-
-struct hub_attach_options {
-  notify_style style = notify_style::by_queue;
-  std::uint32_t engine = 0;  ///< The engine that the queue runs on, for notify_engine().
-};
-enum class hub_attach_status { attached, no_space };
-/// What attach() returns. It converts to true if the queue was attached. If not, `queue` has no meaning: the number in
-/// it may be that of another queue.
-struct [[nodiscard]] hub_attach_result {
-  hub_attach_status status;
-  queue_id queue{};                  ///< For notify_queue().
-  std::optional<fence_id> progress;  ///< The progress fence, if it was added.
-
-  explicit operator bool() const noexcept { return status == hub_attach_status::attached; }
-};
 
 /// Serves the notifications of fences and queues; see the head of this file. Allocates nothing, but a pass may free a
 /// log that a queue has replaced.
@@ -146,7 +100,7 @@ class basic_hub {
 
   /// Adds a fence, which must stay where it is until it is removed or the hub is destroyed. Returns `added` and the
   /// fence with its id, or `no_space` when the hub is full. Does not block. The ids of removed fences don't come again
-  /// soon. Every id is at least `Fences`. The release functions of a fence of your own must return a std::size_t.
+  /// soon. Every id is at least `Fences`.
   template <notified_fence Fence>
   hub_add_result<Fence> add(Fence& added, fence_kind kind = fence_kind::native) noexcept {
     static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");

@@ -28,14 +28,15 @@ template <class Fence>
 logged_fence(Fence*, fence_id) -> logged_fence<Fence>;
 
 /// A fence whose signal can be taken in steps, so that a hub or a queue can release its waiters: `fence`,
-/// `progress_fence` and their like. fence.hpp says what each step does. None of the functions may throw, which is not
-/// checked. With self_service the fence needs release_due(), too.
+/// `progress_fence` and their like. fence.hpp says what each step does. A hub's signal_batch() calls is_due() even if
+/// publish() has returned false. None of the functions may throw, which is not checked. With self_service the fence
+/// needs release_due(), too.
 template <class Fence>
 concept notified_fence = platform<typename Fence::platform> && requires(Fence& fence, std::uint64_t value) {
   { fence.publish(value) } -> std::same_as<bool>;
   { fence.is_due(value) } -> std::same_as<bool>;
-  fence.release_due_after_barrier();
-  fence.release_due_after_barrier(value);
+  { fence.release_due_after_barrier() } -> std::same_as<std::size_t>;
+  { fence.release_due_after_barrier(value) } -> std::same_as<std::size_t>;
 };
 
 /// What a queue calls with a fence that has a waiter due. It must not throw.
