@@ -390,23 +390,26 @@ struct placed : memory_of_caller<platform>, fence_in_memory<Kind> {
 };
 
 /// A scenario on a fence of any shape.
-template <template <class> class Scenario, kind Kind, unsigned Spins = 0>
+template <template <class> class Scenario, kind Kind, unsigned Spins, bool Statistics>
 struct scenario_of {
   template <heap_shape Shape>
-  using on = Scenario<fence_of<Kind, Shape, Spins>>;
+  using on = Scenario<fence_of<Kind, Shape, Spins, Statistics>>;
 };
 
 /// One kind of fence on each shape. `Least` is the smallest heap of one level on which the check makes sense.
-template <template <class> class Scenario, kind Kind, heap_shape Least, model::name Name, unsigned Spins = 0>
+template <template <class> class Scenario, kind Kind, heap_shape Least, model::name Name, unsigned Spins = 0,
+          bool Statistics = false>
 void add_kind_on_shapes(std::vector<model::check>& checks) {
-  model::add_on_shapes<scenario_of<Scenario, Kind, Spins>::template on, Least, Name + suffix_of(Kind)>(checks);
+  using scenario = scenario_of<Scenario, Kind, Spins, Statistics>;
+  model::add_on_shapes<scenario::template on, Least, Name + suffix_of(Kind)>(checks);
 }
 
 /// Both kinds of fences on each shape.
-template <template <class> class Scenario, heap_shape Least, model::name Name, unsigned Spins = 0>
+template <template <class> class Scenario, heap_shape Least, model::name Name, unsigned Spins = 0,
+          bool Statistics = false>
 void add_on_shapes(std::vector<model::check>& checks) {
-  add_kind_on_shapes<Scenario, kind::fence, Least, Name, Spins>(checks);
-  add_kind_on_shapes<Scenario, kind::progress, Least, Name, Spins>(checks);
+  add_kind_on_shapes<Scenario, kind::fence, Least, Name, Spins, Statistics>(checks);
+  add_kind_on_shapes<Scenario, kind::progress, Least, Name, Spins, Statistics>(checks);
 }
 
 /// Both kinds of fences on one shape; `Fence` makes a fence of a kind.
@@ -420,9 +423,6 @@ template <kind Kind>
 using fence_of_one_slot = fence_of<Kind, model::one_slot>;
 template <kind Kind>
 using fence_with_one_free = fence_of<Kind, model::one_free>;
-/// Its waiters learn how often to look.
-template <kind Kind>
-using learning_fence = fence_of<Kind, model::one_slot, 4, true>;
 
 }  // namespace
 
@@ -431,11 +431,12 @@ int main(int argc, char** argv) {
   std::vector<model::check> checks;
   add_on_shapes<one_signaller_one_waiter, one_slot, "one_signaller_one_waiter">(checks);
   add_on_shapes<one_signaller_one_waiter, one_slot, "spinning_waiter", 1>(checks);
-  add<one_signaller_one_waiter, learning_fence, "learning_waiter">(checks);
+  // Its waiter learns how often to look, and counts.
+  add_on_shapes<one_signaller_one_waiter, one_slot, "learning_waiter", 4, true>(checks);
   add_on_shapes<signalled_one_by_one, one_slot, "signalled_one_by_one">(checks);
   add_on_shapes<one_signaller_two_waiters, two_slots, "one_signaller_two_waiters">(checks);
   add_on_shapes<timeout_against_claim, one_slot, "timeout_against_claim">(checks);
-  add<system_clock_decides, fence_of_one_slot, "system_clock_decides">(checks);
+  add_on_shapes<system_clock_decides, one_slot, "system_clock_decides">(checks);
   add_on_shapes<stop_against_claim, one_slot, "stop_against_claim">(checks);
   add_on_shapes<stop_alone, one_slot, "stop_alone">(checks);
   add_on_shapes<stop_of_one_of_two, two_slots, "stop_of_one_of_two">(checks);

@@ -216,9 +216,9 @@ struct refused_later : platform {
 };
 
 /// [A31] [A65] Where the heavy barrier is refused, a signal may miss the waiter. Therefore the waiter looks again.
+template <heap_shape Shape>
 struct barrier_is_refused : model::suite<2> {
-  using fence = basic_progress_fence<refused_later, model::options_of(model::one_slot)>;
-  std::array<fence, 2> timelines;
+  std::array<model::shaped_progress_fence<refused_later, Shape>, 2> timelines;
   payload data;
 
   void thread(unsigned index) {
@@ -262,6 +262,6 @@ int main(int argc, char** argv) {
   add_on_shapes<reached_after_its_poison, one_slot, "reached_after_its_poison">(checks);
   add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
   add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
-  checks.push_back(model::make_check<barrier_is_refused, "barrier_is_refused">());
+  add_on_shapes<barrier_is_refused, one_slot, "barrier_is_refused">(checks);
   return model::run(argc, argv, checks);
 }

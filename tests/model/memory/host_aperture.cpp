@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
       model::make_check<refused_beside, "refused_beside">(),
       model::make_check<given_back_beside, "given_back_beside">(),
   };
-  model::add_on_levels<waited_for, "waited_for">(checks);
-  model::add_on_levels<waited_beside_a_waiter, "waited_beside_a_waiter">(checks);
+  model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
+  model::add_on_shapes<waited_beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
   return model::run(argc, argv, checks);
 }

@@ -466,10 +466,10 @@ int main(int argc, char** argv) {
       model::make_check<current_beside_trim, "current_beside_trim">(),
       model::make_check<never_all_mapped, "never_all_mapped">(),
   };
-  model::add_on_levels<waited_for, "waited_for">(checks);
-  model::add_on_levels<waited_for_by_one_mapper, "waited_for.one_mapper">(checks);
-  model::add_on_levels<beside_a_waiter, "waited_beside_a_waiter">(checks);
-  model::add_on_levels<one_mapper_beside_a_waiter, "waited_beside_a_waiter.one_mapper">(checks);
-  model::add_on_levels<two_waiting, "two_waiting">(checks);
+  model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
+  model::add_on_shapes<waited_for_by_one_mapper, one_slot, "waited_for.one_mapper">(checks);
+  model::add_on_shapes<beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
+  model::add_on_shapes<one_mapper_beside_a_waiter, one_slot, "waited_beside_a_waiter.one_mapper">(checks);
+  model::add_on_shapes<two_waiting, one_slot, "two_waiting">(checks);
   return model::run(argc, argv, checks);
 }

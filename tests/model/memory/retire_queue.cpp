@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
       model::make_check<finished_beside<1, one_slot>, "finished_beside_a_waiter">(),
       model::make_check<used_retired_and_drained<true>, "aborted">(),
   };
-  model::add_on_levels<retired_and_waited_for, "retired_and_waited_for">(checks);
-  model::add_on_levels<finished_beside_executor, "finished_beside_executor">(checks);
+  model::add_on_shapes<retired_and_waited_for, one_slot, "retired_and_waited_for">(checks);
+  model::add_on_shapes<finished_beside_executor, one_slot, "finished_beside_executor">(checks);
   return model::run(argc, argv, checks);
 }

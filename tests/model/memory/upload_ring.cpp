@@ -369,10 +369,10 @@ int main(int argc, char** argv) {
       model::make_check<trimmed_beside<2>, "trimmed_beside_two">(),
       model::make_check<alone, "alone">(),
   };
-  model::add_on_levels<waited_for, "waited_for">(checks);
-  model::add_on_levels<reclaimed_while_waiting, "reclaimed_while_waiting">(checks);
-  model::add_on_levels<two_waiting, "two_waiting">(checks);
-  model::add_on_levels<waited_beside_a_waiter, "waited_beside_a_waiter">(checks);
-  model::add_on_levels<alone_waiting, "alone_waiting">(checks);
+  model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
+  model::add_on_shapes<reclaimed_while_waiting, one_slot, "reclaimed_while_waiting">(checks);
+  model::add_on_shapes<two_waiting, one_slot, "two_waiting">(checks);
+  model::add_on_shapes<waited_beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
+  model::add_on_shapes<alone_waiting, one_slot, "alone_waiting">(checks);
   return model::run(argc, argv, checks);
 }

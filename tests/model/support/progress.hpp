@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the checks of memory in flight share: the progress of an executor, on which no thread spins, and a payload that
-// shows every race. The heap of one slot keeps searches short. In the heap of two levels a signaller reads inner nodes,
-// which an order that is too weak may leave stale.
+// shows every race.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_PROGRESS_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_PROGRESS_HPP
 
@@ -23,13 +22,6 @@ template <heap_shape Shape, class Platform = platform>
 using progress_fence = shaped_progress_fence<Platform, Shape>;
 template <class Fence>
 using view_of = decltype(std::declval<const Fence&>().view());
-
-/// Adds a check with a heap of one level and one with a heap of two.
-template <template <heap_shape> class Suite, name Name>
-void add_on_levels(std::vector<check>& checks) {
-  checks.push_back(make_check<Suite<one_slot>, Name>());
-  checks.push_back(make_check<Suite<two_levels>, Name + ".two_levels">());
-}
 
 }  // namespace model
 
