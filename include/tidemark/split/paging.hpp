@@ -19,7 +19,8 @@ enum class paging_kind : std::uint8_t {
 };
 
 /// One operation. Operations must be carried out in the order in which they are listed. In another order, an operation
-/// might write to a place that still holds another allocation.
+/// might write to a place that still holds another allocation. If allocations have to move in a circle, one of them is
+/// evicted, and paged in again after the moves.
 template <class Allocation>
 struct paging_operation {
   paging_kind kind = paging_kind::page_in;

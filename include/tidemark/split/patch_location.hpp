@@ -69,7 +69,8 @@ class patch_list {
   /// Returns whether the list can be used, and otherwise the first record that is wrong. For each record it looks at
   /// the reserved bits (`reserved_bits`), at the allocation's index (`bad_allocation_index`), and at everything that
   /// check_split_list() looks at, in this order. If all records are valid, it looks at bytes that are left over
-  /// (`bad_length`; the index in the defect is size() then). O(records); allocates nothing.
+  /// (`bad_length`; in the defect the index is size() then, and the slot and the offset are 0). O(records); allocates
+  /// nothing.
   split_check_result check(slot_id max_slot, std::uint64_t end) const noexcept {
     std::uint64_t before = 0;
     for (std::size_t index = 0; index < size(); ++index) {

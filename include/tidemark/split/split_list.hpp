@@ -206,7 +206,8 @@ template <split_allocation Allocation>
 }
 
 /// Builds a list in order. Each call of bind() and unbind() declares a split point [C23]. One thread at a time. All
-/// functions but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots.
+/// functions but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots. A call
+/// that has thrown may be repeated.
 template <split_allocation Allocation>
 class split_list_builder {
  public:
@@ -225,8 +226,8 @@ class split_list_builder {
 
   /// Keeps `slot` bound: from now on, the builder binds the slot again at each split point that does not mention it, as
   /// long as the slot holds an allocation. So a splitter may move that allocation there [C26] [C28]. Meant for large
-  /// allocations. The first such split point is the one that was added last. If entries(), or keep_bound() with
-  /// `false`, was called since, it is that of the next entry.
+  /// allocations. This begins at the split point that was added last. If entries(), or keep_bound() with `false`, was
+  /// called after that point was added, it begins at the split point of the next entry.
   /// \param is_kept  false ends this: the split point that was added last is then the last one to bind the slot again
   void keep_bound(slot_id slot, bool is_kept = true) {
     if (is_kept) {

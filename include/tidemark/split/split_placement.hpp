@@ -100,8 +100,8 @@ struct address_space_options {
 };
 
 /// Addresses from 0 on. What is not reserved lies in holes between the places. place() takes O(holes), release() and
-/// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc; nothing
-/// has changed then.
+/// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc. Nothing has
+/// changed then, except where a copy is assigned: the object on the left may only be destroyed or assigned to then.
 /// \tparam Fit  which hole place() chooses
 template <fit Fit = fit::first>
 class address_space {

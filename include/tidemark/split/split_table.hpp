@@ -22,7 +22,7 @@
 //
 // Only the writer writes: first the words of an entry, then the status. It overwrites an entry only after reset(),
 // which gives the next work item another number before it overwrites the first word. What apply() needs for its
-// checks lies on cache lines that no reader touches.
+// checks lies on a cache line that a reader touches only while it is made.
 //
 // Invariant: an answer holds for the whole work item.
 //   - A reader answers `not_yet` while entries that would change the answer may still follow: inside the group that is
@@ -320,8 +320,9 @@ class split_table {
 /// restarted.
 ///
 /// Progress of all questions: wait-free. A question costs O(entries between the offset of the last question and its
-/// own). If it has to leave out entries that the last question counted, it costs O(rows + all entries up to its
-/// offset). restart() costs O(rows). The writer does not notice its readers.
+/// own). If the last question counted an entry that this one must not count, the reader begins again at the first
+/// entry, and the question costs O(rows + all entries up to its offset). restart() is wait-free, too, and costs
+/// O(rows). The writer does not notice its readers.
 template <split_allocation Allocation, std::size_t Capacity, platform Platform>
 class split_table_reader {
  public:

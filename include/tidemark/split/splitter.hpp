@@ -108,7 +108,7 @@ struct [[nodiscard]] split_begin_result {
 
 /// The choices of a splitter.
 struct splitter_options {
-  slot_id max_slot{};  ///< The largest slot of the lists, at most largest_slot (asserted).
+  slot_id max_slot{};  ///< The largest slot of the lists, at most largest_slot (asserted). Each slot has a row.
 };
 
 /// What tells allocations apart in a hash table: std::hash, or a function object of yours.
@@ -132,7 +132,8 @@ class splitter {
   /// begin().
   using size_function = std::function<std::uint64_t(const Allocation&)>;
 
-  /// Throws std::bad_alloc, as nearly all functions of a splitter do; a splitter has no form that does not throw.
+  /// Allocates the rows. Throws std::bad_alloc, as nearly all functions of a splitter do; there is no make() that
+  /// throws nothing.
   splitter(const splitter_options& options, Placement placement, size_function size_of)
       : residents_{std::move(placement)}, size_of_{std::move(size_of)}, rows_(rows_for(options.max_slot), none) {}
 
@@ -140,6 +141,8 @@ class splitter {
   /// allocations stay. Returns `begun`, or `invalid` where check_split_list() finds the list invalid or the size of
   /// an allocation is 0 (`no_bytes`); nothing has changed then. After an exception either nothing has changed, and the
   /// work item before goes on, or there is no work item; all resident allocations are still in place.
+  ///
+  /// O(slots + entries + r * log(r)), where r allocations are resident. Allocates.
   /// \param entries  the list, which is copied
   /// \param end      the length of the work item, in the units of the offsets
   split_begin_result begin(std::span<const entry> entries, std::uint64_t end) {
@@ -167,7 +170,7 @@ class splitter {
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
   /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
   /// std::bad_alloc, the splitter does not know what is resident. It may only be destroyed or assigned to then, as
-  /// begin(), next(), would_fail() and evict_all() assert.
+  /// begin(), next(), would_fail(), forget() and evict_all() assert.
   part next() {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     residents_.begin_part();
@@ -216,9 +219,10 @@ class splitter {
     return residents_[*which].address;
   }
   /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that may still run may use it.
-  /// While next() may still plan parts of the work item, no slot may hold it (asserted). Harmless if the allocation is
-  /// not resident. Throws what the policy's release() throws; then, as after an exception of next(), the splitter may
-  /// only be destroyed or assigned to (asserted).
+  /// While next() may still plan parts of the work item, no slot may hold it (asserted). Once there are no further
+  /// parts, this unbinds the slots that hold it. Harmless if the allocation is not resident. Throws what the policy's
+  /// release() throws; then, as after an exception of next(), the splitter may only be destroyed or assigned to
+  /// (asserted).
   void forget(const Allocation& allocation) {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     const auto which = residents_.find(allocation);

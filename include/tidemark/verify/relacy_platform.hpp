@@ -19,6 +19,10 @@
 //   - Parking synchronizes nothing, so a sleep does not hide a missing release or acquire (Relacy's own futex would).
 //   - In the random search a sleeper may wake for no reason if `spurious_wakeups` is true; on relacy_portable_platform
 //     also if it is false. A deadline may pass at any moment.
+//   - If more threads sleep on a word than unpark() wakes, it wakes those with the lowest numbers. No other choice is
+//     tried. On relacy_portable_platform it wakes all of them.
+//   - A compare-exchange that fails has no stronger order than one that succeeds. For example, `acquire` becomes
+//     `relaxed` where success is `release`. So a check may fail where a machine can't.
 //   - A load finds one of the last three values of an atomic, and in an exhaustive search one of the last two.
 //   - A sequentially consistent access and a sequentially consistent fence of another thread are not ordered with each
 //     other, though the language orders them. So a check may fail where a machine can't.
@@ -106,8 +110,9 @@ enum class operation {
 /// Is called before each operation of an atomic or a double word, each thread fence, and each barrier of an asymmetric
 /// platform, with the orders that the program names. The order of a barrier is seq_cst, and `failure` is relaxed except
 /// for a compare-exchange. A part of a barrier may be reported once more, with a position of its own. Plain fields,
-/// sleeping and waking, and mutexes are not reported. It must not allocate. Set it before a simulation begins; null
-/// means that nothing is called.
+/// sleeping and waking, and mutexes are not reported. relacy_portable_platform reports the words of which its double
+/// word and park() are made; see its header. It must not allocate. Set it before a simulation begins; null means that
+/// nothing is called.
 inline void (*observer)(const source_position&, operation, std::memory_order order,
                         std::memory_order failure) = nullptr;
 

@@ -3,6 +3,9 @@
 // The platform of the Relacy race detector that runs the fallbacks of portable_platform: the lock-based double word,
 // and parking on condition variables, made of Relacy's words, mutex and condition variable. Include it last; see
 // relacy_platform.hpp.
+//
+// `observer` and `seam` get the operations of these words, at positions in platform/detail/double_word.hpp and
+// platform/detail/parking.hpp. They never get a compare-exchange of a double word as a whole.
 #ifndef TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 
