@@ -26,9 +26,9 @@
 // fence is released by its current value [A99] [A113], and the cursor goes on behind the gap [trap 19].
 //
 // Why no waiter is forgotten [A61]: a signal that finds a waiter due has stored its value and written its entry before
-// it leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, a waiter that it
-// missed registered later and sees the value: by the full barrier (U27) or, where that is empty, by one order of (F1)
-// (F3) (H8) (H9).
+// it leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
+// waiters that registered later, and each of these sees the value. The full barrier (U27) ensures that. On a platform
+// where this barrier is empty, the single total order of (F1) (F3) (H8) (H9) does.
 //
 // Programming errors, which are asserted, and where the assertion returns, counted as `stale`: a notification, a
 // removal or a batch names a fence or a queue that is not in the hub; that name is ignored [A57]. Or a queue with a
@@ -262,7 +262,8 @@ class basic_hub {
     return serve_within(std::move(token));
   }
   /// The same, but sleeps for `timeout` at most, and returns `timeout` if there is nothing to serve then. With zero or
-  /// less it does not sleep: it does what try_serve() does, but returns `timeout` instead of `idle`, or `stopped`.
+  /// less it does not sleep, and serves as try_serve() does. Where try_serve() would return `idle`, it returns
+  /// `stopped` if the token was triggered, and `timeout` otherwise.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   serve_result serve_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
     requires(Service::has_thread)

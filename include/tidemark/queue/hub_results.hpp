@@ -46,8 +46,8 @@ struct [[nodiscard]] hub_add_result {
 };
 
 struct hub_attach_options {
-  notify_style style = notify_style::by_queue;
-  std::uint32_t engine = 0;  ///< The engine that the queue runs on, for notify_engine().
+  notify_style style = notify_style::by_queue;  ///< Used only for a queue with a hub_notifier.
+  std::uint32_t engine = 0;                     ///< The engine that the queue runs on, for notify_engine().
 };
 enum class hub_attach_status { attached, no_space };
 /// What attach() returns. It converts to true if the queue was attached. If not, `queue` has no meaning: the number in

@@ -50,7 +50,7 @@ struct [[nodiscard]] serve_result {
 ///                                 calls it in the threads that notify, once for all notifications since the last
 ///                                 pass. It also calls it in the thread that triggers the stop token of a serve()
 ///
-/// The move constructor must not throw either, which is not checked.
+/// ring() and the move constructor must not throw. For the move constructor this is not checked.
 template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&

@@ -147,8 +147,9 @@ class basic_queue {
   }
 
   /// Returns whether all submitted work is finished. Never returns true while work is visible that is not finished
-  /// [A122]. Returns false once the queue is aborted, although is_finished() then returns true for every serial: work
-  /// of an aborted queue is given up, not finished. Progress: as that of the timeline's current_value().
+  /// [A122]. Returns false once the queue is aborted or the progress timeline is lost, although is_finished() then
+  /// returns true for every serial: such work is given up, not finished. Progress: as that of the timeline's
+  /// current_value().
   [[nodiscard]] bool is_idle() const noexcept {
     // The progress is read first. What is submitted after that makes the last serial too large, never too small.
     const std::uint64_t finished = progress_.fence->current_value();
@@ -156,8 +157,9 @@ class basic_queue {
   }
 
   /// Returns true if the work of this serial is finished; then everything that the work did happens-before the return.
-  /// Also returns true, for every serial, once the queue is aborted, because waiting for the work is of no use then;
-  /// wait_finished() tells the two cases apart. Progress: as that of the timeline's current_value().
+  /// Once the queue is aborted or the progress timeline is lost, returns true for every serial, because waiting for the
+  /// work is of no use then. What the work did need not be visible then. wait_finished() tells the two cases apart.
+  /// Progress: as that of the timeline's current_value().
   [[nodiscard]] bool is_finished(std::uint64_t serial) const noexcept {
     if (progress_.fence->current_value() >= serial) return true;
     return !can_be_poisoned && is_aborted();
@@ -317,9 +319,10 @@ class basic_queue {
 
   /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
   /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
-  /// entries. That is asserted here, not in the executor. Of the verbose log it is asserted, too, that it was enabled.
-  /// Allocates, and throws what the allocation throws. The executor's next entry clears the whole new log, which takes
-  /// time in proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that
+  /// entries. That is asserted here, not in the executor. For the verbose log it is also asserted that the log was
+  /// enabled. Where that assertion returns, an empty verbose log is made first, as by verbose_log(). Allocates, and
+  /// throws what the allocation throws. The executor's next entry clears the whole new log, which takes time in
+  /// proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that
   /// replaces the same log again or makes a reader of it; a reader that has not left the old log keeps it. [A92]
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
