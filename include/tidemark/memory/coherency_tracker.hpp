@@ -117,19 +117,20 @@ class coherency_tracker {
     return prepare_cpu(offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
   }
   /// Prepares a write by the processor: the same, but it also returns `busy` while the device may still read. If it
-  /// returns `prepared`, the lines count as written by the processor. [B36] [B41]
+  /// returns `prepared`, all lines of the range count as written by the processor. [B36] [B41]
   coherency_result try_prepare_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(
         offset, bytes, [](const run& one) { return std::max(one.written_until, one.read_until); },
         [](run& one) { one.is_dirty = true; });
   }
   /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
-  /// the processor has written. Of several values for one line the greatest counts. [B36] [B37] [B41]
+  /// the processor has written. If several reads of a line are prepared, the greatest value counts. [B36] [B37] [B41]
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) { one.read_until = std::max(one.read_until, finished); });
   }
-  /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the same
-  /// lines. They count as written by the device from now on. Of several values for one line the greatest counts. [B41]
+  /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the lines that
+  /// the processor has written. From now on all lines of the range count as written by the device. If several writes of
+  /// a line are prepared, the greatest value counts. [B41]
   void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) {
       one.is_stale = true;

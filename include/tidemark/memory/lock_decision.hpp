@@ -35,7 +35,7 @@ namespace tidemark {
 
 /// How the processor may use an allocation.
 enum class cpu_access : std::uint8_t {
-  none,      ///< Not at all while it is resident on the device. Otherwise it is in a section of system memory.
+  none,      ///< Not while it is in a memory segment. In system memory it can be locked, mapped for the device or not.
   uncached,  ///< Without its caches, or write-combined.
   cached,    ///< Through its caches, which do not see what a device does in its own memory.
 };
@@ -80,7 +80,7 @@ enum class lock_refusal : std::uint8_t {
   incoherent_cached,  ///< Cached access to memory of the device, and no aperture segment to move it to [B19] [B20].
   no_window,          ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
   no_space,           ///< As no_window, but there is a window, which has no room [B23].
-  resident,           ///< It is resident, must not be accessed there, and has no aperture segment to move to [B26].
+  resident,           ///< It is in a memory segment, must not be accessed there, and has no aperture segment [B26].
 };
 
 /// What decide() returns.

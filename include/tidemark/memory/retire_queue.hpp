@@ -226,9 +226,9 @@ class retire_queue {
   }
 
   /// Has `call()` called once, by some reclaim() or drain(), when all work that was queued before is finished, and
-  /// destroys it then. It must not throw when it is called. Returns true; false, and leaves `call` as it is, where
-  /// there is no memory to keep it. If its copy or move constructor throws, the exception passes through, and nothing
-  /// is retired. Only if this follows nothing but queues. Progress: allocates; otherwise lock-free.
+  /// destroys it then. `call()` must not throw. Returns true. Returns false, and leaves `call` as it is, if there is no
+  /// memory to keep it. If its copy or move constructor throws, the exception passes through, and nothing is retired.
+  /// Only if this follows nothing but queues. Progress: allocates; otherwise lock-free.
   template <class Call>
     requires std::invocable<std::decay_t<Call>&>
   [[nodiscard]] bool retire_call(Call&& call)

@@ -9,6 +9,8 @@
 //
 //   1. The collector asks each log whether it has something new, which takes two loads at most.
 //   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
+//      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
+//      visible may be found only by a later round.
 //   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others. Of
 //      each queue it reads the waits before the signals.
 //

@@ -103,8 +103,8 @@ class log_recorder {
   /// Turns these events on and all others off. For the owner. Each call that turns events on makes a new verbose log of
   /// so many entries, which takes the place of the last one, as replace() does. It allocates, and throws what the
   /// allocation throws; then nothing is changed. A wrong number of entries is asserted. Where the assertion returns,
-  /// the first log gets the nearest number, and a later call keeps the log that is there; the events are turned on.
-  /// `none` turns all events off; then the log stays, and `entries` is not used.
+  /// the events are turned on nevertheless: if there is a verbose log already, it stays; otherwise the new one gets the
+  /// nearest number of entries. `none` turns all events off; then the log stays, and `entries` is not used.
   void enable_verbose(verbose_events events, std::size_t entries) {
     if (events != verbose_events::none) {
       if (own_verbose_) {
