@@ -49,9 +49,10 @@
 // store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still
 // returns `reached`, others return `lost` [A120] [trap 34]. Later signals change nothing that current_value() shows,
 // and nothing in memory of the caller. Inside the fence the value still rises, because a test of the poison would
-// double the loads of a signal. So a wait for a value that is signalled after the poison returns `reached`, and sees
-// what was done before that signal. If the value lies in memory of the caller, a signal that runs at the same time as
-// poison() may get lost. One waiter may see its value and return `reached`, and a later one may not see it and return
+// double the loads of a signal. So signal() and signal_next() return and assert what they would without the poison. A
+// wait for a value that is signalled after the poison returns `reached`, and sees what was done before that signal.
+// There is one exception: if the value lies in memory of the caller, a signal that runs at the same time as poison()
+// may get lost. Then one waiter may see its value and return `reached`, and a later one may not see it and return
 // `lost`; signal_next() may return the same value twice.
 //
 // Lifetime [trap 10]. A wait may return while the signaller that has released it is still inside signal(). A fence
@@ -159,9 +160,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later.
-  /// Calls that begin after the first call of poison() has returned do not touch the caller's storage. Any thread may
-  /// call it, any number of times, also while others signal. Progress: lock-free except for the system calls that wake.
-  /// [A120]
+  /// Calls that begin after the first call of poison() has returned do not touch the caller's storage. If several
+  /// threads call poison() at the same time, any of their calls may be the first, so all of them must have returned.
+  /// Any thread may call it, any number of times, also while others signal. Progress: lock-free except for the system
+  /// calls that wake. [A120]
   void poison() noexcept {
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
     // meanwhile is found, or finds the word. Nothing is stronger.
@@ -400,7 +402,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may
   /// call it. If the platform's `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it,
-  /// too. [A3] [A17] [trap 13]
+  /// too. A poisoned fence compares and raises the value inside it, which current_value() does not show. [A3] [A17]
+  /// [trap 13]
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);

@@ -18,13 +18,14 @@
 //   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
 //     use any more, and wait_until() returns `lost` if the target was not reached.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
-//     target is not reached and the timeline is not lost.
+//     target is not reached and the timeline is not lost. The deadline may be `forever`, which never passes.
 //   - Any thread may call both functions, and neither throws.
-//   - A copy of a timeline is the same timeline. If the type can be copied, as a view can, a block keeps a copy of its
-//     own. Otherwise the block keeps a pointer, and the timeline must outlive the block.
+//   - A copy of a timeline is the same timeline. If the type is std::copyable, as a view is, a block keeps a copy of
+//     its own. Otherwise the block keeps a pointer, and the timeline must outlive the block. A type that can't be
+//     assigned, for example because it has a member that is a reference, is not std::copyable.
 //
-// wait_until() may take a stop token as a third argument. If it takes none, a wait with a stop token looks at the
-// token once in a millisecond.
+// wait_until() may take a stop token as a third argument. Then it returns `stopped` if the token is triggered first. If
+// it takes none, a wait with a stop token looks at the token once in a millisecond.
 #ifndef TIDEMARK_FENCE_TIMELINE_HPP
 #define TIDEMARK_FENCE_TIMELINE_HPP
 
@@ -135,7 +136,7 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
 
 namespace detail {
 
-/// Keeps the timeline that a block follows: a copy if it can be copied (a view), otherwise a pointer.
+/// Keeps the timeline that a block follows: a copy if its type is std::copyable (a view), otherwise a pointer.
 template <timeline Timeline>
 class follower {
  public:

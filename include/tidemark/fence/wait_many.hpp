@@ -23,7 +23,8 @@
 // noticing at once that one of them is lost (within a millisecond if it does not take part in the sleep).
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
-// the length of the list. It is the length of the list whenever no timeline has ended the wait.
+// the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
+// possible at the return, the same one wins as in a wait for one timeline (wait.hpp).
 //
 // Where the system can't sleep on several words (see platform/detail/parking.hpp), the waiter looks at all values
 // once in a millisecond.
@@ -316,8 +317,8 @@ wait_status wait_all_for(std::initializer_list<awaited> those, const std::chrono
 }
 
 /// Waits like wait_all(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
-/// then. With a point in the past it looks once and does not sleep. A change of the system clock has the same effect as
-/// with waitable::wait_until().
+/// then. With a point in the past it does not sleep. A change of the system clock has the same effect as with
+/// waitable::wait_until().
 template <awaited_range Those, class Clock, class Duration, stop_token_like Token = never_stops>
 wait_status wait_all_until(const Those& those, const std::chrono::time_point<Clock, Duration>& at,
                            Token token = {}) noexcept {
@@ -359,8 +360,8 @@ wait_any_result wait_any_for(std::initializer_list<awaited> those, const std::ch
 }
 
 /// Waits like wait_any(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
-/// then. With a point in the past it looks once and does not sleep. A change of the system clock has the same effect as
-/// with waitable::wait_until().
+/// then. With a point in the past it does not sleep. A change of the system clock has the same effect as with
+/// waitable::wait_until().
 template <awaited_range Those, class Clock, class Duration, stop_token_like Token = never_stops>
 wait_any_result wait_any_until(const Those& those, const std::chrono::time_point<Clock, Duration>& at,
                                Token token = {}) noexcept {

@@ -149,8 +149,8 @@ class waiter_heap {
   /// the system calls that wake, O(k log n) for k released slots, plus O(Capacity / 64). Takes Capacity / 8 bytes of
   /// the stack. Any thread may call it. [A19] [A20] [A29]
   /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, and again
-  ///                 for each leaf that the pass visits. A value that rises during the pass counts for those leaves
-  ///                 only; the thread that raises it must see to the others.
+  ///                 for each leaf that the pass visits. If the value rises during the pass, the pass may miss waiters
+  ///                 that only the new value makes due. The thread that raises the value must release those.
   template <class CurrentValue>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current) noexcept {
