@@ -31,8 +31,9 @@ struct backing_traits {
 
 /// What makes and destroys backings. create() returns a backing that converts to false if it refuses to make one more.
 /// Then a discard waits for one of the backings that the ring has, or returns `no_memory` if there is no value to wait
-/// for. Neither function may throw. The ring moves the source into itself. A backing must be default-constructible and
-/// copyable, without exceptions. With writers::several, several threads call both functions at the same time.
+/// for. If the source refuses, one discard may ask it several times. Neither function may throw. The ring moves the
+/// source into itself. A backing must be default-constructible and copyable, without exceptions. With writers::several,
+/// several threads call both functions at the same time.
 template <class Source>
 concept backing_source = requires { typename Source::backing; } && std::copyable<typename Source::backing> &&
                          std::default_initializable<typename Source::backing> &&

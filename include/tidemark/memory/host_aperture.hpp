@@ -166,8 +166,9 @@ class host_aperture {
 
   /// Makes a view of the given pages. While it is busy it blocks, parked, until the timeline reaches the value that
   /// comes first. It chooses this value before it sleeps: pages that another thread gives back meanwhile are not found
-  /// until it wakes. It keeps no pages while it sleeps: another thread may take them, and then it may return `no_space`
-  /// after a sleep. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
+  /// until it wakes. If only the map of another thread is in the way, it does not sleep, but tries again at once. It
+  /// keeps no pages while it sleeps: another thread may take them, and then it may return `no_space` after a sleep.
+  /// Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
   template <std::ranges::sized_range Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -205,7 +206,8 @@ class host_aperture {
 
   /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. A view that was refused
   /// or has ended is asserted; then it returns false and changes nothing. Of several calls for one view exactly one
-  /// returns true, even if the pages were given out again in between. Progress: wait-free, O(pages).
+  /// returns true, even if the pages were given out again in between. A view of another aperture is misuse, and may be
+  /// taken for one of this aperture's views. Progress: wait-free, O(pages).
   /// \param finished  less than 2^64 - 1; 2^64 - 1 is asserted, and then counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");
@@ -225,8 +227,8 @@ class host_aperture {
 
   /// Returns how many pages can be mapped at a time.
   [[nodiscard]] std::size_t capacity() const noexcept { return pages_ - reserved_; }
-  /// Returns how many pages have no mapping, whether they are in use or not. Pages that a map under way has counted are
-  /// left out. Another thread may change the number at any moment. Progress: wait-free.
+  /// Returns how many pages have no mapping, whether they are in use or not. Reserved pages, and those that a map under
+  /// way has counted, are left out. Another thread may change the number at any moment. Progress: wait-free.
   [[nodiscard]] std::size_t unmapped_pages() const noexcept {
     // (J4): relaxed alone, for looking.
     return capacity() - mapped_.load(std::memory_order_relaxed);

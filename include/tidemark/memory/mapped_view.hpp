@@ -8,7 +8,9 @@
 //   view->data()[0] = std::byte{7};                     seen in memory->page(pages[0]), and in all other views of it
 //
 // A view reserves a range of addresses, then maps each page into it. Making a view is slow: each page takes a system
-// call. Which views may exist at the same time is decided by host_aperture.hpp.
+// call. Linux limits how many mappings a process has (vm.max_map_count, often 65530). Each page of a view takes one
+// mapping, but pages that follow each other in the memory, too, may share one. Which views may exist at the same time
+// is decided by host_aperture.hpp.
 //
 // Threads may use pages and views as they use other memory. Making, moving and destroying one object must not run
 // beside any other use of the object.
@@ -66,8 +68,9 @@ class address_range {
 /// assignment exchanges the two. A view may outlive the memory_pages that it was made of, and keeps its pages.
 class memory_pages {
  public:
-  /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or too great for that
-  /// many pages to have addresses. Returns nothing if the system refuses, and errno says why.
+  /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or if the pages have
+  /// more than SIZE_MAX / 2 bytes. Returns nothing if the system refuses, and errno says why. A page takes memory only
+  /// once it is used: make() does not find out whether there is enough for all.
   [[nodiscard]] static std::optional<memory_pages> make(std::size_t pages) noexcept {
     if (!is_possible(pages)) {
       errno = EINVAL;
@@ -109,7 +112,7 @@ class memory_pages {
   friend class mapped_view;
   memory_pages() noexcept = default;
 
-  /// Returns whether so many pages can have addresses. Their bytes fit into an off_t, too.
+  /// Returns whether there may be so many pages: not 0, and at most SIZE_MAX / 2 bytes, which fit into an off_t, too.
   static bool is_possible(std::uint64_t pages) noexcept { return pages != 0 && pages <= SIZE_MAX / 2 / page_bytes(); }
 
   int descriptor_ = -1;
@@ -121,8 +124,8 @@ class memory_pages {
 class mapped_view {
  public:
   /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, if a page does not exist,
-  /// if no page is given, if the pages are too many to have addresses, or if the range yields another number of pages
-  /// than its size says. Returns nothing if the system refuses, and errno says why. [B30] [B31]
+  /// if no page is given, if the pages have more than SIZE_MAX / 2 bytes, or if the range yields another number of
+  /// pages than its size says. Returns nothing if the system refuses, and errno says why. [B30] [B31]
   /// \param pages  a sized range of page numbers; one number may come several times. It is iterated as const, and must
   ///               not throw
   template <std::ranges::sized_range Pages>

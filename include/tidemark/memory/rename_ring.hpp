@@ -158,9 +158,9 @@ class rename_ring {
   }
   rename_ring(const rename_ring&) = delete;
   rename_ring& operator=(const rename_ring&) = delete;
-  /// Blocks until the timeline has reached every value that was passed for a backing, or is lost; then destroys the
-  /// backings. It does not wait for mappings: a backing that was never retired is destroyed, too. No other call may be
-  /// under way.
+  /// Destroys the backings one after another. Before each it blocks until the timeline has reached every value that was
+  /// passed for this backing, or is lost. It does not wait for mappings: a backing that was never retired is destroyed,
+  /// too. No other call may be under way.
   ~rename_ring() {
     slot* one = &first_;
     do {
@@ -178,7 +178,8 @@ class rename_ring {
 
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
   /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
-  /// of it. Progress: lock-free but for the source and the heap; never waits. [B8-B10] [B43-B45]
+  /// of it. Progress: lock-free but for the source, the heap and what it asks of the timeline; never waits. [B8-B10]
+  /// [B43-B45]
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
@@ -209,10 +210,11 @@ class rename_ring {
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
   /// After a discard, a second call for the mapping always returns false. The guests of a backing are only counted: a
   /// second call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since;
-  /// otherwise it ends another guest's mapping. If the last guest is retired at the same moment, a second call may
-  /// return false although its value counts. Two calls for one mapping must not run at the same time. A mapping of
-  /// another ring is misuse that is not noticed: the call ends it in that ring. The caller is the thread that has
-  /// mapped, or one to which the mapping was handed on.
+  /// otherwise it ends another guest's mapping. Such a second call may return false and still change one thing: if
+  /// another thread retires the last guest meanwhile, the backing may be in use until the value of the second call.
+  /// Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed:
+  /// the call ends it in that ring. The caller is the thread that has mapped, or one to which the mapping was handed
+  /// on.
   /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
   ///                  stays.
   /// Progress: lock-free; wait-free after a discard, and with writers::one.
@@ -238,7 +240,7 @@ class rename_ring {
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
   /// destroyed. May leave fewer than `keep` if another thread trims at the same time, or maps while the source refuses.
   /// The ring's own part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the
-  /// source. [B43]
+  /// source and what it asks of the timeline. [B43]
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

@@ -59,7 +59,7 @@ namespace tidemark {
 enum class upload_status : std::uint8_t {
   allocated,  ///< The caller has the bytes.
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
-  /// ring. From try_allocate().
+  /// ring, or took bytes back during the call. From try_allocate().
   busy,
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
@@ -136,8 +136,9 @@ class upload_ring {
   /// no room and the oldest part was not retired yet: waiting would not help.
   /// \param alignment  of the offset, in bytes; a power of two, otherwise the status is `invalid`. The caller must
   ///                   align the buffer itself
-  /// Progress: never waits. With writers::one wait-free: it takes a few additions, and O(records that come back) only
-  /// if the contiguous rest is too short. With writers::several lock-free.
+  /// Progress: never waits. But for what it asks of the timeline, it is wait-free with writers::one, and lock-free with
+  /// writers::several. With writers::one it takes a few additions, and O(records that come back) only if the contiguous
+  /// rest is too short.
   upload_part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
     return ring_.try_allocate(bytes, alignment);
   }
@@ -187,19 +188,20 @@ class upload_ring {
 
   /// Takes back what is free from the oldest record on. Returns how many bytes came back, those that were passed over
   /// included; so with writers::several it may be more than the capacity. An allocation that finds no room does the
-  /// same. Progress: never waits. With writers::one wait-free, with writers::several lock-free.
+  /// same. Progress: never waits. But for what it asks of the timeline, it is wait-free with writers::one, and
+  /// lock-free with writers::several.
   std::uint64_t reclaim() noexcept { return ring_.reclaim(); }
 
   /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
   /// free pieces are released. With writers::several there are only pieces if nothing is in use. Then the ring is full
   /// until trim() ends: try_allocate() of other threads returns `busy`, and allocate() waits. After that all bytes are
-  /// free, but count as in use until they are taken back. What `release` throws passes through, and the ring is as
-  /// after any other trim.
+  /// free, but bytes_in_use() counts them until reclaim(), or the next allocation, takes them back. What `release`
+  /// throws passes through, and the ring is as after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
   ///               none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
-  /// Progress: lock-free but for `release`.
+  /// Progress: lock-free but for `release` and what it asks of the timeline.
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) {
     TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");
