@@ -187,9 +187,10 @@ class host_aperture {
   }
 
   /// Calls `body(aperture_page)` for each page of a view, in its order; for a view that was refused, never. The view
-  /// may have ended, but the timeline must not have reached the value that retire() was given: then its pages can be
-  /// given out again. If its first page was taken again, that is asserted, and then `body` is not called. If only other
-  /// pages were, that is not noticed, and `body` gets pages of other views. Progress: wait-free but for `body`.
+  /// may have ended, but the timeline must not have reached the value that retire() was given: from that value on, the
+  /// pages can be given out again. If the first page was taken again, that is asserted, and then `body` is not called.
+  /// If only other pages were taken again, that is not noticed, and `body` gets pages of other views. Progress:
+  /// wait-free but for `body`.
   template <class Body>
   void for_each(const aperture_view& view, const Body& body) const {
     if (view.pages == 0) return;
@@ -206,8 +207,8 @@ class host_aperture {
 
   /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. A view that was refused
   /// or has ended is asserted; then it returns false and changes nothing. Of several calls for one view exactly one
-  /// returns true, even if the pages were given out again in between. A view of another aperture is misuse, and may be
-  /// taken for one of this aperture's views. Progress: wait-free, O(pages).
+  /// returns true, even if the pages were given out again in between. A view of another window is misuse that may not
+  /// be noticed: the call may then give back pages of this window's views. Progress: wait-free, O(pages).
   /// \param finished  less than 2^64 - 1; 2^64 - 1 is asserted, and then counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");

@@ -65,7 +65,8 @@ class address_range {
 }  // namespace detail
 
 /// Pages of anonymous memory that can be mapped one by one. Movable: construction leaves no pages in the other object;
-/// assignment exchanges the two. A view may outlive the memory_pages that it was made of, and keeps its pages.
+/// assignment exchanges the two. A view may outlive the memory_pages that it was made of, and keeps its pages. After
+/// fork() both processes use the same pages.
 class memory_pages {
  public:
   /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or if the pages have

@@ -97,7 +97,8 @@ struct rename_options {
 };
 
 /// One resource with several backings; see the head of this file.
-/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more. What is said about
+///                   progress does not cover its current_value()
 /// \tparam Source    makes and destroys the backings
 /// \tparam Writers   how many threads map, retire and trim
 template <timeline Timeline = progress_fence_view, backing_source Source = heap_source, writers Writers = writers::one>
@@ -187,8 +188,8 @@ class rename_ring {
   }
 
   /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. It chooses this
-  /// value before it sleeps: a backing that another thread retires or trims meanwhile is not found until it wakes.
-  /// Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With
+  /// value before it sleeps: a backing that another thread retires, trims or makes current meanwhile is not found until
+  /// it wakes. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With
   /// map_mode::do_not_wait it is try_map(). [B11-B13]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
@@ -238,9 +239,10 @@ class rename_ring {
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
-  /// destroyed. May leave fewer than `keep` if another thread trims at the same time, or maps while the source refuses.
-  /// The ring's own part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the
-  /// source and what it asks of the timeline. [B43]
+  /// destroyed. May leave fewer than `keep` if another thread trims at the same time. The same may happen if another
+  /// thread tries to make one more backing and fails: until it has failed, that backing counts, too. The ring's own
+  /// part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the source and what
+  /// it asks of the timeline. [B43]
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

@@ -85,13 +85,14 @@ struct upload_options {
   /// bytes: whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
-  /// it is taken back. When there are that many, writers::several gives out no more parts: the status is `busy` or
-  /// `no_space`. With writers::one, the parts that are retired then join the newest record.
+  /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
+  /// `busy` or `no_space`. A ring of writers::one goes on: parts that it retires meanwhile join the newest record.
   std::size_t max_records = 256;
 };
 
 /// A ring of memory for uploads; see the head of this file.
-/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more. What is said about
+///                   progress does not cover its current_value()
 /// \tparam Writers   how many threads allocate, retire, reclaim and trim
 template <timeline Timeline = progress_fence_view, writers Writers = writers::one>
 class upload_ring {
