@@ -3,7 +3,7 @@
 // Two threads hand a turn back and forth through two fences; nanoseconds are those of a whole round trip. Both threads
 // are pinned, to one core or to two. This flatters whoever spins, so spinning and parked forms are told apart:
 //
-//   .parked      no spin at all: each wait sleeps (max_spins = 0)
+//   .parked      no spin at all: each wait sleeps (max_spin_ns = 0)
 //   .default     the adaptive spin that the types have by default
 //   .spinning    spins for as long as it may take; two cores only
 //
@@ -27,8 +27,8 @@
 
 namespace {
 
-constexpr tidemark::fence_options parked{.max_spins = 0};
-constexpr tidemark::fence_options spinning{.max_spins = 1'000'000};
+constexpr tidemark::fence_options parked{.max_spin_ns = 0};
+constexpr tidemark::fence_options spinning{.max_spin_ns = 1'000'000};
 
 template <tidemark::fence_options Options>
 using any_fence = tidemark::basic_fence<tidemark::symmetric_platform, Options>;

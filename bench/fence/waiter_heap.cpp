@@ -127,9 +127,9 @@ class futex_sleeper {
 
 void add_short_waits() {
   constexpr int calls = 1000;
-  using parked_fence = tidemark::basic_fence<tidemark::symmetric_platform, tidemark::fence_options{.max_spins = 0}>;
+  using parked_fence = tidemark::basic_fence<tidemark::symmetric_platform, tidemark::fence_options{.max_spin_ns = 0}>;
   using parked_progress_fence =
-      tidemark::basic_progress_fence<tidemark::native_platform, tidemark::fence_options{.max_spins = 0}>;
+      tidemark::basic_progress_fence<tidemark::native_platform, tidemark::fence_options{.max_spin_ns = 0}>;
   bench::row("short_wait/fence.parked", short_wait<parked_fence>)->Iterations(calls);
   bench::row("short_wait/progress_fence.parked", short_wait<parked_progress_fence>)->Iterations(calls);
   bench::row("short_wait/fence.default", short_wait<tidemark::fence>)->Iterations(calls);

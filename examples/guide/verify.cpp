@@ -34,7 +34,7 @@ class one_slot {
  private:
   // Small, so that a search meets each situation soon: one waiter with a slot of its own, no spinning.
   using fence =
-      tidemark::basic_progress_fence<Platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+      tidemark::basic_progress_fence<Platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spin_ns = 0}>;
   fence filled_;
   fence taken_;
   typename Platform::template var<int> value_;  // a plain field that is handed over

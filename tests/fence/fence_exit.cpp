@@ -220,7 +220,7 @@ TEST_CASE_TEMPLATE("a thread may end as soon as its wait was stopped, although t
   std::uint64_t mistakes = 0;
   repetitions rounds{1'000};
   while (rounds.goes_on()) {
-    auto fence = std::make_unique<progress_native::plain<tidemark::fence_options{.max_spins = 0}>>();
+    auto fence = std::make_unique<progress_native::plain<tidemark::fence_options{.max_spin_ns = 0}>>();
     const auto dog = watch(*fence);
     Stop stop;
     wait_status status{};

@@ -63,7 +63,7 @@ TYPE_TO_STRING_AS("faulty progress_fence/portable", faulty_progress_portable);
 
 namespace {
 
-constexpr fence_options two_slots{.capacity = 2, .max_spins = 4};
+constexpr fence_options two_slots{.capacity = 2, .max_spin_ns = 4};
 constexpr fault_odds restless{.slow = 16, .spurious = 3, .weak = 3};
 // These two have no hold-ups, which would give a store time to become visible and so hide a missing barrier.
 constexpr fault_odds often_refused{.spurious = 64, .weak = 3, .refused = 2};

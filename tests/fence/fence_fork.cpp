@@ -98,7 +98,7 @@ void require_works(Fence& fence, std::uint64_t first, bool with_threads) {
   require(fence.wait(first + 3) == wait_status::reached, "the child does not reach the value that it has signalled");
 }
 
-constexpr fence_options four_slots{.capacity = 4, .max_spins = 0, .statistics = true};
+constexpr fence_options four_slots{.capacity = 4, .max_spin_ns = 0, .statistics = true};
 
 }  // namespace
 
@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE("the parent's waiters stay registered in the child until a si
 TEST_CASE_TEMPLATE("if waiters of the parent share the overflow lane, signals in the child stay on the slow path", Kind,
                    fence_symmetric, fence_native, progress_native, progress_symmetric) {
   if (!sleepers_survive_fork<Kind>()) return;
-  constexpr fence_options one_slot{.capacity = 1, .max_spins = 0, .statistics = true};
+  constexpr fence_options one_slot{.capacity = 1, .max_spin_ns = 0, .statistics = true};
   typename Kind::template fence<one_slot> fence;
   const auto dog = watch(fence);
   const bool with_threads = may_start_threads_after_fork();

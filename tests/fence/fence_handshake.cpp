@@ -27,8 +27,8 @@ using tidemark::wait_status;
 
 namespace {
 
-constexpr tidemark::fence_options hooked{.max_spins = 0, .statistics = true};
-constexpr tidemark::fence_options hooked_with_one_slot{.capacity = 1, .max_spins = 0, .statistics = true};
+constexpr tidemark::fence_options hooked{.max_spin_ns = 0, .statistics = true};
+constexpr tidemark::fence_options hooked_with_one_slot{.capacity = 1, .max_spin_ns = 0, .statistics = true};
 
 /// Either kind of fence on a hooked platform.
 template <class Base>
@@ -307,7 +307,7 @@ TEST_CASE("[A34] where the heavy barrier is missing, every signal takes the slow
 }
 
 TEST_CASE("[A34] where the heavy barrier fails later, a waiter that a signal has missed finds the value itself") {
-  constexpr tidemark::fence_options on_callers{.max_spins = 0, .storage = tidemark::value_storage::caller};
+  constexpr tidemark::fence_options on_callers{.max_spin_ns = 0, .storage = tidemark::value_storage::caller};
   alignas(8) std::uint64_t storage = 0;
   tidemark::basic_progress_fence<refusing_platform, on_callers> fence{&storage};
   const auto dog = watch(fence);

@@ -170,7 +170,7 @@ TEST_CASE_TEMPLATE("[A120] what was done before the poison is visible to a threa
 }
 
 TEST_CASE_TEMPLATE("[A120] poison, signals and waits at the same time leave no waiter behind", Kind, EVERY_KIND) {
-  constexpr tidemark::fence_options crowded{.capacity = 2, .max_spins = 0};
+  constexpr tidemark::fence_options crowded{.capacity = 2, .max_spin_ns = 0};
   for (int round = 0; round < 60; ++round) {
     typename Kind::template plain<crowded> fence;
     const auto dog = watch(fence);

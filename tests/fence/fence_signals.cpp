@@ -89,7 +89,7 @@ class stepper {
 
 template <class Base>
 using stepped_platform = seamed_platform<counting_platform<Base>, stepper>;
-constexpr fence_options few_slots{.capacity = 5, .max_spins = 0};
+constexpr fence_options few_slots{.capacity = 5, .max_spin_ns = 0};
 using stepped_symmetric = tidemark::basic_fence<stepped_platform<tidemark::symmetric_platform>, few_slots>;
 using stepped_native = tidemark::basic_fence<stepped_platform<tidemark::native_platform>, few_slots>;
 using stepped_progress = tidemark::basic_progress_fence<stepped_platform<tidemark::native_platform>, few_slots>;
@@ -319,7 +319,7 @@ bool has_lock_here() {
   return true;
 }
 
-constexpr fence_options two_slots{.capacity = 2, .max_spins = 16};
+constexpr fence_options two_slots{.capacity = 2, .max_spin_ns = 16};
 
 }  // namespace
 

@@ -36,8 +36,8 @@ using tidemark::wait_status;
 
 namespace {
 
-constexpr fence_options eager_to_sleep{.max_spins = 0};
-constexpr fence_options sleeping_in_the_lane{.capacity = 1, .max_spins = 0};
+constexpr fence_options eager_to_sleep{.max_spin_ns = 0};
+constexpr fence_options sleeping_in_the_lane{.capacity = 1, .max_spin_ns = 0};
 constexpr fence_options wide{.capacity = 1024, .statistics = true};
 
 }  // namespace
@@ -258,7 +258,7 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("[A33][A37][trap 13] the same with three signallers, whose values cross", Kind, EVERY_FENCE) {
-  constexpr fence_options crowded{.capacity = 3, .max_spins = 0};
+  constexpr fence_options crowded{.capacity = 3, .max_spin_ns = 0};
   typename Kind::template plain<crowded> fence;
   const auto seed = fresh_seed();
   turmoil threads{fence, seed};

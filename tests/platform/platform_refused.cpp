@@ -88,7 +88,7 @@ bool uses_membarrier() {
   return false;
 }
 
-constexpr fence_options eager_to_sleep{.max_spins = 0};
+constexpr fence_options eager_to_sleep{.max_spin_ns = 0};
 
 /// Waits for several timelines, where not the first one is reached, and waits that end in other ways.
 void check_waits_for_several() {
@@ -206,7 +206,7 @@ TEST_CASE("with membarrier refused from the start: waits for several end in ever
 // ---- later ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("with membarrier refused later: the barrier fails and waits end" * doctest::skip()) {
-  constexpr fence_options on_callers{.max_spins = 0, .storage = tidemark::value_storage::caller};
+  constexpr fence_options on_callers{.max_spin_ns = 0, .storage = tidemark::value_storage::caller};
   alignas(8) std::uint64_t storage = 0;
   tidemark::basic_progress_fence<native_platform, on_callers> fence{&storage};
   lose_membarrier();

@@ -35,7 +35,7 @@ template <class Service>
 using plain_queue = tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock,
                                           tidemark::hub_notifier<plain_hub<Service>>>;
 
-constexpr tidemark::fence_options eager_to_sleep{.max_spins = 0};
+constexpr tidemark::fence_options eager_to_sleep{.max_spin_ns = 0};
 using eager_fence = tidemark::basic_fence<tidemark::symmetric_platform, eager_to_sleep>;
 using eager_progress = tidemark::basic_progress_fence<tidemark::native_platform, eager_to_sleep>;
 

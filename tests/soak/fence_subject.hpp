@@ -99,7 +99,7 @@ class fence_subject final : public subject {
 inline std::string options_text(const tidemark::fence_options& options) {
   using tidemark::fence_layout, tidemark::value_storage;
   return " capacity " + std::to_string(options.capacity) + " arity " + std::to_string(options.arity) + " spins " +
-         std::to_string(options.max_spins) + (options.layout == fence_layout::one_line ? " one_line" : "") +
+         std::to_string(options.max_spin_ns) + (options.layout == fence_layout::one_line ? " one_line" : "") +
          (options.storage == value_storage::caller ? " caller" : "") + (options.statistics ? " statistics" : "");
 }
 
@@ -117,16 +117,16 @@ void add_fence(std::vector<subject_kind>& kinds, const std::string& name, bool o
 inline constexpr auto one_line = tidemark::fence_layout::one_line;
 inline constexpr auto caller = tidemark::value_storage::caller;
 inline constexpr tidemark::fence_options usual{};
-inline constexpr tidemark::fence_options lone{.capacity = 1, .max_spins = 0};
-inline constexpr tidemark::fence_options pair{.capacity = 2, .arity = 2, .max_spins = 0, .statistics = true};
+inline constexpr tidemark::fence_options lone{.capacity = 1, .max_spin_ns = 0};
+inline constexpr tidemark::fence_options pair{.capacity = 2, .arity = 2, .max_spin_ns = 0, .statistics = true};
 inline constexpr tidemark::fence_options tight{.capacity = 3, .layout = one_line};
 inline constexpr tidemark::fence_options odd{
-    .capacity = 5, .arity = 3, .max_spins = 0, .layout = one_line, .statistics = true};
+    .capacity = 5, .arity = 3, .max_spin_ns = 0, .layout = one_line, .statistics = true};
 inline constexpr tidemark::fence_options binary{.capacity = 8, .arity = 2, .storage = caller, .statistics = true};
-inline constexpr tidemark::fence_options flat{.capacity = 16, .arity = 16, .max_spins = 0, .storage = caller};
-inline constexpr tidemark::fence_options deep{.capacity = 33, .max_spins = 0, .statistics = true};
+inline constexpr tidemark::fence_options flat{.capacity = 16, .arity = 16, .max_spin_ns = 0, .storage = caller};
+inline constexpr tidemark::fence_options deep{.capacity = 33, .max_spin_ns = 0, .statistics = true};
 inline constexpr tidemark::fence_options wide{
-    .capacity = 64, .max_spins = 0, .layout = one_line, .storage = caller, .statistics = true};
+    .capacity = 64, .max_spin_ns = 0, .layout = one_line, .storage = caller, .statistics = true};
 
 /// Adds `Fence<Platform, Options>` for each of the options.
 template <template <class, tidemark::fence_options> class Fence, class Platform, tidemark::fence_options... Options>

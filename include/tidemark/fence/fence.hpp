@@ -62,12 +62,12 @@
 // fork(). The child has a copy of each fence as it was at that moment, and neither process sees what the other one
 // does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
 // fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
-// those that waited are still registered in the copy. A signal that is due to one of them releases it once, in vain.
-// Its slot stays taken in the child; if it shared the overflow lane, every signal in the child takes the slow path. A
-// progress fence needs a signaller that knows which value the copy has. Two kinds of fences must not be used in the
-// child: one on the portable platform on which other threads slept during the fork, as for any condition variable;
-// and one with a lock-based double word that other threads used during the fork, because a lock may stay taken for
-// ever.
+// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
+// once, in vain. The thread's slot stays taken in the child. If the thread shared the overflow lane, every signal in
+// the child takes the slow path. A progress fence needs a signaller that knows which value the copy has. Two kinds of
+// fences must not be used in the child: one on the portable platform on which other threads slept during the fork, as
+// for any condition variable; and one with a lock-based double word that other threads used during the fork, because a
+// lock may stay taken for ever.
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -84,6 +84,7 @@
 #include "../platform/platform.hpp"
 #include "detail/fence_operations.hpp"
 #include "detail/fence_value.hpp"
+#include "detail/learning_spin.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
@@ -108,7 +109,9 @@ enum class value_storage {
 struct fence_options {
   std::size_t capacity = 16;  ///< How many waiters have a slot, of about 28 bytes; more share the overflow lane.
   std::size_t arity = 4;      ///< How many children each node of the heap has, at least 2.
-  unsigned max_spins = 64;    ///< How often a waiter looks before it registers, at most. A fence adapts the number.
+  /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
+  /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
+  std::uint32_t max_spin_ns = 200'000;
   fence_layout layout = fence_layout::two_lines;
   value_storage storage = value_storage::own;
   bool statistics = false;  ///< Adds notify_count(), which costs a signal nothing while no waiter is due.
@@ -134,8 +137,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// A fence whose value lies in memory of the caller, and begins at `initial`.
   /// \param storage  8 bytes, aligned to 8 (asserted), which this constructor sets. They must outlive the fence. There
-  ///                 is one exception: once the first call of poison() has returned, they need to outlive only the
-  ///                 calls, such as signals, waits and looks, that began before it returned.
+  ///                 is one exception: after the first call of poison() has returned, they may go as soon as all
+  ///                 calls that began before then (signals, waits, looks) have returned, too.
   fence_core(void* storage, std::uint64_t initial = 0) noexcept
     requires(Options.storage == value_storage::caller)
       : fence_core(std::in_place, storage, initial) {}
@@ -212,14 +215,17 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
   /// learnt of the signal. One barrier is enough for several fences [A64].
   std::size_t release_due_after_barrier() noexcept {
-    return heap().release_due([this] {
+    const auto current = [this] {
       // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
       // it, too, through the release half of (H3) and the acquire of (W3) or (H3).
       return holder().get().load(std::memory_order_relaxed);
-    });
+    };
+    return heap().release_due(current, [this] { spin_.waking(); });
   }
   /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
-  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept { return heap().release_due(reached); }
+  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
+    return heap().release_due([reached] { return reached; }, [this] { spin_.waking(); });
+  }
 
   /// Returns how many calls of signal() and signal_next() of this fence took the slow path [A7]. Signals by steps,
   /// such as those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any
@@ -266,15 +272,18 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   template <class... Arguments>
   explicit fence_core(std::in_place_t, Arguments... initial) noexcept
     requires(beside_root)
-      : heap_(initial...), poisoned_{0}, spins_{Options.max_spins} {
+      : heap_(initial...), poisoned_{0} {
     if (!Platform::heavy_barrier_available()) heap_.pin();
   }
   template <class... Arguments>
   explicit fence_core(std::in_place_t, Arguments... initial) noexcept
     requires(!beside_root)
-      : holder_(initial...), poisoned_{0}, spins_{Options.max_spins} {
+      : holder_(initial...), poisoned_{0} {
     if (!Platform::heavy_barrier_available()) heap_.pin();
   }
+
+  using spin = learning_spin<Platform, Options.max_spin_ns>;
+  using spinning_wait = typename spin::wait;
 
   holder_type& holder() const noexcept {
     if constexpr (beside_root) {
@@ -302,14 +311,18 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   wait_status wait_with(std::uint64_t target, deadline until, Token token) const noexcept {
     if (reached_value() >= target) return wait_status::reached;
     if (until == at_once || token.stop_requested() || is_poisoned()) return outcome(target, token);
-    if (spin(target)) return wait_status::reached;
-    if (until == forever || until > Platform::now()) sleep(target, until, token);
+    spinning_wait spinning{spin_.memory()};
+    const auto is_reached = [&] { return reached_value() >= target; };
+    if (spinning.spin(until, is_reached, [&] { return token.stop_requested() || is_poisoned(); }))
+      return wait_status::reached;
+    if (until == forever || until > Platform::now()) sleep(target, until, token, spinning);
     return outcome(target, token);
   }
 
   /// Registers, from w1 to the end of the wait.
   template <class Token>
-  void sleep(std::uint64_t target, deadline until, const Token& token) const noexcept {
+  void sleep(std::uint64_t target, deadline until, const Token& token, spinning_wait& spinning) const noexcept {
+    spinning.sleeps();
     const auto ticket = heap().add(target);
     // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
@@ -321,9 +334,11 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
         if (is_over(target) || token.stop_requested()) break;
         // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
         const deadline limit = ordered ? until : look_again_before(until, Platform::now());
+        spinning.parks();
         if (!heap().park(ticket, seen, limit) && limit == until) break;
       }
     }
+    spinning.wakes();
     heap().withdraw(ticket);
   }
 
@@ -338,38 +353,15 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   /// Returns why a wait ends now. A reached value wins over poison, poison over a stop, and a stop over the deadline.
+  /// So it looks in the opposite order: after a stop or a poison it sees what was reached before.
   template <class Token>
   wait_status outcome(std::uint64_t target, const Token& token) const noexcept {
-    if (reached_value() >= target) return wait_status::reached;
-    if (is_poisoned()) return wait_status::lost;
-    return token.stop_requested() ? wait_status::stopped : wait_status::timeout;
-  }
-
-  /// Looks at the value at most as often as has lately been worth it. Returns whether it is reached.
-  bool spin(std::uint64_t target) const noexcept {
-    if constexpr (Options.max_spins == 0) {
-      return false;
-    } else {
-      // (F13): relaxed alone, a guess on which nothing depends.
-      const unsigned limit = spins_.load(std::memory_order_relaxed);
-      for (unsigned looks = 1; looks <= limit; ++looks) {
-        Platform::pause();
-        if (reached_value() < target) continue;
-        learn(limit, looks * 2);
-        return true;
-      }
-      learn(limit, limit - limit / 4);
-      return false;
+    const bool is_stopped = token.stop_requested();
+    for (bool is_lost = is_poisoned();; is_lost = true) {
+      if (reached_value() >= target) return wait_status::reached;
+      if (is_lost) return wait_status::lost;
+      if (!is_poisoned()) return is_stopped ? wait_status::stopped : wait_status::timeout;
     }
-  }
-
-  /// Adapts the number of looks: after a success it is twice what was needed, after a failure a quarter less. At
-  /// least an eighth of the maximum remains, so that the fence notices when spinning pays again.
-  void learn(unsigned limit, unsigned better) const noexcept {
-    constexpr unsigned least = Options.max_spins / 8 + 1;
-    const unsigned bounded = better < least ? least : better > Options.max_spins ? Options.max_spins : better;
-    // (F14): relaxed alone, like (F13). Left out if nothing changes, so that the line stays shared.
-    if (bounded != limit) spins_.store(bounded, std::memory_order_relaxed);
   }
 
   struct nothing {
@@ -383,7 +375,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[no_unique_address]] mutable std::conditional_t<beside_root, nothing, apart> holder_;
   mutable heap_type heap_;
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
-  mutable typename Platform::template atomic<std::uint32_t> spins_;
+  [[no_unique_address]] mutable spin spin_;
   [[no_unique_address]] std::conditional_t<Options.statistics, own_value<Platform>, nothing> notifies_{
       std::uint64_t{0}};
 };
@@ -462,7 +454,7 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX. Otherwise like signal().
+  /// value was below UINT64_MAX. Otherwise like signal(), with one more load.
   std::uint64_t signal_next() noexcept {
     auto& word = this->value();
     // (F18): relaxed alone, like (F17).

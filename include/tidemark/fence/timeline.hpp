@@ -76,11 +76,13 @@ wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline unt
     return followed.wait_until(target, until, token);
   } else {
     for (;;) {
-      const deadline limit = token.stop_requested() ? deadline{} : look_again_before(until, Platform::now());
+      // A look after the stop sees what was reached before it.
+      const bool is_stopped = token.stop_requested();
+      const deadline limit = is_stopped ? deadline{} : look_again_before(until, Platform::now());
       const wait_status status = followed.wait_until(target, limit);
       if (status != wait_status::timeout) return status;
-      if (token.stop_requested()) return wait_status::stopped;
-      if (limit == until) return status;
+      if (is_stopped) return wait_status::stopped;
+      if (limit == until && !token.stop_requested()) return status;
     }
   }
 }

@@ -16,8 +16,9 @@
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
 // Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
-// length; up to 64 timelines take part in one sleep. With more than 64, a wait for all takes 64 at a time, and a wait
-// for any the first 64; both look at the other timelines once in a millisecond.
+// length; up to 64 timelines take part in one sleep. If there are more, a wait for all sleeps on the first 64 until all
+// of them are reached, then on the next 64, and so on. A wait for any sleeps on the first 64 only. Both look at the
+// timelines that do not take part once in a millisecond.
 //
 // A wait for all wakes up each time that one of its timelines is reached while it sleeps. That is the price for
 // noticing at once that one of them is lost (within a millisecond if it does not take part in the sleep).
@@ -29,8 +30,10 @@
 // Where the system can't sleep on several words (see platform/detail/parking.hpp), the waiter looks at all values
 // once in a millisecond.
 //
-// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees);
-// that the waiter spins before it registers, as a wait for one timeline does.
+// Before it registers, the waiter spins as for one timeline. The first timeline of the list whose waiters spin says for
+// how long, and learns from it.
+//
+// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees).
 #ifndef TIDEMARK_FENCE_WAIT_MANY_HPP
 #define TIDEMARK_FENCE_WAIT_MANY_HPP
 
@@ -41,8 +44,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -95,9 +98,7 @@ class basic_awaited {
  private:
   friend detail::many_waits<Platform>;
 
-  using place_type = parking_place<typename Platform::template atomic<std::uint32_t>>;
-
-  using operations = detail::fence_operations<place_type, waiter_ticket>;
+  using operations = detail::fence_operations<typename Platform::template atomic<std::uint32_t>, waiter_ticket>;
 
   const void* fence_;
   const operations* operations_;
@@ -107,12 +108,22 @@ class basic_awaited {
 /// An awaited value of a fence, a progress_fence, or a view of one.
 using awaited = basic_awaited<native_platform>;
 
+namespace detail {
+
+/// The type of what lies in a contiguous list.
+template <class List>
+using listed = std::remove_cvref_t<decltype(*std::data(std::declval<const List&>()))>;
+
+}  // namespace detail
+
 /// A contiguous list of awaited values: an array, a std::vector, a std::span ...
-template <class Range>
-concept awaited_range = std::ranges::contiguous_range<const Range> && std::ranges::sized_range<const Range> &&
-                        requires { typename std::ranges::range_value_t<const Range>::platform; } &&
-                        std::same_as<std::ranges::range_value_t<const Range>,
-                                     basic_awaited<typename std::ranges::range_value_t<const Range>::platform>>;
+template <class List>
+concept awaited_range = requires(const List& list) {
+  std::data(list);
+  { std::size(list) } -> std::convertible_to<std::size_t>;
+} && requires {
+  typename detail::listed<List>::platform;
+} && std::same_as<detail::listed<List>, basic_awaited<typename detail::listed<List>::platform>>;
 
 /// How a wait for any of several timelines ended, and which of them ended it.
 struct [[nodiscard]] wait_any_result {
@@ -140,21 +151,30 @@ class many_waits {
 
   template <class Token>
   wait_any_result operator()(deadline until, Token token) const noexcept {
-    if (const auto end = look()) return *end;
-    if (until != at_once && (until == forever || until > Platform::now())) {
-      // A wait for all may find a poisoned timeline below its target, which is signalled before the next look: then the
-      // wait goes on for the others.
-      for (bool is_in_time = true; is_in_time && !token.stop_requested();) {
-        is_in_time = take_turns(until, token);
-        if (const auto end = look()) return *end;
+    std::optional<wait_any_result> end = look();
+    const auto is_over = [&] { return (end = look()).has_value(); };
+    if (!end && until != at_once && (until == forever || until > Platform::now())) {
+      spinning_wait spinning{learnt()};
+      if (!spinning.spin(until, is_over, [&] { return token.stop_requested(); })) {
+        spinning.sleeps();
+        // A wait for all may find a poisoned timeline below its target, which is signalled before the next look: then
+        // the wait goes on for the others.
+        for (bool is_in_time = true; is_in_time && !token.stop_requested() && !is_over();)
+          is_in_time = take_turns(until, token, spinning);
+        spinning.wakes([this](std::uint32_t now) { return last_wake(now); });
       }
     }
-    return {token.stop_requested() ? wait_status::stopped : wait_status::timeout, those_.size()};
+    if (end) return *end;
+    // In this order, so that a timeline is seen that was reached or lost before the stop.
+    const bool is_stopped = token.stop_requested();
+    if (is_over()) return *end;
+    return {is_stopped ? wait_status::stopped : wait_status::timeout, those_.size()};
   }
 
  private:
   using entry = basic_awaited<Platform>;
-  using place_type = typename entry::place_type;
+  using place_type = typename entry::operations::place_type;
+  using spinning_wait = detail::spinning_wait<Platform>;
 
   static bool is_reached(const entry& one) noexcept { return one.operations_->has_reached(one.fence_, one.target_); }
   static bool is_lost(const entry& one) noexcept {
@@ -162,8 +182,34 @@ class many_waits {
     return one.operations_->is_poisoned(one.fence_) && !is_reached(one);
   }
 
+  /// Returns what the first timeline whose waiters spin has learnt; null if there is none. It keeps what this wait
+  /// learns, too.
+  typename spinning_wait::memory* learnt() const noexcept {
+    for (const entry& one : those_) {
+      if (auto* const memory = one.operations_->learnt(one.fence_)) return memory;
+    }
+    return nullptr;
+  }
+  /// Returns when a signaller of one of the timelines last woke waiters. The times wrap around.
+  std::uint32_t last_wake(std::uint32_t now) const noexcept {
+    std::uint32_t least = UINT32_MAX;
+    for (const entry& one : those_) {
+      if (const auto* const memory = one.operations_->learnt(one.fence_))
+        least = std::min(least, now - memory->woken_at());
+    }
+    return now - least;
+  }
+
   /// Returns how the wait ends, if it ends now. A reached timeline wins over a lost one.
   std::optional<wait_any_result> look() const noexcept {
+    if (const auto reached = look_for_reached()) return reached;
+    const auto lost = std::find_if(those_.begin(), those_.end(), is_lost);
+    if (lost == those_.end()) return {};
+    // A timeline may have been reached since the first look, and before this one was lost.
+    if (const auto reached = look_for_reached()) return reached;
+    return wait_any_result{wait_status::lost, index(lost)};
+  }
+  std::optional<wait_any_result> look_for_reached() const noexcept {
     const bool all = needed_ == quantifier::all;
     // For `all`, find the first that is not reached; for `any`, the first that is.
     const auto found =
@@ -171,8 +217,6 @@ class many_waits {
     if (all && found == those_.end()) return wait_any_result{wait_status::reached, those_.size()};
     if (!all && found != those_.end()) return wait_any_result{wait_status::reached, index(found)};
     if (those_.empty()) return wait_any_result{wait_status::reached, 0};
-    const auto lost = std::find_if(those_.begin(), those_.end(), is_lost);
-    if (lost != those_.end()) return wait_any_result{wait_status::lost, index(lost)};
     return {};
   }
   std::size_t index(typename list::iterator at) const noexcept { return static_cast<std::size_t>(at - those_.begin()); }
@@ -228,11 +272,11 @@ class many_waits {
 
   /// Sleeps in one turn after the other until the wait may be over. Returns false if the deadline has passed.
   template <class Token>
-  bool take_turns(deadline until, const Token& token) const noexcept {
+  bool take_turns(deadline until, const Token& token, spinning_wait& spinning) const noexcept {
     auto end = turn_end::next_turn;
     for (list rest = those_; end == turn_end::next_turn && !rest.empty();) {
       const std::size_t turn = std::min(rest.size(), max_parking_places);
-      end = sleep(rest.first(turn), rest.subspan(turn), until, token);
+      end = sleep(rest.first(turn), rest.subspan(turn), until, token, spinning);
       rest = rest.subspan(turn);
     }
     return end != turn_end::timeout;
@@ -240,7 +284,7 @@ class many_waits {
 
   /// Registers with all timelines of a turn, and sleeps.
   template <class Token>
-  turn_end sleep(list turn, list others, deadline until, const Token& token) const noexcept {
+  turn_end sleep(list turn, list others, deadline until, const Token& token, spinning_wait& spinning) const noexcept {
     const registrations registered{needed_, turn};
     const bool looks_at_others = !others.empty();
     const bool wakes_in_time = registered.order() && !looks_at_others;
@@ -272,6 +316,7 @@ class many_waits {
       if (looks_at_others && look()) return turn_end::look;
       if (token.stop_requested()) return turn_end::look;
       const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
+      spinning.parks();
       if (!Platform::park_any({places.data(), open_count}, limit) && limit == until) return turn_end::timeout;
     }
   }
@@ -282,8 +327,8 @@ class many_waits {
 
 template <quantifier Needed, awaited_range Those, class... Limits>
 wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexcept {
-  using platform = typename std::ranges::range_value_t<const Those>::platform;
-  const std::span<const basic_awaited<platform>> list{std::ranges::data(those), std::ranges::size(those)};
+  using platform = typename listed<Those>::platform;
+  const std::span<const basic_awaited<platform>> list{std::data(those), std::size(those)};
   return within<platform>(many_waits<platform>{Needed, list}, limits...);
 }
 
@@ -330,12 +375,12 @@ wait_status wait_all_until(std::initializer_list<awaited> those, const std::chro
   return detail::wait_for_many<detail::quantifier::all>(those, at, token).status;
 }
 
-/// Waits until one of the values is reached. Returns `reached` and the index of the first reached one in the list;
-/// `lost` and the index of the first timeline in the list that was poisoned before it has reached its value, if no
-/// value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first. For an
-/// empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
-/// happens-before a return with `reached`. Blocks, allocates nothing and throws nothing. Any thread may call it.
-/// [A65] [trap 11]
+/// Waits until one of the values is reached. Returns `reached` and the index of the first one in the list that it
+/// sees reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its
+/// value, if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first.
+/// For an empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
+/// happens-before a return with `reached`. Blocks, allocates nothing and throws nothing. Any thread may call it. [A65]
+/// [trap 11]
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_any_result wait_any(const Those& those, Token token = {}) noexcept {

@@ -37,6 +37,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -48,6 +49,14 @@ namespace tidemark {
 
 /// The monitored value of a timeline that no thread waits for [A15].
 inline constexpr std::uint64_t no_waiter = detail::no_minimum;
+
+namespace detail {
+
+struct nothing_before_waking {
+  void operator()() const noexcept {}
+};
+
+}  // namespace detail
 
 /// The registration of one waiter. waiter_heap::add() makes it, and withdraw() ends it; withdraw() must be called
 /// exactly once for each.
@@ -123,9 +132,9 @@ class waiter_heap {
 
   /// Ends a registration: frees its slot, or leaves the lane. Returns true if this call has withdrawn the waiter (in
   /// the lane always). Returns false if the waiter had been released before; what the releasing thread had seen is
-  /// visible then. The ticket must not be used again. An assertion detects a second call with the same ticket, unless
-  /// another waiter has the slot by then, or another thread is in the lane: that one loses its place without notice.
-  /// Progress: wait-free, O(log n). One thread for each ticket. [A14] [trap 2]
+  /// visible then. The ticket must not be used again. An assertion detects a second call with the same ticket only if
+  /// the slot is still free, or the lane empty. Otherwise another waiter loses its place without notice. Progress:
+  /// wait-free, O(log n). One thread for each ticket. [A14] [trap 2]
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       tree_.leave_lane();
@@ -151,12 +160,16 @@ class waiter_heap {
   /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, and again
   ///                 for each leaf that the pass visits. If the value rises during the pass, the pass may miss waiters
   ///                 that only the new value makes due. The thread that raises the value must release those.
-  template <class CurrentValue>
+  /// \param before_waking  a callable that throws nothing. It is called once, before the first waiter is woken, and not
+  ///                       at all if there is none to wake.
+  template <class CurrentValue, std::invocable BeforeWaking = detail::nothing_before_waking>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
-  std::size_t release_due(const CurrentValue& current) noexcept {
+  std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {}) noexcept {
     detail::slot_set<Capacity> released;
     tree_.clear_due(current, released);
-    if (tree_.lane_has_members()) advance(lane_wakes_, all_threads);
+    const bool lane_is_occupied = tree_.lane_has_members();
+    if (lane_is_occupied || !released.is_empty()) before_waking();
+    if (lane_is_occupied) advance(lane_wakes_, all_threads);
     return released.for_each([this](std::size_t slot) { advance(wakes_[slot], 1); });
   }
 

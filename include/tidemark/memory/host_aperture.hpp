@@ -33,11 +33,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
@@ -46,6 +46,7 @@
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "detail/page_list.hpp"
 #include "detail/retrying.hpp"
 #include "detail/wrong_timeline.hpp"
 
@@ -158,7 +159,7 @@ class host_aperture {
   /// O(pages of the window); never waits. [B30-B32]
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
-  template <std::ranges::sized_range Sources>
+  template <detail::page_list Sources>
   aperture_view try_map(const Sources& sources) noexcept {
     std::uint64_t target = 0;
     return attempt(sources, target);
@@ -169,18 +170,18 @@ class host_aperture {
   /// until it wakes. If only the map of another thread is in the way, it does not sleep, but tries again at once. It
   /// keeps no pages while it sleeps: another thread may take them, and then it may return `no_space` after a sleep.
   /// Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
-  template <std::ranges::sized_range Sources, stop_token_like Token = never_stops>
+  template <detail::page_list Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
   }
   /// The same for `timeout` at most, and then returns `timeout`.
-  template <std::ranges::sized_range Sources, class Rep, class Period, stop_token_like Token = never_stops>
+  template <detail::page_list Sources, class Rep, class Period, stop_token_like Token = never_stops>
   aperture_view map_for(const Sources& sources, const std::chrono::duration<Rep, Period>& timeout,
                         Token token = {}) noexcept {
     return map_within(sources, timeout, std::move(token));
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
-  template <std::ranges::sized_range Sources, class Clock, class Duration, stop_token_like Token = never_stops>
+  template <detail::page_list Sources, class Clock, class Duration, stop_token_like Token = never_stops>
   aperture_view map_until(const Sources& sources, const std::chrono::time_point<Clock, Duration>& at,
                           Token token = {}) noexcept {
     return map_within(sources, at, std::move(token));
@@ -255,7 +256,7 @@ class host_aperture {
   /// Where it is busy, `target` is the value to wait for.
   template <class Sources>
   aperture_view attempt(const Sources& sources, std::uint64_t& target) noexcept {
-    const std::size_t pages = std::ranges::size(sources);
+    const std::size_t pages = std::size(sources);
     if (pages == 0) return {aperture_status::invalid};
     if (!count(pages)) return {pages > capacity() ? aperture_status::too_large : aperture_status::no_space};
     const std::size_t first = take_pages(pages, target);

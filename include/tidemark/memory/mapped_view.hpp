@@ -27,11 +27,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "../platform/assert.hpp"
+#include "detail/page_list.hpp"
 
 namespace tidemark {
 
@@ -129,10 +130,10 @@ class mapped_view {
   /// pages than its size says. Returns nothing if the system refuses, and errno says why. [B30] [B31]
   /// \param pages  a sized range of page numbers; one number may come several times. It is iterated as const, and must
   ///               not throw
-  template <std::ranges::sized_range Pages>
+  template <detail::page_list Pages>
   [[nodiscard]] static std::optional<mapped_view> make(const memory_pages& memory, const Pages& pages) noexcept {
     const std::size_t page_bytes = memory_pages::page_bytes();
-    const auto count = static_cast<std::uint64_t>(std::ranges::size(pages));
+    const auto count = static_cast<std::uint64_t>(std::size(pages));
     if (!memory_pages::is_possible(count)) return refused();
     const std::size_t bytes = static_cast<std::size_t>(count) * page_bytes;
     mapped_view made;

@@ -27,6 +27,8 @@
 //   P::park_any(places, deadline)    like park(), for several words: sleeps while each has its expected value
 //   P::parking            a type; platforms with the same one can sleep on each other's words
 //   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
+//   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
+//                         looks at the value before it sleeps
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
 //                                    the platforms below have it
 //

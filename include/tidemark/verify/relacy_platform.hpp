@@ -452,6 +452,8 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   }
 
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+  /// A waiter that may spin looks once before it sleeps.
+  static constexpr unsigned spin_looks() noexcept { return 1; }
   /// Time stands still; the scheduler decides when a deadline passes.
   static constexpr deadline now() noexcept { return deadline{}; }
 

@@ -210,6 +210,30 @@ struct stop_alone : model::suite<2> {
   void after() { require_idle(timeline); }
 };
 
+/// [A14] [A120] The value is signalled, then the timeline is poisoned, then a stop is requested, while the deadline may
+/// pass at any moment. The wait was over before the poison and the stop, so it never returns `lost` or `stopped`.
+template <class Timeline>
+struct signalled_before_the_rest : model::suite<2> {
+  Timeline timeline;
+  payload<Timeline> data;
+  stop_source<typename Timeline::platform> source;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+      timeline.poison();
+      source.request_stop();
+    } else {
+      const typename stop_source<typename Timeline::platform>::token token{source};
+      const wait_status status = timeline.wait_until(1, some_time, token);
+      MODEL_REQUIRE(status == wait_status::reached || status == wait_status::timeout);
+      if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle_after_poison(timeline); }
+};
+
 /// [A28] The waiter uses the only slot twice, the second time perhaps while the first claimer still works on it (ABA)
 /// [trap 10].
 template <class Timeline>
@@ -363,14 +387,22 @@ template <kind Kind, class Platform, tidemark::fence_options Options>
 using fence_with = std::conditional_t<Kind == kind::fence, tidemark::basic_fence<Platform, Options>,
                                       tidemark::basic_progress_fence<Platform, Options>>;
 
-/// A fence of a shape, whose waiters look at the value `Spins` times before they register.
-template <kind Kind, heap_shape Shape, unsigned Spins, bool Statistics>
+/// A fence of a shape.
+template <kind Kind, heap_shape Shape, class Platform, model::spins Spin, bool Statistics>
 struct fence_of_shape {
-  static constexpr tidemark::fence_options options = model::options_of(Shape, Spins, Statistics);
-  using type = model::shaped<fence_with<Kind, platform, options>, Shape>;
+  static constexpr tidemark::fence_options options = model::options_of(Shape, Spin, Statistics);
+  using type = model::shaped<fence_with<Kind, Platform, options>, Shape>;
 };
-template <kind Kind, heap_shape Shape, unsigned Spins = 0, bool Statistics = false>
-using fence_of = typename fence_of_shape<Kind, Shape, Spins, Statistics>::type;
+template <kind Kind, heap_shape Shape>
+using fence_of = typename fence_of_shape<Kind, Shape, platform, model::spins::never, false>::type;
+/// Its waiters look once before they register.
+template <kind Kind, heap_shape Shape>
+using spinning_fence = typename fence_of_shape<Kind, Shape, platform, model::spins::before_they_sleep, false>::type;
+
+/// Its waiters look as often as the checker decides, and it counts.
+template <kind Kind, heap_shape Shape>
+using learning_fence =
+    typename fence_of_shape<Kind, Shape, model::any_looks<platform>, model::spins::before_they_sleep, true>::type;
 
 /// The memory of a value that the caller provides.
 template <class Platform>
@@ -380,7 +412,7 @@ struct memory_of_caller {
   ~memory_of_caller() { std::launder(reinterpret_cast<word*>(bytes.data()))->~word(); }
 };
 constexpr tidemark::fence_options options_in_memory{
-    .capacity = 1, .arity = 2, .max_spins = 0, .storage = tidemark::value_storage::caller};
+    .capacity = 1, .arity = 2, .max_spin_ns = 0, .storage = tidemark::value_storage::caller};
 template <kind Kind>
 using fence_in_memory = fence_with<Kind, platform, options_in_memory>;
 template <kind Kind>
@@ -390,26 +422,26 @@ struct placed : memory_of_caller<platform>, fence_in_memory<Kind> {
 };
 
 /// A scenario on a fence of any shape.
-template <template <class> class Scenario, kind Kind, unsigned Spins, bool Statistics>
+template <template <class> class Scenario, kind Kind, template <kind, heap_shape> class Fence>
 struct scenario_of {
   template <heap_shape Shape>
-  using on = Scenario<fence_of<Kind, Shape, Spins, Statistics>>;
+  using on = Scenario<Fence<Kind, Shape>>;
 };
 
 /// One kind of fence on each shape. `Least` is the smallest heap of one level on which the check makes sense.
-template <template <class> class Scenario, kind Kind, heap_shape Least, model::name Name, unsigned Spins = 0,
-          bool Statistics = false>
+template <template <class> class Scenario, kind Kind, heap_shape Least, model::name Name,
+          template <kind, heap_shape> class Fence = fence_of>
 void add_kind_on_shapes(std::vector<model::check>& checks) {
-  using scenario = scenario_of<Scenario, Kind, Spins, Statistics>;
+  using scenario = scenario_of<Scenario, Kind, Fence>;
   model::add_on_shapes<scenario::template on, Least, Name + suffix_of(Kind)>(checks);
 }
 
 /// Both kinds of fences on each shape.
-template <template <class> class Scenario, heap_shape Least, model::name Name, unsigned Spins = 0,
-          bool Statistics = false>
+template <template <class> class Scenario, heap_shape Least, model::name Name,
+          template <kind, heap_shape> class Fence = fence_of>
 void add_on_shapes(std::vector<model::check>& checks) {
-  add_kind_on_shapes<Scenario, kind::fence, Least, Name, Spins, Statistics>(checks);
-  add_kind_on_shapes<Scenario, kind::progress, Least, Name, Spins, Statistics>(checks);
+  add_kind_on_shapes<Scenario, kind::fence, Least, Name, Fence>(checks);
+  add_kind_on_shapes<Scenario, kind::progress, Least, Name, Fence>(checks);
 }
 
 /// Both kinds of fences on one shape; `Fence` makes a fence of a kind.
@@ -430,9 +462,8 @@ int main(int argc, char** argv) {
   using model::one_slot, model::two_slots;
   std::vector<model::check> checks;
   add_on_shapes<one_signaller_one_waiter, one_slot, "one_signaller_one_waiter">(checks);
-  add_on_shapes<one_signaller_one_waiter, one_slot, "spinning_waiter", 1>(checks);
-  // Its waiter learns how often to look, and counts.
-  add_on_shapes<one_signaller_one_waiter, one_slot, "learning_waiter", 4, true>(checks);
+  add_on_shapes<one_signaller_one_waiter, one_slot, "spinning_waiter", spinning_fence>(checks);
+  add_on_shapes<slot_used_again, one_slot, "learning_waiter", learning_fence>(checks);
   add_on_shapes<signalled_one_by_one, one_slot, "signalled_one_by_one">(checks);
   add_on_shapes<one_signaller_two_waiters, two_slots, "one_signaller_two_waiters">(checks);
   add_on_shapes<timeout_against_claim, one_slot, "timeout_against_claim">(checks);
@@ -440,6 +471,7 @@ int main(int argc, char** argv) {
   add_on_shapes<stop_against_claim, one_slot, "stop_against_claim">(checks);
   add_on_shapes<stop_alone, one_slot, "stop_alone">(checks);
   add_on_shapes<stop_of_one_of_two, two_slots, "stop_of_one_of_two">(checks);
+  add_on_shapes<signalled_before_the_rest, one_slot, "signalled_before_the_rest">(checks);
   add_on_shapes<slot_used_again, one_slot, "slot_used_again">(checks);
   add_on_shapes<poison_alone, one_slot, "poison_alone">(checks);
   add_on_shapes<poison_against_signal, one_slot, "poison_against_signal">(checks);

@@ -25,9 +25,9 @@ using payload = platform::var<int>;
 using awaited_here = basic_awaited<platform>;
 
 /// Two timelines, the data that each hands over, and waits for value 1 of both.
-template <heap_shape Shape>
+template <heap_shape Shape, class Platform = platform, model::spins Spin = model::spins::never>
 struct two_timelines {
-  std::array<model::shaped_progress_fence<platform, Shape>, 2> timelines;
+  std::array<model::shaped_progress_fence<Platform, Shape, Spin>, 2> timelines;
   std::array<payload, 2> data;
 
   void signal(unsigned which) {
@@ -54,8 +54,9 @@ struct two_timelines {
   }
 
  private:
-  std::array<awaited_here, 2> list_{awaited_here{timelines[0], 1}, awaited_here{timelines[1], 1}};
-  std::span<const awaited_here> both() const { return list_; }
+  using awaited = basic_awaited<Platform>;
+  std::array<awaited, 2> list_{awaited{timelines[0], 1}, awaited{timelines[1], 1}};
+  std::span<const awaited> both() const { return list_; }
 };
 
 /// [A65] [trap 11] One timeline is signalled, the first or the second of the list. It ends the wait, and the waiter
@@ -68,6 +69,24 @@ struct any_of_one_signalled : model::suite<2>, two_timelines<Shape> {
     } else {
       MODEL_REQUIRE((this->any() == wait_any_result{wait_status::reached, Which}));
       this->require_data(Which);
+    }
+  }
+};
+
+/// [A35] The waiter looks as often as the checker decides before it registers, for any and then for both.
+template <heap_shape Shape>
+struct spinning_waiter : model::suite<2>,
+                         two_timelines<Shape, model::any_looks<platform>, model::spins::before_they_sleep> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal(1);
+      this->signal(0);
+    } else {
+      const wait_any_result end = this->any();
+      MODEL_REQUIRE(end == wait_status::reached && end.index < 2);
+      this->require_data(end.index);
+      MODEL_REQUIRE(this->all() == wait_status::reached);
+      this->require_data(1 - end.index);
     }
   }
 };
@@ -207,6 +226,30 @@ struct all_is_stopped : model::suite<2>, two_timelines<Shape> {
   }
 };
 
+/// [A14] [A120] One timeline is signalled, then the other one is poisoned, then a stop is requested, while the deadline
+/// may pass at any moment. The wait was over with the signal, so it never returns `lost` or `stopped`.
+template <heap_shape Shape>
+struct signalled_before_the_rest : model::suite<2>, two_timelines<Shape> {
+  stop_source<platform> source;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal(0);
+      this->timelines[1].poison();
+      source.request_stop();
+    } else {
+      const wait_any_result end = this->any(some_time, stop_source<platform>::token{source});
+      MODEL_REQUIRE((end == wait_any_result{wait_status::reached, 0}) ||
+                    (end == wait_any_result{wait_status::timeout, 2}));
+      if (end == wait_status::reached) this->require_data(0);
+    }
+  }
+  void after() {
+    require_idle(this->timelines[0]);
+    model::require_idle_after_poison(this->timelines[1]);
+  }
+};
+
 /// The heavy barrier is available when the fences are made, and refused when a waiter needs it.
 struct refused_later : platform {
   static bool heavy_barrier() {
@@ -253,6 +296,7 @@ int main(int argc, char** argv) {
   std::vector<model::check> checks;
   add_on_shapes<any_of_first_signalled, one_slot, "any_of_one_signalled.first">(checks);
   add_on_shapes<any_of_second_signalled, one_slot, "any_of_one_signalled.second">(checks);
+  add_on_shapes<spinning_waiter, one_slot, "spinning_waiter">(checks);
   add_on_shapes<any_of_two_signalled, one_slot, "any_of_two_signalled">(checks);
   add_on_shapes<all_of_one_signaller, one_slot, "all_of_two.one_signaller">(checks);
   add_on_shapes<all_of_two_signallers, one_slot, "all_of_two.two_signallers">(checks);
@@ -262,6 +306,7 @@ int main(int argc, char** argv) {
   add_on_shapes<reached_after_its_poison, one_slot, "reached_after_its_poison">(checks);
   add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
   add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
+  add_on_shapes<signalled_before_the_rest, one_slot, "signalled_before_the_rest">(checks);
   add_on_shapes<barrier_is_refused, one_slot, "barrier_is_refused">(checks);
   return model::run(argc, argv, checks);
 }

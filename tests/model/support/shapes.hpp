@@ -40,9 +40,21 @@ inline constexpr heap_shape one_free{.capacity = 3, .bystanders = 2};
 /// The target of the bystanders.
 inline constexpr std::uint64_t never_signalled = 1000;
 
+/// Whether waiters may spin. The platform says how often they look then.
+enum class spins : std::uint32_t { never = 0, before_they_sleep = 1 };
+
+/// A platform on which a spin looks as often as the checker decides, whatever was learnt.
+template <class Platform>
+struct any_looks : Platform {
+  static unsigned spin_looks() { return rl::rand(4); }
+};
+
 /// The options of a fence of this shape.
-constexpr tidemark::fence_options options_of(heap_shape shape, unsigned max_spins = 0, bool statistics = false) {
-  return {.capacity = shape.capacity, .arity = shape.arity, .max_spins = max_spins, .statistics = statistics};
+constexpr tidemark::fence_options options_of(heap_shape shape, spins spin = spins::never, bool statistics = false) {
+  return {.capacity = shape.capacity,
+          .arity = shape.arity,
+          .max_spin_ns = static_cast<std::uint32_t>(spin),
+          .statistics = statistics};
 }
 
 /// Registers the bystanders of a shape.
@@ -84,8 +96,8 @@ struct shaped_heap : tidemark::waiter_heap<Shape.capacity, Platform, Shape.arity
   }
 };
 
-template <class Platform, heap_shape Shape>
-using shaped_progress_fence = shaped<tidemark::basic_progress_fence<Platform, options_of(Shape)>, Shape>;
+template <class Platform, heap_shape Shape, spins Spin = spins::never>
+using shaped_progress_fence = shaped<tidemark::basic_progress_fence<Platform, options_of(Shape, Spin)>, Shape>;
 template <class Platform, heap_shape Shape>
 using shaped_fence = shaped<tidemark::basic_fence<Platform, options_of(Shape)>, Shape>;
 

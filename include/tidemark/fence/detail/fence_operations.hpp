@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../platform/platform.hpp"
+#include "learning_spin.hpp"
+
 namespace tidemark::detail {
 
 /// Gives access to parts of a fence that are not public.
@@ -24,13 +27,20 @@ struct fence_access {
   static bool is_over(const Fence& fence, std::uint64_t target) noexcept {
     return fence.is_over(target);
   }
+  template <class Fence>
+  static auto* learnt(const Fence& fence) noexcept {
+    return fence.spin_.memory();
+  }
 };
 
 /// The table. The first parameter of each function is the fence.
-/// \tparam Place   where a waiter of the fence's platform sleeps
+/// \tparam Word    the word on which a waiter of the fence's platform sleeps
 /// \tparam Ticket  a registration in the fence's heap
-template <class Place, class Ticket>
+template <class Word, class Ticket>
 struct fence_operations {
+  using place_type = parking_place<Word>;
+  using memory_type = spin_memory<Word>;
+
   // For signals. `release` releases the waiters that are due by the fence's value, `release_by` those due by the
   // given value.
   bool (*publish)(void*, std::uint64_t) noexcept = nullptr;
@@ -45,9 +55,10 @@ struct fence_operations {
   bool (*is_over)(const void*, std::uint64_t target) noexcept = nullptr;
   bool (*is_pinned)(const void*) noexcept = nullptr;
   Ticket (*add)(const void*, std::uint64_t target) noexcept = nullptr;
-  Place (*place)(const void*, const Ticket&) noexcept = nullptr;
+  place_type (*place)(const void*, const Ticket&) noexcept = nullptr;
   void (*nudge)(const void*, const Ticket&) noexcept = nullptr;
   void (*withdraw)(const void*, const Ticket&) noexcept = nullptr;
+  memory_type* (*learnt)(const void*) noexcept = nullptr;  // for a spin; returns null if waiters never spin
 
   template <class Fence>
   constexpr fence_operations& with_signals_of() noexcept {
@@ -82,6 +93,7 @@ struct fence_operations {
     withdraw = [](const void* self, const Ticket& ticket) noexcept {
       fence_access::heap(as<Fence>(self)).withdraw(ticket);
     };
+    learnt = [](const void* self) noexcept -> memory_type* { return fence_access::learnt(as<Fence>(self)); };
     return *this;
   }
 

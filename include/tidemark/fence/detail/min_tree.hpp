@@ -82,6 +82,11 @@ template <std::size_t Capacity>
 class slot_set {
  public:
   void insert(std::size_t slot) noexcept { words_[slot / 64] |= std::uint64_t{1} << (slot % 64); }
+  bool is_empty() const noexcept {
+    std::uint64_t any = 0;
+    for (const std::uint64_t word : words_) any |= word;
+    return any == 0;
+  }
 
   template <class Visit>
   std::size_t for_each(Visit visit) const noexcept {

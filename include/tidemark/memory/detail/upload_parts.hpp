@@ -132,7 +132,7 @@ class upload_parts {
 
  private:
   /// Counts the trims that have ended. Few threads wait for that.
-  using trim_fence = basic_fence<platform, fence_options{.capacity = 1, .arity = 2, .max_spins = 0}>;
+  using trim_fence = basic_fence<platform, fence_options{.capacity = 1, .arity = 2, .max_spin_ns = 0}>;
 
   /// What makes room: a value of the timeline, or of the count of trims.
   struct shortage {

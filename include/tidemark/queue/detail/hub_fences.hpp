@@ -20,7 +20,7 @@ namespace tidemark::detail {
 template <platform Platform, std::size_t Count>
 class hub_fences {
  public:
-  using operations = fence_operations<parking_place<typename Platform::template atomic<std::uint32_t>>, waiter_ticket>;
+  using operations = fence_operations<typename Platform::template atomic<std::uint32_t>, waiter_ticket>;
 
   struct slot {
     typename Platform::template atomic<std::uint32_t> number;  // the id; 0: no fence
