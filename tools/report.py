@@ -98,7 +98,8 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "lockstep", "ring_log", "memory", "coherency", "split_table"):
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "ring_log", "memory", "coherency",
+                 "split_table"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
             if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -144,7 +145,8 @@ def run_everything(runner, quick):
     probe()
     runner.run(results, "fence", "paced|due", 2 if quick else 5)
     runner.run(results, "waiter_heap", "[a-z_]+", 2 if quick else 5)
-    runner.run(results, "ping_pong", "ping_pong", 2 if quick else 8)
+    runner.run(results, "ping_pong", "ping_pong", 2 if quick else 7)
+    runner.run(results, "waits", "[a-z_]+", 2 if quick else 5)
     one_by_one = r"lockstep/(futex_row|(progress_)?fence(\.counted)?)/(apart|free)|overflow/.*/apart"
     runner.run(results, "lockstep", one_by_one, 5 if quick else 15)
     herds = "lockstep/(std_atomic|condition_variable|ck_ec)"
@@ -364,19 +366,66 @@ def print_waiters_side(results):
         print(f"{'5 us: ' + name.split('/')[1]:<28}{nice(results.typical(name, 'median_ns')):>11}")
 
 
+def subjects_of(results, group):
+    return sorted({name.split("/")[1] for name in results.rows if name.startswith(f"{group}/")})
+
+
 def print_ping_pong(results):
-    heading("Ping-pong, a round trip (medians)")
-    print(f"{'':<34}{'one core':>11}{'two cores':>11}")
-    subjects = dict.fromkeys(name.split("/")[1] for name in results.rows if name.startswith("ping_pong/"))
-    for subject in sorted(subjects):
-        rows = [f"ping_pong/{subject}/{where}" for where in ("one_core", "two_cores")]
-        cells = [nice(results.typical(row, "median_ns")) for row in rows]
-        print(f"{subject:<34}" + "".join(f"{cell:>11}" for cell in cells))
-    comparison_head("tidemark", "parked, beside the bare futex")
-    for where in ("one_core", "two_cores"):
+    heading("Ping-pong, a round trip: p50, p99, p99.9 (medians of the rounds)")
+    places = {
+        "two_cores": "a core for each",
+        "work_3000": "the same, 3,000 multiplications before each hand-over",
+        "work_20000": "the same, 20,000 multiplications",
+        "one_core": "both on one core",
+        "crowded": "as many pairs as cores",
+    }
+    for place, text in places.items():
+        print(f"{text}")
+        for subject in subjects_of(results, "ping_pong"):
+            row = f"ping_pong/{subject}/{place}"
+            cells = [nice(results.typical(row, counter)) for counter in ("p50_ns", "p99_ns", "p999_ns")]
+            if row in results.rows:
+                print(f"  {subject:<44}" + "".join(f"{cell:>11}" for cell in cells))
+    comparison_head("tidemark", "as it comes, beside the best spin")
+    for subject in ("fence", "progress_fence"):
+        for place in ("two_cores", "work_3000", "work_20000"):
+            for counter, at_most in (("p50_ns", 1.3), ("p99_ns", 2)):
+                text = f"{subject}, {place}, {counter[:3]}"
+                rows = [f"ping_pong/{subject}.{form}/{place}" for form in ("default", "spinning")]
+                compare(results, text, *rows, counter, at_most=at_most)
+    comparison_head("tidemark", "as it comes, beside no spin at all")
+    for subject in ("fence", "progress_fence"):
+        for place in ("one_core", "crowded"):
+            rows = [f"ping_pong/{subject}.{form}/{place}" for form in ("default", "parked")]
+            compare(results, f"{subject}, {place}", *rows, "p50_ns", at_most=1.05)
+    comparison_head("tidemark", "no spin at all, beside the bare futex")
+    for place in ("one_core", "two_cores"):
         for subject in ("fence.parked", "progress_fence.parked"):
-            text = f"{subject}, {where.replace('_', ' ')}"
-            compare(results, text, f"ping_pong/{subject}/{where}", f"ping_pong/futex/{where}", "median_ns")
+            text = f"{subject}, {place.replace('_', ' ')}"
+            compare(results, text, f"ping_pong/{subject}/{place}", f"ping_pong/futex/{place}", "p50_ns")
+
+
+def print_waits(results):
+    heading("A waiter for each k-th value: nanoseconds for a signal with what the signaller does before it (medians)")
+    subjects = ("progress_fence", "progress_fence.symmetric", "condition_variable")
+    for load in ("work_20", "work_200", "payload"):
+        print(f"{load + ', k =':<34}" + "".join(f"{subject:>26}" for subject in subjects))
+        for each_kth in (1, 8, 64, 512, 4096, 1000000):
+            rows = [f"signals_per_wait/{subject}/{load}.{each_kth}" for subject in subjects]
+            cells = [nice(results.typical(row, "median_ns")) for row in rows]
+            print(f"{each_kth:<34,}" + "".join(f"{cell:>26}" for cell in cells))
+    comparison_head("tidemark", "beside the better one of the two platforms")
+    for load in ("work_20", "work_200", "payload"):
+        for each_kth in (1, 8, 64, 512, 4096, 1000000):
+            rows = [f"signals_per_wait/{subject}/{load}.{each_kth}" for subject in subjects[:2]]
+            known = [row for row in rows if results.typical(row, "median_ns") is not None]
+            if known:
+                best = min(known, key=lambda row: results.typical(row, "median_ns"))
+                compare(results, f"{load}, a wait for {each_kth:,} signals", rows[0], best, "median_ns", at_most=1.1)
+    print("share of its time that a waiter is busy, in waits of a millisecond")
+    for subject in subjects_of(results, "long_waits"):
+        busy = results.typical(f"long_waits/{subject}/1ms", "busy_percent")
+        print(f"  {subject:<44}{busy:>10.2f} %")
 
 
 def print_lockstep(results):
@@ -535,8 +584,8 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_lockstep, print_overflow, print_append, print_memory, print_coherency,
-                    print_split_table):
+                    print_ping_pong, print_waits, print_lockstep, print_overflow, print_append, print_memory,
+                    print_coherency, print_split_table):
         section(results)
 
 

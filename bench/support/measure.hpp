@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Three ways to time a signal.
+// Four ways to time a signal.
 //
 //   measure_blocks   a few cycles: many operations in a row, unrolled, counter in a register, timed in blocks of some
 //                    20 microseconds. `min_ns` is the best block, which no interrupt or neighbour has touched.
 //   measure_paced    anything with sleepers: before each timed operation all threads are proved asleep again and the
 //                    first-level cache is swept, so that each count of waiters starts from the same state.
 //   measure_calls    a call that is much longer than reading the clock: one at a time, `median_ns` and `min_ns`.
+//   measure_percentiles   the same, and how long the slow ones take: `p50_ns`, `p99_ns`, `p999_ns`.
 //
 // All give manual time to the benchmark library and the counters named above, per operation and in nanoseconds.
 #pragma once
@@ -157,6 +158,15 @@ void measure_beside(benchmark::State& state, const Body& body, const Operation& 
   other.join();
 }
 
+/// Work that no compiler removes: so many multiplications, each of which needs the result of the one before.
+inline void multiply(unsigned times) {
+  std::uint64_t product = times + 3;
+  for (unsigned i = 0; i < times; ++i) {
+    product *= 0x9E3779B97F4A7C15;
+    benchmark::DoNotOptimize(product);
+  }
+}
+
 /// Sweeps through twice the first-level data cache.
 inline void sweep_cache() {
   static std::array<unsigned char, 128 * 1024> memory{};
@@ -178,6 +188,27 @@ void measure_calls(benchmark::State& state, Prepare prepare, Call call) {
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
   report_per_operation(state, std::move(samples), 1);
+}
+
+/// Times each call alone, and reports percentiles.
+template <class Call>
+void measure_percentiles(benchmark::State& state, Call call) {
+  std::vector<double> samples;
+  for (auto _ : state) {
+    const auto start = steady::now();
+    call();
+    const double took = nanoseconds_between(start, steady::now());
+    state.SetIterationTime(took * 1e-9);
+    samples.push_back(took);
+  }
+  if (samples.empty()) return;
+  std::sort(samples.begin(), samples.end());
+  const auto percentile = [&](double share) {
+    return samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1))];
+  };
+  state.counters["p50_ns"] = percentile(0.5);
+  state.counters["p99_ns"] = percentile(0.99);
+  state.counters["p999_ns"] = percentile(0.999);
 }
 
 template <class Call>

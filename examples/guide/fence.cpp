@@ -47,6 +47,15 @@ void limit_the_wait() {
   expect(view.current_value() == 50, "a view shows the value");
 }
 
+void never_spin() {
+  using calm_fence = tidemark::basic_fence<tidemark::symmetric_platform, tidemark::fence_options{.max_spin_ns = 0}>;
+
+  calm_fence printed;
+  std::thread printer([&] { printed.signal(1); });
+  expect(printed.wait(1) == wait_status::reached, "printed");
+  printer.join();
+}
+
 void signal_from_many_threads() {
   tidemark::fence finished;  // any thread may signal; the greatest value wins
 
@@ -92,6 +101,7 @@ void lose_the_device() {
 int main() {
   hand_over_rows();
   limit_the_wait();
+  never_spin();
   signal_from_many_threads();
   wait_for_several();
   lose_the_device();

@@ -15,7 +15,8 @@
 //   - If a wait slept, and would have ended within the greatest budget, the next one gets the greatest budget.
 //   - If a wait was longer than that, the budget is halved. Below a microsecond it is none. So long waits, which a spin
 //     can't shorten, soon cost nothing more.
-//   - After a spin that has met its value, the budget moves towards four times what was needed.
+//   - After a spin that has met its value, the budget moves towards four times what was needed, but no lower than the
+//     cost of a sleep. So an interruption of the signaller seldom ends a series of quick waits.
 //   - If several spins in a row have failed although the waits were short, the signallers probably have no processor
 //     to run on. Then the next waits do not spin at all: 64 waits at first, then one tries again; after each failure
 //     twice as many, up to 4,096.
@@ -56,7 +57,7 @@ class spin_memory {
   void met(std::uint32_t budget, std::uint32_t needed) noexcept {
     const resting rest{read(rest_)};
     if (rest.failures != 0 || rest.rests != 0) write(rest_, rest.after_success().word());
-    const std::uint32_t enough = greater(multiple(needed, 4), read(cost_) / 2);
+    const std::uint32_t enough = greater(multiple(needed, 4), read(cost_));
     set_budget(budget, greater(enough, budget - budget / 8));
   }
 
@@ -188,13 +189,12 @@ class spinning_wait {
       began_ = Platform::now();
       const deadline spent = began_ + std::chrono::nanoseconds{budget_};
       const deadline end = until < spent ? until : spent;
-      // The number of rounds is bounded, too, for the case that the clock of a platform stands still.
-      const unsigned most_rounds = budget_ / pauses_per_round + 1;
-      deadline now = began_;
-      for (unsigned round = 1; round <= most_rounds && now < end && !gives_up(); now = Platform::now(), ++round) {
-        const unsigned pauses = round < pauses_per_round ? std::bit_floor(round) : pauses_per_round;
-        for (unsigned looks = pauses_per_round / pauses; looks != 0; --looks) {
-          for (unsigned i = 0; i < pauses; ++i) Platform::pause();
+      std::uint32_t paused = 0;
+      // A pause takes a nanosecond at least. This bound is for a platform whose clock stands still.
+      for (deadline now = began_; now < end && paused <= budget_ && !gives_up(); now = Platform::now()) {
+        const std::uint32_t pauses = paused < part_of_wait ? 1 : std::bit_floor(paused / part_of_wait);
+        for (std::uint32_t round = 0; round < pauses_per_time; round += pauses, paused += pauses) {
+          for (std::uint32_t i = 0; i < pauses; ++i) Platform::pause();
           if (is_over()) return met(nanoseconds_between(began_, now));
         }
       }
@@ -241,9 +241,10 @@ class spinning_wait {
   }
 
  private:
-  /// The clock is read once a round. Each look takes the line of the value away from the signaller. So the time between
-  /// two looks grows with the wait, up to about a thirtieth of it.
-  static constexpr unsigned pauses_per_round = 32;
+  /// Each look takes the line of the value away from the signaller. So the time between two looks grows with the wait:
+  /// it is at most this part of it.
+  static constexpr std::uint32_t part_of_wait = 16;
+  static constexpr std::uint32_t pauses_per_time = 32;  // the clock is read once in so many pauses, or after each look
   static constexpr std::uint64_t longest_measured = 1'000'000'000;
 
   /// Under a model checker, whose clock stands still, the platform says how often a waiter looks.
