@@ -52,7 +52,8 @@ struct fence_log_entry {
   /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal [A91].
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
-  /// When it was executed, not when it was recorded [A87]; 0: not known [A103], and in a wait_stalled.
+  /// When it was executed, not when it was recorded [A87]. It is 0 if that is not known [A103]. It is also 0 if the
+  /// operation is wait_stalled, since such a wait has not ended yet.
   std::uint64_t end_timestamp = 0;
 };
 static_assert(sizeof(fence_log_entry) == 48);

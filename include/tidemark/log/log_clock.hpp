@@ -35,7 +35,7 @@ struct steady_log_clock {
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 };
 
-/// No time at all: each entry says "not known" [A103].
+/// No time at all: now() returns 0, so each entry says "not known" [A103]. to_nanoseconds() returns what it is given.
 struct no_log_clock {
   static std::uint64_t now() noexcept { return 0; }
   static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }
@@ -46,9 +46,11 @@ struct no_log_clock {
 /// The time-stamp counter, kept in step with steady_log_clock: once a millisecond a call reads both. It stays within 1
 /// microsecond of that clock while NTP changes its speed by at most 500 ppm; log/detail/tsc_clock.hpp adds this up.
 /// After a jump of the counter, as when the machine was suspended or moved, it may be wrong for at most 1 millisecond.
+/// But if the counter jumps while the clock still measures its speed, it may be wrong for up to about a quarter of a
+/// second. That measurement takes 8 milliseconds, from the first call on and again after each jump.
 ///
-/// Readings of one thread never go backward, unless the counter itself steps back by less than a millisecond. Two more
-/// things are not promised; steady_log_clock promises both:
+/// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. Two
+/// more things are not promised; steady_log_clock promises both:
 ///
 ///   - Order between threads. A processor may read the counter before earlier loads have completed. So a reading may be
 ///     smaller than one of another thread that happens-before it, by as long as such a load takes (100 ns were seen).

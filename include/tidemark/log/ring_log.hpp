@@ -252,14 +252,15 @@ class ring_log {
     requires(page_type::is_fixed)
       : page_{N, options.type, options.first_sequence}, producer_{page_} {}
   /// Allocates, and throws what the allocation throws.
-  /// \param entries  2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  /// \param entries  2 to 2^31 - 1; an address space of 32 bits may have room for fewer. Any other number is asserted,
+  ///                 and replaced by the nearest one that a log can have
   explicit ring_log(std::size_t entries, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
   /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, at most
   /// 2^31 - 1; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. It is asserted that the memory is
-  /// aligned and has room for 2 entries. Memory that is unfit is not touched. The log then allocates its own, for as
-  /// many entries, 2 at least, and throws what the allocation throws.
+  /// aligned and has room for 2 entries. Memory that is unfit is not touched. The log then allocates memory of its own:
+  /// for as many entries as would fit into the caller's, but for 2 at least. It throws what the allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}

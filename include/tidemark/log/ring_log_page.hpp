@@ -65,7 +65,7 @@ class alignas(cache_line) ring_log_page {
   static_assert(has_stamp || Writers == writers::one, "only stamps tell the entries of several producers apart");
 
   /// Allocates unless N is fixed, and throws what the allocation throws.
-  /// \param entries         the capacity, 2 to most_entries; of a fixed page N (asserted)
+  /// \param entries         the capacity, a number that can_have() accepts; of a fixed page N (asserted)
   /// \param type            stands in the header for whoever finds the page; without a meaning to the log [A81]
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
@@ -86,7 +86,9 @@ class alignas(cache_line) ring_log_page {
     return static_cast<std::size_t>(std::min<std::uint64_t>(room, most_entries));
   }
 
-  /// Asserts that a log can have so many entries. Returns whether it can, where the assertion returns.
+  /// Asserts that a log can have so many entries: 2 to most_entries. Where an address space of 32 bits has no room for
+  /// most_entries, the most are as many as it has room for. A fixed N does not matter here. Returns whether a log can
+  /// have so many entries, where the assertion returns.
   static bool can_have(std::size_t entries) noexcept {
     const bool is_possible = entries >= 2 && entries <= most_allocated;
     TIDEMARK_ASSERT(is_possible, "a ring log needs at least two entries and fewer than 2^31");
@@ -99,7 +101,8 @@ class alignas(cache_line) ring_log_page {
     TIDEMARK_ASSERT(is_aligned, "a ring log needs memory aligned to 8 bytes");
     return is_aligned;
   }
-  /// Asserts that a log can have so many entries. Returns that number, or the nearest one that a log can have.
+  /// Asserts that a log can have so many entries; with a fixed N, that the number is N. Returns that number, or the
+  /// nearest one that a log can have.
   static std::size_t nearest_entries(std::size_t entries) noexcept {
     if constexpr (is_fixed) {
       TIDEMARK_ASSERT(entries == N, "a fixed ring log has N entries");

@@ -19,8 +19,9 @@
 // Losses. After a loss nobody knows which commands the lost entries were. Commands that were executed before the loss
 // are still numbered exactly. Those after it are joined only if, of all commands with the same queue, operation, fence
 // and value, as many were executed as were queued; then none of them was lost. With any other count a join would be a
-// guess, so the trace does not join them and marks the queued ones and the executed ones as `uncertain`. The values of
-// a timeline hardly ever repeat, so in practice the mark means: this queued command may have been executed, and its
+// guess, so the trace does not join them. It marks the queued ones that are left over as `uncertain`, and with them the
+// executed ones. Where only executed ones are left over, it marks none: nobody said that they were queued. The values
+// of a timeline hardly ever repeat, so in practice the mark means: this queued command may have been executed, and its
 // entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
@@ -63,7 +64,7 @@
 
 namespace tidemark {
 
-/// What the recording thread knows of a command. What is known once it was executed is a fence_operation [A80].
+/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
 enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
 
 /// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
@@ -140,8 +141,9 @@ class trace {
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
   /// Says that entries of a log were overwritten before they were read. Must be called after on_executed for the
-  /// entries before the gap, and before on_executed for those after it. If no entry of that log was told since the last
-  /// gap, and this call begins inside that gap or where it ends, it makes that gap longer or repeats it. [A100]
+  /// entries before the gap, and before on_executed for those after it. A call adds no gap if no entry of that log was
+  /// told since its last gap, and the lost entries begin inside that gap or right after it. Then that gap grows if the
+  /// lost entries go beyond its end, and stays as it is if they do not. [A100]
   /// \param queue_number    the queue whose log it is
   /// \param log             waits or signals. That it is one of them is asserted; where the assertion returns, any
   ///                        other one counts as the log of signals

@@ -35,7 +35,9 @@ namespace tidemark {
 /// arrow, "i" for queued commands and for gaps, "M" for names. Times are microseconds since one nanosecond before the
 /// first event; `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was
 /// seen to stall if that is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box
-/// of a signal ends after that of the wait, there is no arrow between them. [A80] [A91] [A100]
+/// of a signal ends after that of the wait, there is no arrow between them. A gap is shown at the last known time
+/// before it in its log. If there is none, it is shown at the first known time after it. If there is none either, it is
+/// shown at the time 0. `otherData.not_shown` says how many commands are not shown. [A80] [A91] [A100]
 /// \param source  is not changed, and must not be changed meanwhile
 /// \param stream  gets the text, and is not flushed. Errors: after a failed write the state of the stream says so, and
 ///                what it got is incomplete. What the stream throws, if its exceptions() allow it, and std::bad_alloc

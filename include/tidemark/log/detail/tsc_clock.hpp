@@ -27,7 +27,9 @@
 //
 // A counter that jumps (the machine was suspended or moved) shows up as a wrong speed or as a step back. Then the clock
 // begins anew. It may be wrong until the end of the piece, for 1 ms at most, and stands still where it was ahead. Only
-// a counter that steps back by less than a piece may take the clock back with it.
+// a counter that steps back by less than a piece and `most_skew` may take the clock back with it. While the speed is
+// still measured, a jump may be taken for another speed. Then the clock may be wrong for up to 256 million ticks, the
+// longest piece that can be made with that speed.
 //
 // In three cases the clock becomes the steady clock for ever: the counter does not run at one speed; the two clocks
 // can't be read within 512 ns (the counter traps, or the steady clock is a system call); or no slot becomes free (the
