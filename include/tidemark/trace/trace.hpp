@@ -269,6 +269,7 @@ void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
 inline void trace::on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence,
                            std::uint64_t count) {
   TIDEMARK_ASSERT(log == fence_log_type::waits || log == fence_log_type::signals, "a log is of waits or of signals");
+  if (log != fence_log_type::waits) log = fence_log_type::signals;
   log_state& state = queues_[queue_number].logs[log == fence_log_type::waits ? 0 : 1];
   if (count == 0) return;
   if (state.in_gap) {
