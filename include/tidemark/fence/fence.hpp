@@ -65,9 +65,10 @@
 // those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 // once, in vain. The thread's slot stays taken in the child. If the thread shared the overflow lane, every signal in
 // the child takes the slow path. A progress fence needs a signaller that knows which value the copy has. Two kinds of
-// fences must not be used in the child: one on the portable platform on which other threads slept during the fork, as
-// for any condition variable; and one with a lock-based double word that other threads used during the fork, because a
-// lock may stay taken for ever.
+// fences must not be used in the child. The first are fences with a lock-based double word that other threads used
+// during the fork, because a lock may stay taken for ever. The second are all fences that sleep on condition variables
+// (on the portable platform, or where there are no futexes), if other threads slept or woke others during the fork on
+// any block of that kind: all of them share the condition variables.
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().

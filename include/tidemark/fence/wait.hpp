@@ -101,7 +101,7 @@ class waitable {
   }
 
   /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. If the duration is zero or
-  /// less, or is not a number, it looks once and does not sleep. If the duration is too long for the clock, it waits
+  /// less, or is not a number, it only looks and does not sleep. If the duration is too long for the clock, it waits
   /// without a limit.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,

@@ -349,7 +349,7 @@ wait_status wait_all(std::initializer_list<awaited> those, Token token = {}) noe
 }
 
 /// Waits like wait_all(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it
-/// looks once and does not sleep.
+/// only looks and does not sleep.
 template <awaited_range Those, class Rep, class Period, stop_token_like Token = never_stops>
 wait_status wait_all_for(const Those& those, const std::chrono::duration<Rep, Period>& timeout,
                          Token token = {}) noexcept {
@@ -392,7 +392,7 @@ wait_any_result wait_any(std::initializer_list<awaited> those, Token token = {})
 }
 
 /// Waits like wait_any(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it
-/// looks once and does not sleep.
+/// only looks and does not sleep.
 template <awaited_range Those, class Rep, class Period, stop_token_like Token = never_stops>
 wait_any_result wait_any_for(const Those& those, const std::chrono::duration<Rep, Period>& timeout,
                              Token token = {}) noexcept {

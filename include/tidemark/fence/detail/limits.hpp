@@ -39,7 +39,7 @@ struct stop_callback_for<std::stop_token, Callback> {
 };
 #endif
 
-/// A deadline that has passed before any clock is read: a wait with it looks once and never sleeps.
+/// A deadline that has passed before any clock is read: a wait with it only looks and never sleeps.
 inline constexpr deadline at_once = deadline::min();
 
 /// Seconds, with a range in which no clock's range overflows. Long times are exact to the nanosecond only where a
