@@ -38,7 +38,7 @@ void limit_the_wait() {
   tidemark::progress_fence frames{41};  // a timeline may begin anywhere
 
   expect(frames.wait(0) == wait_status::reached, "every timeline has reached 0");
-  expect(frames.wait_for(42, 0ms) == wait_status::timeout, "zero looks once and does not sleep");
+  expect(frames.wait_for(42, 0ms) == wait_status::timeout, "zero only looks and does not sleep");
   expect(frames.wait_for(42, 10ms) == wait_status::timeout, "nobody has signalled 42");
 
   const auto view = frames.view();  // can look and wait, and can't signal

@@ -119,8 +119,8 @@ enum class sleep_end {
 };
 
 struct futex_parking {
-  /// Whether unpark() may be called from a signal handler, and in the child of a fork on words on which threads slept
-  /// before the fork.
+  /// Whether unpark() may be called from a signal handler, and park() and unpark() in the child of a fork while other
+  /// threads of the parent slept, on any word.
   static constexpr bool wakes_without_lock = true;
 
   using word_type = native_atomic<std::uint32_t>;
