@@ -255,9 +255,10 @@ TEST_CASE_TEMPLATE("a fence with a max_spin_ns of 0 has no memory of spins, and 
                    EVERY_KIND) {
   using tidemark::detail::learning_spin;
   using platform = typename Kind::base;
+  constexpr tidemark::fence_options without_spinning{.max_spin_ns = 0};
   learning_spin<platform, 0> none;
   CHECK(none.memory() == nullptr);
   typename learning_spin<platform, 0>::wait one{none.memory()};
   CHECK_FALSE(one.spin(forever, [] { return true; }, [] { return false; }));
-  CHECK(sizeof(typename Kind::template plain<{.max_spin_ns = 0}>) <= sizeof(typename Kind::template plain<>));
+  CHECK(sizeof(typename Kind::template plain<without_spinning>) <= sizeof(typename Kind::template plain<>));
 }
