@@ -43,9 +43,9 @@ struct counting : Base {
     return in_time;
   }
 
-  static void unpark(word& count, std::uint32_t threads) noexcept {
+  static bool unpark(word& count, std::uint32_t threads) noexcept {
     unparks.fetch_add(1, std::memory_order_relaxed);
-    Base::unpark(count, threads);
+    return Base::unpark(count, threads);
   }
 
   static inline std::atomic<long> unparks{0};

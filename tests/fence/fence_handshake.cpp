@@ -28,7 +28,8 @@ using tidemark::wait_status;
 namespace {
 
 constexpr tidemark::fence_options hooked{.max_spin_ns = 0, .statistics = true};
-constexpr tidemark::fence_options hooked_with_one_slot{.capacity = 1, .max_spin_ns = 0, .statistics = true};
+constexpr tidemark::fence_options hooked_with_one_slot{
+    .capacity = 1, .growth = tidemark::heap_growth::forbidden, .max_spin_ns = 0, .statistics = true};
 
 /// Either kind of fence on a hooked platform.
 template <class Base>
@@ -245,18 +246,20 @@ TEST_CASE_TEMPLATE("[A31] a signal writes its value, then issues its barrier, th
   CHECK(at_once == wait_status::reached);
   CHECK(fence.notify_count() == 0);
 
-  // Two threads wait for greater values, one of them in the overflow lane, which is monitored as 0. A signal that
-  // looks only after its barrier finds that, and takes the slow path.
+  // Two threads wait, one of them in the overflow lane, for the value that the signal has not published before its
+  // barrier. A signal that looks only after its barrier finds that, and takes the slow path.
   waiter in_slot{[&] { return fence.wait(10); }};
   CHECK(in_slot.falls_asleep());
   std::unique_ptr<waiter> in_lane;
   platform::at_light_barrier = [&] {
-    in_lane = std::make_unique<waiter>([&] { return fence.wait(10); });
+    in_lane = std::make_unique<waiter>([&] { return fence.wait(7); });
     CHECK(in_lane->falls_asleep());
   };
   fence.signal_next();
-  CHECK(fence.notify_count() == 1);
+  CHECK(fence.notify_count() == 0);
+  CHECK(fence.monitored_value() == 6);
   fence.signal(10);
+  CHECK(fence.notify_count() == 1);
   CHECK(in_slot.status() == wait_status::reached);
   CHECK(in_lane->status() == wait_status::reached);
 }

@@ -132,16 +132,50 @@ TEST_CASE_TEMPLATE("[A18][A36] a notification may satisfy no waiter, and then no
   CHECK(in_slot.falls_asleep());
   waiter in_lane{[&] { return fence.wait(20); }};
   CHECK(in_lane.falls_asleep());
-  CHECK(fence.monitored_value() == 0);  // the lane does not know its targets
+  waiter low_in_lane{[&] { return fence.wait(5); }};
+  CHECK(low_in_lane.falls_asleep());
+  CHECK(fence.overflow_count() == 2);
+  CHECK(fence.monitored_value() == 4);
   const meter<typename Kind::platform> during;
+  fence.signal(4);
+  CHECK(fence.notify_count() == 0);  // nobody in the lane is due
   fence.signal(5);
   CHECK(fence.notify_count() == 1);
-  await([&] { return during.parks() > 0; });  // woken, looked, and went back to sleep
+  CHECK(low_in_lane.status() == wait_status::reached);
+  await([&] { return during.parks() > 0; });  // the other one in the lane was woken, looked, and went back to sleep
   CHECK_FALSE(in_slot.has_returned());
   CHECK(in_lane.falls_asleep());
+  CHECK(fence.overflow_count() == 3);
+  CHECK(fence.monitored_value() == 9);
   fence.signal(20);
   CHECK(in_slot.status() == wait_status::reached);
   CHECK(in_lane.status() == wait_status::reached);
+}
+
+TEST_CASE_TEMPLATE("[A7][A32] however many wait, a signal that is due for nobody notifies nobody", Kind, EVERY_KIND) {
+  if (is_pinned_here<Kind>()) return;
+  typename Kind::template fence<> fence;
+  const auto dog = watch(fence);
+  {
+    std::vector<std::unique_ptr<waiter>> waiters;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      waiters.push_back(std::make_unique<waiter>([&fence, i] { return fence.wait(100 + i); }));
+      CHECK(waiters.back()->falls_asleep());
+    }
+    CHECK(fence.overflow_count() == 0);
+    CHECK(fence.monitored_value() == 99);
+    const meter<typename Kind::platform> during;
+    for (int i = 0; i < 99; ++i) fence.signal_next();
+    CHECK(fence.notify_count() == 0);
+    CHECK(during.unparks() == 0);
+    fence.signal_next();
+    CHECK(fence.notify_count() == 1);
+    CHECK(during.unparks() == 1);
+    CHECK(waiters.front()->status() == wait_status::reached);
+    fence.signal(139);
+    for (std::size_t i = 1; i < waiters.size(); ++i) CHECK(waiters[i]->status() == wait_status::reached);
+  }
+  CHECK(fence.monitored_value() == no_waiter);
 }
 
 TEST_CASE_TEMPLATE("[A19][A20] one signal releases all due waiters, and the next one is monitored", Kind, EVERY_KIND) {

@@ -205,7 +205,7 @@ TEST_CASE_TEMPLATE("[A29][A37] a handler may signal a fence before every single 
   const handling signals{SIGUSR1, run_in_handler};
   Fence fence;
   const auto dog = watch(fence);
-  sleepers others{fence, 9};  // some of them in the overflow lane
+  sleepers others{fence, 3};
   std::uint64_t handled = 0;
   in_handler = [&] {
     fence.signal_next();

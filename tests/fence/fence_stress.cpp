@@ -37,7 +37,9 @@ using tidemark::wait_status;
 namespace {
 
 constexpr fence_options eager_to_sleep{.max_spin_ns = 0};
-constexpr fence_options sleeping_in_the_lane{.capacity = 1, .max_spin_ns = 0};
+constexpr fence_options sleeping_in_the_lane{
+    .capacity = 1, .growth = tidemark::heap_growth::forbidden, .max_spin_ns = 0};
+constexpr fence_options growing{.capacity = 1, .max_spin_ns = 0};
 constexpr fence_options wide{.capacity = 1024, .statistics = true};
 
 }  // namespace
@@ -54,6 +56,7 @@ TEST_CASE_TEMPLATE("[A28][A34][A37] no wake-up is lost when several wait for the
   MESSAGE(race<typename Kind::template plain<eager_to_sleep>>(3, 50'000) << " rounds of 3 races in slots");
   MESSAGE(race<typename Kind::template plain<sleeping_in_the_lane>>(3, 50'000)
           << " rounds of 3 races in the overflow lane");
+  MESSAGE(race<typename Kind::template plain<growing>>(3, 50'000) << " rounds of 3 races in a heap that has grown");
 }
 
 TEST_CASE_TEMPLATE("[A29][A37] no wake-up is lost when two signal different values at once", Kind, EVERY_FENCE) {

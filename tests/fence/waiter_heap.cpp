@@ -3,6 +3,7 @@
 // waiter_heap alone: the least awaited target, which waiters are released, the overflow lane, and many threads at once.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,7 @@
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::forever;
+using tidemark::heap_growth;
 using tidemark::no_waiter;
 using tidemark::waiter_heap;
 
@@ -28,11 +30,15 @@ namespace {
 
 using counted = counting_platform<tidemark::native_platform>;
 
-template <std::size_t Capacity, class Platform, std::size_t Arity = 4>
+template <std::size_t Capacity, class Platform, std::size_t Arity = 4, heap_growth Growth = heap_growth::forbidden>
 struct heap_of {
   static constexpr std::size_t capacity = Capacity;
-  using heap = waiter_heap<Capacity, Platform, Arity>;
+  static constexpr bool grows = Growth == heap_growth::allowed;
+  using heap = waiter_heap<Capacity, Platform, Arity, tidemark::detail::no_neighbor, Growth>;
 };
+
+template <std::size_t Capacity, class Platform = tidemark::native_platform>
+using fixed_heap = typename heap_of<Capacity, Platform>::heap;
 
 /// A heap and a simple model of it, for one thread.
 template <class Case>
@@ -46,7 +52,7 @@ class modelled_heap {
       case 1:
       case 2:
       case 3:
-        return live_.size() < Case::capacity + Case::capacity / 2 + 2 ? add() : withdraw();
+        return live_.size() < most_live ? add() : withdraw();
       case 4:
       case 5:
       case 6:
@@ -61,8 +67,8 @@ class modelled_heap {
 
   std::uint64_t monitored_value() const { return heap_.monitored_value(); }
   std::uint64_t expected_value() const {
-    if (lane_ > 0) return 0;
-    return waiting_.empty() ? no_waiter : *waiting_.begin() - 1;
+    const std::uint64_t in_slots = waiting_.empty() ? no_waiter : *waiting_.begin() - 1;
+    return std::min(in_slots, lane_least_);
   }
   /// Checks that no waiter is left whose target the last pass had reached, and that all others still wait [A16].
   bool released_exactly_the_due() const {
@@ -74,6 +80,7 @@ class modelled_heap {
   std::size_t mistakes() const { return mistakes_; }
 
  private:
+  static constexpr std::size_t most_live = Case::grows ? 100 : Case::capacity + Case::capacity / 2 + 2;
   using heap_type = typename Case::heap;
   struct registration {
     typename heap_type::ticket ticket;
@@ -84,10 +91,16 @@ class modelled_heap {
   void add() {
     const std::uint64_t target = random_.below(50) == 0 ? UINT64_MAX - random_.below(2) : 1 + random_.below(200);
     const auto ticket = heap_.add(target);
-    expect(ticket.is_in_lane() == (slots_taken_ == Case::capacity));
+    if (Case::grows) {
+      expect(!ticket.is_in_lane());
+    } else if (Case::capacity <= 16) {
+      // With more, waiters of a pass over many may have left before they were woken: their slots are not free yet.
+      expect(ticket.is_in_lane() == (slots_taken_ == Case::capacity));
+    }
     live_.push_back({ticket, target, false});
     if (ticket.is_in_lane()) {
       ++lane_;
+      lane_least_ = std::min(lane_least_, target - 1);
     } else {
       ++slots_taken_;
       waiting_.insert(target);
@@ -102,7 +115,7 @@ class modelled_heap {
     live_.pop_back();
     expect(heap_.withdraw(gone.ticket) == !gone.is_released);
     if (gone.ticket.is_in_lane()) {
-      --lane_;
+      if (!gone.is_released && --lane_ == 0) lane_least_ = no_waiter;
       return;
     }
     --slots_taken_;
@@ -112,11 +125,16 @@ class modelled_heap {
   void release_due() {
     const std::uint64_t value = random_.below(40) == 0 ? UINT64_MAX - random_.below(3) : random_.below(220);
     std::size_t due = 0;
+    const bool empties_lane = lane_least_ < value;
     for (auto& one : live_) {
-      if (one.ticket.is_in_lane() || one.is_released || one.target > value) continue;
+      if (one.is_released || !(one.ticket.is_in_lane() ? empties_lane : one.target <= value)) continue;
       one.is_released = true;
-      waiting_.erase(waiting_.find(one.target));
+      if (!one.ticket.is_in_lane()) waiting_.erase(waiting_.find(one.target));
       ++due;
+    }
+    if (empties_lane) {
+      lane_ = 0;
+      lane_least_ = no_waiter;
     }
     expect(heap_.release_due(value) == due);
   }
@@ -128,7 +146,8 @@ class modelled_heap {
   std::vector<registration> live_;
   std::multiset<std::uint64_t> waiting_;
   std::size_t slots_taken_ = 0;
-  std::size_t lane_ = 0;
+  std::size_t lane_ = 0;                   // how many waiters are in the lane
+  std::uint64_t lane_least_ = no_waiter;  // the least target minus 1 since the lane was last empty
   std::size_t mistakes_ = 0;
 };
 
@@ -141,6 +160,9 @@ using seventeen_slots_by_eight = heap_of<17, tidemark::symmetric_platform, 8>;
 using word_of_slots = heap_of<64, tidemark::symmetric_platform>;
 using word_and_a_slot = heap_of<65, tidemark::portable_platform>;
 using thousand_slots = heap_of<1000, tidemark::native_platform>;
+using growing_from_one = heap_of<1, tidemark::native_platform, 4, heap_growth::allowed>;
+using growing_in_pairs = heap_of<3, tidemark::symmetric_platform, 2, heap_growth::allowed>;
+using growing_from_sixteen = heap_of<16, tidemark::portable_platform, 4, heap_growth::allowed>;
 
 }  // namespace
 
@@ -153,6 +175,9 @@ TYPE_TO_STRING_AS("17 slots, arity 8", seventeen_slots_by_eight);
 TYPE_TO_STRING_AS("64 slots", word_of_slots);
 TYPE_TO_STRING_AS("65 slots", word_and_a_slot);
 TYPE_TO_STRING_AS("1000 slots", thousand_slots);
+TYPE_TO_STRING_AS("1 slot, growing", growing_from_one);
+TYPE_TO_STRING_AS("3 slots, arity 2, growing", growing_in_pairs);
+TYPE_TO_STRING_AS("16 slots, growing", growing_from_sixteen);
 
 // ---- one thread ----------------------------------------------------------------------------------------------------
 
@@ -236,7 +261,7 @@ TEST_CASE("[A29] a value that rises during a pass counts for waiters at which th
 TEST_CASE_TEMPLATE(
     "[A16][A27] after each step of a random walk the monitored value and the released waiters are those of a model",
     Case, one_slot, two_slots, five_slots, sixteen_slots, sixteen_slots_in_pairs, seventeen_slots_by_eight,
-    word_of_slots, word_and_a_slot, thousand_slots) {
+    word_of_slots, word_and_a_slot, thousand_slots, growing_from_one, growing_in_pairs, growing_from_sixteen) {
   modelled_heap<Case> both{fresh_seed()};
   const int steps = Case::capacity > 100 ? 5'000 : 20'000;
   for (int step = 0; step < steps; ++step) {
@@ -274,7 +299,7 @@ TEST_CASE("[trap 6] a low target that is added after high ones is the monitored 
 }
 
 TEST_CASE("a released waiter keeps its slot until it withdraws") {
-  waiter_heap<1> heap;
+  fixed_heap<1> heap;
   const auto first = heap.add(1);
   CHECK(heap.release_due(1) == 1);
   const auto second = heap.add(2);
@@ -287,28 +312,158 @@ TEST_CASE("a released waiter keeps its slot until it withdraws") {
   CHECK(heap.withdraw(third));
 }
 
-TEST_CASE("a waiter that finds no slot shares the overflow lane, which is monitored as 0 and woken by every pass") {
-  waiter_heap<1, counted> heap;
+TEST_CASE("where growth is forbidden, waiters that find no slot share the overflow lane, which has one least target") {
+  fixed_heap<1, counted> heap;
   const auto in_slot = heap.add(7);
   const auto first = heap.add(100);
   const auto second = heap.add(200);
   CHECK_FALSE(in_slot.is_in_lane());
   CHECK(first.is_in_lane());
   CHECK(second.is_in_lane());
-  CHECK(heap.monitored_value() == 0);
+  CHECK(heap.capacity() == 1);
+  CHECK(heap.monitored_value() == 6);
+  CHECK(heap.withdraw(in_slot));
+  CHECK(heap.monitored_value() == 99);
 
   const meter<counted> during;
   const auto seen = heap.wakes(first);
-  CHECK(heap.release_due(1) == 0);
+  CHECK(heap.release_due(99) == 0);
+  CHECK(during.unparks() == 0);  // nobody in the lane is due
+  CHECK_FALSE(heap.is_released(first));
+  CHECK(heap.release_due(100) == 2);
   CHECK(during.unparks() == 1);  // one call for the whole lane
   CHECK(heap.park(first, seen, forever));
-  CHECK_FALSE(heap.is_released(first));  // the lane's members look at the value themselves
+  CHECK(heap.is_released(first));
+  CHECK(heap.is_released(second));  // although it is not due: it registers again
+  CHECK(heap.monitored_value() == no_waiter);
+  CHECK_FALSE(heap.withdraw(first));
+  CHECK_FALSE(heap.withdraw(second));
+}
 
+TEST_CASE("a waiter that leaves the overflow lane leaves no target behind once the lane is empty") {
+  fixed_heap<1> heap;
+  const auto in_slot = heap.add(50);
+  const auto first = heap.add(10);
+  const auto second = heap.add(20);
+  CHECK(heap.monitored_value() == 9);
   CHECK(heap.withdraw(first));
-  CHECK(heap.monitored_value() == 0);
+  CHECK(heap.monitored_value() <= 19);
   CHECK(heap.withdraw(second));
-  CHECK(heap.monitored_value() == 6);
+  CHECK(heap.monitored_value() == 49);
   CHECK(heap.withdraw(in_slot));
+}
+
+// ---- growth --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("[A32] a full heap grows by blocks, each larger than all slots before, and keeps them") {
+  waiter_heap<2, counted> heap;
+  std::vector<tidemark::waiter_ticket> tickets;
+  const auto add = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) tickets.push_back(heap.add(1000 - tickets.size()));
+  };
+  add(2);
+  CHECK(heap.capacity() == 2);
+  add(1);
+  CHECK(heap.capacity() == 6);
+  add(3);
+  CHECK(heap.capacity() == 6);
+  add(1);
+  CHECK(heap.capacity() == 18);
+  add(93);
+  CHECK(heap.capacity() == 162);
+  CHECK(heap.monitored_value() == 1000 - 100);
+  for (const auto& ticket : tickets) CHECK_FALSE(ticket.is_in_lane());
+
+  // Exactly one is due, wherever its slot lies.
+  const meter<counted> during;
+  CHECK(heap.release_due(901) == 1);
+  CHECK(during.unparks() == 1);
+  CHECK(heap.monitored_value() == 901);
+  CHECK_FALSE(heap.withdraw(tickets.back()));
+  tickets.pop_back();
+  for (const auto& ticket : tickets) CHECK(heap.withdraw(ticket));
+  CHECK(heap.monitored_value() == no_waiter);
+  CHECK(heap.capacity() == 162);
+}
+
+TEST_CASE("slots of all blocks are used again") {
+  waiter_heap<1> heap;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<tidemark::waiter_ticket> tickets;
+    for (std::uint64_t target = 1; target <= 20; ++target) tickets.push_back(heap.add(target));
+    CHECK(heap.capacity() == 27);
+    CHECK(heap.release_due(10) == 10);
+    for (std::size_t i = 0; i < tickets.size(); ++i) CHECK(heap.withdraw(tickets[i]) == (i >= 10));
+  }
+}
+
+// ---- a pass over many ----------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A platform whose passes wake three waiters themselves.
+struct wakes_three : counting_platform<tidemark::native_platform> {
+  static constexpr std::size_t most_woken = 3;
+  /// As if a thread slept there.
+  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
+    counting_platform<tidemark::native_platform>::unpark(word, count);
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a pass over many wakes a few, and each waiter that withdraws wakes two more") {
+  waiter_heap<4, wakes_three> heap;
+  std::vector<tidemark::waiter_ticket> tickets;
+  std::vector<std::uint32_t> seen;
+  for (std::uint64_t target = 1; target <= 20; ++target) {
+    tickets.push_back(heap.add(target));
+    seen.push_back(heap.wakes(tickets.back()));
+  }
+  const auto woken = [&] {
+    std::vector<std::size_t> those;
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+      if (heap.wakes(tickets[i]) != seen[i]) those.push_back(i);
+    }
+    return those;
+  };
+  const meter<wakes_three> during;
+  CHECK(heap.release_due(19) == 19);
+  CHECK(during.unparks() == 3);
+  CHECK(woken().size() == 3);
+  std::size_t expected = 3;
+  std::vector<bool> gone(tickets.size(), false);
+  for (std::size_t left = 0; left < 19; ++left) {
+    const auto those = woken();
+    REQUIRE(those.size() == expected);
+    const auto next = std::find_if(those.begin(), those.end(), [&](std::size_t i) { return !gone[i]; });
+    REQUIRE(next != those.end());
+    CHECK_FALSE(heap.withdraw(tickets[*next]));
+    gone[*next] = true;
+    expected = std::min(expected + 2, std::size_t{19});
+  }
+  CHECK(during.unparks() == 19);
+  CHECK_FALSE(gone[19]);
+  CHECK(heap.withdraw(tickets[19]));
+}
+
+TEST_CASE("a released waiter that leaves before it is woken is replaced by another one") {
+  waiter_heap<10, wakes_three> heap;
+  std::vector<tidemark::waiter_ticket> tickets;
+  for (std::uint64_t target = 1; target <= 10; ++target) tickets.push_back(heap.add(target));
+  CHECK(heap.release_due(10) == 10);
+  // Three are awake. Those that leave by themselves wake nobody, and are not woken: the last ones have no one left.
+  for (std::size_t i = 9; i >= 4; --i) CHECK_FALSE(heap.withdraw(tickets[i]));
+  const meter<wakes_three> during;
+  CHECK_FALSE(heap.withdraw(tickets[0]));
+  CHECK(during.unparks() == 1);
+  for (std::size_t i = 1; i < 4; ++i) CHECK_FALSE(heap.withdraw(tickets[i]));
+  CHECK(during.unparks() == 1);
+  // Their slots are free again.
+  for (auto& ticket : tickets) ticket = heap.add(20);
+  CHECK(heap.capacity() == 10);
+  for (const auto& ticket : tickets) CHECK(heap.withdraw(ticket));
 }
 
 TEST_CASE("the monitored value of a pinned heap is always 0, and a pass still releases exactly the due waiters") {
@@ -385,7 +540,7 @@ void repeat_in_four_threads(const Step& step) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("[A12][A33][trap 7] each registered waiter is monitored, however many come and go", Case, one_slot,
-                   two_slots, five_slots, sixteen_slots_in_pairs, word_and_a_slot) {
+                   two_slots, five_slots, sixteen_slots_in_pairs, word_and_a_slot, growing_from_one, growing_in_pairs) {
   typename Case::heap heap;
   std::atomic<std::uint64_t> overlooked{0};
   repeat_in_four_threads([&](random_numbers& random) {
@@ -402,7 +557,7 @@ TEST_CASE_TEMPLATE("[A12][A33][trap 7] each registered waiter is monitored, howe
 
 TEST_CASE_TEMPLATE(
     "[A33] exactly one of release and withdrawal ends each registration, however often a slot is used again", Case,
-    one_slot, two_slots, five_slots, word_and_a_slot) {
+    one_slot, two_slots, five_slots, word_and_a_slot, growing_from_one, growing_in_pairs) {
   typename Case::heap heap;
   const auto seed = fresh_seed();
   std::atomic<std::uint64_t> released{0};
@@ -437,7 +592,7 @@ TEST_CASE_TEMPLATE(
 }
 
 TEST_CASE_TEMPLATE("[A16][A33] a pass that begins after a registration leaves no due waiter behind", Case, two_slots,
-                   five_slots, sixteen_slots, word_and_a_slot) {
+                   five_slots, sixteen_slots, word_and_a_slot, growing_from_one, growing_in_pairs) {
   typename Case::heap heap;
   std::atomic<std::uint64_t> left_behind{0};
   repeat_in_four_threads([&](random_numbers& random) {

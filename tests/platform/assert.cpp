@@ -64,7 +64,9 @@ TEST_CASE("[A14] withdrawing a registration twice is reported, of a slot and of 
           heap.withdraw(ticket);
         }) == expected);
   CHECK(reported_by([] {
-          tidemark::waiter_heap<1> heap;
+          tidemark::waiter_heap<1, tidemark::native_platform, 4, tidemark::detail::no_neighbor,
+                                tidemark::heap_growth::forbidden>
+              heap;
           static_cast<void>(heap.add(1));
           const auto in_lane = heap.add(1);
           heap.withdraw(in_lane);

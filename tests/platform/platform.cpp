@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -363,25 +362,9 @@ TEST_CASE_TEMPLATE("a sleep with a distant deadline lasts until the wake-up", Pl
   }
 }
 
-TEST_CASE_TEMPLATE("a sleep on no word ends within a millisecond, or at its deadline", Platform, EVERY_PLATFORM) {
-  using place = tidemark::parking_place<typename Platform::template atomic<std::uint32_t>>;
-  const watchdog dog{[] { return std::string{"asleep"}; }};
-  constexpr std::span<const place> none{};
-  CHECK(Platform::park_any(none, forever));
-  CHECK_FALSE(Platform::park_any(none, tidemark::deadline::min()));
-  const auto until = Platform::now() + 3ms;
-  while (Platform::park_any(none, until)) {
-  }
-  CHECK(Platform::now() >= until);
-}
-
 TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, EVERY_PLATFORM) {
   using word_type = typename Platform::template atomic<std::uint32_t>;
-  using place = tidemark::parking_place<word_type>;
   word_type first{1};
-  word_type second{1};
-  const std::array<place, 2> same{{{&first, 1}, {&second, 1}}};
-  const std::array<place, 2> changed{{{&first, 1}, {&second, 0}}};
   const auto keeps_errno = [](const auto& call) {
     errno = 77;
     call();
@@ -391,10 +374,5 @@ TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, 
   CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() - 1ms); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() + 1ms); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, tidemark::deadline::min()); }));
-  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}, Platform::now() + 1ms); }));
-  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}, tidemark::deadline::min()); }));
-  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{changed}, forever); }));
-  CHECK(keeps_errno([&] { Platform::park_any(std::span<const place>{same}.first(1), Platform::now() + 1ms); }));
-  CHECK(keeps_errno([&] { Platform::park_any({}, forever); }));
   CHECK(keeps_errno([&] { Platform::unpark(first, 1); }));
 }

@@ -60,8 +60,8 @@ struct faulty_platform : Base {
   using parking_word = typename Base::template atomic<std::uint32_t>;
 
   static bool heavy_barrier() noexcept { return has(fault::unfenced) || Base::heavy_barrier(); }
-  static void unpark(parking_word& word, std::uint32_t count) noexcept {
-    if (!has(fault::deaf) || !is_turn(8)) Base::unpark(word, count);
+  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
+    return (has(fault::deaf) && is_turn(8)) || Base::unpark(word, count);
   }
   static tidemark::deadline now() noexcept {
     return Base::now() - std::chrono::milliseconds{has(fault::hasty) ? 1 : 0};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/wait_many.hpp>
 
 #include "fault.hpp"
 #include "subject.hpp"
@@ -45,6 +46,34 @@ tidemark::wait_status wait_on(const Waitable& on, const wait_request& request) {
   return wait_as(on, request, request.stop->manual.get_token());
 }
 
+/// A wait for one timeline as a wait for all of a list, which registers it twice.
+template <class Timeline>
+class in_list {
+ public:
+  explicit in_list(const Timeline& timeline) : timeline_{timeline} {}
+
+  template <class... Token>
+  tidemark::wait_status wait(std::uint64_t target, const Token&... token) const {
+    return tidemark::wait_all(list(target), token...);
+  }
+  template <class Duration, class... Token>
+  tidemark::wait_status wait_for(std::uint64_t target, const Duration& timeout, const Token&... token) const {
+    return tidemark::wait_all_for(list(target), timeout, token...);
+  }
+  template <class Time, class... Token>
+  tidemark::wait_status wait_until(std::uint64_t target, const Time& at, const Token&... token) const {
+    return tidemark::wait_all_until(list(target), at, token...);
+  }
+
+ private:
+  auto list(std::uint64_t target) const {
+    using awaited = tidemark::basic_awaited<typename Timeline::platform>;
+    return std::array<awaited, 2>{awaited{timeline_, target}, awaited{timeline_, target / 2}};
+  }
+
+  const Timeline& timeline_;
+};
+
 template <class Fence>
 class fence_subject final : public subject {
   static constexpr bool is_elsewhere = Fence::options.storage == tidemark::value_storage::caller;
@@ -69,7 +98,9 @@ class fence_subject final : public subject {
   void poison() override { fence_.poison(); }
 
   tidemark::wait_status wait(const wait_request& request) override {
-    return request.by_view ? wait_on(fence_.view(), request) : wait_on(fence_, request);
+    const auto view = fence_.view();
+    if (request.in_list) return request.by_view ? wait_on(in_list{view}, request) : wait_on(in_list{fence_}, request);
+    return request.by_view ? wait_on(view, request) : wait_on(fence_, request);
   }
 
   std::uint64_t current_value(bool by_view) const override {
@@ -100,7 +131,8 @@ inline std::string options_text(const tidemark::fence_options& options) {
   using tidemark::fence_layout, tidemark::value_storage;
   return " capacity " + std::to_string(options.capacity) + " arity " + std::to_string(options.arity) + " spins " +
          std::to_string(options.max_spin_ns) + (options.layout == fence_layout::one_line ? " one_line" : "") +
-         (options.storage == value_storage::caller ? " caller" : "") + (options.statistics ? " statistics" : "");
+         (options.storage == value_storage::caller ? " caller" : "") +
+         (options.growth == tidemark::heap_growth::allowed ? " growing" : "") + (options.statistics ? " statistics" : "");
 }
 
 template <class Fence>
@@ -116,13 +148,15 @@ void add_fence(std::vector<subject_kind>& kinds, const std::string& name, bool o
 // What there is to choose from. The twin has few: it is about the faults.
 inline constexpr auto one_line = tidemark::fence_layout::one_line;
 inline constexpr auto caller = tidemark::value_storage::caller;
+inline constexpr auto forbidden = tidemark::heap_growth::forbidden;
 inline constexpr tidemark::fence_options usual{};
-inline constexpr tidemark::fence_options lone{.capacity = 1, .max_spin_ns = 0};
+inline constexpr tidemark::fence_options lone{.capacity = 1, .growth = forbidden, .max_spin_ns = 0};
 inline constexpr tidemark::fence_options pair{.capacity = 2, .arity = 2, .max_spin_ns = 0, .statistics = true};
-inline constexpr tidemark::fence_options tight{.capacity = 3, .layout = one_line};
+inline constexpr tidemark::fence_options tight{.capacity = 3, .growth = forbidden, .layout = one_line};
 inline constexpr tidemark::fence_options odd{
     .capacity = 5, .arity = 3, .max_spin_ns = 0, .layout = one_line, .statistics = true};
-inline constexpr tidemark::fence_options binary{.capacity = 8, .arity = 2, .storage = caller, .statistics = true};
+inline constexpr tidemark::fence_options binary{
+    .capacity = 8, .arity = 2, .growth = forbidden, .storage = caller, .statistics = true};
 inline constexpr tidemark::fence_options flat{.capacity = 16, .arity = 16, .max_spin_ns = 0, .storage = caller};
 inline constexpr tidemark::fence_options deep{.capacity = 33, .max_spin_ns = 0, .statistics = true};
 inline constexpr tidemark::fence_options wide{

@@ -21,8 +21,8 @@
 
 namespace soak {
 
-template <std::size_t Capacity, class Platform, std::size_t Arity>
-class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform, Arity>> {
+template <std::size_t Capacity, class Platform, std::size_t Arity, tidemark::heap_growth Growth>
+class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform, Arity, Growth>> {
  public:
   using platform = Platform;
 
@@ -59,7 +59,7 @@ class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform
 
  private:
   friend tidemark::waitable<heap_timeline>;
-  using heap_type = tidemark::waiter_heap<Capacity, Platform, Arity>;
+  using heap_type = tidemark::waiter_heap<Capacity, Platform, Arity, tidemark::detail::no_neighbor, Growth>;
   using ticket_type = typename heap_type::ticket;
 
   void release(std::uint64_t value) {
@@ -80,8 +80,8 @@ class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform
     if (has(fault::leaky) && is_turn(32)) return true;
     if (heap_.withdraw(ticket)) return true;
     found_released_.fetch_add(1, std::memory_order_relaxed);
-    if (ticket.is_in_lane()) complain("a waiter in the lane was released");
-    if (current_value() < target) complain("a waiter was released before its target was reached");
+    if (current_value() < target && !ticket.is_in_lane())
+      complain("a waiter was released before its target was reached");
     return false;
   }
 
@@ -89,23 +89,35 @@ class heap_timeline : public tidemark::waitable<heap_timeline<Capacity, Platform
   tidemark::wait_status wait_with(std::uint64_t target, tidemark::deadline until, Token token) const {
     if (current_value() >= target) return tidemark::wait_status::reached;
     if (until == tidemark::detail::at_once || token.stop_requested()) return outcome(target, token);
+    // A waiter that was released from the lane before it is due registers again.
+    while (sleep_registered(target, until, token)) {
+    }
+    return outcome(target, token);
+  }
+
+  /// Returns whether the waiter was released before the wait was over.
+  template <class Token>
+  bool sleep_registered(std::uint64_t target, tidemark::deadline until, const Token& token) const {
     const auto ticket = heap_.add(target);
     const bool is_ordered = Platform::heavy_barrier() || heap_.is_pinned();
     check_registered(ticket, target);
     const auto nudge = [this, &ticket] { heap_.nudge(ticket); };
+    bool is_released = false;
     {
       using callback = tidemark::detail::stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>;
       const typename callback::type stop_callback(token, nudge);
       for (;;) {
         const std::uint32_t seen = heap_.wakes(ticket);
         if (value_.load(std::memory_order_seq_cst) >= target || token.stop_requested()) break;
+        is_released = ticket.is_in_lane() && heap_.is_released(ticket);
+        if (is_released) break;
         const tidemark::deadline soon = Platform::now() + std::chrono::milliseconds{1};
         const tidemark::deadline limit = is_ordered || until < soon ? until : soon;
         if (!heap_.park(ticket, seen, limit) && limit == until) break;
       }
     }
     leave(ticket, target);
-    return outcome(target, token);
+    return is_released;
   }
 
   template <class Token>
@@ -148,11 +160,14 @@ class heap_subject final : public subject {
   Timeline timeline_;
 };
 
-template <class Platform, std::size_t Capacity, std::size_t Arity>
+template <class Platform, std::size_t Capacity, std::size_t Arity,
+          tidemark::heap_growth Growth = tidemark::heap_growth::allowed>
 void add_heap(std::vector<subject_kind>& kinds, const std::string& platform) {
-  using made = heap_subject<heap_timeline<Capacity, Platform, Arity>>;
+  using made = heap_subject<heap_timeline<Capacity, Platform, Arity, Growth>>;
+  const std::string growth = Growth == tidemark::heap_growth::allowed ? " growing" : "";
   kinds.push_back(
-      {.name = "waiter_heap/" + platform + " capacity " + std::to_string(Capacity) + " arity " + std::to_string(Arity),
+      {.name = "waiter_heap/" + platform + " capacity " + std::to_string(Capacity) + " arity " + std::to_string(Arity) +
+               growth,
        .can_be_poisoned = false,
        .is_heap = true,
        .make = [](std::uint64_t initial) -> std::unique_ptr<subject> { return std::make_unique<made>(initial); }});

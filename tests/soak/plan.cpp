@@ -83,6 +83,7 @@ class planner {
     made.what = what;
     made.dawdle = random_.one_in(2) ? number(dawdle_) : 0;
     made.by_view = random_.one_in(3);
+    made.in_list = what == action::wait && random_.one_in(3);
     return made;
   }
 
@@ -228,6 +229,7 @@ std::string describe_wait(const operation& one) {
   if (one.source != no_source) {
     text += ", unless stop " + std::to_string(one.source) + (one.standard_token ? " (std)" : "");
   }
+  if (one.in_list) text += ", in a list";
   return one.by_view ? text + ", by view" : text;
 }
 
@@ -258,7 +260,7 @@ std::uint64_t plan::hash() const {
     add(static_cast<std::uint64_t>(thread.part));
     for (const auto& one : thread.operations) {
       add(static_cast<std::uint64_t>(one.what) | static_cast<std::uint64_t>(one.form) << 8 |
-          std::uint64_t{one.by_view} << 16 | std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
+          std::uint64_t{one.by_view} << 16 | std::uint64_t{one.in_list} << 17 | std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
       add(one.value);
       add(std::uint64_t{one.microseconds} | std::uint64_t{one.source} << 32);
       add(std::uint64_t{one.thread} | std::uint64_t{one.count} << 32);

@@ -48,6 +48,7 @@ struct wait_request {
   stop_source* stop = nullptr;
   bool standard_token = false;
   bool by_view = false;
+  bool in_list = false;
 };
 
 class subject {

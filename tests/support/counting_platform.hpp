@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <utility>
 
 #include <tidemark/platform/platform.hpp>
@@ -33,7 +32,6 @@ struct event_counts {
 template <class Base>
 struct counting_platform : Base {
   using parking_word = typename Base::template atomic<std::uint32_t>;
-  using parking_place = tidemark::parking_place<parking_word>;
 
   static void light_barrier() noexcept {
     light_barriers.fetch_add(1, std::memory_order_relaxed);
@@ -48,14 +46,15 @@ struct counting_platform : Base {
     Base::full_barrier();
   }
   static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
-    return counted_park([&] { return Base::park(word, expected, until); });
+    parks.fetch_add(1, std::memory_order_relaxed);
+    if (inside_park != nullptr) inside_park->store(true);
+    const bool woken = Base::park(word, expected, until);
+    if (inside_park != nullptr) inside_park->store(false);
+    return woken;
   }
-  static bool park_any(std::span<const parking_place> places, tidemark::deadline until) noexcept {
-    return counted_park([&] { return Base::park_any(places, until); });
-  }
-  static void unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
     unparks.fetch_add(1, std::memory_order_relaxed);
-    Base::unpark(word, count);
+    return Base::unpark(word, count);
   }
 
   static event_counts counts() noexcept {
@@ -67,16 +66,6 @@ struct counting_platform : Base {
   static inline std::atomic<std::uint64_t> full_barriers{0};
   static inline std::atomic<std::uint64_t> parks{0};
   static inline std::atomic<std::uint64_t> unparks{0};
-
- private:
-  template <class Park>
-  static bool counted_park(const Park& park) {
-    parks.fetch_add(1, std::memory_order_relaxed);
-    if (inside_park != nullptr) inside_park->store(true);
-    const bool woken = park();
-    if (inside_park != nullptr) inside_park->store(false);
-    return woken;
-  }
 };
 
 /// What a counting platform has counted since this object was constructed.
@@ -114,7 +103,6 @@ class hook {
 template <class Base>
 struct hooked_platform : counting_platform<Base> {
   using counted = counting_platform<Base>;
-  using typename counted::parking_place;
   using typename counted::parking_word;
 
   static void light_barrier() noexcept {
@@ -129,13 +117,9 @@ struct hooked_platform : counting_platform<Base> {
     at_park.run();
     return counted::park(word, expected, until);
   }
-  static bool park_any(std::span<const parking_place> places, tidemark::deadline until) noexcept {
-    at_park.run();
-    return counted::park_any(places, until);
-  }
-  static void unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
     at_unpark.run();
-    counted::unpark(word, count);
+    return counted::unpark(word, count);
   }
   static tidemark::deadline now() noexcept {
     at_now.run();

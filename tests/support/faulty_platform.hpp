@@ -103,8 +103,9 @@ struct seamed_platform : Base {
   static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     return before(seam::park), Base::park(word, expected, until);
   }
-  static void unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
-    before(seam::unpark), Base::unpark(word, count);
+  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
+    before(seam::unpark);
+    return Base::unpark(word, count);
   }
 
  private:
@@ -222,9 +223,9 @@ struct faulty_platform : seamed_platform<Base, fault_visitor> {
     return woken;
   }
 
-  static void unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
     faults* const mine = faults::mine();
-    seamed::unpark(word, mine != nullptr && mine->wakes_for_no_reason() ? UINT32_MAX : count);
+    return seamed::unpark(word, mine != nullptr && mine->wakes_for_no_reason() ? UINT32_MAX : count);
   }
 };
 

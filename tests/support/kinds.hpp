@@ -17,7 +17,8 @@
 namespace testing {
 
 inline constexpr tidemark::fence_options counted{.statistics = true};
-inline constexpr tidemark::fence_options with_one_slot{.capacity = 1, .statistics = true};
+inline constexpr tidemark::fence_options with_one_slot{
+    .capacity = 1, .growth = tidemark::heap_growth::forbidden, .statistics = true};
 inline constexpr tidemark::fence_options without_spinning{.max_spin_ns = 0, .statistics = true};
 inline constexpr tidemark::fence_options on_one_line{.layout = tidemark::fence_layout::one_line, .statistics = true};
 inline constexpr tidemark::fence_options on_callers_storage{.storage = tidemark::value_storage::caller};

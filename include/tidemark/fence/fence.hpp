@@ -63,12 +63,11 @@
 // does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
 // fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 // those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
-// once, in vain. The thread's slot stays taken in the child. If the thread shared the overflow lane, every signal in
-// the child takes the slow path. A progress fence needs a signaller that knows which value the copy has. Two kinds of
-// fences must not be used in the child. The first are fences with a lock-based double word that other threads used
-// during the fork, because a lock may stay taken for ever. The second are all fences that sleep on condition variables
-// (on the portable platform, or where there are no futexes), if other threads slept or woke others during the fork on
-// any block of that kind: all of them share the condition variables.
+// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
+// the copy has. Two kinds of fences must not be used in the child. The first are fences with a lock-based double word
+// that other threads used during the fork, because a lock may stay taken for ever. The second are all fences that sleep
+// on condition variables (on the portable platform, or where there are no futexes), if other threads slept or woke
+// others during the fork on any block of that kind: all of them share the condition variables.
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -86,6 +85,7 @@
 #include "detail/fence_operations.hpp"
 #include "detail/fence_value.hpp"
 #include "detail/learning_spin.hpp"
+#include "detail/waker.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
@@ -108,14 +108,16 @@ enum class value_storage {
 
 /// The compile-time choices of a fence.
 struct fence_options {
-  std::size_t capacity = 16;  ///< How many waiters have a slot, of about 28 bytes; more share the overflow lane.
-  std::size_t arity = 4;      ///< How many children each node of the heap has, at least 2.
+  std::size_t capacity = 16;  ///< How many waiters have a slot from the start, of about 36 bytes.
+  std::size_t arity = 4;  ///< How many children each node of the heap has, at least 2.
+  heap_growth growth = heap_growth::allowed;  ///< What a waiter does that finds no free slot.
   /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
   /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
   std::uint32_t max_spin_ns = 200'000;
   fence_layout layout = fence_layout::two_lines;
   value_storage storage = value_storage::own;
-  bool statistics = false;  ///< Adds notify_count(), which costs a signal nothing while no waiter is due.
+  /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
+  bool statistics = false;
 };
 
 namespace detail {
@@ -176,7 +178,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX, so any waiter keeps the root
     // below it.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
-    if (least < UINT64_MAX) heap().release_due(UINT64_MAX);
+    if (least < UINT64_MAX) heap().release_lost();
   }
 
   /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
@@ -204,8 +206,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return heap().monitored_word().is_below(value, monitor_order);
   }
 
-  /// Releases and wakes every waiter whose target is at most the current value, and wakes all threads in the overflow
-  /// lane. Returns how many slots it released. Makes one pass. Progress: wait-free except for the system calls that
+  /// Releases and wakes every waiter whose target is at most the current value, as waiter_heap::release_due() does.
+  /// Returns how many it released. Makes one pass. Progress: wait-free except for the system calls that
   /// wake. Any thread may call it. [A19] [A20]
   std::size_t release_due() noexcept {
     // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). Its cost does not matter beside that of a
@@ -235,7 +237,17 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     requires(Options.statistics)
   {
     // (F11): relaxed alone, a statistic.
-    return notifies_.get().load(std::memory_order_relaxed);
+    return counts_.notifies.get().load(std::memory_order_relaxed);
+  }
+
+  /// Returns how many waits shared the overflow lane, because there was neither a free slot nor memory for more; a wait
+  /// counts again each time that it is released before it is due. Progress: wait-free, one load. Any thread may call
+  /// it.
+  std::uint64_t overflow_count() const noexcept
+    requires(Options.statistics)
+  {
+    // (F28): relaxed alone, a statistic.
+    return counts_.overflows.get().load(std::memory_order_relaxed);
   }
 
  protected:
@@ -254,7 +266,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   using holder_type =
       std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
   using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
-  using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor>;
+  using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor, Options.growth>;
 
   /// Returns the registered waiters, for derived classes that register waiters of their own, such as those of a model
   /// check.
@@ -302,7 +314,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[gnu::noinline]] void notify() noexcept {
     if constexpr (Options.statistics) {
       // (F12): relaxed alone, a statistic.
-      notifies_.get().fetch_add(1, std::memory_order_relaxed);
+      counts_.notifies.get().fetch_add(1, std::memory_order_relaxed);
     }
     release_due();
   }
@@ -324,23 +336,46 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   template <class Token>
   void sleep(std::uint64_t target, deadline until, const Token& token, spinning_wait& spinning) const noexcept {
     spinning.sleeps();
-    const auto ticket = heap().add(target);
+    // A waiter that shares the overflow lane may be released before it is due; it registers again then.
+    while (sleep_registered(target, until, token, spinning)) {
+    }
+    spinning.wakes();
+  }
+
+  /// Returns whether the waiter was released before the wait was over.
+  template <class Token>
+  bool sleep_registered(std::uint64_t target, deadline until, const Token& token,
+                        spinning_wait& spinning) const noexcept {
+    const auto ticket = add(target, nullptr);
     // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
     const auto nudge = [this, &ticket] { heap().nudge(ticket); };
+    bool is_released = false;
     {
       const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
       for (;;) {
         const std::uint32_t seen = heap().wakes(ticket);
         if (is_over(target) || token.stop_requested()) break;
+        is_released = ticket.is_in_lane() && heap().is_released(ticket);
+        if (is_released) break;
         // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
         const deadline limit = ordered ? until : look_again_before(until, Platform::now());
         spinning.parks();
         if (!heap().park(ticket, seen, limit) && limit == until) break;
       }
     }
-    spinning.wakes();
     heap().withdraw(ticket);
+    return is_released;
+  }
+
+  /// Registers a waiter. (w1)
+  waiter_ticket add(std::uint64_t target, waker* woken) const noexcept {
+    const auto ticket = heap().add(target, woken);
+    if constexpr (Options.statistics) {
+      // (F27): relaxed alone, a statistic.
+      if (ticket.is_in_lane()) counts_.overflows.get().fetch_add(1, std::memory_order_relaxed);
+    }
+    return ticket;
   }
 
   /// Does w3, for the value and for the poison.
@@ -369,16 +404,19 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     nothing() = default;
     explicit nothing(std::uint64_t) noexcept {}
   };
+  struct counts {
+    own_value<Platform> notifies{0};
+    own_value<Platform> overflows{0};
+  };
   struct alignas(cache_line) apart : holder_type {
     using holder_type::holder_type;
   };
 
   [[no_unique_address]] mutable std::conditional_t<beside_root, nothing, apart> holder_;
-  mutable heap_type heap_;
+  [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   [[no_unique_address]] mutable spin spin_;
-  [[no_unique_address]] std::conditional_t<Options.statistics, own_value<Platform>, nothing> notifies_{
-      std::uint64_t{0}};
+  [[no_unique_address]] mutable std::conditional_t<Options.statistics, counts, nothing> counts_;
 };
 
 }  // namespace detail

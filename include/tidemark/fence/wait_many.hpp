@@ -6,29 +6,27 @@
 //   wait_any_for({{upload, 12}, {compute, 40}}, 5ms).index      waits until one is reached, and says which one
 //
 // The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
-// Then it issues one StoreLoad barrier for all of them [A65] and looks at each value once more. Then it sleeps on all
-// its counts of wakes at once. For every timeline this is the handshake of fence.hpp: w1 of all, one w2, w3 of all.
-// Signallers do not know of it.
+// Then it issues one StoreLoad barrier for all of them [A65] and looks at each value once more. Then it sleeps on one
+// word, which all releases know (fence/detail/waker.hpp). For every timeline this is the handshake of fence.hpp: w1 of
+// all, one w2, w3 of all. Signallers do not know of it.
 //
-// A woken waiter looks at the values themselves and counts nothing, so no signal can be counted twice. A timeline may
-// jump over several values, or stand in the list twice. All registrations end with the call, also those with
-// timelines that were not reached [trap 11].
+// The waiter is woken once: by the first release of a wait for any, and by the last one of a wait for all. A timeline
+// that is lost wakes it at once. So does a stop.
+//
+// A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
+// values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
+// reached [trap 11].
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
 // Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
-// length; up to 64 timelines take part in one sleep. If there are more, a wait for all sleeps on the first 64 until all
-// of them are reached, then on the next 64, and so on. A wait for any sleeps on the first 64 only. Both look at the
-// timelines that do not take part once in a millisecond.
+// length. For up to 64 timelines nothing is allocated; for more, one array.
 //
-// A wait for all wakes up each time that one of its timelines is reached while it sleeps. That is the price for
-// noticing at once that one of them is lost (within a millisecond if it does not take part in the sleep).
+// Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: because a fence is full
+// that must not grow, or because there is no memory for more than 64 registrations.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
 // possible at the return, the same one wins as in a wait for one timeline (wait.hpp).
-//
-// Where the system can't sleep on several words (see platform/detail/parking.hpp), the waiter looks at all values
-// once in a millisecond.
 //
 // Before it registers, the waiter spins as for one timeline. The first timeline of the list whose waiters spin says for
 // how long, and learns from it.
@@ -45,6 +43,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -53,6 +53,7 @@
 #include "../platform/platform.hpp"
 #include "detail/fence_operations.hpp"
 #include "detail/limits.hpp"
+#include "detail/waker.hpp"
 #include "fence.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
@@ -160,7 +161,7 @@ class many_waits {
         // A wait for all may find a poisoned timeline below its target, which is signalled before the next look: then
         // the wait goes on for the others.
         for (bool is_in_time = true; is_in_time && !token.stop_requested() && !is_over();)
-          is_in_time = take_turns(until, token, spinning);
+          is_in_time = sleep(until, token, spinning);
         spinning.wakes([this](std::uint32_t now) { return last_wake(now); });
       }
     }
@@ -173,7 +174,6 @@ class many_waits {
 
  private:
   using entry = basic_awaited<Platform>;
-  using place_type = typename entry::operations::place_type;
   using spinning_wait = detail::spinning_wait<Platform>;
 
   static bool is_reached(const entry& one) noexcept { return one.operations_->has_reached(one.fence_, one.target_); }
@@ -221,103 +221,108 @@ class many_waits {
   }
   std::size_t index(typename list::iterator at) const noexcept { return static_cast<std::size_t>(at - those_.begin()); }
 
-  /// The waiter's registrations with the timelines of one turn.
+  /// The waiter's registrations with the timelines that it still waits for.
   class registrations {
    public:
     /// w1 of all timelines. A wait for all may leave out those that are reached. A wait for any must not, because the
     /// look at such a timeline is what ends the wait.
-    registrations(quantifier needed, list turn) noexcept {
-      for (const entry& one : turn) {
-        if (needed == quantifier::any || !is_reached(one))
-          tickets_[count_++] = {&one, one.operations_->add(one.fence_, one.target_)};
+    registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
+        : many_{those.size() > few_.size() ? ::new (std::nothrow) registration[those.size()] : nullptr},
+          others_{those} {
+      const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};
+      while (!others_.empty() && count_ < room.size()) {
+        const entry& one = others_.front();
+        others_ = others_.subspan(1);
+        if (needed == quantifier::all && is_reached(one)) {
+          woken.withdrawn();
+          continue;
+        }
+        auto ticket = one.operations_->add(one.fence_, one.target_, &woken);
+        // The lane would wake nobody here.
+        if (ticket.is_in_lane()) {
+          one.operations_->withdraw(one.fence_, ticket);
+          woken.withdrawn();
+          is_complete_ = false;
+          room[count_++] = {&one, {}};
+        } else {
+          room[count_++] = {&one, ticket};
+        }
       }
+      open_ = room.first(count_);
     }
     registrations(const registrations&) = delete;
+    registrations& operator=(const registrations&) = delete;
     ~registrations() {
-      for (const auto& [one, ticket] : all()) one->operations_->withdraw(one->fence_, *ticket);
+      for (const registration& one : open_) one.withdraw();
     }
 
-    struct registration {
-      const entry* of = nullptr;
-      std::optional<waiter_ticket> ticket;
-    };
-    std::span<const registration> all() const noexcept { return {tickets_.data(), count_}; }
-
-    void nudge() const noexcept {
-      for (const auto& [one, ticket] : all()) one->operations_->nudge(one->fence_, *ticket);
-    }
+    /// Returns whether a release wakes the waiter, for each timeline that it waits for.
+    bool are_complete() const noexcept { return is_complete_ && others_.empty(); }
 
     /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
     bool order() const noexcept {
       const auto is_asymmetric = [](const registration& r) { return r.of->operations_->is_asymmetric; };
-      if (std::none_of(all().begin(), all().end(), is_asymmetric)) return true;
+      if (std::none_of(open_.begin(), open_.end(), is_asymmetric)) return true;
       // (M1): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
       // (F3), against (F22). One barrier is enough, because it orders all registrations before all looks.
       if (Platform::heavy_barrier()) return true;
-      return std::all_of(all().begin(), all().end(), [&](const registration& r) {
+      return std::all_of(open_.begin(), open_.end(), [&](const registration& r) {
         return !is_asymmetric(r) || r.of->operations_->is_pinned(r.of->fence_);
       });
     }
 
-   private:
-    std::array<registration, max_parking_places> tickets_;
-    std::size_t count_ = 0;
-  };
-
-  enum class turn_end {
-    next_turn,  ///< All timelines of this turn are reached.
-    look,       ///< The wait may be over.
-    timeout,    ///< The deadline has passed.
-  };
-
-  /// Sleeps in one turn after the other until the wait may be over. Returns false if the deadline has passed.
-  template <class Token>
-  bool take_turns(deadline until, const Token& token, spinning_wait& spinning) const noexcept {
-    auto end = turn_end::next_turn;
-    for (list rest = those_; end == turn_end::next_turn && !rest.empty();) {
-      const std::size_t turn = std::min(rest.size(), max_parking_places);
-      end = sleep(rest.first(turn), rest.subspan(turn), until, token, spinning);
-      rest = rest.subspan(turn);
-    }
-    return end != turn_end::timeout;
-  }
-
-  /// Registers with all timelines of a turn, and sleeps.
-  template <class Token>
-  turn_end sleep(list turn, list others, deadline until, const Token& token, spinning_wait& spinning) const noexcept {
-    const registrations registered{needed_, turn};
-    const bool looks_at_others = !others.empty();
-    const bool wakes_in_time = registered.order() && !looks_at_others;
-    const auto nudge = [&registered] { registered.nudge(); };
-    const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
-
-    std::array<const typename registrations::registration*, max_parking_places> open;
-    std::size_t open_count = 0;
-    for (const auto& one : registered.all()) open[open_count++] = &one;
-    for (;;) {
-      std::array<place_type, max_parking_places> places;
-      for (std::size_t i = 0; i < open_count; ++i) {
-        const auto& [of, ticket] = *open[i];
-        places[i] = of->operations_->place(of->fence_, *ticket);
-      }
-      // w3 of all timelines, after all counts of wakes were taken.
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < open_count; ++i) {
-        const entry& one = *open[i]->of;
-        if (one.operations_->is_over(one.fence_, one.target_)) {
-          if (needed_ == quantifier::any || !is_reached(one)) return turn_end::look;
-        } else {
-          open[kept] = open[i];
-          places[kept++] = places[i];
+    /// w3 of all timelines. Returns whether the wait may be over. Ends the registrations with timelines that are
+    /// reached, where that is not enough to end the wait, and counts those down that it has withdrawn itself.
+    bool look(quantifier needed, shared_word<Platform>& woken, std::uint32_t& prepared) noexcept {
+      for (std::size_t i = 0; i < open_.size();) {
+        const registration& one = open_[i];
+        if (!one.of->operations_->is_over(one.of->fence_, one.of->target_)) {
+          ++i;
+          continue;
         }
+        if (needed == quantifier::any || !is_reached(*one.of)) return true;
+        if (one.withdraw()) {
+          woken.withdrawn();
+          --prepared;
+        }
+        open_[i] = open_.back();
+        open_ = open_.first(open_.size() - 1);
       }
-      open_count = kept;
-      if (open_count == 0) return turn_end::next_turn;
-      if (looks_at_others && look()) return turn_end::look;
-      if (token.stop_requested()) return turn_end::look;
+      return open_.empty() && others_.empty();
+    }
+
+   private:
+    struct registration {
+      const entry* of = nullptr;
+      std::optional<waiter_ticket> ticket;
+
+      bool withdraw() const noexcept { return ticket && of->operations_->withdraw(of->fence_, *ticket); }
+    };
+
+    std::array<registration, 64> few_;
+    std::unique_ptr<registration[]> many_;
+    std::size_t count_ = 0;
+    std::span<registration> open_;
+    list others_;  // those for which there is no room
+    bool is_complete_ = true;
+  };
+
+  /// Registers with all timelines, and sleeps until the wait may be over. Returns false if the deadline has passed.
+  template <class Token>
+  bool sleep(deadline until, const Token& token, spinning_wait& spinning) const noexcept {
+    const bool all = needed_ == quantifier::all;
+    shared_word<Platform> woken{all ? static_cast<std::uint32_t>(those_.size()) : 0};
+    registrations registered{needed_, those_, woken};
+    const bool wakes_in_time = registered.order() && registered.are_complete();
+    const auto nudge = [&woken] { woken.nudge(); };
+    const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
+    for (;;) {
+      std::uint32_t prepared = woken.prepare();
+      if (registered.look(needed_, woken, prepared) || token.stop_requested()) return true;
+      if (!registered.are_complete() && look()) return true;
       const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
       spinning.parks();
-      if (!Platform::park_any({places.data(), open_count}, limit) && limit == until) return turn_end::timeout;
+      if (!woken.park(prepared, limit) && limit == until) return false;
     }
   }
 

@@ -3,9 +3,11 @@
 // waiter_heap: the set of awaited targets of one timeline. Its least target tells a signaller, in one load, whether any
 // waiter is due.
 //
-//   line 0   [neighbor] [ root: least target - 1 | version ] [ lane: how many threads share the overflow lane ]
-//   then     one leaf for each slot: [ target - 1, or no_waiter | version ], and the nodes between leaves and root
-//   then     which slots are taken; a count of wakes for each slot, and one for the lane
+//   line 0   [neighbor] [ root: least target - 1 | version ] [ lane ] [ newest block ]
+//   then     the first block: one leaf for each slot, [ target - 1, or no_waiter | version ], and the nodes between
+//            leaves and root; which slots are taken; for each slot a word on which its waiter sleeps
+//   linked   later blocks, each at least twice as large as all before it together; the tops of their trees are
+//            children of the root, too
 //
 // Only the functions of this class write these words. The waiting thread takes a slot, arms its leaf, and frees the
 // slot. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange succeeds
@@ -13,17 +15,26 @@
 // of wakes, on which the waiter sleeps.
 //
 // The invariant [A12] [A16] [A27]: once add(t) has returned, and until that waiter is released or withdrawn,
-// monitored_value() is at most t - 1. It is exact when no operation is in progress. If add(t) has given the waiter a
-// slot before a call of release_due(v) begins, and t <= v, then the waiter has been released or withdrawn when that
-// call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may return while another
-// thread's call is still releasing the waiter.)
+// monitored_value() is at most t - 1. It is exact when no operation is in progress and no thread is in the overflow
+// lane. If add(t) has returned before a call of release_due(v) begins, and t <= v, then the waiter has been released or
+// withdrawn when that call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may
+// return while another thread's call is still releasing the waiter.)
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
 //
-// If there are more waiters than slots, the rest share the overflow lane. While a thread is in the lane,
-// monitored_value() is 0, and each release_due() wakes all threads in the lane, which then look at the value
-// themselves. That is slower, but never wrong, and no waiter is ever refused.
+// If there are more waiters than slots, the waiter that finds none links a block with more. The blocks stay for the
+// heap's life. A thread that releases never allocates.
+//
+// Where that is forbidden, or where there is no memory, the waiter shares the overflow lane (fence/detail/
+// overflow_lane.hpp), whose members have one leaf together. If one of them may be due, all of them are released and
+// woken. Those that are not due must then withdraw and register again. That is slower, but never wrong, and no waiter
+// is ever refused.
+//
+// If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes sixteen. Each
+// waiter that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw
+// without delay. Nobody is forgotten: a waiter that was released and leaves by itself takes part as if it had been
+// woken, or is replaced by another one (see slot_block::wake() and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together; that a wake-up means a release (a woken thread
 // must look again); that monitored_value() is exact while other threads add, withdraw or release; wait-freedom and
@@ -36,24 +47,47 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "../platform/platform.hpp"
 #include "detail/min_tree.hpp"
+#include "detail/overflow_lane.hpp"
+#include "detail/slot_block.hpp"
+#include "detail/slot_shape.hpp"
+#include "detail/waker.hpp"
 
 namespace tidemark {
 
 /// The monitored value of a timeline that no thread waits for [A15].
 inline constexpr std::uint64_t no_waiter = detail::no_minimum;
 
+/// What a waiter does that finds no free slot.
+enum class heap_growth : unsigned char {
+  allowed,    ///< It allocates memory for more slots.
+  forbidden,  ///< It shares the overflow lane. Nothing is ever allocated.
+};
+
 namespace detail {
+
+/// The default neighbour of a root: nothing.
+struct no_neighbor {};
 
 struct nothing_before_waking {
   void operator()() const noexcept {}
+};
+
+/// A block by which a heap has grown. Its top is a child of the heap's root.
+template <class Platform, std::size_t Arity>
+struct grown_block : slot_block<Platform, grown_shape<Arity>> {
+  grown_block(std::size_t size, grown_block* older) noexcept
+      : slot_block<Platform, grown_shape<Arity>>{grown_shape<Arity>{size}}, next{older} {}
+
+  tree_word<Platform> top;
+  grown_block* const next;
 };
 
 }  // namespace detail
@@ -62,27 +96,29 @@ struct nothing_before_waking {
 /// exactly once for each.
 class waiter_ticket {
  public:
-  /// Returns whether the waiter shares the overflow lane, because every slot was taken.
+  /// Returns whether the waiter shares the overflow lane.
   bool is_in_lane() const noexcept { return slot_ == lane; }
 
  private:
-  template <std::size_t, platform, std::size_t, class>
+  template <std::size_t, platform, std::size_t, class, heap_growth>
   friend class waiter_heap;
   static constexpr std::size_t lane = SIZE_MAX;
 
-  waiter_ticket(std::size_t slot, versioned armed) noexcept : slot_{slot}, armed_{armed} {}
+  waiter_ticket(void* block, std::size_t slot, versioned armed) noexcept : block_{block}, slot_{slot}, armed_{armed} {}
 
+  void* block_;  // null for the first one
   std::size_t slot_;
-  versioned armed_;
+  versioned armed_;  // what is in the leaf; for the lane, its version is when the waiter joined
 };
 
-/// A lock-free set of awaited targets: up to `Capacity` with a slot of their own, and any number in the overflow lane.
-/// \tparam Capacity  the number of slots; the heap takes about 28 bytes for each
+/// A lock-free set of awaited targets.
+/// \tparam Capacity  how many slots the heap has from the start; it takes about 36 bytes for each
 /// \tparam Platform  see platform.hpp
 /// \tparam Arity     the number of children of a node; with 4, siblings fill one cache line
 /// \tparam Neighbor  an object of up to 16 bytes to keep on the root's cache line (fence.hpp can put its value there)
+/// \tparam Growth    what a waiter does that finds no free slot
 template <std::size_t Capacity, platform Platform = native_platform, std::size_t Arity = 4,
-          class Neighbor = detail::no_neighbor>
+          class Neighbor = detail::no_neighbor, heap_growth Growth = heap_growth::allowed>
 class waiter_heap {
  public:
   static_assert(Capacity > 0 && Capacity < (std::size_t{1} << 30), "a waiter heap has 1 to 2^30 - 1 slots");
@@ -92,71 +128,86 @@ class waiter_heap {
 
   /// An empty heap. The arguments, if any, construct the neighbour.
   template <class... Arguments>
-  explicit waiter_heap(Arguments&&... neighbor) noexcept : tree_(std::forward<Arguments>(neighbor)...) {
-    for (std::size_t word = 0; word < taken_.size(); ++word) {
-      const std::size_t slots = Capacity - word * 64;
-      // (W1): relaxed alone, because no other thread knows the heap yet. Bits beyond the capacity stay taken for ever.
-      taken_[word].store(slots >= 64 ? 0 : ~std::uint64_t{0} << slots, std::memory_order_relaxed);
-    }
-  }
+  explicit waiter_heap(Arguments&&... neighbor) noexcept : neighbor_(std::forward<Arguments>(neighbor)...) {}
   waiter_heap(const waiter_heap&) = delete;
   waiter_heap& operator=(const waiter_heap&) = delete;
+  ~waiter_heap() {
+    for (block* rest = newest_block(); rest != nullptr;) delete std::exchange(rest, rest->next);
+  }
 
-  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 while a thread is in the overflow
-  /// lane, or the heap is pinned [A12] [A15]. Progress: wait-free, one load. Any thread may call it.
+  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
+  /// are in the overflow lane, it may be less than that, but not more [A12] [A15]. Progress: wait-free, one load. Any
+  /// thread may call it.
   std::uint64_t monitored_value() const noexcept {
-    // (W2): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
+    // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
-    return tree_.root().load_value(std::memory_order_relaxed);
+    return root_.load_value(std::memory_order_relaxed);
   }
 
   /// Returns the word whose value half is monitored_value(). A signaller loads it with the order that its handshake
   /// needs. Any thread may call it.
-  const typename Platform::double_word& monitored_word() const noexcept { return tree_.root(); }
+  const typename Platform::double_word& monitored_word() const noexcept { return root_; }
 
-  /// Registers a waiter for `target`, and returns its ticket. Never fails: if it finds no free slot, the waiter joins
-  /// the overflow lane. Progress: wait-free, O(log n), plus O(Capacity / 64) to find a slot, or O(Capacity) if other
-  /// threads take slots at the same time. Any thread may call it. [A14] [A32]
-  /// \param target  at least 1 (asserted): a wait for 0 is over before it begins [trap 3]
-  [[nodiscard]] ticket add(std::uint64_t target) noexcept {
-    TIDEMARK_ASSERT(target > 0, "a waiter was added for 0, which every timeline has reached");
-    const std::size_t slot = take_slot();
-    if (slot == lane_slot) {
-      tree_.enter_lane();
-      return ticket{lane_slot, versioned{}};
-    }
-    const std::uint64_t version = tree_.arm(slot, target - 1);
-    tree_.refresh_path(slot);
-    return ticket{slot, versioned{target - 1, version}};
+  /// Returns how many slots the heap has now: `Capacity`, and those by which it has grown. Progress: wait-free. Any
+  /// thread may call it.
+  std::size_t capacity() const noexcept {
+    std::size_t slots = Capacity;
+    for (const block* of = newest_block(); of != nullptr; of = of->next) slots += of->size();
+    return slots;
   }
 
-  /// Ends a registration: frees its slot, or leaves the lane. Returns true if this call has withdrawn the waiter (in
-  /// the lane always). Returns false if the waiter had been released before; what the releasing thread had seen is
-  /// visible then. The ticket must not be used again. An assertion detects a second call with the same ticket only if
-  /// the slot is still free, or the lane empty. Otherwise another waiter loses its place without notice. Progress:
-  /// wait-free, O(log n). One thread for each ticket. [A14] [trap 2]
+  /// Registers a waiter for `target`, and returns its ticket. Never fails. Progress: wait-free, O(log n) for n slots,
+  /// plus O(n / 64) to find a slot, or O(n) if other threads take slots at the same time; lock-free where the heap
+  /// grows or the waiter joins the overflow lane. Throws nothing; allocates only where the heap grows. Any thread may
+  /// call it. [A14] [A32]
+  /// \param target  at least 1 (asserted): a wait for 0 is over before it begins [trap 3]
+  [[nodiscard]] ticket add(std::uint64_t target) noexcept { return add(target, nullptr); }
+
+  /// Does the same for a registration that is not of a thread that parks here.
+  /// \param woken  what the release of the registration wakes; null for a thread that parks. It must live until
+  ///               withdraw() has returned. In the overflow lane it is not used: if the ticket is in the lane, the
+  ///               caller must look at the value from time to time
+  [[nodiscard]] ticket add(std::uint64_t target, detail::waker* woken) noexcept {
+    TIDEMARK_ASSERT(target > 0, "a waiter was added for 0, which every timeline has reached");
+    const std::size_t slot = first_.take_slot();
+    if (slot != first_.no_slot) return arm(first_, nullptr, slot, target, woken);
+    if constexpr (Growth == heap_growth::allowed) {
+      const auto [of, grown_slot] = take_grown_slot();
+      if (of != nullptr) return arm(*of, of, grown_slot, target, woken);
+    }
+    const std::uint64_t joined_at = lane_.join(target - 1);
+    refresh_root();
+    return ticket{nullptr, ticket::lane, versioned{0, joined_at}};
+  }
+
+  /// Ends a registration: frees its slot, or leaves the lane. Returns true if this call has withdrawn the waiter.
+  /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
+  /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
+  /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
+  /// while the waiter has not been released, and lock-free in the lane. If it was, the call may make two system calls
+  /// to wake others. If the registration has a waker, it waits for the thread that uses the waker. One thread for each
+  /// ticket. [A14] [trap 2]
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
-      tree_.leave_lane();
-      return true;
+      const bool withdrawn = lane_.leave(waiting.armed_.version);
+      if (withdrawn) refresh_root();
+      return withdrawn;
     }
-    // Look first: an exchange that fails would take the leaf's cache line away from the threads that release.
-    const bool withdrawn = !is_released(waiting) && tree_.clear(waiting.slot_, waiting.armed_);
-    if (withdrawn) tree_.refresh_path(waiting.slot_);
-    free_slot(waiting.slot_);
-    return withdrawn;
+    return visit(waiting, [&](auto& of) { return withdraw(of, waiting); });
   }
 
-  /// Returns whether release_due() has released this waiter; in the lane always false. If it returns true, what the
-  /// releasing thread had seen is visible. Progress: wait-free, one load. Any thread may call it before withdraw().
+  /// Returns whether release_due() has released this waiter. If it returns true, what the releasing thread had seen is
+  /// visible. A waiter in the overflow lane may be released before it is due. Progress: wait-free, one load. Any
+  /// thread may call it before withdraw().
   bool is_released(const ticket& waiting) const noexcept {
-    return !waiting.is_in_lane() && !tree_.is_armed(waiting.slot_, waiting.armed_.version);
+    if (waiting.is_in_lane()) return lane_.is_claimed(waiting.armed_.version);
+    return visit(waiting, [&](auto& of) { return !of.tree().is_armed(waiting.slot_, waiting.armed_.version); });
   }
 
-  /// Releases and wakes every waiter whose target is at most the value that `current()` returns, and wakes all
-  /// threads in the lane. Returns how many slots it released. Makes exactly one pass. Progress: wait-free except for
-  /// the system calls that wake, O(k log n) for k released slots, plus O(Capacity / 64). Takes Capacity / 8 bytes of
-  /// the stack. Any thread may call it. [A19] [A20] [A29]
+  /// Releases every waiter whose target is at most the value that `current()` returns, and all waiters in the lane if
+  /// one of them may be due. Wakes them, or some that will wake the others. Returns how many it released. Makes exactly
+  /// one pass. Progress: wait-free except for the system calls that wake, O(k log n) for k released slots;
+  /// lock-free if threads are in the lane. Any thread may call it. [A19] [A20] [A29]
   /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, and again
   ///                 for each leaf that the pass visits. If the value rises during the pass, the pass may miss waiters
   ///                 that only the new value makes due. The thread that raises the value must release those.
@@ -165,12 +216,36 @@ class waiter_heap {
   template <class CurrentValue, std::invocable BeforeWaking = detail::nothing_before_waking>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {}) noexcept {
-    detail::slot_set<Capacity> released;
-    tree_.clear_due(current, released);
-    const bool lane_is_occupied = tree_.lane_has_members();
-    if (lane_is_occupied || !released.is_empty()) before_waking();
-    if (lane_is_occupied) advance(lane_wakes_, all_threads);
-    return released.for_each([this](std::size_t slot) { advance(wakes_[slot], 1); });
+    few_released few;
+    std::size_t released = 0;
+    const auto release_from = [&](auto& of, block* grown, std::uint64_t reached) {
+      of.tree().clear_due(reached, current, [&](std::size_t slot) {
+        if (released++ < few.slots.size()) {
+          few.slots[few.count++] = {grown, slot};
+        } else {
+          put_unwoken(of, slot);
+        }
+      });
+    };
+    const std::uint64_t reached = current();
+    release_from(first_, nullptr, reached);
+    const std::size_t released_in_lane = lane_.claim_if_due(current);
+    for (block* of = newest_block(); of != nullptr; of = of->next) {
+      // (H19): seq_cst, like (H9).
+      if (of->top.load_value(std::memory_order_seq_cst) >= reached) continue;
+      release_from(*of, of, reached);
+      refresh_top(*of);
+    }
+    refresh_root();
+    if (released + released_in_lane == 0) return 0;
+    before_waking();
+    if (released_in_lane != 0) lane_.wake_all();
+    std::size_t awake = 0;
+    for (std::size_t i = 0; i < few.count; ++i) {
+      if (wake(few.slots[i])) ++awake;
+    }
+    if (released > few.count) wake_unwoken(few.count - awake);
+    return released + released_in_lane;
   }
 
   /// Does the same for a value that does not change.
@@ -178,10 +253,17 @@ class waiter_heap {
     return release_due([value] { return value; });
   }
 
+  /// Releases and wakes all waiters, because the timeline is lost. Any thread may call it. [A120]
+  void release_lost() noexcept {
+    // (W15): relaxed alone: other threads that wake what this thread has released learn of it through (W10) (W11).
+    unwoken_.fetch_or(lost_mark, std::memory_order_relaxed);
+    release_due(UINT64_MAX);
+  }
+
   /// Returns the waiter's count of wakes, for park(). Take it before the last look at whatever ends the wait. Progress:
   /// wait-free, one load. One thread for each ticket.
   std::uint32_t wakes(const ticket& waiting) noexcept {
-    // (W3): acquire, pairs with (W4): a waiter that sees the count of its release also sees the value that made it
+    // (W2): acquire, pairs with (W3) (W4): a waiter that sees the count of its release also sees the value that made it
     // due. Not stronger: a count that is too old only makes park() return at once.
     return wakes_of(waiting).load(std::memory_order_acquire);
   }
@@ -193,73 +275,192 @@ class waiter_heap {
     return Platform::park(wakes_of(waiting), seen, until);
   }
 
-  /// Returns the waiter's place for Platform::park_any(), which can sleep on several tickets at once, also of other
-  /// heaps. One thread for each ticket.
-  parking_place<counter> place(const ticket& waiting, std::uint32_t seen) noexcept {
-    return {&wakes_of(waiting), seen};
-  }
-
   /// Wakes the waiter of this ticket without releasing it; in the lane it wakes all threads there. Any thread may
   /// call it, but only before the waiter withdraws. Progress: wait-free except for the system call.
   void nudge(const ticket& waiting) noexcept {
-    waiting.is_in_lane() ? advance(lane_wakes_, all_threads) : advance(wakes_[waiting.slot_], 1);
+    if (waiting.is_in_lane()) return lane_.wake_all();
+    visit(waiting, [&](auto& of) { of.nudge(waiting.slot_); });
   }
 
   /// Pins the heap: keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path.
   /// For platforms whose heavy barrier was refused. Must be called before the heap is shared.
-  void pin() noexcept { tree_.pin(); }
+  void pin() noexcept {
+    is_pinned_ = true;
+    refresh_root();
+  }
   /// Returns whether pin() was called. Progress: wait-free. Any thread may call it.
-  bool is_pinned() const noexcept { return tree_.is_pinned(); }
+  bool is_pinned() const noexcept { return is_pinned_; }
 
   /// Returns the object on the root's cache line. Any thread may call it.
-  Neighbor& neighbor() noexcept { return tree_.neighbor(); }
-  const Neighbor& neighbor() const noexcept { return tree_.neighbor(); }
+  Neighbor& neighbor() noexcept { return neighbor_; }
+  const Neighbor& neighbor() const noexcept { return neighbor_; }
 
  private:
-  static constexpr std::size_t lane_slot = ticket::lane;
-  static constexpr std::uint32_t all_threads = UINT32_MAX;
+  using block = detail::grown_block<Platform, Arity>;
+
+  /// A platform may say how many waiters a thread wakes itself, for tests of what happens beyond that.
+  static constexpr std::size_t most_woken = [] {
+    if constexpr (requires { Platform::most_woken; }) {
+      return Platform::most_woken;
+    } else {
+      return std::size_t{16};
+    }
+  }();
+  static constexpr std::size_t most_helped = 2;
+  static constexpr std::uint32_t lost_mark = std::uint32_t{1} << 31;
+
+  struct slot_of {
+    block* of = nullptr;  // null for the first block
+    std::size_t slot = 0;
+  };
+  struct few_released {
+    std::array<slot_of, most_woken> slots;
+    std::size_t count = 0;
+  };
+
+  /// Calls `act` with the block of a ticket, or of a slot.
+  template <class Act>
+  auto visit(void* grown, const Act& act) {
+    return grown == nullptr ? act(first_) : act(*static_cast<block*>(grown));
+  }
+  template <class Act>
+  auto visit(const ticket& waiting, const Act& act) noexcept {
+    return visit(waiting.block_, act);
+  }
+  template <class Act>
+  auto visit(const ticket& waiting, const Act& act) const noexcept {
+    return waiting.block_ == nullptr ? act(first_) : act(*static_cast<const block*>(waiting.block_));
+  }
 
   counter& wakes_of(const ticket& waiting) noexcept {
-    return waiting.is_in_lane() ? lane_wakes_ : wakes_[waiting.slot_];
+    if (waiting.is_in_lane()) return lane_.wakes();
+    return waiting.block_ == nullptr ? first_.state(waiting.slot_)
+                                     : static_cast<block*>(waiting.block_)->state(waiting.slot_);
   }
 
-  void advance(counter& wakes, std::uint32_t threads) noexcept {
-    // (W4): release, pairs with (W3). This is a counter and not a state: if it comes late, it only wakes the slot's
-    // next owner for no reason.
-    wakes.fetch_add(1, std::memory_order_release);
-    Platform::unpark(wakes, threads);
+  block* newest_block() const noexcept {
+    // (H18): seq_cst. A pass that must find a waiter in a new block finds the block, and so does a refresh of the root:
+    // (H17) comes before the waiter's (H2) (H8) in the single total order. Its acquire half pairs with (H17).
+    return newest_.load(std::memory_order_seq_cst);
   }
 
-  /// Takes a free slot and returns it, or lane_slot. Tries each bit at most once, so other threads can't delay this
-  /// one.
-  std::size_t take_slot() noexcept {
-    for (std::size_t word = 0; word < taken_.size(); ++word) {
-      // (W5): relaxed alone: a guess, which (W6) verifies.
-      std::uint64_t free = ~taken_[word].load(std::memory_order_relaxed);
-      while (free != 0) {
-        const std::uint64_t bit = free & (~free + 1);
-        // (W6): acquire, pairs with (W7): the new owner finds the leaf as the old one has left it, see (H1). Not
-        // stronger: no other thread depends on who owns the slot.
-        const std::uint64_t before = taken_[word].fetch_or(bit, std::memory_order_acquire);
-        if ((before & bit) == 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bit));
-        free &= ~before & ~bit;
+  /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory.
+  slot_of take_grown_slot() noexcept {
+    for (block* newest = newest_block();;) {
+      std::size_t slots = Capacity;
+      for (block* of = newest; of != nullptr; of = of->next) {
+        const std::size_t slot = of->take_slot();
+        if (slot != of->no_slot) return {of, slot};
+        slots += of->size();
       }
+      block* const made = ::new (std::nothrow) block{2 * slots, newest};
+      if (made == nullptr || !made->has_memory()) {
+        delete made;
+        return {};
+      }
+      const std::size_t slot = made->take_slot();
+      // (H17): seq_cst, see (H18); release half for what the block holds. Acquire on failure: for the block of the
+      // thread that was faster.
+      if (newest_.compare_exchange_strong(newest, made, std::memory_order_seq_cst, std::memory_order_acquire))
+        return {made, slot};
+      delete made;
     }
-    return lane_slot;
   }
 
-  void free_slot(std::size_t slot) noexcept {
-    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
-    // (W7): release, pairs with (W6). With relaxed, the next owner might arm the leaf on top of an old version.
-    const std::uint64_t before = taken_[slot / 64].fetch_and(~bit, std::memory_order_release);
-    TIDEMARK_ASSERT((before & bit) != 0, "a registration was withdrawn twice");
-    static_cast<void>(before);
+  template <class Block>
+  ticket arm(Block& of, block* grown, std::size_t slot, std::uint64_t target, detail::waker* woken) noexcept {
+    of.set_waker(slot, woken);
+    const std::uint64_t version = of.tree().arm(slot, target - 1);
+    refresh_path(of, slot);
+    return ticket{grown, slot, versioned{target - 1, version}};
   }
 
-  detail::min_tree<Capacity, Platform, Arity, Neighbor> tree_;
-  std::array<typename Platform::template atomic<std::uint64_t>, (Capacity + 63) / 64> taken_;
-  std::array<counter, Capacity> wakes_;
-  counter lane_wakes_;
+  template <class Block>
+  bool withdraw(Block& of, const ticket& waiting) noexcept {
+    const std::size_t slot = waiting.slot_;
+    // Look first: an exchange that fails would take the leaf's cache line away from the threads that release.
+    if (of.tree().is_armed(slot, waiting.armed_.version) && of.tree().clear(slot, waiting.armed_)) {
+      refresh_path(of, slot);
+      of.free_slot(slot);
+      return true;
+    }
+    const bool is_handled = of.leave_released(slot, [&] {
+      count_unwoken(-1);
+      of.wake(slot, reason());
+    });
+    // (W16): relaxed: a thread that was woken through (W10) (W11) sees the counts that were raised before.
+    if (is_handled && (unwoken_.load(std::memory_order_relaxed) & ~lost_mark) != 0) wake_unwoken(most_helped);
+    return false;
+  }
+
+  detail::release_reason reason() const noexcept {
+    // (W17): relaxed alone, see (W15).
+    const bool is_lost = (unwoken_.load(std::memory_order_relaxed) & lost_mark) != 0;
+    return is_lost ? detail::release_reason::lost : detail::release_reason::due;
+  }
+  bool wake(const slot_of& released) noexcept {
+    return visit(released.of, [&](auto& of) { return of.wake(released.slot, reason()); });
+  }
+
+  void count_unwoken(std::int32_t change) noexcept {
+    // (W18): relaxed alone: the count is at least the number of bits, because it rises before (W10) and falls after
+    // (W11), which order it.
+    unwoken_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
+  }
+  template <class Block>
+  void put_unwoken(Block& of, std::size_t slot) noexcept {
+    count_unwoken(1);
+    of.put_unwoken(slot);
+  }
+  /// Takes and wakes unwoken waiters, until so many of them are sure to take part, or until none is left.
+  void wake_unwoken(std::size_t most) noexcept {
+    std::size_t awake = wake_unwoken(first_, most);
+    for (block* of = newest_block(); of != nullptr && awake < most; of = of->next)
+      awake += wake_unwoken(*of, most - awake);
+  }
+  template <class Block>
+  std::size_t wake_unwoken(Block& of, std::size_t most) noexcept {
+    std::size_t awake = 0;
+    while (awake < most) {
+      const std::size_t slot = of.take_unwoken();
+      if (slot == of.no_slot) break;
+      count_unwoken(-1);
+      if (of.wake(slot, reason())) ++awake;
+    }
+    return awake;
+  }
+
+  template <class Block>
+  void refresh_path(Block& of, std::size_t slot) noexcept {
+    of.tree().refresh_path(slot);
+    if constexpr (requires { of.top; }) refresh_top(of);
+    refresh_root();
+  }
+  void refresh_top(block& of) noexcept {
+    detail::refresh_node(of.top, [&] { return of.tree().least_below_top(); });
+  }
+  void refresh_root() noexcept {
+    detail::refresh_node(root_, [this] {
+      if (is_pinned_) return std::uint64_t{0};
+      std::uint64_t least = lane_.least();
+      const auto include = [&least](std::uint64_t other) { least = other < least ? other : least; };
+      include(first_.tree().least_below_top());
+      for (const block* of = newest_block(); of != nullptr; of = of->next) {
+        // (H20): seq_cst like (H6).
+        include(of->top.load_value(std::memory_order_seq_cst));
+      }
+      return least;
+    });
+  }
+
+  // Without unique addresses, an object can use the bytes that pad the one before.
+  [[no_unique_address]] Neighbor neighbor_;
+  detail::tree_word<Platform> root_;
+  [[no_unique_address]] detail::overflow_lane<Platform> lane_;
+  counter unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
+  typename Platform::template atomic<block*> newest_;
+  [[no_unique_address]] alignas(cache_line) detail::slot_block<Platform, detail::fixed_shape<Capacity, Arity>> first_;
+  bool is_pinned_ = false;
 };
 
 }  // namespace tidemark

@@ -23,8 +23,8 @@
 //                         sleeps while `word`, a P::atomic<std::uint32_t>, has the value `expected`; returns false only
 //                         when the deadline has passed, and may return true for no reason. It must not miss a change
 //                         that is followed by unpark()
-//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word; may wake more
-//   P::park_any(places, deadline)    like park(), for several words: sleeps while each has its expected value
+//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word; may wake more. Returns false
+//                         only if it has woken none
 //   P::parking            a type; platforms with the same one can sleep on each other's words
 //   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
@@ -62,7 +62,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "assert.hpp"
 #include "detail/barriers.hpp"
@@ -90,14 +89,6 @@ enum class writers : unsigned char {
 /// Both halves of a double word: `value` and `version`.
 using versioned = detail::versioned;
 
-/// A word to sleep on (`word`), and the value at which the thread goes to sleep (`expected`).
-template <class Word>
-using parking_place = detail::parking_place<Word>;
-
-/// The greatest number of words that one call of park_any() takes. That a call passes no more is asserted; where the
-/// assertion returns, the thread sleeps on the first word, for a millisecond at most.
-inline constexpr std::size_t max_parking_places = detail::max_parking_places;
-
 namespace detail {
 
 /// The types of a platform. They come first, so that the errors about a type that is no platform stay short.
@@ -111,7 +102,7 @@ concept has_platform_types = requires { typename P::double_word; } && requires {
 }  // namespace detail
 
 /// The members that every block needs of its platform. The head of this file says what each of them does, and what this
-/// concept leaves unchecked. Waits for several timelines need park_any(), too.
+/// concept leaves unchecked.
 template <class P>
 concept platform = detail::has_platform_types<P> &&
                    requires(typename P::template atomic<std::uint32_t>& word, typename P::double_word& pair,
@@ -124,7 +115,7 @@ concept platform = detail::has_platform_types<P> &&
                      P::full_barrier();
                      { pair.load_value(order) } -> std::convertible_to<std::uint64_t>;
                      { P::park(word, expected, until) } -> std::convertible_to<bool>;
-                     P::unpark(word, expected);
+                     { P::unpark(word, expected) } -> std::convertible_to<bool>;
                      P::pause();
                      { P::now() } -> std::convertible_to<deadline>;
                    };
@@ -148,11 +139,6 @@ struct platform_of : Barriers, Parking {
 #if !TIDEMARK_HAS_TSAN
   static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
 #endif
-
-  static bool park_any(std::span<const parking_place<typename Parking::word_type>> places, deadline until) noexcept {
-    TIDEMARK_ASSERT(places.size() <= max_parking_places, "park_any() was given more words than a thread can sleep on");
-    return Parking::park_any(places, until);
-  }
 
   static void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

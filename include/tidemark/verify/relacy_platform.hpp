@@ -37,7 +37,6 @@
 #include <chrono>
 #include <cstdint>
 #include <source_location>
-#include <span>
 #include <string_view>
 
 #include "../platform/platform.hpp"
@@ -218,9 +217,6 @@ struct exchange_orders {
   rl::memory_order failure;
 };
 
-/// One bit for each thread that sleeps in park() and was not woken yet.
-inline std::uint32_t asleep = 0;
-
 /// Returns the newest value, as a failing compare-exchange or the kernel reads it. Writes nothing.
 template <class T>
 T load_newest(rl::atomic<T>& word, rl::memory_order order, const rl::debug_info& info) {
@@ -271,42 +267,32 @@ class relacy_atomic {
     return value_.compare_exchange_weak(expected, desired, orders.success, at.info(), orders.failure, at.info());
   }
 
-  /// Sleeps if each word has its expected value, like a futex for several words. Returns false if `timed` is true and
-  /// the deadline has passed, which may be at any moment; otherwise true. It looks at all words in one step. The kernel
-  /// looks at one after the other, but loses no wake-up between two looks, so that makes no difference. A simulation
-  /// must have at most 32 threads.
-  static bool park(std::span<const parking_place<relacy_atomic>> places, bool timed, const rl::debug_info& info) {
+  /// Sleeps if the word has the expected value, like a futex. Returns false if `timed` is true and the deadline has
+  /// passed, which may be at any moment; otherwise true. A simulation must have at most 32 threads.
+  bool park(T expected, bool timed, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
     context.sched();
-    {
-      const rl::preemption_disabler whole{context};
-      for (const auto& place : places) {
-        if (detail::load_newest(place.word->value_, rl::mo_relaxed, info) != place.expected) return true;
-      }
-    }
+    if (detail::load_newest(value_, rl::mo_relaxed, info) != expected) return true;
     const std::uint32_t me = std::uint32_t{1} << context.threadx_->index_;
-    detail::asleep |= me;
-    for (const auto& place : places) place.word->sleepers_ |= me;
+    sleepers_ |= me;
     const rl::unpark_reason reason = context.park_current_thread(timed, spurious_wakeups, false, info);
-    for (const auto& place : places) place.word->sleepers_ &= ~me;
-    detail::asleep &= ~me;
+    sleepers_ &= ~me;
     return reason != rl::unpark_reason_timeout;
   }
 
-  /// Wakes up to `count` threads that sleep on this word.
-  void unpark(std::uint32_t count, const rl::debug_info& info) {
+  /// Wakes up to `count` threads that sleep on this word. Returns whether there was one.
+  bool unpark(std::uint32_t count, const rl::debug_info& info) {
     rl::context& context = rl::ctx();
     context.sched();
+    const bool has_sleeper = sleepers_ != 0 && count != 0;
     for (unsigned thread = 0; thread < 32 && count != 0; ++thread) {
       const std::uint32_t its_bit = std::uint32_t{1} << thread;
       if ((sleepers_ & its_bit) == 0) continue;
       sleepers_ &= ~its_bit;
       --count;
-      // A thread that another word has woken, and that has not gone on yet, takes this wake-up, too.
-      if ((detail::asleep & its_bit) == 0) continue;
-      detail::asleep &= ~its_bit;
       context.unpark_thread(static_cast<rl::thread_id_t>(thread), false, info);
     }
+    return has_sleeper;
   }
 
  private:
@@ -439,16 +425,11 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
 
   static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, deadline until,
                    source_position at = source_position::current()) {
-    const parking_place<atomic<std::uint32_t>> place{&word, expected};
-    return park_any({&place, 1}, until, at);
+    return word.park(expected, until != forever, at.info());
   }
-  static bool park_any(std::span<const parking_place<atomic<std::uint32_t>>> places, deadline until,
-                       source_position at = source_position::current()) {
-    return atomic<std::uint32_t>::park(places, until != forever, at.info());
-  }
-  static void unpark(atomic<std::uint32_t>& word, std::uint32_t count,
+  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count,
                      source_position at = source_position::current()) {
-    word.unpark(count, at.info());
+    return word.unpark(count, at.info());
   }
 
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }

@@ -71,7 +71,6 @@ struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>
   using double_word = tidemark::detail::locked_double_word<relacy_primitives>;
   using parking = tidemark::detail::lot_parking<relacy_primitives>;
   using tidemark::detail::lot_parking<relacy_primitives>::park;
-  using tidemark::detail::lot_parking<relacy_primitives>::park_any;
   using tidemark::detail::lot_parking<relacy_primitives>::unpark;
 };
 

@@ -6,7 +6,9 @@
 //   one_slot      one level, no other waiter
 //   two_levels    an inner node between the leaves and the root
 //   in_lane       two levels, and every slot is taken, so that the waiters of the check share the overflow lane
-//   beside_lane   two levels, and another waiter stays in the overflow lane, which keeps the root at 0
+//   beside_lane   two levels, and another waiter stays in the overflow lane
+//   grown         the only slot of the first block is taken, and the heap has grown by a block of two slots, which the
+//                 waiters of the check take; if there are more, it grows again
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_SHAPES_HPP
 
@@ -25,6 +27,7 @@ struct heap_shape {
   std::size_t arity = 2;
   std::size_t bystanders = 0;     ///< Slots of other waiters, for a value that is never signalled.
   bool lane_is_occupied = false;  ///< One such waiter is in the lane.
+  tidemark::heap_growth growth = tidemark::heap_growth::forbidden;
 };
 
 inline constexpr heap_shape one_slot{};
@@ -34,6 +37,7 @@ inline constexpr heap_shape three_slots{.capacity = 3, .arity = 4};
 inline constexpr heap_shape two_levels{.capacity = 3};
 inline constexpr heap_shape in_lane{.capacity = 3, .bystanders = 3};
 inline constexpr heap_shape beside_lane{.capacity = 3, .lane_is_occupied = true};
+inline constexpr heap_shape grown{.bystanders = 1, .growth = tidemark::heap_growth::allowed};
 /// Two levels with one free slot: of two waiters, one shares the lane.
 inline constexpr heap_shape one_free{.capacity = 3, .bystanders = 2};
 
@@ -53,6 +57,7 @@ struct any_looks : Platform {
 constexpr tidemark::fence_options options_of(heap_shape shape, spins spin = spins::never, bool statistics = false) {
   return {.capacity = shape.capacity,
           .arity = shape.arity,
+          .growth = shape.growth,
           .max_spin_ns = static_cast<std::uint32_t>(spin),
           .statistics = statistics};
 }
@@ -62,6 +67,8 @@ template <heap_shape Shape, class Heap>
 void register_bystanders(Heap& heap) {
   static_assert(Shape.bystanders == 0 || !Shape.lane_is_occupied);
   for (std::size_t i = 0; i < Shape.bystanders; ++i) static_cast<void>(heap.add(never_signalled));
+  // A waiter that comes and goes leaves a larger block behind.
+  if (Shape.growth == tidemark::heap_growth::allowed) heap.withdraw(heap.add(never_signalled));
   if (!Shape.lane_is_occupied) return;
   // When all slots are taken, the next waiter shares the lane. Then the slots are freed.
   std::vector<tidemark::waiter_ticket> slots;
@@ -72,8 +79,7 @@ void register_bystanders(Heap& heap) {
 
 /// Returns the monitored value while only the bystanders of a shape wait.
 constexpr std::uint64_t idle_value_of(heap_shape shape) {
-  if (shape.lane_is_occupied) return 0;
-  return shape.bystanders != 0 ? never_signalled - 1 : tidemark::no_waiter;
+  return shape.lane_is_occupied || shape.bystanders != 0 ? never_signalled - 1 : tidemark::no_waiter;
 }
 
 /// A fence in whose heap the bystanders of its shape are registered.
@@ -86,14 +92,11 @@ struct shaped : Fence {
 
 /// A heap alone, with the bystanders of its shape.
 template <class Platform, heap_shape Shape>
-struct shaped_heap : tidemark::waiter_heap<Shape.capacity, Platform, Shape.arity> {
+struct shaped_heap
+    : tidemark::waiter_heap<Shape.capacity, Platform, Shape.arity, tidemark::detail::no_neighbor, Shape.growth> {
   shaped_heap() { register_bystanders<Shape>(*this); }
 
   static constexpr std::uint64_t idle_value() { return idle_value_of(Shape); }
-  /// Returns the monitored value while a waiter for `target` waits, too.
-  static constexpr std::uint64_t least(std::uint64_t target) {
-    return Shape.lane_is_occupied || Shape.bystanders == Shape.capacity ? 0 : target - 1;
-  }
 };
 
 template <class Platform, heap_shape Shape, spins Spin = spins::never>
@@ -108,6 +111,7 @@ void add_on_shapes(std::vector<check>& checks) {
   checks.push_back(make_check<Suite<two_levels>, Name + ".two_levels">());
   checks.push_back(make_check<Suite<in_lane>, Name + ".in_lane">());
   checks.push_back(make_check<Suite<beside_lane>, Name + ".beside_lane">());
+  checks.push_back(make_check<Suite<grown>, Name + ".grown">());
 }
 
 }  // namespace model

@@ -18,7 +18,7 @@ set(model_forms_both symmetric asymmetric)
 set(model_forms_log_forms symmetric unfenced)
 
 # What `.*` at the end of a check stands for.
-set(model_shapes smallest two_levels in_lane beside_lane)
+set(model_shapes smallest two_levels in_lane beside_lane grown)
 
 set(model_check_name "[a-z][a-z0-9_]*([.][a-z0-9_]+)*")
 

@@ -79,23 +79,6 @@ struct park_without_unpark : model::suite<2> {
   }
 };
 
-/// A thread that sleeps on two words is woken by either, also if both are unparked before it runs on.
-struct park_on_two : model::suite<3> {
-  platform::atomic<std::uint32_t> wakes[2];
-
-  void thread(unsigned index) {
-    if (index < 2) {
-      wakes[index].store(1, std::memory_order_relaxed);
-      platform::unpark(wakes[index], 1);
-    } else {
-      const tidemark::parking_place<platform::atomic<std::uint32_t>> both[] = {{&wakes[0], 0}, {&wakes[1], 0}};
-      while (wakes[0].load(std::memory_order_relaxed) + wakes[1].load(std::memory_order_relaxed) == 0) {
-        platform::park_any(both, forever);
-      }
-    }
-  }
-};
-
 /// The sleeper is unparked by a word on which it does not sleep. This check must deadlock.
 struct park_on_another_word : model::suite<2> {
   platform::atomic<std::uint32_t> wakes[2];
@@ -105,8 +88,7 @@ struct park_on_another_word : model::suite<2> {
       wakes[1].store(1, std::memory_order_relaxed);
       platform::unpark(wakes[1], 1);
     } else {
-      const tidemark::parking_place<platform::atomic<std::uint32_t>> one{&wakes[0], 0};
-      while (wakes[1].load(std::memory_order_relaxed) == 0) platform::park_any({&one, 1}, forever);
+      while (wakes[1].load(std::memory_order_relaxed) == 0) platform::park(wakes[0], 0, forever);
     }
   }
 };
@@ -183,7 +165,6 @@ int main(int argc, char** argv) {
                         model::make_check<light_barriers_only, "light_barriers_only">(),
                         model::make_check<park_and_unpark, "park_and_unpark">(),
                         model::make_check<park_without_unpark, "park_without_unpark">(),
-                        model::make_check<park_on_two, "park_on_two">(),
                         model::make_check<park_on_another_word, "park_on_another_word">(),
                         model::make_check<parking_synchronizes_nothing, "parking_synchronizes_nothing">(),
                         model::make_check<torn_pair_is_refused, "torn_pair_is_refused">(),

@@ -10,6 +10,7 @@
 
 #include "../../platform/platform.hpp"
 #include "learning_spin.hpp"
+#include "waker.hpp"
 
 namespace tidemark::detail {
 
@@ -28,6 +29,10 @@ struct fence_access {
     return fence.is_over(target);
   }
   template <class Fence>
+  static auto add(const Fence& fence, std::uint64_t target, waker* woken) noexcept {
+    return fence.add(target, woken);
+  }
+  template <class Fence>
   static auto* learnt(const Fence& fence) noexcept {
     return fence.spin_.memory();
   }
@@ -38,7 +43,6 @@ struct fence_access {
 /// \tparam Ticket  a registration in the fence's heap
 template <class Word, class Ticket>
 struct fence_operations {
-  using place_type = parking_place<Word>;
   using memory_type = spin_memory<Word>;
 
   // For signals. `release` releases the waiters that are due by the fence's value, `release_by` those due by the
@@ -54,10 +58,8 @@ struct fence_operations {
   bool (*is_poisoned)(const void*) noexcept = nullptr;
   bool (*is_over)(const void*, std::uint64_t target) noexcept = nullptr;
   bool (*is_pinned)(const void*) noexcept = nullptr;
-  Ticket (*add)(const void*, std::uint64_t target) noexcept = nullptr;
-  place_type (*place)(const void*, const Ticket&) noexcept = nullptr;
-  void (*nudge)(const void*, const Ticket&) noexcept = nullptr;
-  void (*withdraw)(const void*, const Ticket&) noexcept = nullptr;
+  Ticket (*add)(const void*, std::uint64_t target, waker* woken) noexcept = nullptr;
+  bool (*withdraw)(const void*, const Ticket&) noexcept = nullptr;
   memory_type* (*learnt)(const void*) noexcept = nullptr;  // for a spin; returns null if waiters never spin
 
   template <class Fence>
@@ -82,16 +84,11 @@ struct fence_operations {
       return fence_access::is_over(as<Fence>(self), target);
     };
     is_pinned = [](const void* self) noexcept { return fence_access::heap(as<Fence>(self)).is_pinned(); };
-    add = [](const void* self, std::uint64_t target) noexcept {
-      return fence_access::heap(as<Fence>(self)).add(target);
+    add = [](const void* self, std::uint64_t target, waker* woken) noexcept {
+      return fence_access::add(as<Fence>(self), target, woken);
     };
-    place = [](const void* self, const Ticket& ticket) noexcept {
-      auto& heap = fence_access::heap(as<Fence>(self));
-      return heap.place(ticket, heap.wakes(ticket));
-    };
-    nudge = [](const void* self, const Ticket& ticket) noexcept { fence_access::heap(as<Fence>(self)).nudge(ticket); };
     withdraw = [](const void* self, const Ticket& ticket) noexcept {
-      fence_access::heap(as<Fence>(self)).withdraw(ticket);
+      return fence_access::heap(as<Fence>(self)).withdraw(ticket);
     };
     learnt = [](const void* self) noexcept -> memory_type* { return fence_access::learnt(as<Fence>(self)); };
     return *this;

@@ -5,12 +5,8 @@
 //
 // `park(word, expected, deadline)` sleeps while the word has the value `expected`. It returns false only when the
 // deadline has passed, and it may return true for no reason. `unpark(word, count)` wakes up to `count` threads that
-// sleep on the word. A change of the word is never missed: if a thread changes the word and then calls unpark(), the
-// sleeper either sees the change or is woken.
-//
-// `park_any(places, deadline)` sleeps while each of up to `max_parking_places` words has its expected value. Where
-// the system can't do that (Linux before 5.16, sandboxes, other systems), it sleeps on the first word and wakes for
-// no reason within a millisecond. With no words at all it does the same.
+// sleep on the word, and returns false if it has woken none. A change of the word is never missed: if a thread changes
+// the word and then calls unpark(), the sleeper either sees the change or is woken.
 //
 // On Linux these are futexes. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
 // it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
@@ -32,7 +28,6 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <span>
 #include <thread>
 
 #include "native_atomic.hpp"
@@ -51,24 +46,11 @@
 #else
 #define TIDEMARK_HAS_FUTEX 0
 #endif
-#if TIDEMARK_HAS_FUTEX && defined(SYS_futex_waitv) && defined(FUTEX_32)
-#define TIDEMARK_HAS_FUTEX_WAITV 1
-#else
-#define TIDEMARK_HAS_FUTEX_WAITV 0
-#endif
 
 namespace tidemark::detail {
 
 using steady_time = std::chrono::steady_clock::time_point;
 inline constexpr steady_time no_deadline = steady_time::max();
-
-/// A word to sleep on, and the value at which the thread goes to sleep.
-template <class Word>
-struct parking_place {
-  Word* word;
-  std::uint32_t expected;
-};
-inline constexpr std::size_t max_parking_places = 64;
 
 /// Restores errno at the end of its scope.
 class errno_keeper {
@@ -87,18 +69,6 @@ class errno_keeper {
 inline steady_time look_again_before(steady_time until, steady_time now) noexcept {
   const steady_time soon = now + std::chrono::milliseconds{1};
   return until < soon ? until : soon;
-}
-
-/// park_any() for systems where a thread can sleep on one word only.
-template <class Parking, class Word>
-bool park_on_first(std::span<const parking_place<Word>> places, steady_time until) noexcept {
-  if (places.size() == 1) return Parking::park(*places[0].word, places[0].expected, until);
-  const steady_time now = std::chrono::steady_clock::now();
-  const steady_time soon = look_again_before(until, now);
-  if (!places.empty()) return Parking::park(*places[0].word, places[0].expected, soon) || soon != until;
-  const errno_keeper kept;
-  if (now < until) std::this_thread::sleep_for(soon - now);
-  return std::chrono::steady_clock::now() < until;
 }
 
 #if TIDEMARK_HAS_FUTEX
@@ -137,17 +107,7 @@ struct futex_parking {
     return end == sleep_end::refused ? doze(until) : end == sleep_end::woken;
   }
 
-  static bool park_any(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
-#if TIDEMARK_HAS_FUTEX_WAITV
-    if (places.size() > 1 && places.size() <= max_parking_places) {
-      const sleep_end end = sleep_on_all(places, until);
-      if (end != sleep_end::refused) return end == sleep_end::woken;
-    }
-#endif
-    return park_on_first<futex_parking>(places, until);
-  }
-
-  static void unpark(word_type& word, std::uint32_t count) noexcept {
+  static bool unpark(word_type& word, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
     const errno_keeper kept;
 #if defined(SYS_futex)
@@ -155,8 +115,8 @@ struct futex_parking {
 #else
     constexpr long call = SYS_futex_time64;
 #endif
-    syscall(call, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr, nullptr,
-            0);
+    return syscall(call, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr,
+                   nullptr, 0) > 0;
   }
 
  private:
@@ -194,22 +154,6 @@ struct futex_parking {
     return end_of<Integer>(result, until);
   }
 
-#if TIDEMARK_HAS_FUTEX_WAITV
-  static sleep_end sleep_on_all(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
-    const errno_keeper kept;
-    kernel_time<std::int64_t> at{};
-    if (until != no_deadline) at = to_kernel<std::int64_t>(until);
-    struct futex_waitv waiters[max_parking_places];
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      waiters[i] = {places[i].expected, reinterpret_cast<std::uintptr_t>(&places[i].word->underlying()),
-                    FUTEX_32 | FUTEX_PRIVATE_FLAG, 0};
-    }
-    const long result = syscall(SYS_futex_waitv, waiters, static_cast<unsigned>(places.size()), 0U,
-                                until == no_deadline ? nullptr : &at, CLOCK_MONOTONIC);
-    return end_of<std::int64_t>(result, until);
-  }
-#endif
-
   /// Sleeps where futexes are refused. Nothing can wake this thread, so it sleeps for a millisecond at most, and its
   /// caller looks again.
   static bool doze(steady_time until) noexcept {
@@ -243,17 +187,14 @@ struct lot_parking {
     return true;
   }
 
-  static bool park_any(std::span<const parking_place<word_type>> places, steady_time until) noexcept {
-    return park_on_first<lot_parking>(places, until);
-  }
-
-  static void unpark(word_type& word, std::uint32_t) noexcept {
+  static bool unpark(word_type& word, std::uint32_t) noexcept {
     const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
     {
       const std::lock_guard lock{there.guard};
     }
     there.changed.notify_all();
+    return true;
   }
 };
 

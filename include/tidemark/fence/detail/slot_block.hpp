@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A block of slots of a waiter heap: a tree with one leaf for each slot, and what else belongs to a slot. A heap has
+// one block from the start and may link larger ones to it.
+//
+//   tree    one leaf for each slot
+//   taken   one bit for each slot: set by its owner, which takes it
+//   states  one word for each slot, on which its owner sleeps:  [ count of wakes : 30 bits | left | handled ]
+//   wakers  for each slot what its release wakes instead, or null
+//   unwoken one bit for each slot that was released by a pass over many, whose waiter still has to be woken
+//
+// Two threads deal with a released slot: its owner, and the one that wakes the owner. Neither waits for the other. The
+// second of the two frees the slot: the one that wakes sets `handled` and finds `left`, or the owner finds `handled`.
+// If the slot has a waker, though, its owner waits for `handled`: what it is told there is that nobody uses the waker
+// any more.
+#ifndef TIDEMARK_FENCE_DETAIL_SLOT_BLOCK_HPP
+#define TIDEMARK_FENCE_DETAIL_SLOT_BLOCK_HPP
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "../../platform/platform.hpp"
+#include "min_tree.hpp"
+#include "slot_shape.hpp"
+#include "waker.hpp"
+
+namespace tidemark::detail {
+
+template <class Platform, class Shape>
+class slot_block {
+ public:
+  using counter = typename Platform::template atomic<std::uint32_t>;
+  static constexpr std::size_t no_slot = SIZE_MAX;
+
+  explicit slot_block(const Shape& shape = Shape{}) noexcept
+      : tree_{shape}, taken_{shape}, unwoken_{shape}, states_{shape}, wakers_{shape} {
+    if (!has_memory()) return;
+    for (std::size_t word = 0; word < words(); ++word) {
+      const std::size_t slots = shape.leaves() - word * 64;
+      // (W1): relaxed alone, because no other thread knows the block yet. Bits beyond the last slot stay taken for
+      // ever.
+      taken_[word].store(slots >= 64 ? 0 : ~std::uint64_t{0} << slots, std::memory_order_relaxed);
+    }
+  }
+
+  bool has_memory() const noexcept {
+    return tree_.has_memory() && taken_.has_memory() && unwoken_.has_memory() && states_.has_memory() &&
+           wakers_.has_memory();
+  }
+  std::size_t size() const noexcept { return tree_.shape().leaves(); }
+  auto& tree() noexcept { return tree_; }
+  const auto& tree() const noexcept { return tree_; }
+
+  /// Takes a free slot and returns it, or no_slot. Tries each bit at most once, so other threads can't delay this one.
+  std::size_t take_slot() noexcept {
+    for (std::size_t word = 0; word < words(); ++word) {
+      // (W5): relaxed alone: a guess, which (W6) verifies.
+      std::uint64_t free = ~taken_[word].load(std::memory_order_relaxed);
+      while (free != 0) {
+        const std::uint64_t bit = free & (~free + 1);
+        // (W6): acquire, pairs with (W7): the new owner finds the leaf as the old one has left it, see (H1). Not
+        // stronger: no other thread depends on who owns the slot.
+        const std::uint64_t before = taken_[word].fetch_or(bit, std::memory_order_acquire);
+        if ((before & bit) == 0) return word * 64 + static_cast<std::size_t>(std::countr_zero(bit));
+        free &= ~before & ~bit;
+      }
+    }
+    return no_slot;
+  }
+  void free_slot(std::size_t slot) noexcept {
+    // (W7): release, pairs with (W6). With relaxed, the next owner might arm the leaf on top of an old version.
+    const std::uint64_t before = taken_[slot / 64].fetch_and(~bit_of(slot), std::memory_order_release);
+    TIDEMARK_ASSERT((before & bit_of(slot)) != 0, "a registration was withdrawn twice");
+    static_cast<void>(before);
+  }
+
+  /// Says what the release of the slot wakes; null for its own thread. Only the owner may call it, before it arms.
+  void set_waker(std::size_t slot, waker* woken) noexcept { wakers_[slot].store(woken); }
+
+  /// Returns the word on which the owner sleeps.
+  counter& state(std::size_t slot) noexcept { return states_[slot]; }
+
+  /// Lets the owner look again, without a release.
+  void nudge(std::size_t slot) noexcept {
+    // (W3): release, pairs with (W2): this is a counter and not a state: if it comes late, it only wakes the slot's
+    // next owner for no reason.
+    states_[slot].fetch_add(one_wake, std::memory_order_release);
+    Platform::unpark(states_[slot], 1);
+  }
+
+  /// Wakes the owner of a slot that the calling thread has released, or whose bit it has taken with take_unwoken().
+  /// Returns whether it has woken a thread, which will withdraw the registration. Where it has not, the owner may be a
+  /// thread that looks by itself, or one that a fork has left behind.
+  bool wake(std::size_t slot, release_reason why) noexcept {
+    waker* const woken = wakers_[slot].load();
+    const bool is_awake = woken != nullptr && woken->wake(why);
+    // (W4): acq_rel. Release for (W2) and (W8): a waiter that sees the count of its release also sees the value that
+    // made it due; and a waker is not used after it. Acquire, pairs with (W9): whoever frees the slot has seen what its
+    // owner did.
+    const std::uint32_t before = states_[slot].fetch_add(one_wake | handled, std::memory_order_acq_rel);
+    if (woken != nullptr) {
+      if ((before & left) != 0) Platform::unpark(states_[slot], 1);
+      return is_awake;
+    }
+    if ((before & left) != 0) {
+      finish(slot);
+      return false;
+    }
+    return Platform::unpark(states_[slot], 1);
+  }
+
+  /// The owner leaves a slot that was released, and is not to use it again. Returns whether its wake has been handled
+  /// by then; for a slot with a waker it waits until it is.
+  bool leave_released(std::size_t slot, const auto& handle_unwoken) noexcept {
+    // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
+    bool is_handled = (states_[slot].load(std::memory_order_acquire) & handled) != 0;
+    const bool has_waker = wakers_[slot].load() != nullptr;
+    while (!is_handled) {
+      if (has_waker && take_unwoken(slot)) handle_unwoken();
+      // (W9): acq_rel, pairs with (W4): see there. The thread that comes second frees the slot.
+      const std::uint32_t before = states_[slot].fetch_or(left, std::memory_order_acq_rel);
+      is_handled = (before & handled) != 0;
+      if (is_handled) break;
+      if (!has_waker) return false;
+      Platform::park(states_[slot], before | left, forever);
+    }
+    finish(slot);
+    return true;
+  }
+
+  /// Leaves a released slot to whoever takes it, to be woken. Called by the thread that has released it.
+  void put_unwoken(std::size_t slot) noexcept {
+    // (W10): release, pairs with (W11): whoever wakes the owner has seen what released it.
+    unwoken_[slot / 64].fetch_or(bit_of(slot), std::memory_order_release);
+  }
+  /// Takes the slot if nobody else has. The thread that takes it must wake its owner.
+  bool take_unwoken(std::size_t slot) noexcept {
+    // (W11): acquire, pairs with (W10).
+    return (unwoken_[slot / 64].fetch_and(~bit_of(slot), std::memory_order_acquire) & bit_of(slot)) != 0;
+  }
+  /// Takes one of the slots and returns it, or no_slot.
+  std::size_t take_unwoken() noexcept {
+    for (std::size_t word = 0; word < words(); ++word) {
+      // (W12): relaxed alone: a guess, which (W11) verifies. A thread that was woken through (W10) sees the bits that
+      // were put with its own.
+      for (std::uint64_t rest = unwoken_[word].load(std::memory_order_relaxed); rest != 0; rest &= rest - 1) {
+        const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+        if (take_unwoken(slot)) return slot;
+      }
+    }
+    return no_slot;
+  }
+
+ private:
+  using set_word = typename Platform::template atomic<std::uint64_t>;
+  static constexpr std::uint32_t handled = 1;
+  static constexpr std::uint32_t left = 2;
+  static constexpr std::uint32_t one_wake = 4;
+
+  std::size_t words() const noexcept { return divide_up(size(), 64); }
+  static constexpr std::uint64_t bit_of(std::size_t slot) noexcept { return std::uint64_t{1} << (slot % 64); }
+
+  /// Both threads are done with the slot.
+  void finish(std::size_t slot) noexcept {
+    // (W13): relaxed, both: the other thread is done with the word, and the next owner gets it through (W7) (W6).
+    const std::uint32_t state = states_[slot].load(std::memory_order_relaxed);
+    states_[slot].store(state & ~(handled | left), std::memory_order_relaxed);
+    free_slot(slot);
+  }
+
+  min_tree<Platform, Shape> tree_;
+  typename Shape::template sets<set_word> taken_;
+  typename Shape::template sets<set_word> unwoken_;
+  typename Shape::template slots<counter> states_;
+  typename Shape::template slots<typename Platform::template var<waker*>> wakers_;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_SLOT_BLOCK_HPP
