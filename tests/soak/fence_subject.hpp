@@ -121,6 +121,7 @@ class fence_subject final : public subject {
     }
   }
   bool is_pinned() const override { return !Fence::platform::heavy_barrier_available(); }
+  bool may_have_lost_a_signal() const override { return is_elsewhere && fence_.is_poisoned(); }
 
  private:
   alignas(8) std::array<std::byte, 8> value_{};

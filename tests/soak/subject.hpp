@@ -72,6 +72,8 @@ class subject {
   virtual std::uint64_t monitored_value(bool by_view) const = 0;
   virtual std::uint64_t notify_count() const { return 0; }
   virtual bool is_pinned() const = 0;
+  /// Whether a signal beside the poison may have got lost, so that signal_next() returns a value twice.
+  virtual bool may_have_lost_a_signal() const { return false; }
 
   /// What is wrong with it by its own account, or nullptr; and what is wrong once it is quiet.
   virtual const char* complaint() const { return nullptr; }
