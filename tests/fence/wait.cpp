@@ -2,7 +2,6 @@
 //
 // How waits end (by the value, by time, by a stop), and what a wait costs while it lasts.
 #include <doctest/doctest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
+#include "support/processor_time.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -28,14 +28,6 @@ using tidemark::no_waiter;
 using tidemark::wait_status;
 
 namespace {
-
-/// Returns the processor time that the calling thread has used. It stands still while the thread sleeps, or waits for a
-/// processor.
-std::chrono::nanoseconds processor_time() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
-}
 
 /// Checks that a wait that ends by its timeout does not end early. There is no upper bound: a busy machine may be as
 /// late as it wants.

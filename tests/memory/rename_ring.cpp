@@ -385,20 +385,36 @@ TEST_CASE_TEMPLATE(
   CHECK(at.ring.trim() == 1);
 }
 
-TEST_CASE_TEMPLATE(
-    "with every backing mapped all forms of map return no_space at once, because there is no value to wait for", Kind,
-    one_writer, several_writers) {
+TEST_CASE_TEMPLATE("with every backing mapped a map that does not wait returns no_space", Kind, one_writer,
+                   several_writers) {
   stand<Kind> at{2};
   const auto first = at.ring.try_map(map_mode::discard);
   const auto second = at.ring.try_map(map_mode::discard);
   CHECK(second.renamed);
   CHECK(at.status(map_mode::discard) == map_status::no_space);
-  CHECK(at.ring.map(map_mode::discard).status == map_status::no_space);
-  CHECK(at.ring.map_for(map_mode::discard, 24h).status == map_status::no_space);
   CHECK(at.ring.retire(first, 1));
   CHECK(at.status(map_mode::discard) == map_status::busy);
   at.finished.signal(1);
   CHECK(at.ring.map(map_mode::discard).memory == first.memory);
+}
+
+TEST_CASE("with every backing mapped by the only writer all forms of map return no_space, because nobody else unmaps") {
+  stand<one_writer> at{2};
+  CHECK(at.ring.try_map(map_mode::discard));
+  CHECK(at.ring.try_map(map_mode::discard));
+  CHECK(at.ring.map(map_mode::discard).status == map_status::no_space);
+  CHECK(at.ring.map_for(map_mode::discard, 24h).status == map_status::no_space);
+}
+
+TEST_CASE("[B11][B12][B46] a map that discards waits for the guest of another thread") {
+  stand<several_writers> at{1};
+  const auto guest = at.ring.try_map(map_mode::no_overwrite);
+  decltype(at.ring)::mapping mapped;
+  background mapper{[&] { mapped = at.ring.map(map_mode::discard); }};
+  CHECK(mapper.falls_asleep());
+  CHECK(at.ring.unmap(guest));
+  mapper.join();
+  CHECK(mapped.memory == guest.memory);
 }
 
 TEST_CASE("a thread that ends with a backing mapped makes that backing unusable, and no other") {

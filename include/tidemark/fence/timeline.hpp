@@ -56,6 +56,8 @@ class basic_awaited;  // wait_many.hpp
 
 namespace detail {
 
+struct fence_access;  // detail/fence_operations.hpp
+
 template <class Timeline>
 struct platform_of_timeline {
   using type = native_platform;
@@ -125,6 +127,7 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
 
  private:
   friend waitable<timeline_view>;
+  friend detail::fence_access;
   template <tidemark::platform>
   friend class basic_awaited;
 
@@ -152,6 +155,14 @@ class follower {
     return wait_on<timeline_platform<Timeline>>(get(), target, until, token);
   }
 
+  const Timeline& get() const noexcept {
+    if constexpr (is_copied) {
+      return kept_;
+    } else {
+      return *kept_;
+    }
+  }
+
  private:
   static constexpr bool is_copied = std::copyable<Timeline>;
 
@@ -160,13 +171,6 @@ class follower {
       return followed;
     } else {
       return &followed;
-    }
-  }
-  const Timeline& get() const noexcept {
-    if constexpr (is_copied) {
-      return kept_;
-    } else {
-      return *kept_;
     }
   }
 

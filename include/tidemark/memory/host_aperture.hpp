@@ -47,7 +47,8 @@
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "detail/page_list.hpp"
-#include "detail/retrying.hpp"
+#include "detail/space_waiters.hpp"
+#include "detail/waiting_for_space.hpp"
 #include "detail/wrong_timeline.hpp"
 
 namespace tidemark {
@@ -59,8 +60,9 @@ enum class aperture_status : std::uint8_t {
   busy,
   timeout,  ///< Still in use at the deadline of a form that waits.
   stopped,  ///< Still in use when the stop token was triggered.
+  lost,     ///< The timeline is lost, and other views have the pages. From forms that wait.
   /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs [B32]. Pages that another
-  /// thread's map has counted are missing, too, even if that map then turns out to be busy.
+  /// thread's map has counted are missing, too, even if that map then turns out to be busy. From try_map().
   no_space,
   too_large,  ///< Never: more pages than the window gives out.
   invalid,    ///< No pages, or the range yields another number of pages than it says.
@@ -165,11 +167,12 @@ class host_aperture {
     return attempt(sources, target);
   }
 
-  /// Makes a view of the given pages. While it is busy it blocks, parked, until the timeline reaches the value that
-  /// comes first. It chooses this value before it sleeps: pages that another thread gives back meanwhile are not found
-  /// until it wakes. If only the map of another thread is in the way, it does not sleep, but tries again at once. It
-  /// keeps no pages while it sleeps: another thread may take them, and then it may return `no_space` after a sleep.
-  /// Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. [B12]
+  /// Makes a view of the given pages. While it can't, it blocks, parked, until the timeline reaches the value that comes
+  /// first, or until another thread gives back pages. It keeps no pages while it sleeps, so other threads may take them.
+  /// If the calling thread has the missing pages itself, it waits for ever: then use another form. Returns as try_map(),
+  /// but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. If the timeline is
+  /// neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the same holds if the
+  /// fence has no slot and must not grow. [B12]
   template <detail::page_list Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -222,6 +225,7 @@ class host_aperture {
     give_back(view.first, view.pages, [until](const slot&) { return until; });
     // (J6): release, pairs with (J5): a map that counts on these pages finds them.
     mapped_.fetch_sub(view.pages, std::memory_order_release);
+    waiters_.given_back();
     return true;
   }
   /// Ends a view whose pages no submitted work uses, and returns as retire(): its pages are free at once.
@@ -249,8 +253,28 @@ class host_aperture {
 
   template <class Sources, class... Limits>
   aperture_view map_within(const Sources& sources, const Limits&... limits) noexcept {
-    const auto attempt_once = [&](std::uint64_t& target) { return attempt(sources, target); };
-    return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
+    const auto attempt_once = [&](std::uint64_t& target, bool is_again) -> aperture_view {
+      // A thread that waits looks before it counts: if its attempts in vain woke the others, and theirs woke it, they
+      // would not sleep.
+      if (is_again && !may_be_free(std::size(sources), target))
+        return {target == detail::no_value_helps ? aperture_status::no_space : aperture_status::busy};
+      return attempt(sources, target);
+    };
+    return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+  }
+
+  /// Returns whether it has seen so many free pages. Otherwise `target` is the value to wait for, if there is one.
+  bool may_be_free(std::size_t pages, std::uint64_t& target) const noexcept {
+    std::size_t free = 0;
+    std::uint64_t least = open;
+    for (std::size_t window = reserved_; window < pages_ && free < pages; ++window) {
+      // (J13): relaxed alone: a guess. The barriers of space_waiters.hpp keep it from being too old.
+      const std::uint64_t until = slots_[window].word.load(std::memory_order_relaxed);
+      if (until == open) continue;
+      finished_.is_reached(until) ? void(++free) : void(least = std::min(least, until));
+    }
+    if (free < pages && least != open) target = least;
+    return free == pages;
   }
 
   /// Where it is busy, `target` is the value to wait for.
@@ -365,6 +389,7 @@ class host_aperture {
     give_back(first, taken, [](const slot& one) { return one.before.load(); });
     // (J7): release, pairs with (J5), as (J6).
     mapped_.fetch_sub(counted, std::memory_order_release);
+    waiters_.given_back();
   }
 
   template <class Until>
@@ -383,6 +408,7 @@ class host_aperture {
   const std::size_t pages_;
   const std::size_t reserved_;
   const std::unique_ptr<slot[]> slots_;
+  detail::space_waiters<platform> waiters_;
   alignas(cache_line) typename platform::template atomic<std::size_t> mapped_;
 };
 

@@ -42,6 +42,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
@@ -53,6 +54,8 @@
 #include "backing_source.hpp"
 #include "detail/backing_slot.hpp"
 #include "detail/retrying.hpp"
+#include "detail/space_waiters.hpp"
+#include "detail/waiting_for_space.hpp"
 #include "detail/wrong_timeline.hpp"
 
 namespace tidemark {
@@ -81,8 +84,10 @@ enum class map_status : std::uint8_t {
   busy,
   timeout,  ///< Still in use at the deadline of a form that waits.
   stopped,  ///< Still in use when the stop token was triggered.
+  lost,     ///< The timeline is lost, and other threads have every backing mapped. From forms that wait.
   /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
-  /// trimming it. Also where the current one has 2^15 guests, which is asserted.
+  /// trimming it. Also where the current one has 2^15 guests, which is asserted. From forms that do not wait; with
+  /// writers::one from all forms, because no other thread can give a backing back.
   no_space,
   /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
   /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
@@ -187,10 +192,14 @@ class rename_ring {
     return attempt(mode, target);
   }
 
-  /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. It chooses this
-  /// value before it sleeps: a backing that another thread retires, trims or makes current meanwhile is not found until
-  /// it wakes. Returns as try_map(), but instead of `busy` it returns `stopped` once `token` is triggered. With
-  /// map_mode::do_not_wait it is try_map(). [B11-B13]
+  /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. With
+  /// writers::several it also waits while other threads have every backing mapped, and wakes as soon as one of them
+  /// retires or trims something. If the calling thread has all backings itself, it waits for ever: then use another
+  /// form. Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns
+  /// `stopped` once `token` is triggered, or `lost`. With map_mode::do_not_wait it is try_map(). A map of the current
+  /// contents may notice that another backing is current only when that one is retired, or later. If the timeline is
+  /// neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the same holds if the
+  /// fence has no slot and must not grow. [B11-B13]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -222,8 +231,10 @@ class rename_ring {
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
     if (made.slot_ == nullptr || !can_keep(finished)) return false;
     slot& which = *made.slot_;
-    if (made.is_guest_) return which.use.may_be_here(made.number_) && which.retire_guest(finished);
-    return which.retire_owner(made.number_, finished);
+    const bool was_mapped = made.is_guest_ ? which.use.may_be_here(made.number_) && which.retire_guest(finished)
+                                           : which.retire_owner(made.number_, finished);
+    if (was_mapped) gave_back();
+    return was_mapped;
   }
   /// The same for the current backing, for a caller that has not kept the mapping. Ends the discard of the current
   /// backing; if that has ended, ends the mapping of one of its guests. Only with writers::one.
@@ -248,17 +259,19 @@ class rename_ring {
     slot& first = current();
     for (slot* one = first.next_slot(); one != &first && backings() > keep; one = one->next_slot()) {
       if (one == &current()) continue;
-      const std::uint64_t before = one->take_idle(finished_.current_value(), backing_word::trimmed);
+      const std::uint64_t before = take_idle(*one, finished_.current_value(), backing_word::trimmed);
       if (before == slot::not_idle) continue;
       // It may have become current, and idle again, before it was taken.
       if (one == &current()) {
         one->use.give(before);
+        gave_back();
         continue;
       }
       source_.destroy(one->memory.load(), traits_);
       one->use.give(vacant);
       // (N19): relaxed, as (N18).
       count_.fetch_sub(1, std::memory_order_relaxed);
+      gave_back();
       ++freed;
     }
     return freed;
@@ -296,11 +309,20 @@ class rename_ring {
   mapping map_within(map_mode mode, const Limits&... limits) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     if (has(mode, map_mode::do_not_wait)) return try_map(mode);
-    const auto attempt_once = [&](std::uint64_t& target) { return attempt(mode, target); };
-    return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
+    const auto attempt_once = [&](std::uint64_t& target, bool = false) { return attempt(mode, target); };
+    if constexpr (Writers == writers::several) {
+      return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+    } else {
+      return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
+    }
   }
 
-  /// Where it is busy, `target` is the value to wait for.
+  /// The calling thread has given back something that others may wait for.
+  void gave_back() noexcept {
+    if constexpr (Writers == writers::several) waiters_.given_back();
+  }
+
+  /// Where it is busy, `target` is the value to wait for. Where there is no space, `target` stays as it is.
   mapping attempt(map_mode mode, std::uint64_t& target) noexcept {
     if (has(mode, map_mode::discard)) return map_idle(target);
     return map_current(has(mode, map_mode::no_overwrite), target);
@@ -309,20 +331,29 @@ class rename_ring {
   mapping map_current(bool in_use_too, std::uint64_t& target) noexcept {
     for (;;) {
       slot& one = current();
-      target = one.in_use_until();
-      if (!in_use_too && !finished_.is_reached(target)) return map_status::busy;
+      const std::uint64_t in_use_until = one.in_use_until();
+      if (!in_use_too && !finished_.is_reached(in_use_until)) {
+        target = in_use_until;
+        return map_status::busy;
+      }
       const std::uint64_t before = one.use.enter();
       const std::uint64_t word = one.use.word_for_guest();
       // A thread that trims it looks once more whether it is current, and for guests, and gives it back.
       const bool is_there = word < backing_word::trimmed || (word == backing_word::trimmed && &one == &current());
-      target = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
+      const std::uint64_t until = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
       const bool is_crowded = before % backing_use::arrival >= backing_use::most_guests;
       TIDEMARK_ASSERT(!is_crowded, "a backing has at most 2^15 guests at a time");
-      if (is_there && !is_crowded && (in_use_too || finished_.is_reached(target)))
+      if (is_there && !is_crowded && (in_use_too || finished_.is_reached(until)))
         return {one, true, before / backing_use::arrival, false};
       one.use.leave();
+      // Nobody waits for this guest alone, because the others are still there. If it woke those who wait for a place,
+      // they would wake one another for ever.
       if (is_crowded) return map_status::no_space;
-      if (is_there) return map_status::busy;
+      gave_back();
+      if (is_there) {
+        target = until;
+        return map_status::busy;
+      }
       // It was not there while it was current: the first backing could not be made.
       if (&one == &current() && one.use.word() == word) return map_status::no_memory;
     }
@@ -331,9 +362,9 @@ class rename_ring {
   mapping map_idle(std::uint64_t& target) noexcept {
     const std::uint64_t reached = finished_.current_value();
     slot& first = current();
-    if (first.take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(first, false);
+    if (take_idle(first, reached, backing_word::mapped) != slot::not_idle) return make_current(first, false);
     slot& oldest = *first.next_slot();
-    if (oldest.take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(oldest, true);
+    if (take_idle(oldest, reached, backing_word::mapped) != slot::not_idle) return make_current(oldest, true);
     return search_idle(target);
   }
 
@@ -343,13 +374,13 @@ class rename_ring {
       slot& first = current();
       slot* vacant_slot = nullptr;
       slot* one = &first;
-      bool has_target = false;
+      std::uint64_t least = UINT64_MAX;
       bool is_idle = false;
       std::uint64_t seen = 0;
       const std::uint64_t mark = next_mark();
       const std::uint64_t reached = finished_.current_value();
       do {
-        if (one->take_idle(reached, backing_word::mapped) != slot::not_idle) return make_current(*one, one != &first);
+        if (take_idle(*one, reached, backing_word::mapped) != slot::not_idle) return make_current(*one, one != &first);
         std::uint64_t word = one->use.word();
         const std::uint64_t guests = one->use.guests();
         if (word == vacant) vacant_slot = one;
@@ -357,8 +388,7 @@ class rename_ring {
         if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
           const std::uint64_t until = std::max(word, one->use.guest_until());
           is_idle = is_idle || until <= reached;
-          target = has_target ? std::min(target, until) : until;
-          has_target = true;
+          least = std::min(least, until);
         }
         seen = mixed(mixed(seen, word), guests);
         one = one->next_slot();
@@ -366,12 +396,21 @@ class rename_ring {
       if (is_idle) continue;  // since a moment ago
       const mapping grown = map_new(first, vacant_slot);
       if (grown) return grown;
-      if (has_target) return map_status::busy;
+      if (least != UINT64_MAX) {
+        target = least;
+        return map_status::busy;
+      }
+      // While it was counted, another thread may have found that there is no room for one more.
+      if (grown.status == map_status::no_memory) gave_back();
       // Of 2^32 marks no two are the same, nor of 2^48 numbers of guests that came. So if two rounds saw the same,
       // every backing was mapped at the end of the first round. The rounds are compared by 64 bits.
       if (seen == seen_before) return grown;
       seen_before = seen;
     }
+  }
+
+  std::uint64_t take_idle(slot& one, std::uint64_t reached, std::uint64_t as) noexcept {
+    return one.take_idle(reached, as, [this] { gave_back(); });
   }
 
   static constexpr std::uint64_t mixed(std::uint64_t seen, std::uint64_t next) noexcept {
@@ -436,6 +475,9 @@ class rename_ring {
   [[no_unique_address]] Source source_;
   typename platform::template atomic<std::size_t> count_;
   typename platform::template atomic<std::uint64_t> marks_;
+  struct nobody {};  // waits for another thread
+  [[no_unique_address]] std::conditional_t<Writers == writers::several, detail::space_waiters<platform>, nobody>
+      waiters_;
   alignas(cache_line) typename platform::template atomic<slot*> current_;
   slot first_;
 };

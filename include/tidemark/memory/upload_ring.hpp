@@ -63,8 +63,9 @@ enum class upload_status : std::uint8_t {
   busy,
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
-  /// Not now, and there is no value to wait for: the oldest part was not retired yet. The forms that wait return this,
-  /// too, as soon as they find it.
+  lost,     ///< The timeline is lost, and the oldest part was not retired yet. From forms that wait.
+  /// Not now, and there is no value to wait for: the oldest part was not retired yet. From try_allocate(); with
+  /// writers::one from all forms, because no other thread can retire it.
   no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
@@ -86,7 +87,7 @@ struct upload_options {
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
   /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
-  /// `busy` or `no_space`. A ring of writers::one goes on: parts that it retires meanwhile join the newest record.
+  /// `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile join the newest record.
   std::size_t max_records = 256;
 };
 
@@ -134,7 +135,7 @@ class upload_ring {
 
   /// Gives out some bytes of the ring's buffer, at a multiple of `alignment`, if they are free. Returns the part, or
   /// `busy`, `no_space`, `too_large` or `invalid`, and then nothing was given out. The status is `no_space` if there is
-  /// no room and the oldest part was not retired yet: waiting would not help.
+  /// no room and the oldest part was not retired yet: no value of the timeline would help.
   /// \param alignment  of the offset, in bytes; a power of two, otherwise the status is `invalid`. The caller must
   ///                   align the buffer itself
   /// Progress: never waits. But for what it asks of the timeline, it is wait-free with writers::one, and lock-free with
@@ -145,9 +146,13 @@ class upload_ring {
   }
 
   /// Gives out some bytes. While the ring is busy it blocks, parked, until the timeline has reached the value of the
-  /// oldest record, or until the thread that trims is done. Then it tries again. So it may sleep several times, and it
-  /// may return `no_space` after a sleep. Returns as try_allocate(), but instead of `busy` it returns `stopped`
-  /// once `token` is triggered. [B12]
+  /// oldest record. With writers::several it also waits until another thread has retired the oldest part, or is done
+  /// with a trim. Then it tries again, so it may sleep several times. If the calling thread has the oldest part itself,
+  /// it waits for ever: then use another form. Returns as try_allocate(), but instead of `busy`, and with
+  /// writers::several instead of `no_space`, it returns `stopped` once `token` is triggered, or `lost`. With
+  /// writers::one it may return `no_space` after a sleep. If the timeline is neither a fence nor a view of one, what
+  /// other threads do may be noticed a millisecond late; the same holds if the fence has no slot and must not grow.
+  /// [B12]
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));

@@ -18,7 +18,7 @@ namespace {
 
 using tidemark::wait_status;
 
-using model::payload;
+using model::payload_of;
 using model::require_idle;
 using model::require_idle_after_poison;
 using model::some_time;
@@ -30,7 +30,7 @@ using model::stop_source;
 template <class Timeline>
 struct one_signaller_one_waiter : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -49,7 +49,7 @@ struct one_signaller_one_waiter : model::suite<2> {
 template <class Timeline>
 struct signalled_one_by_one : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data[2];
+  payload_of<Timeline> data[2];
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -69,7 +69,7 @@ struct signalled_one_by_one : model::suite<2> {
 template <class Timeline>
 struct one_signaller_two_waiters : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data[2];
+  payload_of<Timeline> data[2];
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -89,7 +89,7 @@ struct one_signaller_two_waiters : model::suite<3> {
 template <class Timeline>
 struct two_signallers_one_waiter : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data[2];
+  payload_of<Timeline> data[2];
 
   void thread(unsigned index) {
     if (index < 2) {
@@ -108,7 +108,7 @@ struct two_signallers_one_waiter : model::suite<3> {
 template <class Timeline>
 struct two_signallers_two_waiters : model::suite<4> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -132,7 +132,7 @@ struct two_signallers_two_waiters : model::suite<4> {
 template <class Timeline>
 struct timeout_against_claim : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -152,7 +152,7 @@ struct timeout_against_claim : model::suite<2> {
 template <class Timeline>
 struct system_clock_decides : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -172,7 +172,7 @@ struct system_clock_decides : model::suite<2> {
 template <class Timeline>
 struct stop_against_claim : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
   stop_source<typename Timeline::platform> source;
 
   void thread(unsigned index) {
@@ -212,7 +212,7 @@ struct stop_alone : model::suite<2> {
 template <class Timeline>
 struct signalled_before_the_rest : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
   stop_source<typename Timeline::platform> source;
 
   void thread(unsigned index) {
@@ -236,7 +236,7 @@ struct signalled_before_the_rest : model::suite<2> {
 template <class Timeline>
 struct slot_used_again : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data[2];
+  payload_of<Timeline> data[2];
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -261,7 +261,7 @@ struct slot_used_again : model::suite<2> {
 template <class Timeline>
 struct overflow_lane : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -279,7 +279,7 @@ struct overflow_lane : model::suite<3> {
 template <class Timeline>
 struct poison_alone : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> reason;
+  payload_of<Timeline> reason;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -301,7 +301,7 @@ struct poison_alone : model::suite<2> {
 template <class Timeline>
 struct poison_against_signal : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -330,7 +330,7 @@ struct poison_against_signal : model::suite<3> {
 template <class Timeline>
 struct stop_of_one_of_two : model::suite<3> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
   stop_source<typename Timeline::platform> source;
 
   void thread(unsigned index) {
@@ -353,7 +353,7 @@ struct stop_of_one_of_two : model::suite<3> {
 template <class Timeline>
 struct poison_after_signal : model::suite<2> {
   Timeline timeline;
-  payload<Timeline> data;
+  payload_of<Timeline> data;
 
   void thread(unsigned index) {
     if (index == 0) {

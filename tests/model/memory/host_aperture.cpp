@@ -2,6 +2,7 @@
 //
 // Model checks of the host aperture: no thread writes a page of the window that another thread has mapped or that the
 // executor still reads.
+#include "support/lent.hpp"
 #include "support/progress.hpp"
 
 #include <tidemark/memory/host_aperture.hpp>
@@ -127,16 +128,15 @@ struct read_until_signalled : model::suite<2>, page_in_use<2> {
   void thread(unsigned index) { index == 0 ? execute() : void(use_once(2, 8)); }
 };
 
-/// [B12] One thread waits for the page. It gets it, or is told that it is still mapped. Others wait for the same value;
-/// on the heap of one slot they share the lane.
+/// [B12] One thread waits for the page, which is still mapped at first, and gets it. Others wait for the same value; on
+/// the heap of one slot they share the lane.
 template <unsigned Others, heap_shape Shape>
 struct waited_for_beside : model::suite<2 + Others>, page_in_use<1, Shape> {
   void thread(unsigned index) {
     if (index == 0) return this->execute();
     if (index > 1) return MODEL_REQUIRE(this->finished.wait(1) == tidemark::wait_status::reached);
     const aperture_view view = this->window.map(first_pages(1));
-    MODEL_REQUIRE(view || view.status == aperture_status::no_space);
-    if (!view) return;
+    MODEL_REQUIRE(view);
     this->fill(view, 8);
     this->window.unmap(view);
   }
@@ -159,6 +159,74 @@ struct refused_beside : model::suite<2>, stand<2> {
   }
 };
 
+/// A window of which each page has a view when the threads begin.
+template <std::size_t Pages, heap_shape Shape>
+struct lent_pages : stand<Pages, Shape> {
+  std::array<aperture_view, Pages> held;
+
+  void before() {
+    for (aperture_view& each : held) each = this->map(1);
+  }
+  void retire(unsigned which, std::uint64_t until) {
+    this->fill(held[which], 7);
+    this->window.retire(held[which], until);
+  }
+  void give(unsigned which) { retire(which, 0); }
+  template <class... Limits>
+  tidemark::wait_status ask(std::size_t pages, const Limits&... limits) {
+    aperture_view view;
+    if constexpr (model::has_deadline<Limits...>) {
+      view = this->window.map_until(first_pages(pages), limits...);
+    } else {
+      view = this->window.map(first_pages(pages), limits...);
+    }
+    if (view) {
+      this->fill(view, 8);
+      this->window.unmap(view);
+    }
+    return model::end_of(view);
+  }
+};
+
+template <heap_shape Shape>
+using given_after_retire = model::given_after_retire<lent_pages, Shape>;
+template <heap_shape Shape>
+using given_by_two = model::given_by_two<lent_pages, Shape>;
+template <heap_shape Shape>
+using given_to_one_of_two = model::given_to_one_of_two<lent_pages, Shape>;
+
+/// [B12] A thread that is refused has counted the page for which another one waits, and counts it no longer.
+struct waited_beside_refused : model::suite<2>, stand<2> {
+  void before() { window.retire(map(1), 1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(use_once(2, 7) != aperture_status::mapped);
+    } else {
+      const aperture_view view = window.map(first_pages(1));
+      MODEL_REQUIRE(view);
+      fill(view, 8);
+      window.unmap(view);
+    }
+  }
+  void after() {
+    finished.signal(1);
+    stand::after();
+  }
+};
+
+/// [B12] Two threads wait for both pages, which are in use. An attempt of one in vain wakes the other one, and neither
+/// waits for ever.
+struct two_want_all : model::suite<3>, stand<2> {
+  void before() { window.retire(map(2), 1); }
+  void thread(unsigned index) {
+    if (index == 0) return finished.signal(1);
+    const aperture_view view = window.map(first_pages(2));
+    MODEL_REQUIRE(view);
+    fill(view, 8);
+    window.unmap(view);
+  }
+};
+
 template <heap_shape Shape>
 using waited_for = waited_for_beside<0, Shape>;
 template <heap_shape Shape>
@@ -175,8 +243,14 @@ int main(int argc, char** argv) {
       model::make_check<read_until_signalled, "read_until_signalled">(),
       model::make_check<refused_beside, "refused_beside">(),
       model::make_check<given_back_beside, "given_back_beside">(),
+      model::make_check<waited_beside_refused, "waited_beside_refused">(),
+      model::make_check<two_want_all, "two_want_all">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
   model::add_on_shapes<waited_beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
+  model::lent_checks<lent_pages>::add(checks);
+  model::add_on_shapes<given_after_retire, one_slot, "given_after_retire">(checks);
+  model::add_on_shapes<given_by_two, one_slot, "given_by_two">(checks);
+  checks.push_back(model::make_check<given_to_one_of_two<model::two_slots>, "given_to_one_of_two">());
   return model::run(argc, argv, checks);
 }

@@ -2,6 +2,7 @@
 //
 // Model checks of the rename ring with several mappers: no thread writes a backing that the executor still reads, that
 // another thread has mapped, or that was destroyed.
+#include "support/lent.hpp"
 #include "support/progress.hpp"
 
 #include <tidemark/memory/rename_ring.hpp>
@@ -434,6 +435,108 @@ struct never_all_mapped : model::suite<2>, stand<2> {
   void after() { finished.signal(2); }
 };
 
+/// A ring of which all backings are mapped when the threads begin.
+template <std::size_t Backings, heap_shape Shape>
+struct lent_backings : stand<Backings, writers::several, Shape> {
+  using typename stand<Backings, writers::several, Shape>::mapping;
+  std::array<mapping, Backings> held;
+
+  void before() {
+    for (mapping& each : held) each = this->ring.try_map(map_mode::discard);
+  }
+  void retire(unsigned which, std::uint64_t until) {
+    held[which].memory->fill(7);
+    MODEL_REQUIRE(this->ring.retire(held[which], until));
+  }
+  void give(unsigned which) { retire(which, 0); }
+  template <class... Limits>
+  tidemark::wait_status ask(std::size_t, const Limits&... limits) {
+    mapping mapped;
+    if constexpr (model::has_deadline<Limits...>) {
+      mapped = this->ring.map_until(map_mode::discard, limits...);
+    } else {
+      mapped = this->ring.map(map_mode::discard, limits...);
+    }
+    if (mapped) {
+      mapped.memory->fill(8);
+      MODEL_REQUIRE(this->ring.unmap(mapped));
+    }
+    return model::end_of(mapped);
+  }
+};
+
+template <heap_shape Shape>
+using given_after_retire = model::given_after_retire<lent_backings, Shape>;
+
+/// [B12] [B46] A guest unmaps the only backing, for which another thread waits. A third thread looks at it meanwhile.
+template <bool Beside>
+struct guest_leaves : model::suite<Beside ? 3 : 2>, stand<1> {
+  mapping guest;
+
+  void before() { guest = ring.try_map(map_mode::no_overwrite); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      guest.memory->fill(7);
+      MODEL_REQUIRE(ring.unmap(guest));
+    } else if (index == 1) {
+      wait_and_use_once();
+    } else {
+      const map_status status = use_once(9);
+      MODEL_REQUIRE(status == map_status::mapped || status == map_status::no_space);
+    }
+  }
+};
+
+/// [B12] A thread that maps for reading counts itself as a guest before it finds that the backing is in use. Another one
+/// waits for the backing meanwhile.
+struct refused_guest : model::suite<2>, stand<1> {
+  mapping used;
+
+  void before() {
+    used = use(1);
+    finished.signal(1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const mapping mapped = ring.try_map(map_mode::write);
+      if (mapped) MODEL_REQUIRE(ring.unmap(mapped));
+    } else {
+      wait_and_use_once();
+    }
+  }
+};
+
+/// [B12] [B43] Of two backings one is mapped. A thread that wants the other one finds that it is being trimmed, and makes
+/// another one in its place.
+struct waited_beside_trim : model::suite<2>, stand<2> {
+  mapping held;
+
+  void before() {
+    const mapping idle = ring.try_map(map_mode::discard);
+    held = ring.try_map(map_mode::discard);
+    MODEL_REQUIRE(ring.unmap(idle));
+  }
+  void thread(unsigned index) { index == 0 ? void(ring.trim()) : wait_and_use_once(); }
+  void after() { MODEL_REQUIRE(ring.unmap(held)); }
+};
+
+/// A pool that makes nothing.
+struct empty_pool : pool {
+  empty_pool() { may_be_made = 0; }
+};
+
+/// [B12] [B43] There is no backing, and the source makes none. Each thread is told so, and neither waits for the other.
+struct none_can_be_made : model::suite<2> {
+  using fence = model::progress_fence<one_slot>;
+
+  empty_pool memory;
+  fence finished;
+  tidemark::rename_ring<model::view_of<fence>, pool_source, writers::several> ring{
+      finished.view(), {.max_renames = 1}, pool_source{memory}};
+
+  void thread(unsigned) { MODEL_REQUIRE(ring.map(map_mode::discard).status == map_status::no_memory); }
+};
+
 template <heap_shape Shape>
 using waited_for = beside_executor<1, writers::several, Shape>;
 template <heap_shape Shape>
@@ -465,11 +568,18 @@ int main(int argc, char** argv) {
       model::make_check<trim_beside_discard, "trim_beside_discard">(),
       model::make_check<current_beside_trim, "current_beside_trim">(),
       model::make_check<never_all_mapped, "never_all_mapped">(),
+      model::make_check<guest_leaves<false>, "guest_leaves">(),
+      model::make_check<guest_leaves<true>, "guest_leaves.beside_discard">(),
+      model::make_check<refused_guest, "refused_guest">(),
+      model::make_check<waited_beside_trim, "waited_beside_trim">(),
+      model::make_check<none_can_be_made, "none_can_be_made">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
   model::add_on_shapes<waited_for_by_one_mapper, one_slot, "waited_for.one_mapper">(checks);
   model::add_on_shapes<beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
   model::add_on_shapes<one_mapper_beside_a_waiter, one_slot, "waited_beside_a_waiter.one_mapper">(checks);
   model::add_on_shapes<two_waiting, one_slot, "two_waiting">(checks);
+  model::lent_checks<lent_backings>::add(checks);
+  model::add_on_shapes<given_after_retire, one_slot, "given_after_retire">(checks);
   return model::run(argc, argv, checks);
 }

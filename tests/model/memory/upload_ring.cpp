@@ -2,6 +2,7 @@
 //
 // Model checks of the upload ring: no thread writes bytes that another thread has allocated or that the executor still
 // reads.
+#include "support/lent.hpp"
 #include "support/progress.hpp"
 
 #include <tidemark/memory/upload_ring.hpp>
@@ -125,7 +126,7 @@ struct read_until_signalled : model::suite<Reclaimer ? 3 : 2>, part_in_use<1, 1,
   }
 };
 
-/// The same with a wait for space. The wait ends, with the bytes or because there is nothing to wait for yet.
+/// The same with a wait for space, which may begin before the part is retired.
 template <heap_shape Shape>
 struct waited_for : model::suite<2>, part_in_use<1, 1, 2, Shape> {
   void thread(unsigned index) {
@@ -134,8 +135,8 @@ struct waited_for : model::suite<2>, part_in_use<1, 1, 2, Shape> {
       this->execute();
     } else {
       const upload_part next = this->ring.allocate(1, 1);
-      MODEL_REQUIRE(next || next.status == upload_status::no_space);
-      if (next) this->use(next, 8);
+      MODEL_REQUIRE(next);
+      this->use(next, 8);
     }
   }
 };
@@ -211,8 +212,8 @@ struct never_all_open : model::suite<2>, stand<2, 2> {
   }
 };
 
-/// The only part comes back, and another thread allocates a part, which gets the same record. A waiter gets the bytes,
-/// or is told that the part is open.
+/// The only part comes back, and another thread allocates a part, which gets the same record. A waiter gets the bytes
+/// before or after it.
 struct record_of_a_later_part : model::suite<2>, stand<1, 1> {
   void before() { ring.retire(ring.try_allocate(1), 0); }
   void thread(unsigned index) {
@@ -220,8 +221,8 @@ struct record_of_a_later_part : model::suite<2>, stand<1, 1> {
       use_once(1, 7);
     } else {
       const upload_part next = ring.allocate(1, 1);
-      MODEL_REQUIRE(next || next.status == upload_status::no_space);
-      if (next) use(next, 8);
+      MODEL_REQUIRE(next);
+      use(next, 8);
     }
   }
 };
@@ -285,6 +286,40 @@ struct alone_waiting : model::suite<2> {
     ring.retire(until);
   }
 };
+
+/// A ring of which each byte is a part of its own when the threads begin.
+template <std::size_t Bytes, heap_shape Shape>
+struct lent_parts : stand<Bytes, 2 * Bytes, Shape> {
+  std::array<upload_part, Bytes> held;
+
+  void before() {
+    for (upload_part& each : held) each = this->ring.try_allocate(1);
+  }
+  void retire(unsigned which, std::uint64_t until) {
+    this->fill(held[which], 7);
+    this->ring.retire(held[which], until);
+  }
+  void give(unsigned which) { retire(which, 0); }
+  template <class... Limits>
+  tidemark::wait_status ask(std::size_t bytes, const Limits&... limits) {
+    upload_part part;
+    if constexpr (model::has_deadline<Limits...>) {
+      part = this->ring.allocate_until(bytes, 1, limits...);
+    } else {
+      part = this->ring.allocate(bytes, 1, limits...);
+    }
+    if (part) {
+      this->fill(part, 8);
+      this->ring.retire(part, 0);
+    }
+    return model::end_of(part);
+  }
+};
+
+template <heap_shape Shape>
+using given_by_two = model::given_by_two<lent_parts, Shape>;
+template <heap_shape Shape>
+using given_to_one_of_two = model::given_to_one_of_two<lent_parts, Shape>;
 
 /// [trap 27] A batch lies across the end of the ring. There is no record for the next batch, which therefore joins it.
 /// All bytes come back once the executor has read them.
@@ -374,5 +409,8 @@ int main(int argc, char** argv) {
   model::add_on_shapes<two_waiting, one_slot, "two_waiting">(checks);
   model::add_on_shapes<waited_beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);
   model::add_on_shapes<alone_waiting, one_slot, "alone_waiting">(checks);
+  model::lent_checks<lent_parts>::add(checks);
+  model::add_on_shapes<given_by_two, one_slot, "given_by_two">(checks);
+  checks.push_back(model::make_check<given_to_one_of_two<model::two_slots>, "given_to_one_of_two">());
   return model::run(argc, argv, checks);
 }

@@ -15,7 +15,7 @@ namespace model {
 
 /// The type of the data that is handed over.
 template <class Timeline>
-using payload = typename Timeline::platform::template var<int>;
+using payload_of = typename Timeline::platform::template var<int>;
 
 /// A point of time that the checker may let pass at any moment.
 constexpr tidemark::deadline some_time{std::chrono::hours{1}};

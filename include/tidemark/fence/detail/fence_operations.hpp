@@ -36,6 +36,11 @@ struct fence_access {
   static auto* learnt(const Fence& fence) noexcept {
     return fence.spin_.memory();
   }
+  /// Returns what a view looks at.
+  template <class View>
+  static const auto& followed(const View& view) noexcept {
+    return *view.timeline_;
+  }
 };
 
 /// The table. The first parameter of each function is the fence.

@@ -47,8 +47,9 @@ struct alignas(Writers == writers::several ? cache_line : alignof(std::max_align
   }
 
   /// Takes the backing if it is idle now that the timeline has reached a value: its word is `as` then. Returns the word
-  /// that it had before, or `not_idle`.
-  std::uint64_t take_idle(std::uint64_t reached, std::uint64_t as) noexcept {
+  /// that it had before, or `not_idle`. Calls `gave_back()` if it has taken the backing from a guest, and given it back.
+  template <class GaveBack>
+  std::uint64_t take_idle(std::uint64_t reached, std::uint64_t as, const GaveBack& gave_back) noexcept {
     for (;;) {
       const std::uint64_t before = use.word();
       if (before > reached || !backing_word::is_value(before)) return not_idle;
@@ -60,6 +61,7 @@ struct alignas(Writers == writers::several ? cache_line : alignof(std::max_align
         return before;
       }
       use.give(before);
+      gave_back();
       return not_idle;
     }
   }

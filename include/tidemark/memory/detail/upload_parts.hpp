@@ -27,8 +27,9 @@
 #include "../../fence/timeline.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
-#include "retrying.hpp"
+#include "space_waiters.hpp"
 #include "upload_sizes.hpp"
+#include "waiting_for_space.hpp"
 
 namespace tidemark::detail {
 
@@ -57,19 +58,14 @@ class upload_parts {
         tail_{0} {}
 
   Part try_allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept {
-    shortage unused;
+    std::uint64_t unused = 0;
     return attempt(bytes, alignment, unused);
   }
 
   template <class... Limits>
   Part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
-    either_timeline either{*this, {}};
-    const auto attempt_once = [&](std::uint64_t& value) {
-      const Part part = attempt(bytes, alignment, either.why);
-      value = either.why.target;
-      return part;
-    };
-    return retry_while_busy<platform>(either, attempt_once, limits...);
+    const auto attempt_once = [&](std::uint64_t& target, bool) { return attempt(bytes, alignment, target); };
+    return wait_for_space(waiters_, finished_, attempt_once, limits...);
   }
 
   /// Returns false, and changes nothing, where the part was refused or retired before.
@@ -86,6 +82,7 @@ class upload_parts {
     own.busy_until.store(finished, std::memory_order_relaxed);
     // (E6): release, pairs with (E5): where the part ends, and until when it is in use.
     own.retired.store(part.number + 1, std::memory_order_release);
+    waiters_.given_back();
     return true;
   }
 
@@ -131,26 +128,6 @@ class upload_parts {
   std::uint64_t capacity() const noexcept { return capacity_; }
 
  private:
-  /// Counts the trims that have ended. Few threads wait for that.
-  using trim_fence = basic_fence<platform, fence_options{.capacity = 1, .arity = 2, .max_spin_ns = 0}>;
-
-  /// What makes room: a value of the timeline, or of the count of trims.
-  struct shortage {
-    std::uint64_t target = 0;
-    bool is_trimmed = false;
-  };
-
-  /// What allocate_within() waits for.
-  struct either_timeline {
-    template <class Token>
-    wait_status wait(std::uint64_t value, deadline until, const Token& token) const noexcept {
-      return why.is_trimmed ? ring.trims_ended_.wait_until(value, until, token)
-                            : ring.finished_.wait(value, until, token);
-    }
-    const upload_parts& ring;
-    shortage why;
-  };
-
   /// A trim under way. It has the whole ring, if it could get it.
   struct trimming {
     explicit trimming(upload_parts& of) noexcept : ring{of}, part{take_whole(of)} {}
@@ -158,7 +135,8 @@ class upload_parts {
     trimming& operator=(const trimming&) = delete;
     ~trimming() {
       if (part) static_cast<void>(ring.retire(part, 0));
-      ring.trims_ended_.signal_next();
+      // (E21): release, pairs with (E22): an allocation that counts this trim as ended sees its part retired (E6).
+      ring.trims_ended_.fetch_add(1, std::memory_order_release);
     }
     static Part take_whole(upload_parts& ring) noexcept {
       // (E19): relaxed, (E2) is behind it.
@@ -169,7 +147,8 @@ class upload_parts {
     const Part part;
   };
 
-  Part attempt(std::uint64_t bytes, std::uint64_t alignment, shortage& why) noexcept {
+  /// Where it is busy, `target` is the value to wait for; it stays as it is if no value helps.
+  Part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target) noexcept {
     if (bytes == 0 || !std::has_single_bit(alignment)) return {status::invalid};
     if (bytes > capacity_) return {status::too_large};
     versioned seen = head();
@@ -188,7 +167,7 @@ class upload_parts {
           return {status::allocated, start % capacity_, bytes, seen.version};
         }
       } else if (reclaim() == 0) {
-        const status outcome = no_room(seen, oldest.version, why);
+        const status outcome = no_room(seen, oldest.version, target);
         if (outcome != status::allocated) return {outcome};
       }
     }
@@ -196,27 +175,26 @@ class upload_parts {
 
   /// Returns why there is no room behind the head that was `seen`, while that part was the oldest one; `allocated` if
   /// there may be room now.
-  [[gnu::noinline]] status no_room(versioned& seen, std::uint64_t oldest, shortage& why) noexcept {
+  [[gnu::noinline]] status no_room(versioned& seen, std::uint64_t oldest, std::uint64_t& target) noexcept {
     // (E18): acquire, pairs with (E2): what was given out up to here, and, where the oldest part is a trim's, (E19). An
     // exchange for itself, because it finds the newest head, of which no half is old.
     if (!head_.compare_exchange_strong(seen, seen, std::memory_order_acquire, std::memory_order_relaxed))
       return status::allocated;
     // Before the part is looked at: if it belongs to a trim that has ended by now, it is seen retired.
-    const std::uint64_t ended = trims_ended_.current_value();
+    // (E22): acquire, pairs with (E21). Not stronger: a count that is too old makes the allocation wait for the trim.
+    const std::uint64_t ended = trims_ended_.load(std::memory_order_acquire);
     const record& one = record_of(oldest);
     // (E14): relaxed, behind (E7): the thread that took back the part before this one may have seen this one retired.
     const std::uint64_t retired = one.retired.load(std::memory_order_relaxed);
     if (retired > oldest + 1) return status::allocated;  // it came back
     if (retired == oldest + 1) {
       // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
-      why = {one.busy_until.load(std::memory_order_relaxed), false};
+      target = one.busy_until.load(std::memory_order_relaxed);
       return status::busy;
     }
     // (E13): relaxed, (E18) has brought what matters.
     const std::uint64_t begun = trims_begun_.load(std::memory_order_relaxed);
-    if (ended == begun) return status::no_space;
-    why = {begun, true};
-    return status::busy;
+    return ended == begun ? status::no_space : status::busy;
   }
 
   versioned head() const noexcept {
@@ -248,8 +226,9 @@ class upload_parts {
   const std::uint64_t capacity_;
   const std::size_t mask_;
   const std::unique_ptr<record[]> records_;
-  trim_fence trims_ended_;
+  space_waiters<platform> waiters_;
   typename platform::template atomic<std::uint64_t> trims_begun_;
+  typename platform::template atomic<std::uint64_t> trims_ended_;
   alignas(cache_line) typename platform::double_word head_;
   alignas(cache_line) typename platform::double_word tail_;
 };
