@@ -321,7 +321,7 @@ TEST_CASE_TEMPLATE("[B12] a thread that finds no slot in the fence still waits f
   CHECK(other.status() == wait_status::reached);
 }
 
-// ---- a timeline of the program's own ---------------------------------------------------------------------------------
+// ---- a timeline of the program's own --------------------------------------------------------------------------------
 
 namespace {
 

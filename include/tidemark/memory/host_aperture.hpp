@@ -14,7 +14,8 @@
 // Each page of the window has one word: a value, and the page is free once the timeline has reached it; or `open` while
 // the page is mapped. A map counts its pages first, so that never more are mapped than there are [B32]. Then it takes
 // free pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
-// latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first.
+// latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first. It also
+// waits for pages that other threads have (memory/detail/waiting_for_space.hpp).
 //
 // The word of a page is written by the thread that takes the page and by the thread that has it. What the page shows,
 // which page follows, and the number of the view are written by the thread that has the page. The number grows each
@@ -167,12 +168,12 @@ class host_aperture {
     return attempt(sources, target);
   }
 
-  /// Makes a view of the given pages. While it can't, it blocks, parked, until the timeline reaches the value that comes
-  /// first, or until another thread gives back pages. It keeps no pages while it sleeps, so other threads may take them.
-  /// If the calling thread has the missing pages itself, it waits for ever: then use another form. Returns as try_map(),
-  /// but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. If the timeline is
-  /// neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the same holds if the
-  /// fence has no slot and must not grow. [B12]
+  /// Makes a view of the given pages. While it can't, it blocks, parked, until the timeline reaches the value that
+  /// comes first, or until another thread gives back pages. It keeps no pages while it sleeps, so other threads may
+  /// take them. If the calling thread has the missing pages itself, it waits for ever: then use another form. Returns
+  /// as try_map(), but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. If
+  /// the timeline is neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the
+  /// same holds if the fence has no slot and must not grow. [B12]
   template <detail::page_list Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -212,7 +213,8 @@ class host_aperture {
   /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. A view that was refused
   /// or has ended is asserted; then it returns false and changes nothing. Of several calls for one view exactly one
   /// returns true, even if the pages were given out again in between. A view of another window is misuse that may not
-  /// be noticed: the call may then give back pages of this window's views. Progress: wait-free, O(pages).
+  /// be noticed: the call may then give back pages of this window's views. Progress: wait-free, O(pages), except for
+  /// the system call that wakes other threads if they wait for pages.
   /// \param finished  less than 2^64 - 1; 2^64 - 1 is asserted, and then counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");

@@ -24,7 +24,8 @@
 // finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
 // finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
 // memory/detail/backing_use.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
-// exchange only to make or to destroy a backing.
+// exchange only to make or to destroy a backing. A map that waits beside other writers is woken by what they give back
+// (memory/detail/waiting_for_space.hpp).
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -227,7 +228,8 @@ class rename_ring {
   /// on.
   /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
   ///                  stays.
-  /// Progress: lock-free; wait-free after a discard, and with writers::one.
+  /// Progress: lock-free; wait-free after a discard, and with writers::one. If other threads wait for a backing, there
+  /// is also the system call that wakes them.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
     if (made.slot_ == nullptr || !can_keep(finished)) return false;
     slot& which = *made.slot_;

@@ -30,7 +30,8 @@
 // The destructor does not wait: the caller must make sure that the executor is done before the buffer goes. (A rename
 // ring owns its backings, so its destructor does wait.)
 //
-// Not promised: fairness among threads that wait; room, as long as the oldest part is not retired.
+// Not promised: fairness among threads that wait; room, as long as the oldest part is not retired. With several writers
+// allocate() waits until it is.
 #ifndef TIDEMARK_MEMORY_UPLOAD_RING_HPP
 #define TIDEMARK_MEMORY_UPLOAD_RING_HPP
 
@@ -87,7 +88,8 @@ struct upload_options {
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
   /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
-  /// `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile join the newest record.
+  /// `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile join
+  /// the newest record.
   std::size_t max_records = 256;
 };
 
@@ -185,7 +187,7 @@ class upload_ring {
   /// it was handed on. Returns true. Returns false, and changes nothing, for a part that was refused or was retired
   /// before, both of which are asserted. A part that this ring has not given out is misuse: it may be taken for one of
   /// this ring's parts, now or later. Only a number that was not given out yet is asserted. Only with writers::several.
-  /// Progress: wait-free. [B4] [B5]
+  /// Progress: wait-free, except for the system call that wakes other threads if they wait for room. [B4] [B5]
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {

@@ -47,7 +47,8 @@ struct alignas(Writers == writers::several ? cache_line : alignof(std::max_align
   }
 
   /// Takes the backing if it is idle now that the timeline has reached a value: its word is `as` then. Returns the word
-  /// that it had before, or `not_idle`. Calls `gave_back()` if it has taken the backing from a guest, and given it back.
+  /// that it had before, or `not_idle`. Calls `gave_back()` if it has taken the backing from a guest, and given it
+  /// back.
   template <class GaveBack>
   std::uint64_t take_idle(std::uint64_t reached, std::uint64_t as, const GaveBack& gave_back) noexcept {
     for (;;) {

@@ -142,8 +142,8 @@ class space_wait {
     std::optional<waiter_ticket> ticket_;
   };
 
-  /// Returns for which value of the timeline the waiter waits now: for the greatest one if only the loss of the timeline
-  /// matters, and for nothing after that.
+  /// Returns for which value of the timeline the waiter waits now: for the greatest one if only the loss of the
+  /// timeline matters, and for nothing after that.
   std::optional<std::uint64_t> awaited_value() const noexcept {
     if (is_at_end_) return std::nullopt;
     return target_;
