@@ -8,8 +8,8 @@
 //   lent::retire(which, until)        gives it back, in use until that value
 //   lent::ask(pieces, limits...)      maps so many pieces with a form that waits, writes them, and gives them back
 //
-// Each wait that gets its memory writes plain fields, so that a piece which comes without its synchronization is a race.
-// A waiter that nobody wakes is a deadlock, which the checker reports.
+// Each wait that gets its memory writes plain fields, so that a piece which comes without its synchronization is a
+// race. A waiter that nobody wakes is a deadlock, which the checker reports.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_LENT_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_LENT_HPP
 
@@ -174,7 +174,8 @@ struct lent_checks {
 
   static void add(std::vector<check>& checks) {
     add_on_shapes<given_back, one_slot, "given_back">(checks);
-    // Not in the lane: if two threads sleep with a time limit, Relacy's bounded search stops at an assertion of its own.
+    // Not in the lane: if two threads sleep with a time limit, Relacy's bounded search stops at an assertion of its
+    // own.
     checks.push_back(make_check<given_to_two<two_slots>, "given_to_two">());
     checks.push_back(make_check<given_to_two<two_levels>, "given_to_two.two_levels">());
     add_on_shapes<given_or_late, one_slot, "given_or_late">(checks);
