@@ -309,7 +309,7 @@ TEST_CASE_TEMPLATE("[B12] a thread that finds no slot in the fence still waits f
   const auto dog = watch(finished);
   waiter other{[&] { return finished.wait(9); }};
   CHECK(other.falls_asleep());
-  for (const std::uint64_t until : {0, 1}) {
+  for (const std::uint64_t until : {0U, 1U}) {
     typename Kind::template lent<decltype(finished.view())> lent{finished.view(), 1};
     waiter blocked = asking(lent);
     CHECK(blocked.falls_asleep());
