@@ -140,7 +140,7 @@ function(modes_of bounded_out random_out when shape form)
     set(random quick)
   elseif(when STREQUAL "bounded")
     set(bounded quick)
-  elseif(form IN_LIST model_forms_both
+  elseif(form IN_LIST model_forms_both AND NOT shape STREQUAL "grown"
          AND (when STREQUAL "shapes" OR (when STREQUAL "three_shapes" AND NOT shape STREQUAL "beside_lane")))
     set(bounded quick)
   endif()
