@@ -227,8 +227,7 @@ class many_waits {
     /// w1 of all timelines. A wait for all may leave out those that are reached. A wait for any must not, because the
     /// look at such a timeline is what ends the wait.
     registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
-        : many_{those.size() > few_.size() ? ::new (std::nothrow) registration[those.size()] : nullptr},
-          others_{those} {
+        : many_{those.size() > few_.size() ? ::new(std::nothrow) registration[those.size()] : nullptr}, others_{those} {
       const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};
       while (!others_.empty() && count_ < room.size()) {
         const entry& one = others_.front();

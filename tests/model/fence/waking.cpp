@@ -288,8 +288,7 @@ struct word_of_two : model::suite<3> {
       data[index].store(1);
       woken.wake(tidemark::detail::release_reason::due);
     } else {
-      for (std::uint32_t rest = woken.prepare(); rest != 0; rest = woken.prepare())
-        woken.park(rest, tidemark::forever);
+      for (std::uint32_t rest = woken.prepare(); rest != 0; rest = woken.prepare()) woken.park(rest, tidemark::forever);
       MODEL_REQUIRE(data[0].load() + data[1].load() == 2);
     }
   }

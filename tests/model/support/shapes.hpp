@@ -38,8 +38,7 @@ inline constexpr heap_shape three_slots{.capacity = 3, .arity = 4};
 inline constexpr heap_shape two_levels{.capacity = 3};
 inline constexpr heap_shape in_lane{.capacity = 3, .bystanders = 3};
 inline constexpr heap_shape beside_lane{.capacity = 3, .lane_is_occupied = true};
-inline constexpr heap_shape grown{
-    .bystanders = 1, .growth = tidemark::heap_growth::allowed, .has_grown = true};
+inline constexpr heap_shape grown{.bystanders = 1, .growth = tidemark::heap_growth::allowed, .has_grown = true};
 /// The heap grows when the first waiter of the check comes.
 inline constexpr heap_shape growing{.bystanders = 1, .growth = tidemark::heap_growth::allowed};
 /// Two levels with one free slot: of two waiters, one shares the lane.

@@ -165,8 +165,9 @@ class slot_block {
 
   /// Both threads are done with the slot.
   void finish(std::size_t slot) noexcept {
-    // (W13): relaxed, both: the other thread is done with the word, and the next owner gets it through (W7) (W6).
+    // (W13): relaxed alone: the other thread is done with the word.
     const std::uint32_t state = states_[slot].load(std::memory_order_relaxed);
+    // (W20): relaxed alone: the next owner gets the word through (W7) (W6).
     states_[slot].store(state & ~(handled | left), std::memory_order_relaxed);
     free_slot(slot);
   }

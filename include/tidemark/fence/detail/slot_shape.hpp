@@ -47,7 +47,7 @@ class fixed_array {
 template <class T>
 class grown_array {
  public:
-  explicit grown_array(std::size_t size) noexcept : items_{::new (std::nothrow) T[size]} {}
+  explicit grown_array(std::size_t size) noexcept : items_{::new(std::nothrow) T[size]} {}
   bool has_memory() const noexcept { return items_ != nullptr; }
   T& operator[](std::size_t at) noexcept { return items_[at]; }
   const T& operator[](std::size_t at) const noexcept { return items_[at]; }
