@@ -115,9 +115,17 @@ class slot_block {
   /// The owner leaves a slot that was released, and is not to use it again. Returns whether its wake has been handled
   /// by then; for a slot with a waker it waits until it is.
   bool leave_released(std::size_t slot, const auto& handle_unwoken) noexcept {
-    // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
-    bool is_handled = (states_[slot].load(std::memory_order_acquire) & handled) != 0;
     const bool has_waker = wakers_[slot].load() != nullptr;
+    const auto look = [&] {
+      // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
+      return (states_[slot].load(std::memory_order_acquire) & handled) != 0;
+    };
+    bool is_handled = look();
+    // A thread that uses a waker is mostly about to return from the call that has woken this one.
+    for (unsigned looks = 1; has_waker && !is_handled && looks < most_looks; ++looks) {
+      Platform::pause();
+      is_handled = look();
+    }
     while (!is_handled) {
       if (has_waker && take_unwoken(slot)) handle_unwoken();
       // (W9): acq_rel, pairs with (W4): see there. The thread that comes second frees the slot.
@@ -159,6 +167,13 @@ class slot_block {
   static constexpr std::uint32_t handled = 1;
   static constexpr std::uint32_t left = 2;
   static constexpr std::uint32_t one_wake = 4;
+  static constexpr unsigned most_looks = [] {
+    if constexpr (requires { Platform::spin_looks(); }) {
+      return 1U;  // under a model checker
+    } else {
+      return 200U;
+    }
+  }();
 
   std::size_t words() const noexcept { return divide_up(size(), 64); }
   static constexpr std::uint64_t bit_of(std::size_t slot) noexcept { return std::uint64_t{1} << (slot % 64); }
