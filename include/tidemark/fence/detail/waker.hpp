@@ -87,9 +87,9 @@ class shared_word : public waker {
       word_.fetch_sub(1, std::memory_order_release);
       return nudge();
     }
-    // (X6): acq_rel, pairs with (X3) and with itself: what any of the releasing threads saw is visible to the thread
-    // that the last one wakes.
-    return word_.fetch_sub(1, std::memory_order_acq_rel) == 1 && Platform::unpark(word_, 1);
+    // (X6): release, pairs with (X3): each of these exchanges goes on with the release of those before it, so the thread
+    // sees what all of the releasing threads saw.
+    return word_.fetch_sub(1, std::memory_order_release) == 1 && Platform::unpark(word_, 1);
   }
 
   bool wakes_on_any_;
