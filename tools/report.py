@@ -488,7 +488,8 @@ def print_overflow(results):
         for kind, what in (("capacity_8", "a heap that grows"), ("fixed_8", "56 share the overflow lane")):
             wide, narrow = (f"overflow/{subject}.{each}/apart" for each in ("capacity_64", kind))
             compare(results, f"{subject}, {what}", narrow, wide, "median_ns")
-            wide, narrow = (results.typical(row.replace("/apart", ".counted/apart"), "returns") for row in (wide, narrow))
+            counted = (row.replace("/apart", ".counted/apart") for row in (wide, narrow))
+            wide, narrow = (results.typical(row, "returns") for row in counted)
             if narrow is not None:
                 print(f"  wake-ups in a round: {narrow:.0f} instead of {wide:.0f}")
     heading("Sizes in bytes")
@@ -613,8 +614,8 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_waits, print_crowd, print_lockstep, print_overflow, print_append, print_memory,
-                    print_coherency, print_split_table):
+                    print_ping_pong, print_waits, print_crowd, print_lockstep, print_overflow, print_append,
+                    print_memory, print_coherency, print_split_table):
         section(results)
 
 

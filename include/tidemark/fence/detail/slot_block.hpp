@@ -115,6 +115,10 @@ class slot_block {
   /// The owner leaves a slot that was released, and is not to use it again. Returns whether its wake has been handled
   /// by then; for a slot with a waker it waits until it is.
   bool leave_released(std::size_t slot, const auto& handle_unwoken) noexcept {
+    // (W21): relaxed alone: the owner looks at its own bit.
+    const bool is_taken = (taken_[slot / 64].load(std::memory_order_relaxed) & bit_of(slot)) != 0;
+    TIDEMARK_ASSERT(is_taken, "a registration was withdrawn twice");
+    if (!is_taken) return false;
     const bool has_waker = wakers_[slot].load() != nullptr;
     const auto look = [&] {
       // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
