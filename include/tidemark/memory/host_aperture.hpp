@@ -387,7 +387,7 @@ class host_aperture {
   /// Takes free pages, whether they have hints or not. Every thread looks from the beginning and takes what is free. So
   /// threads that count on a page which comes free behind another thread's back take that one, and leave to it what
   /// lies ahead, unless a hint hides that page from them.
-  [[gnu::noinline]] void search_all(search& found) noexcept {
+  void search_all(search& found) noexcept {
     found.has_seen_all = true;
     found.in_use = 0;
     found.first_value = open;

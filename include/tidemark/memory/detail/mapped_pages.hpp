@@ -207,11 +207,15 @@ class mapped_pages {
     // (J19): relaxed: the first look is a guess, and before the second one (J6) has brought what counts.
     if ((hints.load(std::memory_order_relaxed) & pages) == 0) [[likely]]
       return;
-    clear_bits(hints, pages);
+    clear_found(index, pages);
+  }
+  /// Apart, so that a retire that finds no hints stays short.
+  [[gnu::noinline]] void clear_found(std::size_t index, std::uint64_t pages) noexcept {
+    clear_bits(at_level(0, index), pages);
     clear_above(0, index);
   }
   /// Clears the bit above a word of which a bit was cleared, and then what stands above that one.
-  [[gnu::noinline]] void clear_above(std::size_t level, std::size_t index) noexcept {
+  void clear_above(std::size_t level, std::size_t index) noexcept {
     while (++level < height_) {
       const std::uint64_t bit = bit_of(index);
       index /= bits_in_word;

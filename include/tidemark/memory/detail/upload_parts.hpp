@@ -9,7 +9,8 @@
 //
 // Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}; a record,
 // the thread that has the part; the tail, any thread that finds the oldest parts free, by one exchange of {position,
-// number of the oldest part that is not}, which only one of several threads can win; the lap, any thread that allocates.
+// number of the first part that is not}, which only one of several threads can win; the lap, any thread that
+// allocates.
 //
 // An empty ring and a full one differ, because positions don't wrap (2^64 bytes).
 #ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
