@@ -139,7 +139,7 @@ def run_everything(runner, quick):
     probe()
     runner.run(results, "fence", "idle|hot|payload|polled", 4 if quick else 15)
     runner.run(results, "ring_log", "append(_[a-z]+)?", 4 if quick else 15)
-    runner.run(results, "memory", "(lend|frame|retire|blocked)(_[a-z]+)?", 4 if quick else 15)
+    runner.run(results, "memory", "(lend|frame|retire|blocked|aperture)(_[a-z]+)?", 4 if quick else 15)
     runner.run(results, "coherency", "access", 3 if quick else 9)
     runner.run(results, "split_table", "(apply|snapshot|plan)(_[a-z]+)?", 3 if quick else 9)
     probe()
@@ -555,6 +555,15 @@ def print_memory(results):
     rows = ("retire/locked_deque", "retire/retire_queue")
     compare(results, "mutex and deque / retire_queue, one thread", *rows, "median_ns")
     compare(results, "the same, two threads", "retire_two/locked_deque", "retire_two/retire_queue", "median_ns")
+    heading("Pages of a window of 65,536 mapped and unmapped (medians)")
+    comparison_head()
+    for pages in ("one_page", "eight_pages"):
+        rows = (f"aperture/{pages}.{window}" for window in ("nearly_full", "nearly_empty"))
+        compare(results, f"window nearly full / nearly empty, {pages.replace('_', ' ')}", *rows, "median_ns", at_most=2)
+    comparison_head("in company", "another core does the same")
+    for window in ("nearly_empty", "nearly_full"):
+        rows = (f"{group}/one_page.{window}" for group in ("aperture_two", "aperture"))
+        compare(results, f"one page, window {window.replace('_', ' ')}", *rows, "median_ns")
 
 
 def print_coherency(results):
