@@ -6,8 +6,8 @@
 //
 //   lockstep/<subject>/apart    1,000 threads; the signaller on one core, the waiters on another
 //   lockstep/<subject>/free     1,000 threads, put wherever the system likes
-//   overflow/<subject>/apart    64 threads, with capacity for 64; for 8, so that the heap grows; and for 8 that must not
-//                               grow, so that 56 share the overflow lane
+//   overflow/<subject>/apart    64 threads, with capacity for 64; for 8, so that the heap grows; and for 8 without
+//                               growth, so that 56 share the overflow lane
 //
 // Counters: `switches`, voluntary context switches of the whole process: each waiter goes back to sleep once, so the
 // floor is the number of threads. For the subjects whose name ends in `.counted` the platform counts `unparks`, calls

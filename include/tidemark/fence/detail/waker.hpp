@@ -87,8 +87,8 @@ class shared_word : public waker {
       word_.fetch_sub(1, std::memory_order_release);
       return nudge();
     }
-    // (X6): release, pairs with (X3): each of these exchanges goes on with the release of those before it. So the thread
-    // sees what all of the releasing threads saw.
+    // (X6): release, pairs with (X3): each of these exchanges goes on with the release of those before it. So the
+    // thread sees what all of the releasing threads saw.
     return word_.fetch_sub(1, std::memory_order_release) == 1 && Platform::unpark(word_, 1);
   }
 
