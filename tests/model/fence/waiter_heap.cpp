@@ -391,6 +391,24 @@ struct grows_against_withdrawal : model::suite<2> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == 6); }
 };
 
+/// [A12] [A14] A waiter comes to a later block, while another one leaves the first block, and a third one comes and goes
+/// there. The root has the least target of both blocks.
+template <heap_shape Shape>
+struct exact_beside_later_block : model::suite<2> {
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(50);
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(heap.add(3));
+    } else {
+      heap.withdraw(ticket);
+      heap.withdraw(heap.add(7));
+    }
+  }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == 2); }
+};
+
 /// [A16] [A32] A block is linked while a pass runs. A waiter in it that has registered before the pass began is
 /// released, and one that has not is left and monitored.
 template <heap_shape Shape>
@@ -415,8 +433,9 @@ struct grows_against_pass : model::suite<2> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == (released == 1 ? heap.idle_value() : 0)); }
 };
 
-/// Its only slot is free.
+/// The only slot of the first block is free.
 constexpr heap_shape heap_that_grows{.growth = tidemark::heap_growth::allowed};
+constexpr heap_shape free_and_grown{.growth = tidemark::heap_growth::allowed, .has_grown = true};
 
 template <template <heap_shape> class Suite, model::name Name>
 void add_on_one_free(std::vector<model::check>& checks) {
@@ -445,6 +464,7 @@ int main(int argc, char** argv) {
   // One slot is free and more than one waiter comes, in a heap of one level and in one of two levels.
   checks.push_back(make_check<two_grow<growing>, "two_grow">());
   checks.push_back(make_check<grows_against_withdrawal<heap_that_grows>, "grows_against_withdrawal">());
+  checks.push_back(make_check<exact_beside_later_block<free_and_grown>, "exact_beside_later_block">());
   checks.push_back(make_check<grows_against_pass<growing>, "grows_against_pass">());
   add_on_one_free<exact_after_lane_entry, "exact_after_lane_entry">(checks);
   add_on_one_free<lane_stays_occupied, "lane_stays_occupied">(checks);

@@ -70,8 +70,12 @@ template <heap_shape Shape, class Heap>
 void register_bystanders(Heap& heap) {
   static_assert(Shape.bystanders == 0 || !Shape.lane_is_occupied);
   for (std::size_t i = 0; i < Shape.bystanders; ++i) static_cast<void>(heap.add(never_signalled));
-  // A waiter that comes and goes leaves a larger block behind.
-  if (Shape.has_grown) heap.withdraw(heap.add(never_signalled));
+  // Waiters that come and go leave a larger block behind.
+  if (Shape.has_grown) {
+    std::vector<tidemark::waiter_ticket> tickets;
+    for (std::size_t i = Shape.bystanders; i <= Shape.capacity; ++i) tickets.push_back(heap.add(never_signalled));
+    for (const tidemark::waiter_ticket& ticket : tickets) heap.withdraw(ticket);
+  }
   if (!Shape.lane_is_occupied) return;
   // When all slots are taken, the next waiter shares the lane. Then the slots are freed.
   std::vector<tidemark::waiter_ticket> slots;
