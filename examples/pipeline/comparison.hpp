@@ -40,9 +40,13 @@ struct comparison {
   std::string not_measured{};  // why, if so
 };
 
-enum class verdict { faster, no_difference, slower };
+enum class verdict { faster, no_difference, slower, too_few_rounds };
+
+/// The range of fewer rounds says nothing.
+inline constexpr std::size_t least_rounds = 3;
 
 [[nodiscard]] inline verdict judge(const comparison& compared) {
+  if (compared.tidemark.count() < least_rounds || compared.peer.count() < least_rounds) return verdict::too_few_rounds;
   if (compared.tidemark.greatest() < compared.peer.least()) return verdict::faster;
   if (compared.tidemark.least() > compared.peer.greatest()) return verdict::slower;
   return verdict::no_difference;
@@ -102,6 +106,8 @@ void measure_or_say_why(std::vector<comparison*> rows, const Measure& measure) {
       return ratio_text(ratio) + " times as fast";
     case verdict::slower:
       return "slower: " + ratio_text(1 / ratio) + " times the time";
+    case verdict::too_few_rounds:
+      return "- (too few rounds)";
     case verdict::no_difference:
       break;
   }
@@ -123,7 +129,7 @@ inline void print_table(const std::vector<comparison>& rows) {
       print_row(row.row, range_text(row.tidemark), range_text(row.peer), verdict_text(row));
     }
   }
-  std::size_t count[3] = {};
+  std::size_t count[4] = {};
   for (const comparison& row : rows) {
     if (row.not_measured.empty()) ++count[static_cast<std::size_t>(judge(row))];
   }

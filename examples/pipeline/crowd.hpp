@@ -104,7 +104,8 @@ class crowd {
   sleeping_threads threads_;
 };
 
-/// The medians of a few signals of each kind: one repetition.
+/// One repetition: the median of several signals of each kind. On a busy machine a wake-up takes either microseconds or
+/// another program's time slice, so there are more of these.
 struct crowd_times {
   double nobody;
   double one;
@@ -115,8 +116,8 @@ template <class Fence>
   crowd<Fence> sleepers(size);
   repetitions nobody;
   repetitions one;
-  for (int i = 0; i < 9; ++i) {
-    nobody.add(sleepers.signal_for_nobody());
+  for (int i = 0; i < 21; ++i) {
+    if (i % 3 == 0) nobody.add(sleepers.signal_for_nobody());
     one.add(sleepers.signal_for_one());
   }
   return {.nobody = nobody.median(), .one = one.median()};

@@ -45,7 +45,7 @@ inline constexpr const char* help_text =
     "                a device or pipe is written to once. Default: a temporary file, removed at the end\n"
     "  --block SIZE  bytes in a staging buffer, also as 64K or 1M (default 16K); small ones show the cost of a fence\n"
     "  --ring N      how many staging buffers there are (default 16)\n"
-    "  --rounds N    how often each kind of fence is measured (default 5)\n"
+    "  --rounds N    how often each kind of fence is measured (default 5); less than 3 give no verdict\n"
     "  --sleepers N  how many threads sleep in the last rows of the table (default 1000)\n"
     "  --copy-only   only copies the file: the table has no other rows\n"
     "  --trace FILE  copies once more, through tidemark's queues, and writes what each engine waited for and "
