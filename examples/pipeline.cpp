@@ -70,9 +70,13 @@ void add_other_rows(std::vector<comparison>& rows, const pipeline::options& opti
   const std::size_t rounds = options.rounds;
   const std::string sorts = "  peer that sorts";
 
-  rows.push_back(compare_fan_out<progress_fence, condvar_fence>(0, rounds, "8 consumers, 0 far behind: a block"));
-  rows.push_back(compare_fan_out<progress_fence, condvar_fence>(4, rounds, "8 consumers, 4 far behind: a block"));
-  rows.push_back(compare_fan_out<progress_fence, sorted_condvar_fence>(4, rounds, sorts + ": a block"));
+  rows.push_back(
+      compare_fan_out<progress_fence, condvar_fence>({.far_behind = 0}, rounds, "8 consumers, 0 far behind: a block"));
+  rows.push_back(
+      compare_fan_out<progress_fence, condvar_fence>({.far_behind = 4}, rounds, "8 consumers, 4 far behind: a block"));
+  rows.push_back(compare_fan_out<progress_fence, sorted_condvar_fence>({.far_behind = 4}, rounds, sorts + ": a block"));
+  const pipeline::fan_out_shape short_ring{.far_behind = 4, .ring_length = 64};
+  rows.push_back(compare_fan_out<progress_fence, condvar_fence>(short_ring, rounds, "the same, a ring of 64: a block"));
 
   const auto add = [&](const std::vector<comparison>& more) { rows.insert(rows.end(), more.begin(), more.end()); };
   const std::string crowd = std::to_string(options.sleepers) + " asleep";
@@ -89,7 +93,8 @@ void explain_rows(const pipeline::options& options) {
   std::printf(
       "  consumers  one producer and %zu threads that take its blocks of %zu bytes one by one; those that are far "
       "behind\n"
-      "             take half the ring at once, and need no signal in between\n"
+      "             take half the ring of 1,024 at once, and need no signal in between. In a short ring all wait for\n"
+      "             one another most of the time\n"
       "  asleep     threads that wait for different values of one fence\n"
       "One condition variable wakes all who wait, due or not, and these rows show it at its worst. So there is a peer\n"
       "that sorts, too: each thread has a variable of its own, and a signal wakes only the threads that are due.\n",

@@ -16,7 +16,8 @@
 //
 // The producer asks for half the ring at once. The work on a block is small on purpose, a sum: what is compared are the
 // fences. How many consumers are far behind decides the result. A signal of the producer is due for the live readers
-// and should disturb nobody else; where all are live readers, there is nobody else.
+// and should disturb nobody else; where all are live readers, there is nobody else. The length of the ring decides, too:
+// in a short one, the producer waits for the slowest consumer most of the time, whatever the fences cost.
 
 #pragma once
 
@@ -40,15 +41,20 @@ namespace pipeline {
 
 inline constexpr std::size_t fan_out_block_size = 256;
 inline constexpr std::size_t fan_out_consumers = 8;
-inline constexpr std::uint64_t fan_out_ring_length = 1024;
 inline constexpr std::uint64_t fan_out_blocks = 20'000;
+
+/// What decides the result.
+struct fan_out_shape {
+  std::size_t far_behind = 0;
+  std::uint64_t ring_length = 1024;
+};
 
 /// One passage of all blocks. To be run once.
 template <class Fence>
 class fan_out {
  public:
-  explicit fan_out(std::size_t far_behind) {
-    for (std::size_t i = 0; i < far_behind; ++i) consumers_[i].batch = half;
+  explicit fan_out(fan_out_shape shape) : ring_(shape.ring_length) {
+    for (std::size_t i = 0; i < shape.far_behind; ++i) consumers_[i].batch = ring_.size() / 2;
   }
 
   /// Returns how many seconds a block took. Throws if a thread can not be started, or if a consumer has seen other
@@ -91,8 +97,6 @@ class fan_out {
     std::uint64_t value_ = 0;
   };
 
-  static constexpr std::uint64_t half = fan_out_ring_length / 2;
-
   struct alignas(64) consumer {
     std::uint64_t batch = 1;
     Fence done{};
@@ -100,16 +104,16 @@ class fan_out {
   };
 
   void produce() {
-    std::uint64_t last_free = fan_out_ring_length;  // the buffers of the blocks up to this one are known to be free
+    std::uint64_t last_free = ring_.size();  // the buffers of the blocks up to this one are known to be free
     std::uint64_t state = 1;
     for (std::uint64_t n = 1; n <= fan_out_blocks; ++n) {
       if (n > last_free) {
-        last_free += half;
+        last_free += ring_.size() / 2;
         for (consumer& each : consumers_) {
-          if (each.done.wait(last_free - fan_out_ring_length) != tidemark::wait_status::reached) return;
+          if (each.done.wait(last_free - ring_.size()) != tidemark::wait_status::reached) return;
         }
       }
-      block& filled = ring_[n % fan_out_ring_length];
+      block& filled = ring_[n % ring_.size()];
       for (std::uint64_t& word : filled) word = state = state * 6'364'136'223'846'793'005 + 1;
       produced_.add(filled);
       filled_.signal(n);
@@ -120,27 +124,27 @@ class fan_out {
     for (std::uint64_t done = 0; done < fan_out_blocks;) {
       const std::uint64_t last = std::min(done + self.batch, fan_out_blocks);
       if (filled_.wait(last) != tidemark::wait_status::reached) return;
-      for (; done < last; ++done) self.sum.add(ring_[(done + 1) % fan_out_ring_length]);
+      for (; done < last; ++done) self.sum.add(ring_[(done + 1) % ring_.size()]);
       self.done.signal(done);
     }
   }
 
   Fence filled_;
-  std::vector<block> ring_{fan_out_ring_length};
+  std::vector<block> ring_;
   checksum produced_;
   std::array<consumer, fan_out_consumers> consumers_;
 };
 
 /// Measures both kinds of fence, after a passage of each that does not count.
 template <class Tidemark, class Peer>
-[[nodiscard]] comparison compare_fan_out(std::size_t far_behind, std::size_t rounds, const std::string& row) {
+[[nodiscard]] comparison compare_fan_out(fan_out_shape shape, std::size_t rounds, const std::string& row) {
   comparison result{.row = row};
   measure_or_say_why({&result}, [&] {
-    static_cast<void>(fan_out<Tidemark>(far_behind).run());
-    static_cast<void>(fan_out<Peer>(far_behind).run());
+    static_cast<void>(fan_out<Tidemark>(shape).run());
+    static_cast<void>(fan_out<Peer>(shape).run());
     take_turns(
-        rounds, [&] { result.tidemark.add(fan_out<Tidemark>(far_behind).run()); },
-        [&] { result.peer.add(fan_out<Peer>(far_behind).run()); });
+        rounds, [&] { result.tidemark.add(fan_out<Tidemark>(shape).run()); },
+        [&] { result.peer.add(fan_out<Peer>(shape).run()); });
   });
   return result;
 }

@@ -306,6 +306,7 @@ set(other_rows
     "8 consumers, 0 far behind: a block"
     "8 consumers, 4 far behind: a block"
     "  peer that sorts: a block"
+    "the same, a ring of 64: a block"
     "50 asleep, none due: a signal"
     "50 asleep, one due: its wake-up"
     "  peer that sorts, none due: a signal"

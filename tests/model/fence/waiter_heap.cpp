@@ -391,8 +391,8 @@ struct grows_against_withdrawal : model::suite<2> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == 6); }
 };
 
-/// [A12] [A14] A waiter comes to a later block, while another one leaves the first block, and a third one comes and goes
-/// there. The root has the least target of both blocks.
+/// [A12] [A14] A waiter comes to a later block, while another one leaves the first block, and a third one comes there
+/// and goes. The root has the least target of both blocks.
 template <heap_shape Shape>
 struct exact_beside_later_block : model::suite<2> {
   shaped_heap<platform, Shape> heap;
