@@ -16,8 +16,8 @@
 //
 // The producer asks for half the ring at once. The work on a block is small on purpose, a sum: what is compared are the
 // fences. How many consumers are far behind decides the result. A signal of the producer is due for the live readers
-// and should disturb nobody else; where all are live readers, there is nobody else. The length of the ring decides, too:
-// in a short one, the producer waits for the slowest consumer most of the time, whatever the fences cost.
+// and should disturb nobody else; where all are live readers, there is nobody else. The length of the ring decides,
+// too: in a short one, the producer waits for the slowest consumer most of the time, whatever the fences cost.
 
 #pragma once
 
