@@ -252,7 +252,10 @@ struct slot_used_again : model::suite<2> {
     }
   }
   void after() {
-    if constexpr (Timeline::options.statistics) MODEL_REQUIRE(timeline.notify_count() <= 2);
+    if constexpr (Timeline::options.statistics) {
+      MODEL_REQUIRE(timeline.notify_count() <= 2);
+      MODEL_REQUIRE(timeline.overflow_count() <= 2);
+    }
     require_idle(timeline);
   }
 };
