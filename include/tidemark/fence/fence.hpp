@@ -64,10 +64,11 @@
 // fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 // those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 // once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-// the copy has. Two kinds of fences must not be used in the child. The first are fences with a lock-based double word
-// that other threads used during the fork, because a lock may stay taken for ever. The second are all fences that sleep
-// on condition variables (on the portable platform, or where there are no futexes), if other threads slept or woke
-// others during the fork on any block of that kind: all of them share the condition variables.
+// the copy has. Three kinds of fences must not be used in the child:
+//   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
+//   - fences for which other threads waited with wait_all() or wait_any(): a release writes to those threads' stacks
+//   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
+//     threads slept or woke others on any block of that kind, because all of them share the condition variables
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -324,8 +325,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
       for (;;) {
         const std::uint32_t seen = heap().wakes(ticket);
+        // Before the look: a waiter that was released because it is due finds the value then.
+        const bool is_early = ticket.is_in_lane() && heap().is_released(ticket);
         if (is_over(target) || token.stop_requested()) break;
-        is_released = ticket.is_in_lane() && heap().is_released(ticket);
+        is_released = is_early;
         if (is_released) break;
         // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
         const deadline limit = ordered ? until : look_again_before(until, Platform::now());
@@ -369,10 +372,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
   }
 
-  struct nothing {
-    nothing() = default;
-    explicit nothing(std::uint64_t) noexcept {}
-  };
+  struct nothing {};
   struct counts {
     own_value<Platform> notifies{0};
     own_value<Platform> overflows{0};

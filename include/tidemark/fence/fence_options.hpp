@@ -33,7 +33,7 @@ enum class value_storage {
 
 /// The compile-time choices of a fence.
 struct fence_options {
-  std::size_t capacity = 16;                  ///< How many waiters have a slot from the start, of about 36 bytes.
+  std::size_t capacity = 16;                  ///< How many waiters have a slot from the start, of about 34 bytes.
   std::size_t arity = 4;                      ///< How many children each node of the heap has, at least 2.
   heap_growth growth = heap_growth::allowed;  ///< What a waiter does that finds no free slot.
   /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits

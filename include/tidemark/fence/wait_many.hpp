@@ -11,7 +11,8 @@
 // all, one w2, w3 of all. Signallers do not know of it.
 //
 // The waiter is woken once: by the first release of a wait for any, and by the last one of a wait for all. A timeline
-// that is lost wakes it at once. So does a stop.
+// that is lost wakes it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use
+// that word, because the word goes with the wait.
 //
 // A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not

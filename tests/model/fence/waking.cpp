@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 
 namespace {
 
@@ -20,6 +19,7 @@ using model::heap_shape;
 using model::require_idle;
 using model::some_time;
 using model::stop_source;
+using model::three_slots;
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
@@ -29,75 +29,64 @@ struct wakes_one : platform {
   static constexpr std::size_t most_woken = 1;
 };
 
-/// A slot for each of three waiters, in one block, or in two.
-constexpr heap_shape three_in_one{.capacity = 3, .arity = 4};
+/// A slot for each of three waiters, in two blocks.
 constexpr heap_shape three_in_two{.growth = tidemark::heap_growth::allowed, .has_grown = true};
 
 template <heap_shape Shape>
 struct many : model::shaped_fence<wakes_one, Shape> {};
 
-/// [A19] [A37] One signal releases all waiters. Each of them wakes up and has the data.
-template <heap_shape Shape, unsigned Waiters>
-struct all_wake : model::suite<Waiters + 1> {
+/// A signal that is due for all waiters, and the data that it hands over.
+template <heap_shape Shape>
+struct one_signal {
   many<Shape> timeline;
   payload data;
 
-  void thread(unsigned index) {
-    if (index == 0) {
-      data.store(42);
-      timeline.signal(1);
-    } else {
-      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 42);
-    }
+  void signal() {
+    data.store(42);
+    timeline.signal(1);
+  }
+  void wait() { require(timeline.wait(1)); }
+  void require(wait_status status) {
+    MODEL_REQUIRE(status == wait_status::reached);
+    MODEL_REQUIRE(data.load() == 42);
   }
   void after() { require_idle(timeline); }
+};
+
+/// [A19] [A37] One signal releases all waiters. Each of them wakes up and has the data.
+template <heap_shape Shape, unsigned Waiters>
+struct all_wake : model::suite<Waiters + 1>, one_signal<Shape> {
+  void thread(unsigned index) { index == 0 ? this->signal() : this->wait(); }
 };
 
 /// [A14] [A19] The deadline of one waiter may pass while it is to be woken, or while it is to wake others. Nobody is
 /// forgotten.
 template <heap_shape Shape, unsigned Timed>
-struct one_has_a_deadline : model::suite<4> {
-  many<Shape> timeline;
-  payload data;
-
+struct one_has_a_deadline : model::suite<4>, one_signal<Shape> {
   void thread(unsigned index) {
-    if (index == 0) {
-      data.store(42);
-      timeline.signal(1);
-    } else if (index == Timed) {
-      const wait_status status = timeline.wait_until(1, some_time);
-      if (status == wait_status::reached) MODEL_REQUIRE(data.load() == 42);
-    } else {
-      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 42);
-    }
+    if (index == 0) return this->signal();
+    if (index != Timed) return this->wait();
+    const wait_status status = this->timeline.wait_until(1, some_time);
+    if (status != wait_status::timeout) this->require(status);
   }
-  void after() { require_idle(timeline); }
 };
 
-/// [A14] [A19] A waiter is stopped while it is to be woken, or while it is to wake others. Nobody is forgotten.
+/// [A14] [A19] A waiter is stopped while it is to be woken, or while it is to wake others. Nobody is forgotten. It was
+/// released before the stop.
 template <heap_shape Shape>
-struct one_is_stopped : model::suite<4> {
-  many<Shape> timeline;
-  payload data;
+struct one_is_stopped : model::suite<4>, one_signal<Shape> {
   stop_source<wakes_one> source;
 
   void thread(unsigned index) {
     if (index == 0) {
-      data.store(42);
-      timeline.signal(1);
+      this->signal();
       source.request_stop();
     } else if (index == 1) {
-      const wait_status status = timeline.wait(1, stop_source<wakes_one>::token{source});
-      MODEL_REQUIRE(status == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 42);
+      this->require(this->timeline.wait(1, stop_source<wakes_one>::token{source}));
     } else {
-      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 42);
+      this->wait();
     }
   }
-  void after() { require_idle(timeline); }
 };
 
 /// [A29] Two signals release waiters of their own, and each may wake those of the other.
@@ -183,8 +172,9 @@ struct waker_outlives_its_use : model::suite<2> {
 };
 
 /// The same in a pass over many, where another waiter may be the one that uses the waker.
+template <heap_shape Shape>
 struct waker_among_many : model::suite<3> {
-  model::shaped_heap<wakes_one, three_in_one> heap;
+  model::shaped_heap<wakes_one, Shape> heap;
   tidemark::waiter_ticket other = heap.add(1);
 
   void thread(unsigned index) {
@@ -204,8 +194,9 @@ struct waker_among_many : model::suite<3> {
 
 /// [A29] A waiter that one pass has released finds one that another pass has left unwoken, and wakes it, with all that
 /// the other pass knew.
+template <heap_shape Shape>
 struct another_pass_is_helped : model::suite<3> {
-  model::shaped_heap<wakes_one, three_in_one> heap;
+  model::shaped_heap<wakes_one, Shape> heap;
   tidemark::waiter_ticket other = heap.add(1);
 
   void thread(unsigned index) {
@@ -251,7 +242,7 @@ struct slot_changes_its_waker : model::suite<2> {
 /// [A65] Of three waiters that one signal releases, one waits for all of a list, and sleeps on. It is not the one that
 /// wakes the others.
 struct one_sleeps_on : model::suite<4> {
-  many<three_in_one> timeline;
+  many<three_slots> timeline;
   many<model::one_slot> other;
   payload data[2];
 
@@ -349,22 +340,26 @@ using three_wake = all_wake<Shape, 3>;
 int main(int argc, char** argv) {
   using namespace model;
   std::vector<check> checks{
-      make_check<two_wake<two_slots>, "all_wake.two">(),
-      make_check<three_wake<three_in_one>, "all_wake.three">(),
+      make_check<three_wake<three_slots>, "all_wake.three">(),
+      make_check<three_wake<two_levels>, "all_wake.three.two_levels">(),
       make_check<three_wake<three_in_two>, "all_wake.three.grown">(),
-      make_check<one_has_a_deadline<three_in_one, 1>, "one_has_a_deadline.first">(),
-      make_check<one_has_a_deadline<three_in_one, 2>, "one_has_a_deadline.second">(),
-      make_check<one_is_stopped<three_in_one>, "one_is_stopped">(),
-      make_check<two_passes<three_in_one>, "two_passes">(),
+      make_check<one_has_a_deadline<three_slots, 1>, "one_has_a_deadline.first">(),
+      make_check<one_has_a_deadline<three_slots, 2>, "one_has_a_deadline.second">(),
+      make_check<one_is_stopped<three_slots>, "one_is_stopped">(),
+      make_check<two_passes<three_slots>, "two_passes">(),
       make_check<slots_are_freed<three_slots>, "slots_are_freed">(),
-      make_check<waker_among_many, "waker_among_many">(),
-      make_check<another_pass_is_helped, "another_pass_is_helped">(),
+      make_check<slots_are_freed<two_levels>, "slots_are_freed.two_levels">(),
+      make_check<waker_among_many<three_slots>, "waker_among_many">(),
+      make_check<waker_among_many<two_levels>, "waker_among_many.two_levels">(),
+      make_check<another_pass_is_helped<three_slots>, "another_pass_is_helped">(),
+      make_check<another_pass_is_helped<two_levels>, "another_pass_is_helped.two_levels">(),
       make_check<slot_changes_its_waker, "slot_changes_its_waker">(),
       make_check<one_sleeps_on, "one_sleeps_on">(),
       make_check<word_of_two, "word_of_two">(),
       make_check<word_that_is_lost, "word_that_is_lost">(),
       make_check<word_that_is_nudged, "word_that_is_nudged">(),
   };
+  add_on_shapes<two_wake, two_slots, "all_wake.two">(checks);
   add_on_shapes<waker_outlives_its_use, one_slot, "waker_outlives_its_use">(checks);
   return run(argc, argv, checks);
 }
