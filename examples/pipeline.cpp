@@ -1,181 +1,46 @@
 // SPDX-License-Identifier: BSL-1.0
 // Moves a real file through three engines on three threads that are ordered by progress fences alone, compares the copy
-// with the original, and measures the same pipeline on fences made of a mutex and a condition variable.
+// with the original, and says in a table what the same program costs on fences made of a mutex and a condition
+// variable: this pipeline, a producer with many consumers, and a crowd asleep.
 //
-// What the fences do is in pipeline/copy_pipeline.hpp. This file runs it, several rounds for each kind of fence, and if
-// a trace is wanted once more through queues, and reports. Exit status: 0 if the copy is complete, 1 if not, 2 if the
-// command line is wrong.
+// What the fences do is in pipeline/copy_pipeline.hpp, fan_out.hpp and crowd.hpp; what they are compared with in
+// condvar_fence.hpp and sorted_condvar_fence.hpp. This file runs them and reports. Exit status: 0 if the copy is
+// complete, 1 if not, 2 if the command line is wrong.
 
+#include "pipeline/comparison.hpp"
 #include "pipeline/condvar_fence.hpp"
-#include "pipeline/copy_pipeline.hpp"
-#include "pipeline/fnv1a.hpp"
+#include "pipeline/copy_job.hpp"
+#include "pipeline/crowd.hpp"
+#include "pipeline/fan_out.hpp"
 #include "pipeline/options.hpp"
-#include "pipeline/timelines.hpp"
+#include "pipeline/sorted_condvar_fence.hpp"
 #include "support/files.hpp"
 #include "support/trace_files.hpp"
 
 #include <tidemark/tidemark.hpp>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
 namespace {
 
+using pipeline::comparison;
 using pipeline::condvar_fence;
-// Some engine sleeps for every third or fourth block: too often for a fence whose sleepers pay a system-wide barrier.
-using counting_fence =
-    tidemark::basic_progress_fence<tidemark::symmetric_platform, tidemark::fence_options{.statistics = true}>;
-
-/// All the rounds with one kind of fence.
-struct measurement {
-  std::vector<double> seconds;  // a round each, in ascending order once sorted
-  std::uint64_t signals = 0;
-  std::uint64_t notifications = 0;
-
-  void sort() { std::sort(seconds.begin(), seconds.end()); }
-  [[nodiscard]] double median() const { return (seconds[(seconds.size() - 1) / 2] + seconds[seconds.size() / 2]) / 2; }
-};
-
-/// The file, its copy, and what is known about both.
-struct copy_job {
-  support::open_file input;
-  support::output_file output;
-  pipeline::staging_ring ring;
-  std::uint64_t bytes = 0;
-  std::uint64_t checksum = 0;
-  std::uint64_t copies = 0;
-};
-
-/// Reads input and copy again and compares every byte, and the checksum that the engine has taken.
-void verify(copy_job& job) {
-  std::vector<std::byte> expected(256 * pipeline::kibibyte);
-  std::vector<std::byte> found(expected.size());
-  pipeline::fnv1a sum;
-  job.input.rewind();
-  job.output.file().rewind();
-  for (std::uint64_t offset = 0;;) {
-    const std::size_t expected_size = job.input.read(expected);
-    const std::size_t found_size = job.output.file().read(found);
-    const auto common = static_cast<std::ptrdiff_t>(std::min(expected_size, found_size));
-    const auto difference = std::mismatch(expected.begin(), expected.begin() + common, found.begin());
-    const auto equal = static_cast<std::size_t>(difference.first - expected.begin());
-    if (equal != expected_size || equal != found_size) {
-      throw std::runtime_error("the copy of '" + job.input.name() + "' differs from it at byte " +
-                               std::to_string(offset + equal) + " (has the file been changed meanwhile?)");
-    }
-    if (equal == 0) break;
-    sum.add({expected.data(), equal});
-    offset += equal;
-  }
-  if (sum.value() != job.checksum) throw std::runtime_error("the checksum of '" + job.input.name() + "' is wrong");
-}
-
-/// Copies the file once, from the start; adds to `result` how long the engines took.
-template <class Timelines>
-void copy_once(copy_job& job, measurement& result, Timelines& timelines) {
-  job.input.rewind();
-  if (!job.output.is_device()) job.output.file().restart();
-
-  pipeline::copy_pipeline<Timelines> engines(job.input, job.output.file(), job.ring, timelines);
-  const auto start = std::chrono::steady_clock::now();
-  engines.run();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-
-  result.seconds.push_back(elapsed.count());
-  result.signals += timelines.signal_count();
-  result.notifications += timelines.notify_count();
-  job.bytes = engines.bytes();
-  job.checksum = engines.checksum();
-  ++job.copies;
-  if (!job.output.is_device()) verify(job);
-}
-
-template <class Fence>
-void copy_once(copy_job& job, measurement& result) {
-  pipeline::fence_timelines<Fence> timelines;
-  copy_once(job, result, timelines);
-}
-
-void copy_once_traced(copy_job& job, measurement& result, support::trace_files& traces) {
-  pipeline::queue_timelines timelines;
-  copy_once(job, result, timelines);
-  traces.write(timelines.collect());
-}
-
-struct both_measurements {
-  measurement tidemark;
-  measurement condvar;
-};
-
-/// A warm-up and then the rounds, in alternating order.
-both_measurements measure(copy_job& job, std::size_t rounds) {
-  both_measurements result;
-  measurement warm_up;
-  copy_once<counting_fence>(job, warm_up);
-  copy_once<condvar_fence>(job, warm_up);
-  for (std::size_t round = 0; round < rounds; ++round) {
-    if (round % 2 == 0) copy_once<counting_fence>(job, result.tidemark);
-    copy_once<condvar_fence>(job, result.condvar);
-    if (round % 2 != 0) copy_once<counting_fence>(job, result.tidemark);
-  }
-  result.tidemark.sort();
-  result.condvar.sort();
-  return result;
-}
-
-/// All copies. A device gets the file once, so there is nothing to compare; a trace is of a copy that is not measured.
-both_measurements copy_all(copy_job& job, std::size_t rounds, support::trace_files& traces) {
-  both_measurements result;
-  if (!job.output.is_device()) {
-    result = measure(job, rounds);
-    measurement not_measured;
-    if (traces.are_wanted()) copy_once_traced(job, not_measured, traces);
-  } else if (traces.are_wanted()) {
-    copy_once_traced(job, result.tidemark, traces);
-  } else {
-    copy_once<counting_fence>(job, result.tidemark);
-  }
-  return result;
-}
+using pipeline::copy_job;
+using pipeline::measurement;
+using tidemark::progress_fence;
 
 double megabytes_per_second(const copy_job& job, double seconds) {
   return static_cast<double>(job.bytes) / 1e6 / seconds;
 }
 
-void print_speed(const char* name, const copy_job& job, const measurement& result) {
-  std::printf("  %-18s %8.1f MB/s (%.1f to %.1f)\n", name, megabytes_per_second(job, result.median()),
-              megabytes_per_second(job, result.seconds.back()), megabytes_per_second(job, result.seconds.front()));
-}
-
-void print_signals(const measurement& result) {
-  const auto silent = static_cast<double>(result.signals - result.notifications);
-  std::printf("signals   %" PRIu64 " in %zu round(s), %" PRIu64 " notifications: %.2f %% of the signals needed none\n",
-              result.signals, result.seconds.size(), result.notifications,
-              100 * silent / static_cast<double>(result.signals));
-}
-
-void print_comparison(const copy_job& job, const both_measurements& result) {
-  std::printf("\nfences of ...      throughput, median (slowest to fastest) of %zu rounds, taken in turns\n",
-              result.tidemark.seconds.size());
-  print_speed("tidemark", job, result.tidemark);
-  print_speed("mutex and condvar", job, result.condvar);
-  const bool overlap = result.tidemark.seconds.back() >= result.condvar.seconds.front() &&
-                       result.condvar.seconds.back() >= result.tidemark.seconds.front();
-  std::printf("  tidemark / mutex and condvar: %.2f%s\n", result.condvar.median() / result.tidemark.median(),
-              overlap ? ", but the ranges overlap: no clear difference" : "");
-}
-
-void report(const copy_job& job, const pipeline::options& options, const both_measurements& result) {
+void report(const copy_job& job, const pipeline::options& options, const measurement& copies) {
   std::printf("input     %s, %" PRIu64 " bytes\n", job.input.name().c_str(), job.bytes);
   std::printf("output    %s\n", job.output.description().c_str());
   std::printf("engines   read, checksum, write; a ring of %zu buffers, blocks of %zu bytes\n", options.ring_length,
@@ -183,20 +48,61 @@ void report(const copy_job& job, const pipeline::options& options, const both_me
   std::printf("checksum  %016" PRIx64 " (FNV-1a, 64 bits)\n", job.checksum);
   if (job.output.is_device()) {
     std::printf("verified  no: a device or a pipe is written to once and can not be read back\n");
-    print_signals(result.tidemark);
-    std::printf("speed     %.1f MB/s\n", megabytes_per_second(job, result.tidemark.median()));
-    return;
+  } else {
+    std::printf("verified  %" PRIu64 " copies, each identical to the input byte for byte\n", job.copies);
   }
-  std::printf("verified  %" PRIu64 " copies, each identical to the input byte for byte\n", job.copies);
-  print_signals(result.tidemark);
-  print_comparison(job, result);
-  std::puts(
-      options.block_size >= 4 * pipeline::kibibyte
-          ? "Blocks of this size: most of the time is file access and checksum. --block 256 shows more of the fences."
-          : "Blocks of this size: each costs two system calls, read and write, beside its three signals.");
+  std::printf("signals   %" PRIu64 " in %zu round(s), %" PRIu64 " notifications: %.2f %% of the signals needed none\n",
+              copies.signals, copies.times.count(), copies.notifications,
+              100 * static_cast<double>(copies.signals - copies.notifications) / static_cast<double>(copies.signals));
+  std::printf("speed     %.1f MB/s (%.1f to %.1f)\n", megabytes_per_second(job, copies.times.median()),
+              megabytes_per_second(job, copies.times.greatest()), megabytes_per_second(job, copies.times.least()));
 }
 
-/// Opens the files, copies and compares. The copy and the traces get their names last, when nothing else can go wrong.
+void flush_report() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw std::system_error(errno, std::generic_category(), "cannot print the report");
+}
+
+void add_other_rows(std::vector<comparison>& rows, const pipeline::options& options) {
+  using pipeline::compare_crowds;
+  using pipeline::compare_fan_out;
+  using pipeline::sorted_condvar_fence;
+  const std::size_t rounds = options.rounds;
+  const std::string sorts = "  peer that sorts";
+
+  rows.push_back(
+      compare_fan_out<progress_fence, condvar_fence>({.far_behind = 0}, rounds, "8 consumers, 0 far behind: a block"));
+  rows.push_back(
+      compare_fan_out<progress_fence, condvar_fence>({.far_behind = 4}, rounds, "8 consumers, 4 far behind: a block"));
+  rows.push_back(compare_fan_out<progress_fence, sorted_condvar_fence>({.far_behind = 4}, rounds, sorts + ": a block"));
+  const pipeline::fan_out_shape short_ring{.far_behind = 4, .ring_length = 64};
+  rows.push_back(compare_fan_out<progress_fence, condvar_fence>(short_ring, rounds, "the same, a ring of 64: a block"));
+
+  const auto add = [&](const std::vector<comparison>& more) { rows.insert(rows.end(), more.begin(), more.end()); };
+  const std::string crowd = std::to_string(options.sleepers) + " asleep";
+  add(compare_crowds<progress_fence, condvar_fence>(options.sleepers, rounds, crowd));
+  add(compare_crowds<progress_fence, sorted_condvar_fence>(options.sleepers, rounds, sorts));
+}
+
+void explain_rows(const pipeline::options& options) {
+  std::printf(
+      "\nBoth sides have run %zu times, in turns, after a passage that does not count. The rows:\n"
+      "  copy       the file, once. Files and checksums take most of the time, unless blocks are small (--block 256)\n",
+      options.rounds);
+  if (options.copy_only) return;
+  std::printf(
+      "  consumers  one producer and %zu threads that take its blocks of %zu bytes one by one; those that are far "
+      "behind\n"
+      "             take half the ring of 1,024 at once, and need no signal in between. In a short ring all wait for\n"
+      "             one another most of the time\n"
+      "  asleep     threads that wait for different values of one fence\n"
+      "One condition variable wakes all who wait, due or not, and these rows show it at its worst. So there is a peer\n"
+      "that sorts, too: each thread has a variable of its own, and a signal wakes only the threads that are due.\n",
+      pipeline::fan_out_consumers, pipeline::fan_out_block_size);
+}
+
+/// Opens the files, copies, reports and compares. The copy and the traces get their names last, when nothing else can
+/// go wrong with them.
 void run(const pipeline::options& options) {
   for (const std::string& trace : options.traces) {
     support::refuse_same_file(trace, *options.input);
@@ -206,13 +112,25 @@ void run(const pipeline::options& options) {
                .output = support::output_file(options.output),
                .ring = {options.ring_length, options.block_size}};
   support::trace_files traces(options.traces);
-  const both_measurements result = copy_all(job, options.rounds, traces);
+  const auto copies = pipeline::copy_all(job, options.rounds, traces);
   job.output.publish();
   traces.publish();
-  report(job, options, result);
+  report(job, options, copies.tidemark);
   traces.report();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::system_error(errno, std::generic_category(), "cannot print the report");
+  flush_report();
+
+  std::vector<comparison> rows;
+  if (!job.output.is_device()) {
+    rows.push_back({.row = "copy, blocks of " + std::to_string(options.block_size) + " bytes",
+                    .tidemark = copies.tidemark.times,
+                    .peer = copies.condvar.times});
+  }
+  if (!options.copy_only) add_other_rows(rows, options);
+  if (rows.empty()) return;
+  explain_rows(options);
+  std::puts("");
+  pipeline::print_table(rows);
+  flush_report();
 }
 
 /// The file that is copied when none is named.

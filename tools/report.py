@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-WAITERS = (0, 1, 16, 256, 1000)
+WAITERS = (0, 1, 16, 17, 64, 1000)  # and 5,000 where no signal wakes them
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "ring_log", "memory", "coherency",
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "ring_log", "memory", "coherency",
                  "split_table"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
@@ -139,7 +139,7 @@ def run_everything(runner, quick):
     probe()
     runner.run(results, "fence", "idle|hot|payload|polled", 4 if quick else 15)
     runner.run(results, "ring_log", "append(_[a-z]+)?", 4 if quick else 15)
-    runner.run(results, "memory", "(lend|frame|retire|blocked)(_[a-z]+)?", 4 if quick else 15)
+    runner.run(results, "memory", "(lend|frame|retire|blocked|aperture)(_[a-z]+)?", 4 if quick else 15)
     runner.run(results, "coherency", "access", 3 if quick else 9)
     runner.run(results, "split_table", "(apply|snapshot|plan)(_[a-z]+)?", 3 if quick else 9)
     probe()
@@ -147,6 +147,7 @@ def run_everything(runner, quick):
     runner.run(results, "waiter_heap", "[a-z_]+", 2 if quick else 5)
     runner.run(results, "ping_pong", "ping_pong", 2 if quick else 7)
     runner.run(results, "waits", "[a-z_]+", 2 if quick else 5)
+    runner.run(results, "crowd", "[a-z_]+", 2 if quick else 5)
     one_by_one = r"lockstep/(futex_row|(progress_)?fence(\.counted)?)/(apart|free)|overflow/.*/apart"
     runner.run(results, "lockstep", one_by_one, 5 if quick else 15)
     herds = "lockstep/(std_atomic|condition_variable|ck_ec)"
@@ -286,10 +287,14 @@ def print_hot(results):
         ("raw.release_store", "release store", None),
     ):
         compare(results, name, f"hot/{row}/1000", f"hot/{row}/0", "min_ns", at_most=limit)
+    counts = (*WAITERS, 5000)
+    for count in counts[2:]:
+        compare(results, f"progress_fence::signal, {count:,} waiters", f"hot/progress_fence.signal/{count}",
+                "hot/progress_fence.signal/0", "min_ns", at_most=1.1)
     print()
-    print(f"{'waiters':<28}" + "".join(f"{count:>11}" for count in WAITERS))
+    print(f"{'waiters':<28}" + "".join(f"{count:>11}" for count in counts))
     for row in ("progress_fence.signal", "progress_fence.signal_next", "fence.signal", "raw.release_store"):
-        cells = [nice(results.typical(f"hot/{row}/{count}", "min_ns")) for count in WAITERS]
+        cells = [nice(results.typical(f"hot/{row}/{count}", "min_ns")) for count in counts]
         print(f"{row:<28}" + "".join(f"{cell:>11}" for cell in cells))
 
 
@@ -312,10 +317,13 @@ def print_paced(results):
 
 def print_due(results):
     heading("One waiter is due, on another core (medians of the signaller's call)")
-    print(f"{'waiters':<28}{'1':>11}{'256':>11}")
+    print(f"{'waiters':<28}{'1':>11}{'1000':>11}")
     for row in ("futex", "progress_fence", "fence", "std_atomic", "condition_variable", "ck_ec"):
-        cells = [nice(results.typical(f"due/{row}/{count}", "median_ns")) for count in (1, 256)]
+        cells = [nice(results.typical(f"due/{row}/{count}", "median_ns")) for count in (1, 1000)]
         print(f"{row:<28}" + "".join(f"{cell:>11}" for cell in cells))
+    comparison_head("1,000", "one due of 1,000 beside one due of one")
+    for subject in ("progress_fence", "fence"):
+        compare(results, subject, f"due/{subject}/1000", f"due/{subject}/1", "median_ns", at_most=1.5)
 
 
 def print_surroundings(results):
@@ -428,6 +436,26 @@ def print_waits(results):
         print(f"  {subject:<44}{busy:>10.2f} %")
 
 
+def print_crowd(results):
+    heading("One signal that releases all (medians)")
+    comparison_head("tidemark", "the signaller is back, beside as many bare wakes")
+    for subject in ("progress_fence", "fence"):
+        for count, limit in ((16, 1.1), (1000, 0.15)):
+            rows = [f"release_all/{name}/{count}" for name in (subject, "bare_wakes")]
+            compare(results, f"{subject}, {count:,} waiters", *rows, "back_ns", at_most=limit)
+    comparison_head("tidemark", "all of them run, beside as many bare wakes")
+    for subject in ("progress_fence", "fence"):
+        for count in (16, 1000):
+            rows = [f"release_all/{name}/{count}" for name in (subject, "bare_wakes")]
+            compare(results, f"{subject}, {count:,} waiters", *rows, "all_ns", at_most=1.2)
+    heading("One wait for many timelines: to register, wake and withdraw (medians)")
+    comparison_head("peer", "condition variable with 16 others / tidemark")
+    for which, what in (("any", "any, one is signalled"), ("all", "all, one after the other")):
+        for count in (1, 64, 65, 1000):
+            rows = [f"list/{name}/{which}/{count}" for name in ("condition_variable", "progress_fence")]
+            compare(results, f"{what}, {count:,}", *rows, "median_ns", at_least=5)
+
+
 def print_lockstep(results):
     heading("1,000 threads, 1,000 values, one by one (whole rounds, medians)")
     comparison_head("total", "beside 1,000 bare futex wakes")
@@ -454,14 +482,16 @@ def print_lockstep(results):
 
 
 def print_overflow(results):
-    heading("The overflow lane: 64 threads one by one, 56 of them in the lane (whole rounds, medians)")
-    comparison_head("8 slots", "capacity 8 beside capacity 64")
+    heading("More waiters than slots: 64 threads one by one (whole rounds, medians)")
+    comparison_head("8 slots", "beside capacity 64")
     for subject in ("progress_fence", "fence"):
-        wide, narrow = (f"overflow/{subject}.capacity_{capacity}/apart" for capacity in (64, 8))
-        compare(results, subject, narrow, wide, "median_ns")
-        wide, narrow = (results.typical(name.replace("/apart", ".counted/apart"), "returns") for name in (wide, narrow))
-        if narrow is not None:
-            print(f"  wake-ups in a round: {narrow:.0f} instead of {wide:.0f}")
+        for kind, what in (("capacity_8", "a heap that grows"), ("fixed_8", "56 share the overflow lane")):
+            wide, narrow = (f"overflow/{subject}.{each}/apart" for each in ("capacity_64", kind))
+            compare(results, f"{subject}, {what}", narrow, wide, "median_ns")
+            counted = (row.replace("/apart", ".counted/apart") for row in (wide, narrow))
+            wide, narrow = (results.typical(row, "returns") for row in counted)
+            if narrow is not None:
+                print(f"  wake-ups in a round: {narrow:.0f} instead of {wide:.0f}")
     heading("Sizes in bytes")
     for key, value in results.context.items():
         if key.startswith("sizeof "):
@@ -525,6 +555,15 @@ def print_memory(results):
     rows = ("retire/locked_deque", "retire/retire_queue")
     compare(results, "mutex and deque / retire_queue, one thread", *rows, "median_ns")
     compare(results, "the same, two threads", "retire_two/locked_deque", "retire_two/retire_queue", "median_ns")
+    heading("Pages of a window of 65,536 mapped and unmapped (medians)")
+    comparison_head()
+    for pages in ("one_page", "eight_pages"):
+        rows = (f"aperture/{pages}.{window}" for window in ("nearly_full", "nearly_empty"))
+        compare(results, f"window nearly full / nearly empty, {pages.replace('_', ' ')}", *rows, "median_ns", at_most=2)
+    comparison_head("in company", "another core does the same")
+    for window in ("nearly_empty", "nearly_full"):
+        rows = (f"{group}/one_page.{window}" for group in ("aperture_two", "aperture"))
+        compare(results, f"one page, window {window.replace('_', ' ')}", *rows, "median_ns")
 
 
 def print_coherency(results):
@@ -584,8 +623,8 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_waits, print_lockstep, print_overflow, print_append, print_memory,
-                    print_coherency, print_split_table):
+                    print_ping_pong, print_waits, print_crowd, print_lockstep, print_overflow, print_append,
+                    print_memory, print_coherency, print_split_table):
         section(results)
 
 

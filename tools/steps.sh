@@ -50,16 +50,19 @@ trap end_by_signal INT TERM
 
 step_every=${DEV_PROGRESS_SECONDS:-25} # seconds between two lines where the output is no terminal
 
-# Prints how a step stands: its title, the edges of the build graph that are done ("12 of 300"), the seconds.
+# Sets step_text to how a step stands: its title, the edges of the build graph that are done ("12 of 300"), the seconds.
+# Without a $(...), in which bash 5.2 now and then fails to parse the trap of a signal.
 step_state() {
-  printf '%-46s %13s %4d s' "$1 ..." "$step_done" $((SECONDS - step_start))
+  printf -v step_text '%-46s %13s %4d s' "$1 ..." "$step_done" $((SECONDS - step_start))
 }
 
 step_show() {
+  local step_text
+  step_state "$1"
   if $step_moves; then
-    printf '\r%s\033[K' "$(step_state "$1")"
+    printf '\r%s\033[K' "$step_text"
   else
-    printf '%s, still running\n' "$(step_state "$1")"
+    printf '%s, still running\n' "$step_text"
   fi
   step_shown=$SECONDS
 }
@@ -78,7 +81,7 @@ step_look_ahead() {
 # command fails. Lines like "[12/300] ...", which ninja writes, say how far it is.
 step() {
   local title=$1 status=0 log
-  local step_start=$SECONDS step_shown=$SECONDS step_done="" step_moves=false step_wait
+  local step_start=$SECONDS step_shown=$SECONDS step_done="" step_moves=false step_wait step_text
   shift
   log=$root/build/log/${title//[^A-Za-z0-9+-]/_}.txt
   mkdir -p "${log%/*}"
@@ -95,7 +98,7 @@ step() {
   fi
   step_done=""
   step_state "$title"
-  printf '\n'
+  printf '%s\n' "$step_text"
 }
 
 # step_run TITLE LOG COMMAND...: the command leads a process group of its own. With step_foreground it does not, because

@@ -6,7 +6,8 @@
 //
 //   lockstep/<subject>/apart    1,000 threads; the signaller on one core, the waiters on another
 //   lockstep/<subject>/free     1,000 threads, put wherever the system likes
-//   overflow/<subject>/apart    64 threads, with capacity for 64, and for 8 so that 56 share the overflow lane
+//   overflow/<subject>/apart    64 threads, with capacity for 64; for 8, so that the heap grows; and for 8 without
+//                               growth, so that 56 share the overflow lane
 //
 // Counters: `switches`, voluntary context switches of the whole process: each waiter goes back to sleep once, so the
 // floor is the number of threads. For the subjects whose name ends in `.counted` the platform counts `unparks`, calls
@@ -59,6 +60,11 @@ template <std::size_t Capacity, class Platform = tidemark::symmetric_platform>
 using fence_for = tidemark::basic_fence<Platform, tidemark::fence_options{.capacity = Capacity}>;
 template <std::size_t Capacity, class Platform = tidemark::native_platform>
 using progress_fence_for = tidemark::basic_progress_fence<Platform, tidemark::fence_options{.capacity = Capacity}>;
+constexpr tidemark::fence_options eight_slots{.capacity = 8, .growth = tidemark::heap_growth::forbidden};
+template <class Platform>
+using fixed_fence = tidemark::basic_fence<Platform, eight_slots>;
+template <class Platform>
+using fixed_progress_fence = tidemark::basic_progress_fence<Platform, eight_slots>;
 
 /// The floor: each target has a futex of its own, so that one store and one system call wake exactly one thread.
 template <std::size_t Threads>
@@ -221,9 +227,13 @@ int main(int argc, char** argv) {
   add_overflow<progress_fence_for<8>>("progress_fence.capacity_8");
   add_overflow<fence_for<64>>("fence.capacity_64");
   add_overflow<fence_for<8>>("fence.capacity_8");
+  add_overflow<fixed_progress_fence<tidemark::native_platform>>("progress_fence.fixed_8");
+  add_overflow<fixed_fence<tidemark::symmetric_platform>>("fence.fixed_8");
   add_overflow<progress_fence_for<64, counted_native>>("progress_fence.capacity_64.counted");
   add_overflow<progress_fence_for<8, counted_native>>("progress_fence.capacity_8.counted");
   add_overflow<fence_for<64, counted_symmetric>>("fence.capacity_64.counted");
   add_overflow<fence_for<8, counted_symmetric>>("fence.capacity_8.counted");
+  add_overflow<fixed_progress_fence<counted_native>>("progress_fence.fixed_8.counted");
+  add_overflow<fixed_fence<counted_symmetric>>("fence.fixed_8.counted");
   return bench::run_all(argc, argv);
 }

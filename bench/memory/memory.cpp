@@ -12,10 +12,15 @@
 //   blocked/rename_ring      a map that waits for 200 ms; the processor time of its thread is measured, too
 //   retire/<subject>         an object is retired; after every 16 objects those that are due are disposed of
 //   retire_two/<subject>     while a thread on another core does the same on the same object
+//   aperture/<pages>.<window>
+//                            one thread, one or eight pages of a window of 65,536 are mapped and unmapped
+//   aperture_two/<pages>.<window>
+//                            while a thread on another core does the same on the same window
 //
 // Two frames are in flight. A rename ring works on 3 backings, two of which are in use; the benchmark checks that every
 // discard renames. An upload ring has room for 64 blocks. With one writer it retires a frame at once, or each block
-// where the row says so; with several writers it retires each block.
+// where the row says so; with several writers it retires each block. In a window that is nearly empty one page is
+// mapped all the time. In one that is nearly full all pages are, but as many as the threads map: the last ones.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -31,6 +36,7 @@
 #include <string_view>
 #include <thread>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>
@@ -350,6 +356,51 @@ void retire_two(State& state) {
   bench::measure_beside<unrolled>(state, [&] { there(++others); }, [&here](std::uint64_t value) { here(value); });
 }
 
+// ---- pages of a window -------------------------------------------------------------------------------------------
+
+constexpr std::size_t pages_of_window = 65'536;
+
+/// Of the pages all are free but one; or so many are free as are mapped at a time.
+template <std::size_t Pages, std::size_t Threads, bool IsFull>
+class lent_pages {
+ public:
+  lent_pages() {
+    const std::vector<std::size_t> others(IsFull ? pages_of_window - Pages * Threads : 1);
+    if (!window_.try_map(others)) not_mapped_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void* lend() {
+    static constexpr std::array<std::size_t, Pages> sources{};
+    const tidemark::aperture_view view = window_.try_map(sources);
+    if (!view) [[unlikely]]
+      not_mapped_.fetch_add(1, std::memory_order_relaxed);
+    else
+      window_.unmap(view);
+    return nullptr;
+  }
+  bool is_right() const { return not_mapped_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  tidemark::progress_fence finished_;
+  tidemark::host_aperture<> window_{finished_.view(), {.pages = pages_of_window}};
+  std::atomic<std::uint64_t> not_mapped_{0};
+};
+
+template <std::size_t Pages, bool IsFull>
+void aperture(State& state) {
+  const bench::escaped<lent_pages<Pages, 1, IsFull>> subject;
+  bench::measure_blocks<1>(state, [&from = *subject](std::uint64_t) { benchmark::DoNotOptimize(from.lend()); });
+  check(state, *subject);
+}
+
+template <std::size_t Pages, bool IsFull>
+void aperture_two(State& state) {
+  const bench::escaped<lent_pages<Pages, 2, IsFull>> subject;
+  bench::measure_beside<1>(
+      state, [&] { benchmark::DoNotOptimize(subject->lend()); },
+      [&from = *subject](std::uint64_t) { benchmark::DoNotOptimize(from.lend()); });
+  check(state, *subject);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -384,6 +435,12 @@ int main(int argc, char** argv) {
   add("lend_two/rename_ring.several", lend_two<blocks_of_two>);
   add("lend_two/malloc", lend_two<heap_of_two>);
   bench::row("blocked/rename_ring", blocked_map)->Iterations(3);
+  add("aperture/one_page.nearly_empty", aperture<1, false>);
+  add("aperture/one_page.nearly_full", aperture<1, true>);
+  add("aperture/eight_pages.nearly_empty", aperture<8, false>);
+  add("aperture/eight_pages.nearly_full", aperture<8, true>);
+  add("aperture_two/one_page.nearly_empty", aperture_two<1, false>);
+  add("aperture_two/one_page.nearly_full", aperture_two<1, true>);
   add("retire/retire_queue", retire<retired_objects>);
   add("retire/locked_deque", retire<deque_objects>);
   add("retire_two/retire_queue", retire_two<retired_objects>);

@@ -56,6 +56,17 @@ void never_spin() {
   printer.join();
 }
 
+void allocate_nothing() {
+  constexpr tidemark::fence_options in_real_time{
+      .capacity = 64, .growth = tidemark::heap_growth::forbidden, .statistics = true};
+  tidemark::basic_progress_fence<tidemark::native_platform, in_real_time> filled;
+
+  std::thread filler([&] { filled.signal_next(); });
+  expect(filled.wait(1) == wait_status::reached, "filled");
+  expect(filled.overflow_count() == 0, "there was a slot for each waiter");
+  filler.join();
+}
+
 void signal_from_many_threads() {
   tidemark::fence finished;  // any thread may signal; the greatest value wins
 
@@ -102,6 +113,7 @@ int main() {
   hand_over_rows();
   limit_the_wait();
   never_spin();
+  allocate_nothing();
   signal_from_many_threads();
   wait_for_several();
   lose_the_device();

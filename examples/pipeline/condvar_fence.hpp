@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The usual timeline fence, made of a mutex and a condition variable: what the pipeline is compared with.
 // It has those members of tidemark::progress_fence that the pipeline uses, so that both run the same code.
+//
+// It is as good as the usual fence gets: the lock is held for a store and no longer, waiters are notified after it was
+// released, so that they do not run into it, and a wait whose value has been reached does not sleep. A notification
+// without waiters makes no system call. All waiters share one variable, whatever their targets: a fence that wakes only
+// those that are due is in sorted_condvar_fence.hpp.
 
 #pragma once
 

@@ -27,6 +27,8 @@ struct options {
   std::size_t ring_length = 16;
   std::size_t rounds = 5;
   std::vector<std::string> traces;  // where a trace goes, if one is wanted
+  std::size_t sleepers = 1000;
+  bool copy_only = false;
   bool help = false;
 };
 
@@ -34,14 +36,18 @@ inline constexpr const char* help_text =
     "usage: pipeline [OPTION]... [INPUT]\n"
     "\n"
     "Copies the file INPUT through a ring of staging buffers with three threads (read, checksum, write) that are\n"
-    "ordered by fences alone, compares the copy with INPUT, and measures it beside the same pipeline on fences made\n"
-    "of a mutex and a condition variable.\n"
+    "ordered by fences alone, and compares the copy with INPUT. Then says in a table what tidemark's fences cost "
+    "beside\n"
+    "fences made of a mutex and a condition variable: in that copy, with one producer and eight consumers, and with a\n"
+    "thousand threads asleep.\n"
     "\n"
     "  --out PATH    where the copy goes; an existing file is replaced when the copy is complete, and not before;\n"
     "                a device or pipe is written to once. Default: a temporary file, removed at the end\n"
     "  --block SIZE  bytes in a staging buffer, also as 64K or 1M (default 16K); small ones show the cost of a fence\n"
     "  --ring N      how many staging buffers there are (default 16)\n"
-    "  --rounds N    how often each kind of fence is measured (default 5)\n"
+    "  --rounds N    how often each kind of fence is measured (default 5); less than 3 give no verdict\n"
+    "  --sleepers N  how many threads sleep in the last rows of the table (default 1000)\n"
+    "  --copy-only   only copies the file: the table has no other rows\n"
     "  --trace FILE  copies once more, through tidemark's queues, and writes what each engine waited for and "
     "signalled,\n"
     "                and when: FILE.html is a page for any browser, FILE.json has Chrome trace events, for Perfetto;\n"
@@ -58,6 +64,8 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
     result.ring_length = parse_number(name, value, 1, 1'000'000);
   } else if (name == "--trace") {
     support::add_trace_path(result.traces, value);
+  } else if (name == "--sleepers") {
+    result.sleepers = parse_number(name, value, 1, 10'000);
   } else {
     result.rounds = parse_number(name, value, 1, 1'000);
   }
@@ -83,9 +91,14 @@ inline options parse_options(const std::vector<std::string_view>& arguments) {
       result.help = true;
       return result;
     }
+    if (argument == "--copy-only") {
+      result.copy_only = true;
+      continue;
+    }
     const std::size_t equals = argument.find('=');
     const std::string_view name = argument.substr(0, equals);
-    if (name != "--out" && name != "--block" && name != "--ring" && name != "--rounds" && name != "--trace") {
+    if (name != "--out" && name != "--block" && name != "--ring" && name != "--rounds" && name != "--trace" &&
+        name != "--sleepers") {
       throw usage_error("unknown option '" + std::string(argument) + "'");
     }
     if (equals != std::string_view::npos) {

@@ -16,9 +16,9 @@ set(unfinished "FOLDER/${temporary_pattern}" "${WORK}/tmp/*" "${WORK}/tmp/${temp
 
 # A run that works: copies `input` with the options that follow.
 macro(expect_copy input)
-  run("${PIPELINE}" "${input}" --out "${folder}/copy" --rounds 2 ${ARGN})
+  run("${PIPELINE}" "${input}" --out "${folder}/copy" --rounds 2 --copy-only ${ARGN})
   expect_status(0)
-  expect_in(out "identical to the input" "MB/s" "notifications" "needed none" "mutex and condvar")
+  expect_in(out "identical to the input" "MB/s" "notifications" "needed none" "\ntidemark is faster in [01] of 1 rows")
   expect_same("${input}" "${folder}/copy")
 endmacro()
 
@@ -49,7 +49,7 @@ expect_copy("${PIPELINE}" --block 64K --ring 3)
 expect_copy("${PIPELINE}" --block=777 --ring=2)
 
 begin(temporary_output)
-run("${PIPELINE}" "${WORK}/4097" --rounds 1)
+run("${PIPELINE}" "${WORK}/4097" --rounds 1 --copy-only)
 expect_status(0)
 expect_in(out "temporary file in ${WORK}/tmp" "4097 bytes" "4 copies, each identical")
 file(GLOB remains "${folder}/*")
@@ -87,13 +87,13 @@ file(COPY_FILE "${WORK}/precious" "${folder}/copy")
 expect_copy("${WORK}/4097")
 
 begin(output_beside_the_working_directory)
-run("${PIPELINE}" "${WORK}/4097" --out plain --rounds 1)
+run("${PIPELINE}" "${WORK}/4097" --out plain --rounds 1 --copy-only)
 expect_status(0)
 expect_same("${WORK}/4097" "${folder}/plain")
 
 begin(output_is_the_input)
 file(COPY_FILE "${WORK}/4097" "${folder}/same")
-run("${PIPELINE}" same --out same --rounds 1)
+run("${PIPELINE}" same --out same --rounds 1 --copy-only)
 expect_status(0)
 expect_same("${WORK}/4097" "${folder}/same")
 
@@ -109,18 +109,19 @@ endif()
 
 begin(name_with_a_dash)
 file(COPY_FILE "${WORK}/4097" "${folder}/-x")
-run("${PIPELINE}" --out copy --rounds 1 -- -x)
+run("${PIPELINE}" --out copy --rounds 1 --copy-only -- -x)
 expect_status(0)
 expect_same("${WORK}/4097" "${folder}/copy")
 
 begin(output_is_a_pipe)
-run(sh -c "mkfifo pipe && { cat pipe > got & } && \"$1\" \"$2\" --out pipe && wait" sh "${PIPELINE}" "${WORK}/4097")
+run(sh -c "mkfifo pipe && { cat pipe > got & } && \"$1\" \"$2\" --out pipe --copy-only && wait" sh "${PIPELINE}"
+    "${WORK}/4097")
 expect_status(0)
 expect_in(out "written to once")
 expect_same("${WORK}/4097" "${folder}/got")
 
 begin(output_is_a_device)
-run("${PIPELINE}" "${WORK}/4097" --out /dev/null)
+run("${PIPELINE}" "${WORK}/4097" --out /dev/null --copy-only)
 expect_status(0)
 expect_in(out "written to once")
 
@@ -199,7 +200,8 @@ if(NOT page MATCHES "\"losses\":\\[\n\\[")
 endif()
 
 begin(trace_of_a_copy_to_a_device)
-run("${PIPELINE}" "${WORK}/4097" --out /dev/null --block 512 --ring 4 --trace trace.json)
+run("${PIPELINE}" "${WORK}/4097" --out /dev/null --block 512 --ring 4 --copy-only
+    --trace trace.json)
 expect_status(0)
 expect_in(out "written to once" "notifications" "trace.json: 3 queues")
 expect_events("${folder}/trace.json")
@@ -229,6 +231,108 @@ if(EXISTS /proc/self/mem)
   expect_failure("cannot read '/proc/self/mem'" "Input/output error")
   expect_absent("${folder}/trace.html")
 endif()
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+# "1.23 us" in picoseconds.
+function(to_picoseconds result number unit)
+  string(REGEX MATCH "^([0-9]+)\\.?([0-9]*)$" ignored "${number}")
+  set(whole "${CMAKE_MATCH_1}")
+  string(SUBSTRING "${CMAKE_MATCH_2}000000000000" 0 12 fraction)
+  set(digits_s 12)
+  set(digits_ms 9)
+  set(digits_us 6)
+  set(digits_ns 3)
+  string(SUBSTRING "${fraction}" 0 ${digits_${unit}} fraction)
+  string(REGEX MATCH "^0*([0-9]+)$" ignored "${whole}${fraction}")
+  set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
+endfunction()
+
+# The table ends the report. Each row named in ARGN is there, and its verdict is what its ranges say; printed numbers
+# are rounded, so two that look the same may be in either order. The last line counts the verdicts.
+macro(expect_table)
+  set(time "([0-9.]+) (ns|us|ms|s)")
+  set(side "${time} \\(${time} to ${time}\\)")
+  set(faster 0)
+  set(slower 0)
+  set(level 0)
+  foreach(row IN ITEMS ${ARGN})
+    if(NOT out MATCHES "\n${row} +${side} +([0-9].*)")
+      fail("there should be a row '${row}'")
+      continue()
+    endif()
+    to_picoseconds(median "${CMAKE_MATCH_1}" ${CMAKE_MATCH_2})
+    to_picoseconds(least "${CMAKE_MATCH_3}" ${CMAKE_MATCH_4})
+    to_picoseconds(greatest "${CMAKE_MATCH_5}" ${CMAKE_MATCH_6})
+    string(REGEX MATCH "^${side} +([^\n]+)\n" ignored "${CMAKE_MATCH_7}")
+    set(verdict "${CMAKE_MATCH_7}")
+    to_picoseconds(peer_median "${CMAKE_MATCH_1}" ${CMAKE_MATCH_2})
+    to_picoseconds(peer_least "${CMAKE_MATCH_3}" ${CMAKE_MATCH_4})
+    to_picoseconds(peer_greatest "${CMAKE_MATCH_5}" ${CMAKE_MATCH_6})
+    if(median LESS least OR median GREATER greatest OR peer_median LESS peer_least
+       OR peer_median GREATER peer_greatest)
+      fail("a median of '${row}' should be within its range")
+    endif()
+    if(few_rounds)
+      if(NOT verdict STREQUAL "- (too few rounds)")
+        fail("'${row}' should have no verdict, but has '${verdict}'")
+      endif()
+    elseif(verdict MATCHES "^[0-9.,]+ times as fast$")
+      math(EXPR faster "${faster} + 1")
+      if(greatest GREATER peer_least)
+        fail("'${row}' is called '${verdict}', but the ranges overlap")
+      endif()
+    elseif(verdict MATCHES "^slower: [0-9.,]+ times the time$")
+      math(EXPR slower "${slower} + 1")
+      if(peer_greatest GREATER least)
+        fail("'${row}' is called '${verdict}', but the ranges overlap")
+      endif()
+    elseif(verdict STREQUAL "no difference")
+      math(EXPR level "${level} + 1")
+      if(greatest LESS peer_least OR peer_greatest LESS least)
+        fail("'${row}' should show a difference: the ranges do not overlap")
+      endif()
+    else()
+      fail("'${row}' has no verdict, but '${verdict}'")
+    endif()
+  endforeach()
+  set(count "tidemark is faster in ${faster} of ${ARGC} rows, slower in ${slower}; in ${level} the ranges overlap")
+  if(NOT out MATCHES "\n${count}\n$")
+    fail("the last line should be '${count}'")
+  endif()
+endmacro()
+
+set(other_rows
+    "8 consumers, 0 far behind: a block"
+    "8 consumers, 4 far behind: a block"
+    "  peer that sorts: a block"
+    "the same, a ring of 64: a block"
+    "50 asleep, none due: a signal"
+    "50 asleep, one due: its wake-up"
+    "  peer that sorts, none due: a signal"
+    "  peer that sorts, one due: its wake-up")
+
+begin(table)
+set(few_rounds OFF)
+run("${PIPELINE}" "${WORK}/4097" --out copy --block 512 --rounds 3 --sleepers 50)
+expect_status(0)
+expect_in(out "have run 3 times" "all who wait, due or not")
+expect_table("copy, blocks of 512 bytes" ${other_rows})
+expect_same("${WORK}/4097" "${folder}/copy")
+
+begin(table_of_the_copy_alone)
+expect_copy("${WORK}/a_million" --block 1K --rounds 9)
+expect_table("copy, blocks of 1024 bytes")
+
+begin(table_of_too_few_rounds)
+set(few_rounds ON)
+expect_copy("${WORK}/4097" --block 1K)
+expect_table("copy, blocks of 1024 bytes")
+
+begin(table_without_a_copy)
+run("${PIPELINE}" "${WORK}/4097" --out /dev/null --rounds 1 --sleepers 50)
+expect_status(0)
+expect_table(${other_rows})
 
 # ---- what fails ------------------------------------------------------------------------------------------------------
 
@@ -351,7 +455,7 @@ endforeach()
 begin(help)
 run("${PIPELINE}" --help)
 expect_status(0)
-expect_in(out "usage: pipeline" "--out" "--block" "--ring" "--rounds" "--trace")
+expect_in(out "usage: pipeline" "--out" "--block" "--ring" "--rounds" "--sleepers" "--copy-only" "--trace")
 
 begin(invalid_options)
 macro(expect_usage_error text)
@@ -364,7 +468,7 @@ set(input "${WORK}/4097")
 expect_usage_error("unknown option '--nonsense'" --nonsense "${input}")
 expect_usage_error("unknown option '-x'" -x "${input}")
 expect_usage_error("more than one input" "${input}" "${input}" --out new)
-foreach(option IN ITEMS --block --ring --rounds)
+foreach(option IN ITEMS --block --ring --rounds --sleepers)
   expect_usage_error("${option}: the value is missing" "${input}" --out new ${option})
   expect_usage_error("${option}: '0' is not between 1 and" "${input}" --out new ${option} 0)
   expect_usage_error("${option}: '-1' is not a whole number" "${input}" --out new ${option} -1)

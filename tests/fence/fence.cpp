@@ -56,7 +56,7 @@ struct address_platform : tidemark::symmetric_platform {
     using base = tidemark::symmetric_platform::atomic<T>;
     using base::base;
     T load(std::memory_order order) const noexcept {
-      if constexpr (sizeof(T) == 8) last_value = this;
+      if constexpr (std::is_same_v<T, std::uint64_t>) last_value = this;
       return base::load(order);
     }
   };

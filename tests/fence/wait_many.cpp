@@ -390,6 +390,39 @@ TEST_CASE_TEMPLATE("[A32] a list may have more timelines than take part in one s
   for (const auto& fence : fences) CHECK(is_idle(fence));
 }
 
+TEST_CASE("[A65] however long the list is, the waiter sleeps once and is woken once") {
+  using platform = counting_platform<tidemark::native_platform>;
+  using counted_fence = tidemark::basic_progress_fence<platform, tidemark::fence_options{.max_spin_ns = 0}>;
+  if (!platform::heavy_barrier_available()) return;  // it looks again by itself then
+  // A woken waiter may have to wait for the signaller that is still on its way out of the last release.
+  const auto at_most_one_more = [](std::uint64_t count) { return count == 1 || count == 2; };
+  for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{1000}}) {
+    std::deque<counted_fence> fences(count);
+    const auto dog = watch(fences[0]);
+    std::vector<tidemark::basic_awaited<platform>> list;
+    for (const auto& fence : fences) list.emplace_back(fence, 1);
+    {
+      const meter<platform> during;
+      waiter all{[&] { return wait_all(list); }};
+      CHECK(all.falls_asleep());
+      for (auto& fence : fences) fence.signal(1);
+      CHECK(all.status() == wait_status::reached);
+      CHECK(at_most_one_more(during.parks()));
+      CHECK(at_most_one_more(during.unparks()));
+      CHECK(during.heavy_barriers() == (platform::asymmetric ? 1 : 0));
+    }
+    for (std::size_t i = 0; i < count; ++i) list[i] = {fences[i], 2};
+    const meter<platform> during;
+    any_waiter any{[&] { return wait_any(list); }};
+    CHECK(any.falls_asleep());
+    fences[count - 1].signal(2);
+    CHECK(any.result() == wait_any_result{wait_status::reached, count - 1});
+    CHECK(at_most_one_more(during.parks()));
+    CHECK(at_most_one_more(during.unparks()));
+    for (const auto& fence : fences) CHECK(is_idle(fence));
+  }
+}
+
 TEST_CASE("a list may be an array, a vector, a span or braces") {
   const tidemark::fence first{7};
   const tidemark::progress_fence second{3};

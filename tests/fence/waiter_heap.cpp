@@ -146,7 +146,7 @@ class modelled_heap {
   std::vector<registration> live_;
   std::multiset<std::uint64_t> waiting_;
   std::size_t slots_taken_ = 0;
-  std::size_t lane_ = 0;                   // how many waiters are in the lane
+  std::size_t lane_ = 0;                  // how many waiters are in the lane
   std::uint64_t lane_least_ = no_waiter;  // the least target minus 1 since the lane was last empty
   std::size_t mistakes_ = 0;
 };

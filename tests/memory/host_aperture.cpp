@@ -18,6 +18,7 @@
 #include <tidemark/memory/host_aperture.hpp>
 
 #include "support/counted_progress.hpp"
+#include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"
 #include "support/observed_timeline.hpp"
 #include "support/random.hpp"
@@ -294,6 +295,135 @@ TEST_CASE("make() returns a window, or nothing where there is no memory for its 
   for (const std::size_t pages : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 64, SIZE_MAX / 128}) {
     if (pages <= (std::size_t{1} << 30)) continue;  // so many may fit into 4 GiB
     CHECK_FALSE(window::make(finished.view(), {.pages = pages}).has_value());
+  }
+}
+
+// ---- how many words a map looks at ----------------------------------------------------------------------------------
+
+namespace {
+
+/// A timeline whose own words are not counted. It can't be copied, so that the window follows this one.
+struct uncounted_timeline {
+  using platform = looking_platform<tidemark::native_platform>;
+
+  uncounted_timeline() = default;
+  uncounted_timeline(const uncounted_timeline&) = delete;
+  uncounted_timeline& operator=(const uncounted_timeline&) = delete;
+  std::uint64_t current_value() const { return value; }
+  tidemark::wait_status wait_until(std::uint64_t, tidemark::deadline) const { return tidemark::wait_status::timeout; }
+
+  std::uint64_t value = 0;
+};
+
+/// A window of which all pages are mapped, each by a view of its own.
+struct full_window {
+  static constexpr std::size_t pages = 65'536;
+  /// A map of one page looks at its count (twice), at 3 words of hints on the way up and 2 on the way down, and at the
+  /// page's word and number (2 and 3 times).
+  static constexpr std::uint64_t looks_for_one = 12;
+  /// A map that passes 64 pages which have no hints looks at each of them and at their hints, and then, when it leaves
+  /// hints, at the page once more.
+  static constexpr std::uint64_t looks_for_64 = 3 * 64;
+
+  full_window() {
+    for (std::size_t page = 0; page < pages; ++page) views.push_back(map(1));
+  }
+  aperture_view map(std::size_t count) {
+    const std::uint64_t before = uncounted_timeline::platform::looks;
+    const aperture_view view = window.try_map(std::vector<int>(count));
+    looks = uncounted_timeline::platform::looks - before;
+    return view;
+  }
+  void give_back(std::size_t page, std::uint64_t value = 0) { CHECK(window.retire(views[page], value)); }
+
+  uncounted_timeline finished;
+  tidemark::host_aperture<uncounted_timeline> window{finished, {.pages = pages}};
+  std::vector<aperture_view> views;
+  std::uint64_t looks = 0;  // of the last map
+};
+
+}  // namespace
+
+TEST_CASE("[B31] in a window of 65,536 pages that is nearly full, a map looks at a few words, wherever the page is") {
+  full_window at;
+  CHECK(at.map(1).status == aperture_status::no_space);
+  for (const std::size_t page : {0u, 1u, 63u, 64u, 4095u, 4096u, 4160u, 40'000u, 65'535u}) {
+    for (int round = 0; round < 3; ++round) {
+      CAPTURE(page);
+      at.give_back(page);
+      at.views[page] = at.map(1);
+      CHECK(at.views[page].first == page);
+      if (round > 0) CHECK(at.looks <= full_window::looks_for_one);
+    }
+  }
+}
+
+TEST_CASE("[B31] a map of many pages that lie apart in a full window looks at a few words for each") {
+  full_window at;
+  std::vector<std::size_t> given_back;
+  for (std::size_t page = 17; page < full_window::pages; page += 641) given_back.push_back(page);
+  for (const std::size_t page : given_back) at.give_back(page);
+  const aperture_view view = at.map(given_back.size());
+  REQUIRE(view);
+  CHECK(at.looks <= given_back.size() * full_window::looks_for_one);
+  std::vector<std::size_t> windows;
+  at.window.for_each(view, [&](const aperture_page& page) { windows.push_back(page.window); });
+  CHECK(windows == given_back);
+}
+
+TEST_CASE("[B31] behind one view of nearly all pages, a map looks at the pages of one word of hints") {
+  full_window at;
+  for (std::size_t page = 0; page < full_window::pages; ++page) at.give_back(page);
+  const aperture_view nearly_all = at.map(full_window::pages - 1);
+  REQUIRE(nearly_all);
+  const aperture_view last = at.map(1);
+  CHECK(last.first == full_window::pages - 1);
+  CHECK(at.looks <= full_window::looks_for_64 + 2 * full_window::looks_for_one);
+  CHECK(at.window.unmap(nearly_all));
+  CHECK(at.map(full_window::pages - 1));
+}
+
+TEST_CASE("[B4][B32] a map that is busy has looked at all pages: it waits for the value that comes first") {
+  full_window at;
+  at.give_back(40'000, 7);
+  at.give_back(50'000, 5);
+  CHECK(at.map(1).status == aperture_status::busy);
+  CHECK(at.looks >= full_window::pages);
+  at.finished.value = 5;
+  CHECK(at.map(1).first == 50'000);
+  CHECK(at.looks <= 2 * full_window::looks_for_one);
+  CHECK(at.map(1).status == aperture_status::busy);
+  at.finished.value = 7;
+  CHECK(at.map(1).first == 40'000);
+}
+
+TEST_CASE("[B31][B32] a map gets the first pages that are free, whatever was mapped and given back before") {
+  for (const std::size_t pages : {1u, 63u, 64u, 65u, 128u, 1000u, 4097u}) {
+    const std::size_t reserved = pages / 7;
+    CAPTURE(pages);
+    stand at{pages, reserved};
+    std::set<std::size_t> free;
+    for (std::size_t page = reserved; page < pages; ++page) free.insert(page);
+    std::vector<aperture_view> views;
+    random_numbers numbers{static_cast<std::uint32_t>(pages)};
+    for (int round = 0; round < 2000; ++round) {
+      if (!views.empty() && numbers.below(std::size_t{5}) < 2) {
+        std::swap(views[numbers.below(views.size())], views.back());
+        for (const std::size_t window : at.windows_of(views.back())) free.insert(window);
+        CHECK(at.window.unmap(views.back()));
+        views.pop_back();
+        continue;
+      }
+      const std::size_t wanted = 1 + numbers.below(1 + pages / 16);
+      const aperture_view view = at.map(wanted);
+      REQUIRE(static_cast<bool>(view) == (wanted <= free.size()));
+      if (!view) continue;
+      const auto end = std::next(free.begin(), static_cast<std::ptrdiff_t>(wanted));
+      REQUIRE(at.windows_of(view) == std::vector<std::size_t>(free.begin(), end));
+      free.erase(free.begin(), end);
+      views.push_back(view);
+    }
+    CHECK(at.window.unmapped_pages() == free.size());
   }
 }
 

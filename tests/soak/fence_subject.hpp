@@ -133,7 +133,8 @@ inline std::string options_text(const tidemark::fence_options& options) {
   return " capacity " + std::to_string(options.capacity) + " arity " + std::to_string(options.arity) + " spins " +
          std::to_string(options.max_spin_ns) + (options.layout == fence_layout::one_line ? " one_line" : "") +
          (options.storage == value_storage::caller ? " caller" : "") +
-         (options.growth == tidemark::heap_growth::allowed ? " growing" : "") + (options.statistics ? " statistics" : "");
+         (options.growth == tidemark::heap_growth::allowed ? " growing" : "") +
+         (options.statistics ? " statistics" : "");
 }
 
 template <class Fence>

@@ -260,7 +260,8 @@ std::uint64_t plan::hash() const {
     add(static_cast<std::uint64_t>(thread.part));
     for (const auto& one : thread.operations) {
       add(static_cast<std::uint64_t>(one.what) | static_cast<std::uint64_t>(one.form) << 8 |
-          std::uint64_t{one.by_view} << 16 | std::uint64_t{one.in_list} << 17 | std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
+          std::uint64_t{one.by_view} << 16 | std::uint64_t{one.in_list} << 17 |
+          std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
       add(one.value);
       add(std::uint64_t{one.microseconds} | std::uint64_t{one.source} << 32);
       add(std::uint64_t{one.thread} | std::uint64_t{one.count} << 32);

@@ -5,6 +5,7 @@
 //
 //   counting_platform  counts barriers, parks and unparks. Its counters are read-modify-writes, which order memory on
 //                      some machines. So it shows how often an operation happens, but not that the orders suffice.
+//   looking_platform   counts how often a thread looks at an atomic word: its loads, and what changes it
 //   hooked_platform    calls a function of the test at a chosen point, in the thread that is at that point
 #ifndef TIDEMARK_TESTS_SUPPORT_COUNTING_PLATFORM_HPP
 #define TIDEMARK_TESTS_SUPPORT_COUNTING_PLATFORM_HPP
@@ -80,6 +81,32 @@ class meter {
 
  private:
   event_counts start_ = Platform::counts();
+};
+
+/// For tests with one thread at a time.
+template <class Base>
+struct looking_platform : Base {
+  static inline std::uint64_t looks = 0;
+
+  template <class T>
+  struct atomic : Base::template atomic<T> {
+    using word = typename Base::template atomic<T>;
+    using order = std::memory_order;
+
+    using word::word;
+    T load(order how) const noexcept { return ++looks, word::load(how); }
+    T exchange(T value, order how) noexcept { return ++looks, word::exchange(value, how); }
+    T fetch_add(T value, order how) noexcept { return ++looks, word::fetch_add(value, how); }
+    T fetch_sub(T value, order how) noexcept { return ++looks, word::fetch_sub(value, how); }
+    T fetch_and(T value, order how) noexcept { return ++looks, word::fetch_and(value, how); }
+    T fetch_or(T value, order how) noexcept { return ++looks, word::fetch_or(value, how); }
+    bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
+      return ++looks, word::compare_exchange_strong(expected, desired, success, failure);
+    }
+    bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
+      return ++looks, word::compare_exchange_weak(expected, desired, success, failure);
+    }
+  };
 };
 
 /// A function of the test that runs once, the next time that a thread gets to its point.

@@ -64,10 +64,11 @@
 // fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 // those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 // once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-// the copy has. Two kinds of fences must not be used in the child. The first are fences with a lock-based double word
-// that other threads used during the fork, because a lock may stay taken for ever. The second are all fences that sleep
-// on condition variables (on the portable platform, or where there are no futexes), if other threads slept or woke
-// others during the fork on any block of that kind: all of them share the condition variables.
+// the copy has. Three kinds of fences must not be used in the child:
+//   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
+//   - fences for which other threads waited with wait_all() or wait_any(): a release writes to those threads' stacks
+//   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
+//     threads slept or woke others on any block of that kind, because all of them share the condition variables
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -86,39 +87,12 @@
 #include "detail/fence_value.hpp"
 #include "detail/learning_spin.hpp"
 #include "detail/waker.hpp"
+#include "fence_options.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
 namespace tidemark {
-
-/// Where the value of a fence lies.
-enum class fence_layout {
-  two_lines,  ///< On another cache line than the monitored value: best if threads poll the value [A21].
-  one_line,   ///< Beside the monitored value: best if many fences are signalled that are not in the cache.
-};
-
-/// Who provides the 8 bytes of a fence's value.
-enum class value_storage {
-  own,  ///< The fence itself.
-  /// The caller: for example memory of a certain node, or memory that devices or other processes read, too [A8].
-  /// Waiters in other processes are not woken.
-  caller,
-};
-
-/// The compile-time choices of a fence.
-struct fence_options {
-  std::size_t capacity = 16;  ///< How many waiters have a slot from the start, of about 36 bytes.
-  std::size_t arity = 4;  ///< How many children each node of the heap has, at least 2.
-  heap_growth growth = heap_growth::allowed;  ///< What a waiter does that finds no free slot.
-  /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
-  /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
-  std::uint32_t max_spin_ns = 200'000;
-  fence_layout layout = fence_layout::two_lines;
-  value_storage storage = value_storage::own;
-  /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
-  bool statistics = false;
-};
 
 namespace detail {
 
@@ -328,24 +302,20 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     const auto is_reached = [&] { return reached_value() >= target; };
     if (spinning.spin(until, is_reached, [&] { return token.stop_requested() || is_poisoned(); }))
       return wait_status::reached;
-    if (until == forever || until > Platform::now()) sleep(target, until, token, spinning);
+    if (until == forever || until > Platform::now()) {
+      spinning.sleeps();
+      // A waiter that shares the overflow lane may be released before it is due; it registers again then.
+      while (is_released_early(target, until, token, spinning)) {
+      }
+      spinning.wakes();
+    }
     return outcome(target, token);
   }
 
-  /// Registers, from w1 to the end of the wait.
+  /// Registers and sleeps, from w1 on. Returns whether the waiter was released before the wait was over.
   template <class Token>
-  void sleep(std::uint64_t target, deadline until, const Token& token, spinning_wait& spinning) const noexcept {
-    spinning.sleeps();
-    // A waiter that shares the overflow lane may be released before it is due; it registers again then.
-    while (sleep_registered(target, until, token, spinning)) {
-    }
-    spinning.wakes();
-  }
-
-  /// Returns whether the waiter was released before the wait was over.
-  template <class Token>
-  bool sleep_registered(std::uint64_t target, deadline until, const Token& token,
-                        spinning_wait& spinning) const noexcept {
+  bool is_released_early(std::uint64_t target, deadline until, const Token& token,
+                         spinning_wait& spinning) const noexcept {
     const auto ticket = add(target, nullptr);
     // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
@@ -355,8 +325,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
       for (;;) {
         const std::uint32_t seen = heap().wakes(ticket);
+        // Before the look: a waiter that was released because it is due finds the value then.
+        const bool is_early = ticket.is_in_lane() && heap().is_released(ticket);
         if (is_over(target) || token.stop_requested()) break;
-        is_released = ticket.is_in_lane() && heap().is_released(ticket);
+        is_released = is_early;
         if (is_released) break;
         // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
         const deadline limit = ordered ? until : look_again_before(until, Platform::now());
@@ -400,10 +372,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
   }
 
-  struct nothing {
-    nothing() = default;
-    explicit nothing(std::uint64_t) noexcept {}
-  };
+  struct nothing {};
   struct counts {
     own_value<Platform> notifies{0};
     own_value<Platform> overflows{0};

@@ -11,7 +11,8 @@
 // all, one w2, w3 of all. Signallers do not know of it.
 //
 // The waiter is woken once: by the first release of a wait for any, and by the last one of a wait for all. A timeline
-// that is lost wakes it at once. So does a stop.
+// that is lost wakes it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use
+// that word, because the word goes with the wait.
 //
 // A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
@@ -19,7 +20,7 @@
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
 // Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
-// length. For up to 64 timelines nothing is allocated; for more, one array.
+// length. For up to 64 timelines nothing is allocated; for more, one array. A full fence may grow, as in any wait.
 //
 // Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: because a fence is full
 // that must not grow, or because there is no memory for more than 64 registrations.
@@ -227,8 +228,7 @@ class many_waits {
     /// w1 of all timelines. A wait for all may leave out those that are reached. A wait for any must not, because the
     /// look at such a timeline is what ends the wait.
     registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
-        : many_{those.size() > few_.size() ? ::new (std::nothrow) registration[those.size()] : nullptr},
-          others_{those} {
+        : many_{those.size() > few_.size() ? ::new(std::nothrow) registration[those.size()] : nullptr}, others_{those} {
       const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};
       while (!others_.empty() && count_ < room.size()) {
         const entry& one = others_.front();
@@ -341,8 +341,8 @@ wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexc
 
 /// Waits until every value is reached. Returns `reached`; `lost` as soon as a timeline is poisoned before it has
 /// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What
-/// was done before those values were signalled happens-before a return with `reached`. Blocks, allocates nothing and
-/// throws nothing. Any thread may call it. [A65]
+/// was done before those values were signalled happens-before a return with `reached`. Blocks and throws nothing;
+/// the head of this file says when it allocates. Any thread may call it. [A65]
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_status wait_all(const Those& those, Token token = {}) noexcept {
@@ -384,7 +384,8 @@ wait_status wait_all_until(std::initializer_list<awaited> those, const std::chro
 /// sees reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its
 /// value, if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first.
 /// For an empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
-/// happens-before a return with `reached`. Blocks, allocates nothing and throws nothing. Any thread may call it. [A65]
+/// happens-before a return with `reached`. Blocks and throws nothing; the head of this file says
+/// when it allocates. Any thread may call it. [A65]
 /// [trap 11]
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>

@@ -112,7 +112,7 @@ class waiter_ticket {
 };
 
 /// A lock-free set of awaited targets.
-/// \tparam Capacity  how many slots the heap has from the start; it takes about 36 bytes for each
+/// \tparam Capacity  how many slots the heap has from the start; it takes about 34 bytes for each
 /// \tparam Platform  see platform.hpp
 /// \tparam Arity     the number of children of a node; with 4, siblings fill one cache line
 /// \tparam Neighbor  an object of up to 16 bytes to keep on the root's cache line (fence.hpp can put its value there)

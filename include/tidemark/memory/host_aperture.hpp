@@ -17,6 +17,10 @@
 // latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first. It also
 // waits for pages that other threads have (memory/detail/waiting_for_space.hpp).
 //
+// A map looks for pages from the first one on. It passes over those that have a hint that they are mapped, 64 at a time
+// or more (memory/detail/mapped_pages.hpp). So in a window that is nearly full it finds a free page as quickly as in an
+// empty one. Hints may be wrong for a moment: a map that does not find enough pages looks at all.
+//
 // The word of a page is written by the thread that takes the page and by the thread that has it. What the page shows,
 // which page follows, and the number of the view are written by the thread that has the page. The number grows each
 // time that the page is taken: so it tells a view from those before and after it.
@@ -47,6 +51,7 @@
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "detail/mapped_pages.hpp"
 #include "detail/page_list.hpp"
 #include "detail/space_waiters.hpp"
 #include "detail/waiting_for_space.hpp"
@@ -116,13 +121,19 @@ inline std::uint64_t pages_without_bytes() noexcept {
 }
 
 /// A window of pages; see the head of this file. Any thread may call all functions but the destructor.
-/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
-template <timeline Timeline = progress_fence_view>
+/// \tparam Timeline     tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam HintsInWord  how many pages have their hints in one word: a power of two, from 2 to 64. Fewer than 64 are
+///                      for model checks
+template <timeline Timeline = progress_fence_view, std::size_t HintsInWord = 64>
 class host_aperture {
   struct slot;
+  using mapped_pages = detail::mapped_pages<timeline_platform<Timeline>, HintsInWord>;
+  using hint_word = typename mapped_pages::word;
   struct made_slots {
-    explicit made_slots(std::unique_ptr<slot[]> made) noexcept : all{std::move(made)} {}
+    made_slots(std::unique_ptr<slot[]> made, std::unique_ptr<hint_word[]> made_hints) noexcept
+        : all{std::move(made)}, hints{std::move(made_hints)} {}
     std::unique_ptr<slot[]> all;
+    std::unique_ptr<hint_word[]> hints;
   };
 
  public:
@@ -131,15 +142,19 @@ class host_aperture {
   /// Throws std::bad_alloc where there is no memory for the pages' words.
   /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the aperture
   host_aperture(const Timeline& finished, const aperture_options& options)
-      : host_aperture{finished, options, made_slots{std::make_unique<slot[]>(options.pages)}} {}
+      : host_aperture{finished, options,
+                      made_slots{std::make_unique<slot[]>(options.pages),
+                                 std::make_unique<hint_word[]>(mapped_pages::words_for(options.pages))}} {}
 
   /// Returns an aperture as the constructor makes it, or nothing where there is no memory for the pages' words.
   [[nodiscard]] static std::optional<host_aperture> make(const Timeline& finished,
                                                          const aperture_options& options) noexcept {
     // The operator new for arrays may throw where the bytes can't be counted.
     if (options.pages > std::numeric_limits<std::size_t>::max() / 2 / sizeof(slot)) return std::nullopt;
-    made_slots slots{std::unique_ptr<slot[]>{new (std::nothrow) slot[options.pages]()}};
-    if (slots.all == nullptr) return std::nullopt;
+    made_slots slots{
+        std::unique_ptr<slot[]>{new (std::nothrow) slot[options.pages]()},
+        std::unique_ptr<hint_word[]>{new (std::nothrow) hint_word[mapped_pages::words_for(options.pages)]()}};
+    if (slots.all == nullptr || slots.hints == nullptr) return std::nullopt;
     return std::optional<host_aperture>{std::in_place, finished, options, std::move(slots)};
   }
 
@@ -148,7 +163,8 @@ class host_aperture {
       : finished_{finished},
         pages_{options.pages},
         reserved_{std::min(options.reserved, options.pages)},
-        slots_{std::move(slots.all)} {
+        slots_{std::move(slots.all)},
+        mapped_{options.pages, std::move(slots.hints)} {
     TIDEMARK_ASSERT(options.pages > options.reserved, "a host aperture must have some pages that are not reserved");
   }
 
@@ -158,8 +174,11 @@ class host_aperture {
   ~host_aperture() = default;
 
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
-  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline,
-  /// O(pages of the window); never waits. [B30-B32]
+  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline;
+  /// never waits. It looks at the pages of the view, at those in use that lie before them, and at O(log(pages of the
+  /// window)) words for each; on average, because the first map that passes what others have mapped looks at that, too.
+  /// Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of
+  /// the window. [B30-B32]
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>
@@ -225,8 +244,6 @@ class host_aperture {
     if (!was_mapped) return false;
     const std::uint64_t until = std::min(finished, open - 1);
     give_back(view.first, view.pages, [until](const slot&) { return until; });
-    // (J6): release, pairs with (J5): a map that counts on these pages finds them.
-    mapped_.fetch_sub(view.pages, std::memory_order_release);
     waiters_.given_back();
     return true;
   }
@@ -237,10 +254,7 @@ class host_aperture {
   [[nodiscard]] std::size_t capacity() const noexcept { return pages_ - reserved_; }
   /// Returns how many pages have no mapping, whether they are in use or not. Reserved pages, and those that a map under
   /// way has counted, are left out. Another thread may change the number at any moment. Progress: wait-free.
-  [[nodiscard]] std::size_t unmapped_pages() const noexcept {
-    // (J4): relaxed alone, for looking.
-    return capacity() - mapped_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t unmapped_pages() const noexcept { return capacity() - mapped_.count(); }
 
  private:
   static constexpr std::uint64_t open = UINT64_MAX;
@@ -265,12 +279,14 @@ class host_aperture {
     return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
   }
 
-  /// Returns whether it has seen so many free pages. Otherwise `target` is the value to wait for, if there is one.
+  /// Returns whether it has seen so many free pages. Otherwise `target` is the value to wait for, if there is one. It
+  /// does not use the hints: the thread may sleep on what it sees, and a hint may hide a page for a moment.
   bool may_be_free(std::size_t pages, std::uint64_t& target) const noexcept {
+    if (pages > unmapped_pages()) return false;
     std::size_t free = 0;
     std::uint64_t least = open;
     for (std::size_t window = reserved_; window < pages_ && free < pages; ++window) {
-      // (J13): relaxed alone: a guess. The barriers of space_waiters.hpp keep it from being too old.
+      // (J21): relaxed alone: a guess. The barriers of space_waiters.hpp keep it from being too old.
       const std::uint64_t until = slots_[window].word.load(std::memory_order_relaxed);
       if (until == open) continue;
       finished_.is_reached(until) ? void(++free) : void(least = std::min(least, until));
@@ -284,7 +300,8 @@ class host_aperture {
   aperture_view attempt(const Sources& sources, std::uint64_t& target) noexcept {
     const std::size_t pages = std::size(sources);
     if (pages == 0) return {aperture_status::invalid};
-    if (!count(pages)) return {pages > capacity() ? aperture_status::too_large : aperture_status::no_space};
+    if (!mapped_.add(pages, capacity()))
+      return {pages > capacity() ? aperture_status::too_large : aperture_status::no_space};
     const std::size_t first = take_pages(pages, target);
     if (first == none) return {aperture_status::busy};
     if (!show(first, pages, sources)) {
@@ -332,53 +349,98 @@ class host_aperture {
                                                              std::memory_order_relaxed);
   }
 
-  bool count(std::size_t pages) noexcept {
-    // (J8): relaxed, (J5) does the rest.
-    std::size_t seen = mapped_.load(std::memory_order_relaxed);
-    do {
-      if (pages > capacity() - seen) return false;
-      // (J5): acquire, pairs with (J6) and (J7): pages that are counted as unmapped are found to be so. Not stronger: a
-      // count hands nothing over.
-    } while (!mapped_.compare_exchange_weak(seen, seen + pages, std::memory_order_acquire, std::memory_order_relaxed));
-    return true;
-  }
-
   static constexpr std::size_t none = SIZE_MAX;
-
-  /// Takes that many free pages, which the caller has counted. Returns the first one; or `none`, with what to wait for.
-  /// Then only pages that are in use are missing: every thread looks from the beginning and takes what is free, so that
-  /// threads that count on a page which comes free behind another thread's back take that one, and leave to it what
-  /// lies ahead.
-  std::size_t take_pages(std::size_t pages, std::uint64_t& target) noexcept {
-    chain taken;
-    bool has_target = false;
-    for (std::size_t window = reserved_; window < pages_; ++window) {
-      slot& one = slots_[window];
-      // (J1): relaxed: a guess, which (J2) makes sure of.
-      std::uint64_t before = one.word.load(std::memory_order_relaxed);
-      if (before == open) continue;
-      if (!finished_.is_reached(before)) {
-        target = has_target ? std::min(target, before) : before;
-        has_target = true;
-        continue;
-      }
-      // (J2): acquire, pairs with (J3): what was done through the page.
-      if (!one.word.compare_exchange_strong(before, open, std::memory_order_acquire, std::memory_order_relaxed))
-        continue;
-      one.before.store(before);
-      renumber(one, 2);  // what it showed is over
-      append(taken, window);
-      if (taken.pages == pages) return taken.first;
-    }
-    take_back(taken.first, taken.pages, pages);
-    return none;
-  }
 
   struct chain {
     std::size_t first = none;
     std::size_t last = none;
     std::size_t pages = 0;
   };
+  /// What a map has found so far.
+  struct search {
+    chain taken;
+    std::size_t wanted;
+    bool has_seen_all = false;         // in one look at the window
+    std::size_t in_use = 0;            // pages, in that look
+    std::uint64_t first_value = open;  // for which they are in use
+
+    bool is_over() const noexcept { return taken.pages == wanted; }
+    bool is_settled() const noexcept { return is_over() || (has_seen_all && taken.pages + in_use >= wanted); }
+  };
+  enum class look : std::uint8_t { taken, mapped, in_use };
+
+  /// Takes that many free pages, which the caller has counted. Returns the first one; or `none`, with what to wait for.
+  /// Then pages that are in use are missing. Or a hint was wrong for a moment, so that another thread's map took a page
+  /// that it should have left; then there is nothing to wait for.
+  std::size_t take_pages(std::size_t pages, std::uint64_t& target) noexcept {
+    search found{.taken = {}, .wanted = pages};
+    search_unhinted(found);
+    if (!found.is_settled()) search_all(found);
+    if (found.is_over()) return found.taken.first;
+    target = found.is_settled() ? found.first_value : 0;
+    take_back(found.taken.first, found.taken.pages, pages);
+    return none;
+  }
+
+  /// Takes free pages, but passes over those that have hints. Leaves hints for pages that it passes and finds mapped.
+  void search_unhinted(search& found) noexcept {
+    std::size_t looks = 0;
+    std::size_t index = 0;     // of a word of hints
+    std::uint64_t mapped = 0;  // pages that have their hints there
+    bool has_passed = false;   // pages that were mapped already
+    const auto is_mapped = [this](std::size_t window) {
+      // (J20): relaxed, (J17) has brought what counts.
+      return slots_[window].word.load(std::memory_order_relaxed) == open;
+    };
+    std::size_t window = mapped_.next_without_hint(reserved_);
+    for (; window < pages_; window = mapped_.next_without_hint(window + 1)) {
+      if (window / HintsInWord != index) {
+        if (mapped != 0) mapped_.note(index, mapped, is_mapped);
+        index = window / HintsInWord;
+        mapped = 0;
+        has_passed = false;
+      }
+      ++looks;
+      const look seen = try_take(window, found);
+      if (seen != look::in_use) mapped |= mapped_pages::bit_of(window);
+      if (seen == look::mapped) has_passed = true;
+      if (found.is_over()) break;
+    }
+    // Where it has passed no page, the pages that it has taken are left without hints: to leave and to take back hints
+    // would cost a short-lived view more than its pages do.
+    if (has_passed) mapped_.note(index, mapped, is_mapped);
+    found.has_seen_all = looks == capacity();
+  }
+
+  /// Takes free pages, whether they have hints or not. Every thread looks from the beginning and takes what is free. So
+  /// threads that count on a page which comes free behind another thread's back take that one, and leave to it what
+  /// lies ahead, unless a hint hides that page from them.
+  void search_all(search& found) noexcept {
+    found.has_seen_all = true;
+    found.in_use = 0;
+    found.first_value = open;
+    for (std::size_t window = reserved_; window < pages_ && !found.is_over(); ++window) try_take(window, found);
+  }
+
+  look try_take(std::size_t window, search& found) noexcept {
+    slot& one = slots_[window];
+    // (J1): relaxed: a guess, which (J2) makes sure of.
+    std::uint64_t before = one.word.load(std::memory_order_relaxed);
+    if (before == open) return look::mapped;
+    if (!finished_.is_reached(before)) {
+      ++found.in_use;
+      found.first_value = std::min(found.first_value, before);
+      return look::in_use;
+    }
+    // (J2): acquire, pairs with (J3): what was done through the page.
+    if (!one.word.compare_exchange_strong(before, open, std::memory_order_acquire, std::memory_order_relaxed))
+      return look::mapped;
+    one.before.store(before);
+    renumber(one, 2);  // what it showed is over
+    append(found.taken, window);
+    return look::taken;
+  }
+
   void append(chain& to, std::size_t window) noexcept {
     to.pages == 0 ? void(to.first = window) : slots_[to.last].next.store(window);
     to.last = window;
@@ -389,20 +451,27 @@ class host_aperture {
   /// no longer counted.
   void take_back(std::size_t first, std::size_t taken, std::size_t counted) noexcept {
     give_back(first, taken, [](const slot& one) { return one.before.load(); });
-    // (J7): release, pairs with (J5), as (J6).
-    mapped_.fetch_sub(counted, std::memory_order_release);
+    if (counted > taken) mapped_.remove(counted - taken);
     waiters_.given_back();
   }
 
+  /// Gives pages back, and counts them as unmapped, those together that have their hints in one word.
   template <class Until>
   void give_back(std::size_t first, std::size_t pages, const Until& until) noexcept {
     std::size_t window = first;
-    for (std::size_t left = pages; left > 0; --left) {
-      slot& one = slots_[window];
-      const std::uint64_t value = until(one);
-      if (left > 1) window = one.next.load();
-      // (J3): release, pairs with (J2). From here on the page belongs to another thread.
-      one.word.store(value, std::memory_order_release);
+    for (std::size_t left = pages; left > 0;) {
+      const std::size_t index = window / HintsInWord;
+      const std::size_t left_before = left;
+      std::uint64_t given = 0;
+      do {
+        slot& one = slots_[window];
+        const std::uint64_t value = until(one);
+        given |= mapped_pages::bit_of(window);
+        if (--left > 0) window = one.next.load();
+        // (J3): release, pairs with (J2). From here on the page belongs to another thread.
+        one.word.store(value, std::memory_order_release);
+      } while (left > 0 && window / HintsInWord == index);
+      mapped_.give_back(index, given, left_before - left);
     }
   }
 
@@ -411,7 +480,7 @@ class host_aperture {
   const std::size_t reserved_;
   const std::unique_ptr<slot[]> slots_;
   detail::space_waiters<platform> waiters_;
-  alignas(cache_line) typename platform::template atomic<std::size_t> mapped_;
+  mapped_pages mapped_;
 };
 
 // What is given and is no timeline gets an error of its own.

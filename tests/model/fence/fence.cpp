@@ -252,7 +252,10 @@ struct slot_used_again : model::suite<2> {
     }
   }
   void after() {
-    if constexpr (Timeline::options.statistics) MODEL_REQUIRE(timeline.notify_count() <= 2);
+    if constexpr (Timeline::options.statistics) {
+      MODEL_REQUIRE(timeline.notify_count() <= 2);
+      MODEL_REQUIRE(timeline.overflow_count() <= 2);
+    }
     require_idle(timeline);
   }
 };
@@ -455,6 +458,8 @@ template <kind Kind>
 using fence_of_one_slot = fence_of<Kind, model::one_slot>;
 template <kind Kind>
 using fence_with_one_free = fence_of<Kind, model::one_free>;
+template <kind Kind>
+using fence_that_grows = fence_of<Kind, model::growing>;
 
 }  // namespace
 
@@ -481,6 +486,11 @@ int main(int argc, char** argv) {
   // Only one signaller at a time may signal a progress fence.
   add_kind_on_shapes<two_signallers_one_waiter, kind::fence, one_slot, "two_signallers_one_waiter">(checks);
   add_kind_on_shapes<two_signallers_two_waiters, kind::fence, two_slots, "two_signallers_two_waiters">(checks);
+  // A waiter finds no slot, and the heap grows while the signaller is at work.
+  add<one_signaller_one_waiter, fence_that_grows, "one_signaller_one_waiter", ".growing">(checks);
+  add<one_signaller_two_waiters, fence_that_grows, "one_signaller_two_waiters", ".growing">(checks);
+  add<timeout_against_claim, fence_that_grows, "timeout_against_claim", ".growing">(checks);
+  add<poison_alone, fence_that_grows, "poison_alone", ".growing">(checks);
   // One of the two waiters has a slot, the other one shares the lane.
   add<overflow_lane, fence_of_one_slot, "overflow_lane">(checks);
   add<overflow_lane, fence_with_one_free, "overflow_lane", ".two_levels">(checks);

@@ -355,6 +355,88 @@ struct two_waiters : model::suite<3> {
   void after() { MODEL_REQUIRE(heap.monitored_value() == heap.idle_value()); }
 };
 
+/// [A14] [A32] Two waiters find no slot at the same time. Only one block is linked for both, or the second one takes a
+/// slot of the first one's. Both are monitored, and each has a slot of its own.
+template <heap_shape Shape>
+struct two_grow : model::suite<2> {
+  shaped_heap<platform, Shape> heap;
+  payload data[2];
+
+  void thread(unsigned index) {
+    const auto ticket = heap.add(7 + index);
+    MODEL_REQUIRE(!ticket.is_in_lane());
+    MODEL_REQUIRE(heap.monitored_value() <= 6 + index);
+    if (index == 1) MODEL_REQUIRE(heap.withdraw(ticket));
+  }
+  void after() {
+    MODEL_REQUIRE(heap.monitored_value() == 6);
+    MODEL_REQUIRE(heap.capacity() == 3 || heap.capacity() == 9);
+    MODEL_REQUIRE(heap.release_due(7) == 1);
+  }
+};
+
+/// [A14] A waiter finds no slot while another one frees its own. It takes that one, or one of a new block.
+template <heap_shape Shape>
+struct grows_against_withdrawal : model::suite<2> {
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(3);
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(heap.withdraw(ticket));
+    } else {
+      MODEL_REQUIRE(!heap.add(7).is_in_lane());
+    }
+  }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == 6); }
+};
+
+/// [A12] [A14] A waiter comes to a later block, while another one leaves the first block, and a third one comes there
+/// and goes. The root has the least target of both blocks.
+template <heap_shape Shape>
+struct exact_beside_later_block : model::suite<2> {
+  shaped_heap<platform, Shape> heap;
+  tidemark::waiter_ticket ticket = heap.add(50);
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(heap.add(3));
+    } else {
+      heap.withdraw(ticket);
+      heap.withdraw(heap.add(7));
+    }
+  }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == 2); }
+};
+
+/// [A16] [A32] A block is linked while a pass runs. A waiter in it that has registered before the pass began is
+/// released, and one that has not is left and monitored.
+template <heap_shape Shape>
+struct grows_against_pass : model::suite<2> {
+  shaped_heap<platform, Shape> heap;
+  word registered;
+  payload data;
+  std::size_t released = 0;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      const bool is_there = registered.load(std::memory_order_acquire) != 0;
+      released = heap.release_due(1);
+      if (is_there) MODEL_REQUIRE(released == 1);
+    } else {
+      const auto ticket = heap.add(1);
+      registered.store(1, std::memory_order_release);
+      if (heap.is_released(ticket)) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { MODEL_REQUIRE(heap.monitored_value() == (released == 1 ? heap.idle_value() : 0)); }
+};
+
+/// The only slot of the first block is free.
+constexpr heap_shape heap_that_grows{.growth = tidemark::heap_growth::allowed};
+constexpr heap_shape free_and_grown{.growth = tidemark::heap_growth::allowed, .has_grown = true};
+
 template <template <heap_shape> class Suite, model::name Name>
 void add_on_one_free(std::vector<model::check>& checks) {
   checks.push_back(model::make_check<Suite<model::one_slot>, Name>());
@@ -380,6 +462,10 @@ int main(int argc, char** argv) {
   add_on_shapes<used_for_a_second_timeline, one_slot, "used_for_a_second_timeline">(checks);
   add_on_shapes<two_waiters, two_slots, "two_waiters">(checks);
   // One slot is free and more than one waiter comes, in a heap of one level and in one of two levels.
+  checks.push_back(make_check<two_grow<growing>, "two_grow">());
+  checks.push_back(make_check<grows_against_withdrawal<heap_that_grows>, "grows_against_withdrawal">());
+  checks.push_back(make_check<exact_beside_later_block<free_and_grown>, "exact_beside_later_block">());
+  checks.push_back(make_check<grows_against_pass<growing>, "grows_against_pass">());
   add_on_one_free<exact_after_lane_entry, "exact_after_lane_entry">(checks);
   add_on_one_free<lane_stays_occupied, "lane_stays_occupied">(checks);
   add_on_one_free<lane_empties, "lane_empties">(checks);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the host aperture: no thread writes a page of the window that another thread has mapped or that the
-// executor still reads.
+// executor still reads; and no hint hides a page that has come back. A word of hints has two bits, so that a window of
+// three pages has two levels of them.
 #include "support/lent.hpp"
 #include "support/progress.hpp"
 
 #include <tidemark/memory/host_aperture.hpp>
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <span>
 
 namespace {
@@ -29,7 +32,7 @@ std::span<const int> first_pages(std::size_t count) {
 template <std::size_t Pages, heap_shape Shape = one_slot>
 struct stand {
   progress_fence<Shape> finished;
-  tidemark::host_aperture<model::view_of<progress_fence<Shape>>> window{finished.view(), {.pages = Pages}};
+  tidemark::host_aperture<model::view_of<progress_fence<Shape>>, 2> window{finished.view(), {.pages = Pages}};
   std::array<payload, Pages> memory;
 
   aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }
@@ -227,6 +230,109 @@ struct two_want_all : model::suite<3>, stand<2> {
   }
 };
 
+/// [B31] One thread gives back a page while a second one passes it, and leaves a hint that it is mapped. A third one
+/// that counts on the page finds it, though the hint may be wrong at that moment.
+struct misled : model::suite<3>, stand<2> {
+  aperture_view held;
+
+  void before() { fill(held = map(1), 7); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      require(held, 7);
+      window.unmap(held);
+    } else {
+      MODEL_REQUIRE(use_once(1, static_cast<int>(index)) != aperture_status::busy);
+    }
+  }
+};
+
+/// The hints alone: a window of which all pages are mapped, with hints for some of them.
+template <std::size_t Pages>
+struct hinted {
+  using mapped_pages = tidemark::detail::mapped_pages<model::platform, 2>;
+  using word = mapped_pages::word;
+
+  mapped_pages pages{Pages, std::make_unique<word[]>(mapped_pages::words_for(Pages))};
+  std::array<model::platform::atomic<int>, Pages> is_free;
+  std::array<payload, Pages> memory;
+
+  bool is_mapped(std::size_t page) const { return is_free[page].load(std::memory_order_relaxed) == 0; }
+  void note(std::size_t page) {
+    if (!is_mapped(page)) return;
+    pages.note(page / 2, mapped_pages::bit_of(page), [this](std::size_t which) { return is_mapped(which); });
+  }
+  void give_back(std::size_t page) {
+    memory[page].store(7);
+    is_free[page].store(1, std::memory_order_release);
+    pages.give_back(page / 2, mapped_pages::bit_of(page), 1);
+  }
+  /// What was done through the page can be seen. Where it was given back meanwhile it may still have a hint.
+  void require_free_if_counted(std::size_t page) {
+    if (!pages.add(1, Pages)) return;
+    MODEL_REQUIRE(!is_mapped(page));
+    MODEL_REQUIRE(memory[page].load() == 7);
+  }
+  /// The same, and a search from the first page on finds it.
+  void require_found(std::size_t page) {
+    std::size_t found = pages.next_without_hint(0);
+    while (found < page) found = pages.next_without_hint(found + 1);
+    MODEL_REQUIRE(found == page);
+    require_free_if_counted(page);
+  }
+  void map_all() { MODEL_REQUIRE(pages.add(Pages, Pages)); }
+};
+
+/// [B31] A page is given back while another thread leaves a hint that it is mapped. The hint goes.
+struct noted_beside_give_back : model::suite<2>, hinted<1> {
+  void before() { map_all(); }
+  void thread(unsigned index) {
+    if (index == 0) return give_back(0);
+    note(0);
+    require_free_if_counted(0);
+  }
+  void after() { require_found(0); }
+};
+
+/// [B31] The same with two threads that leave a hint.
+struct noted_twice_beside_give_back : model::suite<3>, hinted<1> {
+  void before() { map_all(); }
+  void thread(unsigned index) { index == 0 ? give_back(0) : note(0); }
+  void after() { require_found(0); }
+};
+
+/// A window of which the second half is looked at, because a search begins in the first word.
+template <std::size_t Pages>
+struct all_hinted_but_one : hinted<Pages> {
+  static constexpr std::size_t page = Pages / 2;
+
+  void before() {
+    this->map_all();
+    for (std::size_t other = 0; other < Pages; ++other) {
+      if (other != page) this->note(other);
+    }
+  }
+};
+
+/// [B31] The hint of a page makes its word full while the other page of that word is given back. The bits above go.
+template <std::size_t Pages>
+struct full_word_beside_give_back : model::suite<2>, all_hinted_but_one<Pages> {
+  void thread(unsigned index) {
+    if (index == 0) return this->give_back(this->page + 1);
+    this->note(this->page);
+    this->require_free_if_counted(this->page + 1);
+  }
+  void after() { this->require_found(this->page + 1); }
+};
+
+/// [B31] The same while two pages are given back, of which one lies in the next word.
+struct full_words_beside_give_back : model::suite<3>, all_hinted_but_one<8> {
+  void thread(unsigned index) { index == 2 ? note(page) : give_back(page + 1 + 2 * index); }
+  void after() {
+    require_found(page + 1);
+    require_found(page + 3);
+  }
+};
+
 template <heap_shape Shape>
 using waited_for = waited_for_beside<0, Shape>;
 template <heap_shape Shape>
@@ -245,6 +351,12 @@ int main(int argc, char** argv) {
       model::make_check<given_back_beside, "given_back_beside">(),
       model::make_check<waited_beside_refused, "waited_beside_refused">(),
       model::make_check<two_want_all, "two_want_all">(),
+      model::make_check<misled, "misled">(),
+      model::make_check<noted_beside_give_back, "noted_beside_give_back">(),
+      model::make_check<noted_twice_beside_give_back, "noted_twice_beside_give_back">(),
+      model::make_check<full_word_beside_give_back<4>, "full_word_beside_give_back">(),
+      model::make_check<full_word_beside_give_back<8>, "full_word_beside_give_back.three_levels">(),
+      model::make_check<full_words_beside_give_back, "full_words_beside_give_back">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
   model::add_on_shapes<waited_beside_a_waiter, one_slot, "waited_beside_a_waiter">(checks);

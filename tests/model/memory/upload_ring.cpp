@@ -107,6 +107,23 @@ struct across_the_end : model::suite<2>, stand<3, Parts> {
   void thread(unsigned index) { here::use_once(2, static_cast<int>(index)); }
 };
 
+/// [B5] Two threads take back what is free while a third one retires another part. Each byte is taken back once.
+struct taken_back_once : model::suite<3>, stand<3, 4> {
+  std::array<upload_part, 3> parts;
+  std::array<std::uint64_t, 2> freed{};
+
+  void before() {
+    for (upload_part& each : parts) each = ring.try_allocate(1);
+    for (std::size_t i = 0; i < 2; ++i) use(parts[i], 7);
+  }
+  void thread(unsigned index) {
+    if (index == 2) return use(parts[2], 8);
+    freed[index] = ring.reclaim();
+    if (index == 0) freed[index] -= use_once(1, 9) == upload_status::allocated ? 1 : 0;
+  }
+  void after() { MODEL_REQUIRE(freed[0] + freed[1] + ring.reclaim() == 3); }
+};
+
 /// The executor reads a part until it signals. The next thread that gets these bytes comes after that, whichever thread
 /// reclaimed them.
 template <bool Reclaimer>
@@ -391,6 +408,7 @@ int main(int argc, char** argv) {
   std::vector<model::check> checks{
       model::make_check<two_allocate, "two_allocate">(),
       model::make_check<one_record, "one_record">(),
+      model::make_check<taken_back_once, "taken_back_once">(),
       model::make_check<across_the_end<4>, "across_the_end">(),
       model::make_check<across_the_end<1>, "one_part_at_a_time">(),
       model::make_check<read_until_signalled<false>, "read_until_signalled">(),

@@ -363,6 +363,8 @@ int main(int argc, char** argv) {
   add_on_shapes<by_scan::two_notifiers, one_slot, "two_notifiers.scan">(checks);
   add_on_shapes<mark_in_second_word, one_slot, "mark_in_second_word">(checks);
   add_on_shapes<served_before_due, one_slot, "served_before_due">(checks);
+  // The waiter's block is linked while the passes run.
+  checks.push_back(model::make_check<served_before_due<model::growing>, "served_before_due.growing">());
   add_on_shapes<by_queue::dispatcher, one_slot, "dispatcher.queue">(checks);
   add_on_shapes<by_scan::dispatcher, one_slot, "dispatcher.scan">(checks);
   add_on_shapes<overrun, one_slot, "overrun">(checks);

@@ -94,8 +94,8 @@ stands_for(checks "heap | sorted | 2 | - | portable | quick | -" "heap; sorted; 
 stands_for(checks "heap | {a,b}.x{,.y} | 3 | [A17] [trap 2] | both | random | 1"
            "heap; a.x;a.x.y;b.x;b.x.y; ; 3; [A17] [trap 2]; symmetric;asymmetric; random; 1")
 stands_for(checks "heap | a.* | 2 | [B3] | unpinned | three_shapes | 2 / random 20000"
-           "heap; a; smallest;two_levels;in_lane;beside_lane;grown; 2; [B3]; symmetric;asymmetric;portable; three_shapes; \
-2 / random 20000")
+           "heap; a; smallest;two_levels;in_lane;beside_lane;grown; 2; [B3]; symmetric;asymmetric;portable; \
+three_shapes; 2 / random 20000")
 stands_for(twins "an order, too weak | heap | symmetric | a.b | H12=failure:relaxed | bound 3"
            "an order, too weak; heap; symmetric; a.b; H12=failure:relaxed; H12; bound; 3")
 stands_for(twins "a check that fails | heap | portable | a | - | random 1000"
@@ -111,6 +111,8 @@ refuses(checks "heap | sorted | 2 | - | pinned | quick | 1" "heap is not built i
 refuses(checks "heap | sorted | 2 | - | boht | quick | 1" "no set of forms 'boht'")
 refuses(checks "heap | sorted{,.x | 2 | - | both | quick | 1" "is no name of a check")
 refuses(checks "heap | Sorted | 2 | - | both | quick | 1" "'Sorted' is no name of a check")
+refuses(checks "heap | sorted | - | - | both | quick | random 5" "all searches are random ones")
+refuses(checks "heap | sorted | - | - | both | random | 1" "all searches are random ones")
 refuses(checks "heap | sorted | two | - | both | quick | 1" "'two' is no bound")
 refuses(checks "heap | sorted | 2 | A17 | both | quick | 1" "'A17' is no rows")
 refuses(checks "heap | sorted | 2 | [A17 | both | quick | 1" "'[A17' is no rows")

@@ -28,6 +28,7 @@ struct heap_shape {
   std::size_t bystanders = 0;     ///< Slots of other waiters, for a value that is never signalled.
   bool lane_is_occupied = false;  ///< One such waiter is in the lane.
   tidemark::heap_growth growth = tidemark::heap_growth::forbidden;
+  bool has_grown = false;  ///< By a block of twice as many slots.
 };
 
 inline constexpr heap_shape one_slot{};
@@ -37,7 +38,9 @@ inline constexpr heap_shape three_slots{.capacity = 3, .arity = 4};
 inline constexpr heap_shape two_levels{.capacity = 3};
 inline constexpr heap_shape in_lane{.capacity = 3, .bystanders = 3};
 inline constexpr heap_shape beside_lane{.capacity = 3, .lane_is_occupied = true};
-inline constexpr heap_shape grown{.bystanders = 1, .growth = tidemark::heap_growth::allowed};
+inline constexpr heap_shape grown{.bystanders = 1, .growth = tidemark::heap_growth::allowed, .has_grown = true};
+/// The heap grows when the first waiter of the check comes.
+inline constexpr heap_shape growing{.bystanders = 1, .growth = tidemark::heap_growth::allowed};
 /// Two levels with one free slot: of two waiters, one shares the lane.
 inline constexpr heap_shape one_free{.capacity = 3, .bystanders = 2};
 
@@ -67,8 +70,12 @@ template <heap_shape Shape, class Heap>
 void register_bystanders(Heap& heap) {
   static_assert(Shape.bystanders == 0 || !Shape.lane_is_occupied);
   for (std::size_t i = 0; i < Shape.bystanders; ++i) static_cast<void>(heap.add(never_signalled));
-  // A waiter that comes and goes leaves a larger block behind.
-  if (Shape.growth == tidemark::heap_growth::allowed) heap.withdraw(heap.add(never_signalled));
+  // Waiters that come and go leave a larger block behind.
+  if (Shape.has_grown) {
+    std::vector<tidemark::waiter_ticket> tickets;
+    for (std::size_t i = Shape.bystanders; i <= Shape.capacity; ++i) tickets.push_back(heap.add(never_signalled));
+    for (const tidemark::waiter_ticket& ticket : tickets) heap.withdraw(ticket);
+  }
   if (!Shape.lane_is_occupied) return;
   // When all slots are taken, the next waiter shares the lane. Then the slots are freed.
   std::vector<tidemark::waiter_ticket> slots;

@@ -79,7 +79,7 @@ void require_idle(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == Timeline::idle_value());
 }
 
-/// The same after a poison, which has also released the bystanders in slots.
+/// The same after a poison, which has also released the bystanders.
 template <class Timeline>
 void require_idle_after_poison(const Timeline& timeline) {
   MODEL_REQUIRE(timeline.monitored_value() == (Timeline::idle_value() == 0 ? 0 : tidemark::no_waiter));

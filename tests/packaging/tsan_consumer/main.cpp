@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 using tidemark::wait_status;
 
 constexpr std::uint64_t target = 5;
-constexpr tidemark::fence_options with_one_slot{.capacity = 1};
+constexpr tidemark::fence_options with_one_slot{
+    .capacity = 1, .growth = tidemark::heap_growth::forbidden, .statistics = true};
 
 template <class Condition>
 void until(const Condition& condition) {
@@ -110,7 +111,7 @@ bool overflowing() {
   };
   std::thread first{[&] { read(seen[0]); }};
   std::thread second{[&] { read(seen[1]); }};
-  until([&] { return fence.monitored_value() == 0; });
+  until([&] { return fence.overflow_count() == 1; });
   std::this_thread::sleep_for(1ms);
   data = 7;
   fence.signal(target);

@@ -15,7 +15,6 @@
 #ifndef TIDEMARK_FENCE_DETAIL_OVERFLOW_LANE_HPP
 #define TIDEMARK_FENCE_DETAIL_OVERFLOW_LANE_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +35,7 @@ class overflow_lane {
     for (;;) {
       // (H10): relaxed; an older word only makes (H11) fail.
       versioned seen = word_.load(std::memory_order_relaxed);
-      const versioned joined{std::min(seen.value, value), seen.version + 1};
+      const versioned joined{seen.value < value ? seen.value : value, seen.version + 1};
       // (H11): seq_cst, a change of a child of the root like (H2). (H7) and (H12) read it.
       if (word_.compare_exchange_strong(seen, joined, std::memory_order_seq_cst, std::memory_order_relaxed))
         return claims(seen);

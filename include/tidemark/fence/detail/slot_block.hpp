@@ -115,9 +115,21 @@ class slot_block {
   /// The owner leaves a slot that was released, and is not to use it again. Returns whether its wake has been handled
   /// by then; for a slot with a waker it waits until it is.
   bool leave_released(std::size_t slot, const auto& handle_unwoken) noexcept {
-    // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
-    bool is_handled = (states_[slot].load(std::memory_order_acquire) & handled) != 0;
+    // (W21): relaxed alone: the owner looks at its own bit.
+    const bool is_taken = (taken_[slot / 64].load(std::memory_order_relaxed) & bit_of(slot)) != 0;
+    TIDEMARK_ASSERT(is_taken, "a registration was withdrawn twice");
+    if (!is_taken) return false;
     const bool has_waker = wakers_[slot].load() != nullptr;
+    const auto look = [&] {
+      // (W8): acquire, pairs with (W4). Not stronger: without the mark, (W9) looks again.
+      return (states_[slot].load(std::memory_order_acquire) & handled) != 0;
+    };
+    bool is_handled = look();
+    // A thread that uses a waker is mostly about to return from the call that has woken this one.
+    for (unsigned looks = 1; has_waker && !is_handled && looks < most_looks; ++looks) {
+      Platform::pause();
+      is_handled = look();
+    }
     while (!is_handled) {
       if (has_waker && take_unwoken(slot)) handle_unwoken();
       // (W9): acq_rel, pairs with (W4): see there. The thread that comes second frees the slot.
@@ -159,14 +171,22 @@ class slot_block {
   static constexpr std::uint32_t handled = 1;
   static constexpr std::uint32_t left = 2;
   static constexpr std::uint32_t one_wake = 4;
+  static constexpr unsigned most_looks = [] {
+    if constexpr (requires { Platform::spin_looks(); }) {
+      return 1U;  // under a model checker
+    } else {
+      return 200U;
+    }
+  }();
 
   std::size_t words() const noexcept { return divide_up(size(), 64); }
   static constexpr std::uint64_t bit_of(std::size_t slot) noexcept { return std::uint64_t{1} << (slot % 64); }
 
   /// Both threads are done with the slot.
   void finish(std::size_t slot) noexcept {
-    // (W13): relaxed, both: the other thread is done with the word, and the next owner gets it through (W7) (W6).
+    // (W13): relaxed alone: the other thread is done with the word.
     const std::uint32_t state = states_[slot].load(std::memory_order_relaxed);
+    // (W20): relaxed alone: the next owner gets the word through (W7) (W6).
     states_[slot].store(state & ~(handled | left), std::memory_order_relaxed);
     free_slot(slot);
   }

@@ -48,19 +48,19 @@ class shared_word : public waker {
   /// \param registrations  how many of them must be released before the thread is woken, less than 2^31. 0 for a
   ///                 thread that any release wakes
   explicit shared_word(std::uint32_t registrations) noexcept : waker{&on_release}, wakes_on_any_{registrations == 0} {
-    // (K1): relaxed alone, because no other thread knows the word yet.
+    // (X1): relaxed alone, because no other thread knows the word yet.
     word_.store(registrations, std::memory_order_relaxed);
   }
 
   /// Counts a registration that the thread itself has withdrawn. Only the thread that sleeps may call it.
   void withdrawn() noexcept {
-    // (K2): relaxed alone: this thread looks at the values itself, and is the one that would be woken.
+    // (X2): relaxed alone: this thread looks at the values itself, and is the one that would be woken.
     if (!wakes_on_any_) word_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   /// Returns the word for park(). Only the thread that sleeps may call it, and then looks at what it waits for.
   std::uint32_t prepare() noexcept {
-    // (K3): acquire, pairs with (K4) (K5) (K6): the thread sees what those who have woken it saw. The mark is removed
+    // (X3): acquire, pairs with (X4) (X5) (X6): the thread sees what those who have woken it saw. The mark is removed
     // before the look that follows, so that a later one is not missed.
     return word_.fetch_and(~nudged, std::memory_order_acquire) & ~nudged;
   }
@@ -69,7 +69,7 @@ class shared_word : public waker {
 
   /// Wakes the thread, whatever it waits for. Returns whether it was asleep. Any thread may call it.
   bool nudge() noexcept {
-    // (K4): release, pairs with (K3).
+    // (X4): release, pairs with (X3).
     const std::uint32_t before = word_.fetch_or(nudged, std::memory_order_release);
     return (before & nudged) == 0 && Platform::unpark(word_, 1);
   }
@@ -83,13 +83,13 @@ class shared_word : public waker {
   bool released(release_reason why) noexcept {
     if (wakes_on_any_) return nudge();
     if (why == release_reason::lost) {
-      // (K5): release, pairs with (K3), like (K4).
+      // (X5): release, pairs with (X3), like (X4).
       word_.fetch_sub(1, std::memory_order_release);
       return nudge();
     }
-    // (K6): acq_rel, pairs with (K3) and with itself: what any of the releasing threads saw is visible to the thread
-    // that the last one wakes.
-    return word_.fetch_sub(1, std::memory_order_acq_rel) == 1 && Platform::unpark(word_, 1);
+    // (X6): release, pairs with (X3): each of these exchanges goes on with the release of those before it. So the
+    // thread sees what all of the releasing threads saw.
+    return word_.fetch_sub(1, std::memory_order_release) == 1 && Platform::unpark(word_, 1);
   }
 
   bool wakes_on_any_;

@@ -8,8 +8,9 @@
 //                                                          in use; `retired` says for which part that was written
 //
 // Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}; a record,
-// the thread that has the part; the tail, any thread that finds the oldest part free, by one exchange of {position,
-// number of the oldest part}, which only one of several threads can win.
+// the thread that has the part; the tail, any thread that finds the oldest parts free, by one exchange of {position,
+// number of the first part that is not}, which only one of several threads can win; the lap, any thread that
+// allocates.
 //
 // An empty ring and a full one differ, because positions don't wrap (2^64 bytes).
 #ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
@@ -87,24 +88,14 @@ class upload_parts {
   }
 
   std::uint64_t reclaim() noexcept {
-    std::uint64_t freed = 0;
     // (E10): relaxed, (E4) makes sure of it, and of what was read by it.
     versioned oldest = tail_.load(std::memory_order_relaxed);
     for (;;) {
-      const record& one = record_of(oldest.version);
-      // (E5): acquire, pairs with (E6), for (E11) and (E15).
-      if (one.retired.load(std::memory_order_acquire) != oldest.version + 1) return freed;
-      // (E11): relaxed, behind (E5). If the record is another part's meanwhile, (E4) fails.
-      const std::uint64_t until = one.busy_until.load(std::memory_order_relaxed);
-      // (E15): relaxed, as (E11).
-      const std::uint64_t end = one.end.load(std::memory_order_relaxed);
-      if (!finished_.is_reached(until)) return freed;
+      const versioned next = first_not_free(oldest);
+      if (next.version == oldest.version) return 0;
       // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
-      if (tail_.compare_exchange_strong(oldest, {end, oldest.version + 1}, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-        freed += end - oldest.value;
-        oldest = {end, oldest.version + 1};
-      }
+      if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed))
+        return next.value - oldest.value;
     }
   }
 
@@ -135,7 +126,7 @@ class upload_parts {
     trimming& operator=(const trimming&) = delete;
     ~trimming() {
       if (part) static_cast<void>(ring.retire(part, 0));
-      // (E21): release, pairs with (E22): an allocation that counts this trim as ended sees its part retired (E6).
+      // (E23): release, pairs with (E24): an allocation that counts this trim as ended sees its part retired (E6).
       ring.trims_ended_.fetch_add(1, std::memory_order_release);
     }
     static Part take_whole(upload_parts& ring) noexcept {
@@ -153,18 +144,18 @@ class upload_parts {
     if (bytes > capacity_) return {status::too_large};
     versioned seen = head();
     for (;;) {
-      const std::uint64_t start = place(seen.value, bytes, alignment);
-      const std::uint64_t end = start + bytes;
+      const place at = find_place(seen.value, bytes, alignment);
+      const std::uint64_t end = at.start + bytes;
       // (E7): acquire, pairs with (E4).
       const versioned oldest = tail_.load(std::memory_order_acquire);
-      if (has_room(seen, oldest, start, end)) {
+      if (has_room(seen, oldest, at.start, end)) {
         // (E2): release, pairs with (E18), for (E19). Otherwise what is handed over comes through (E4); the exchange
         // only settles which thread has these bytes.
         if (head_.compare_exchange_strong(seen, {end, seen.version + 1}, std::memory_order_release,
                                           std::memory_order_relaxed)) {
           // (E3): relaxed, (E6) is behind it.
           record_of(seen.version).end.store(end, std::memory_order_relaxed);
-          return {status::allocated, start % capacity_, bytes, seen.version};
+          return {status::allocated, at.offset, bytes, seen.version};
         }
       } else if (reclaim() == 0) {
         const status outcome = no_room(seen, oldest.version, target);
@@ -181,7 +172,7 @@ class upload_parts {
     if (!head_.compare_exchange_strong(seen, seen, std::memory_order_acquire, std::memory_order_relaxed))
       return status::allocated;
     // Before the part is looked at: if it belongs to a trim that has ended by now, it is seen retired.
-    // (E22): acquire, pairs with (E21). Not stronger: a count that is too old makes the allocation wait for the trim.
+    // (E24): acquire, pairs with (E23). Not stronger: a count that is too old makes the allocation wait for the trim.
     const std::uint64_t ended = trims_ended_.load(std::memory_order_acquire);
     const record& one = record_of(oldest);
     // (E14): relaxed, behind (E7): the thread that took back the part before this one may have seen this one retired.
@@ -197,16 +188,47 @@ class upload_parts {
     return ended == begun ? status::no_space : status::busy;
   }
 
+  /// Returns the first part from `part` on that is not free. Nothing of it is sure until the tail was exchanged.
+  versioned first_not_free(versioned part) const noexcept {
+    for (;; ++part.version) {
+      const record& one = record_of(part.version);
+      // (E5): acquire, pairs with (E6), for (E11) and (E15).
+      if (one.retired.load(std::memory_order_acquire) != part.version + 1) return part;
+      // (E11): relaxed, behind (E5). If the record is another part's meanwhile, (E4) fails.
+      const std::uint64_t until = one.busy_until.load(std::memory_order_relaxed);
+      if (!finished_.is_reached(until)) return part;
+      // (E15): relaxed, as (E11).
+      part.value = one.end.load(std::memory_order_relaxed);
+    }
+  }
+
   versioned head() const noexcept {
     // (E1): relaxed: a guess, which (E2) makes sure of.
     return head_.load(std::memory_order_relaxed);
   }
 
+  struct place {
+    std::uint64_t start;   // a position
+    std::uint64_t offset;  // the same in the buffer
+  };
   /// Returns where a part begins, at the earliest: it does not lie across the end of the ring.
-  std::uint64_t place(std::uint64_t position, std::uint64_t bytes, std::uint64_t alignment) const noexcept {
-    const std::uint64_t lap = position - position % capacity_;
+  place find_place(std::uint64_t position, std::uint64_t bytes, std::uint64_t alignment) noexcept {
+    const std::uint64_t lap = lap_of(position);
     const std::uint64_t offset = align_up(position - lap, alignment);
-    return offset <= capacity_ - bytes ? lap + offset : lap + capacity_;
+    return offset <= capacity_ - bytes ? place{lap + offset, offset} : place{lap + capacity_, 0};
+  }
+
+  /// Returns the last position up to this one that lies at the beginning of the buffer. Threads leave it for those that
+  /// allocate next, because a division costs as much as an exchange of 8 bytes.
+  std::uint64_t lap_of(std::uint64_t position) noexcept {
+    // (E21): relaxed alone: some multiple of the capacity, of which only one is that near.
+    const std::uint64_t left = lap_.load(std::memory_order_relaxed);
+    if (position - left < capacity_) [[likely]]
+      return left;
+    const std::uint64_t lap = position - position % capacity_;
+    // (E22): relaxed alone, as (E21).
+    lap_.store(lap, std::memory_order_relaxed);
+    return lap;
   }
 
   bool has_room(const versioned& first, const versioned& oldest, std::uint64_t start,
@@ -229,6 +251,7 @@ class upload_parts {
   space_waiters<platform> waiters_;
   typename platform::template atomic<std::uint64_t> trims_begun_;
   typename platform::template atomic<std::uint64_t> trims_ended_;
+  typename platform::template atomic<std::uint64_t> lap_;
   alignas(cache_line) typename platform::double_word head_;
   alignas(cache_line) typename platform::double_word tail_;
 };

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The compile-time choices of a fence, with their defaults:
+//
+//   constexpr tidemark::fence_options many_waiters{.capacity = 256, .statistics = true};
+//   tidemark::basic_progress_fence<tidemark::native_platform, many_waiters> uploaded;
+//
+// No choice changes what the functions of a fence do. They change where its words lie, what it costs, and what it can
+// tell.
+#ifndef TIDEMARK_FENCE_FENCE_OPTIONS_HPP
+#define TIDEMARK_FENCE_FENCE_OPTIONS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "waiter_heap.hpp"
+
+namespace tidemark {
+
+/// Where the value of a fence lies.
+enum class fence_layout {
+  two_lines,  ///< On another cache line than the monitored value: best if threads poll the value [A21].
+  one_line,   ///< Beside the monitored value: best if many fences are signalled that are not in the cache.
+};
+
+/// Who provides the 8 bytes of a fence's value.
+enum class value_storage {
+  own,  ///< The fence itself.
+  /// The caller: for example memory of a certain node, or memory that devices or other processes read, too [A8].
+  /// Waiters in other processes are not woken.
+  caller,
+};
+
+/// The compile-time choices of a fence.
+struct fence_options {
+  std::size_t capacity = 16;                  ///< How many waiters have a slot from the start, of about 34 bytes.
+  std::size_t arity = 4;                      ///< How many children each node of the heap has, at least 2.
+  heap_growth growth = heap_growth::allowed;  ///< What a waiter does that finds no free slot.
+  /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
+  /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
+  std::uint32_t max_spin_ns = 200'000;
+  fence_layout layout = fence_layout::two_lines;
+  value_storage storage = value_storage::own;
+  /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
+  bool statistics = false;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_FENCE_OPTIONS_HPP
