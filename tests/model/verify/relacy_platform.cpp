@@ -19,7 +19,7 @@ struct store_then_load : model::suite<2> {
   std::uint64_t seen[2] = {};
 
   void thread(unsigned index) {
-    // (T1): alone: the site that a twin weakens.
+    // (SEAM1): alone: the site that a twin weakens.
     stored[index].store(1, std::memory_order_seq_cst);
     seen[index] = stored[1 - index].load(std::memory_order_seq_cst);
   }
@@ -150,7 +150,7 @@ struct strong_exchange : model::suite<1> {
 
   void thread(unsigned) {
     tidemark::versioned seen = pair.load(std::memory_order_seq_cst);
-    // (T2): alone: the site that a twin weakens.
+    // (SEAM2): alone: the site that a twin weakens.
     MODEL_REQUIRE(pair.compare_exchange_strong(seen, {1, 1}, std::memory_order_seq_cst, std::memory_order_relaxed));
   }
 };
