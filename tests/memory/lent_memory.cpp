@@ -59,7 +59,11 @@ struct lent_backings {
   wait_status ask(const Limits&... limits) {
     return use(map(limits...));
   }
-  bool try_ask() { return use(ring.try_map(map_mode::discard)) == wait_status::reached; }
+  bool try_ask() {
+    const auto mapped = ring.try_map(map_mode::discard);
+    if (!mapped) CHECK(mapped.status == tidemark::map_status::no_space);
+    return mapped && use(mapped) == wait_status::reached;
+  }
 
   template <class Rep, class Period, class... Token>
   auto map(const std::chrono::duration<Rep, Period>& timeout, const Token&... token) {
@@ -71,7 +75,7 @@ struct lent_backings {
   }
   wait_status use(const typename ring_type::mapping& mapped) {
     if (mapped) CHECK(ring.unmap(mapped));
-    return mapped.status == tidemark::map_status::no_space ? wait_status::timeout : end_of(mapped);
+    return end_of(mapped);
   }
 
   ring_type ring;
@@ -90,7 +94,11 @@ struct lent_parts {
   wait_status ask(const Limits&... limits) {
     return use(allocate(limits...));
   }
-  bool try_ask() { return use(ring.try_allocate(1)) == wait_status::reached; }
+  bool try_ask() {
+    const auto part = ring.try_allocate(1);
+    if (!part) CHECK(part.status == tidemark::upload_status::no_space);
+    return part && use(part) == wait_status::reached;
+  }
 
   template <class Rep, class Period, class... Token>
   auto allocate(const std::chrono::duration<Rep, Period>& timeout, const Token&... token) {
@@ -102,7 +110,7 @@ struct lent_parts {
   }
   wait_status use(const tidemark::upload_part& part) {
     if (part) CHECK(ring.retire(part, 0));
-    return part.status == tidemark::upload_status::no_space ? wait_status::timeout : end_of(part);
+    return end_of(part);
   }
 
   tidemark::upload_ring<Timeline, writers::several> ring;
@@ -120,7 +128,11 @@ struct lent_pages {
   wait_status ask(const Limits&... limits) {
     return use(map(limits...));
   }
-  bool try_ask() { return use(window.try_map(one_page)) == wait_status::reached; }
+  bool try_ask() {
+    const auto view = window.try_map(one_page);
+    if (!view) CHECK(view.status == tidemark::aperture_status::no_space);
+    return view && use(view) == wait_status::reached;
+  }
 
   template <class Rep, class Period, class... Token>
   auto map(const std::chrono::duration<Rep, Period>& timeout, const Token&... token) {
@@ -132,7 +144,7 @@ struct lent_pages {
   }
   wait_status use(const tidemark::aperture_view& view) {
     if (view) CHECK(window.unmap(view));
-    return view.status == tidemark::aperture_status::no_space ? wait_status::timeout : end_of(view);
+    return end_of(view);
   }
 
   static constexpr std::array<std::uint64_t, 1> one_page{7};
@@ -157,7 +169,7 @@ struct pages_kind {
 template <class Kind>
 struct stand {
   explicit stand(std::size_t pieces = 1) : lent{finished.view(), pieces} {}
-  ~stand() { finished.poison(); }  // a rename ring does not wait for what a test leaves in use
+  ~stand() { finished.poison(); }  // so that a rename ring does not wait for what a test leaves in use
 
   counted_fence finished;
   watchdog dog{watch(finished)};
@@ -220,7 +232,7 @@ TEST_CASE_TEMPLATE("[B12] a call that another thread blocks for 200 ms uses less
       return end;
     }};
     CHECK(blocked.falls_asleep());
-    CHECK(never.wait_for(1, 200ms) == wait_status::timeout);  // so long is the call blocked
+    CHECK(never.wait_for(1, 200ms) == wait_status::timeout);  // the call is blocked for that long
     CHECK_FALSE(blocked.has_returned());
     at.lent.give(0);
     CHECK(blocked.status() == wait_status::reached);

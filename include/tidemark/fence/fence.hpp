@@ -66,7 +66,7 @@
 // once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
 // the copy has. Three kinds of fences must not be used in the child:
 //   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
-//   - fences for which other threads waited with wait_all() or wait_any(): a release writes to those threads' stacks
+//   - fences for which other threads waited for several timelines or for a block's memory: a release uses their stacks
 //   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
 //     threads slept or woke others on any block of that kind, because all of them share the condition variables
 //

@@ -16,7 +16,8 @@
 //   - current_value() never falls. What happened before a value was signalled happens-before the return of a call that
 //     sees the value.
 //   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
-//     use any more, and wait_until() returns `lost` if the target was not reached.
+//     use any more, and wait_until() returns `lost` if the target was not reached. Blocks take UINT64_MAX for the loss
+//     also where the timeline was signalled with that value.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
 //     target is not reached and the timeline is not lost. The deadline may be `forever`, which never passes.
 //   - Any thread may call both functions, and neither throws.

@@ -64,9 +64,9 @@ enum class aperture_status : std::uint8_t {
   /// Not now: enough pages are unmapped, but some of them are in use until a value is reached, or another thread's map
   /// is looking at them. From try_map().
   busy,
-  timeout,  ///< Still in use at the deadline of a form that waits.
-  stopped,  ///< Still in use when the stop token was triggered.
-  lost,     ///< The timeline is lost, and other views have the pages. From forms that wait.
+  timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
+  stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
+  lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait.
   /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs [B32]. Pages that another
   /// thread's map has counted are missing, too, even if that map then turns out to be busy. From try_map().
   no_space,
@@ -174,11 +174,11 @@ class host_aperture {
   ~host_aperture() = default;
 
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
-  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline;
-  /// never waits. It looks at the pages of the view, at those in use that lie before them, and at O(log(pages of the
-  /// window)) words for each; on average, because the first map that passes what others have mapped looks at that, too.
-  /// Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of
-  /// the window. [B30-B32]
+  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline,
+  /// and for the system call that wakes threads that wait for what an attempt in vain gives back; never waits. It looks
+  /// at the pages of the view, at those in use that lie before them, and at O(log(pages of the window)) words for each;
+  /// on average, because the first map that passes what others have mapped looks at that, too. Where the result is
+  /// `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of the window. [B30-B32]
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>
@@ -190,9 +190,9 @@ class host_aperture {
   /// Makes a view of the given pages. While it can't, it blocks, parked, until the timeline reaches the value that
   /// comes first, or until another thread gives back pages. It keeps no pages while it sleeps, so other threads may
   /// take them. If the calling thread has the missing pages itself, it waits for ever: then use another form. Returns
-  /// as try_map(), but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. If
-  /// the timeline is neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the
-  /// same holds if the fence has no slot and must not grow. [B12]
+  /// as try_map(), but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. What
+  /// other threads do may be noticed a millisecond late if the timeline is neither a fence nor a view of one, if the
+  /// fence has no slot and does not grow, or if the system refuses a heavy barrier. [B12]
   template <detail::page_list Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));
@@ -261,7 +261,7 @@ class host_aperture {
 
   struct slot {
     typename platform::template atomic<std::uint64_t> word;    // in use until then; or open
-    typename platform::template atomic<std::uint64_t> number;  // odd: of the view that begins here; then one more
+    typename platform::template atomic<std::uint64_t> number;  // odd while a view that begins here is mapped
     typename platform::template var<std::uint64_t> before;     // while it is taken: what the word was
     typename platform::template var<std::uint64_t> source;
     typename platform::template var<std::size_t> next;  // of the same view

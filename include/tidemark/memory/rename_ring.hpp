@@ -83,9 +83,9 @@ enum class map_status : std::uint8_t {
   /// Not now: in use until the timeline reaches a value. Direct3D says "was still drawing". Only from forms that do not
   /// wait.
   busy,
-  timeout,  ///< Still in use at the deadline of a form that waits.
-  stopped,  ///< Still in use when the stop token was triggered.
-  lost,     ///< The timeline is lost, and other threads have every backing mapped. From forms that wait.
+  timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
+  stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
+  lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait, with writers::several.
   /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
   /// trimming it. Also where the current one has 2^15 guests, which is asserted. From forms that do not wait; with
   /// writers::one from all forms, because no other thread can give a backing back.
@@ -185,12 +185,13 @@ class rename_ring {
 
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
   /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
-  /// of it. Progress: lock-free but for the source, the heap and what it asks of the timeline; never waits. [B8-B10]
-  /// [B43-B45]
+  /// of it. Progress: lock-free but for the source, the heap, what it asks of the timeline, and the system call that
+  /// wakes threads that wait for what an attempt in vain gives back; never waits. [B8-B10] [B43-B45]
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
-    return attempt(mode, target);
+    bool was_refused = false;
+    return attempt(mode, target, was_refused);
   }
 
   /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. With
@@ -198,9 +199,10 @@ class rename_ring {
   /// retires or trims something. If the calling thread has all backings itself, it waits for ever: then use another
   /// form. Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns
   /// `stopped` once `token` is triggered, or `lost`. With map_mode::do_not_wait it is try_map(). A map of the current
-  /// contents may notice that another backing is current only when that one is retired, or later. If the timeline is
-  /// neither a fence nor a view of one, what other threads do may be noticed a millisecond late; the same holds if the
-  /// fence has no slot and must not grow. [B11-B13]
+  /// contents that waits does not notice at once that another backing has become current: it looks again when that
+  /// backing is retired, or when the value that it waits for is reached. What other threads do may be noticed a
+  /// millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does not grow,
+  /// or if the system refuses a heavy barrier. [B11-B13]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -224,12 +226,10 @@ class rename_ring {
   /// otherwise it ends another guest's mapping. Such a second call may return false and still change one thing: if
   /// another thread retires the last guest meanwhile, the backing may be in use until the value of the second call.
   /// Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed:
-  /// the call ends it in that ring. The caller is the thread that has mapped, or one to which the mapping was handed
-  /// on.
+  /// the call ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
   ///                  stays.
-  /// Progress: lock-free; wait-free after a discard, and with writers::one. If other threads wait for a backing, there
-  /// is also the system call that wakes them.
+  /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
     if (made.slot_ == nullptr || !can_keep(finished)) return false;
     slot& which = *made.slot_;
@@ -254,8 +254,8 @@ class rename_ring {
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
   /// destroyed. May leave fewer than `keep` if another thread trims at the same time. The same may happen if another
   /// thread tries to make one more backing and fails: until it has failed, that backing counts, too. The ring's own
-  /// part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the source and what
-  /// it asks of the timeline. [B43]
+  /// part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the source, what it
+  /// asks of the timeline, and the system call that wakes threads that wait. [B43]
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();
@@ -311,7 +311,8 @@ class rename_ring {
   mapping map_within(map_mode mode, const Limits&... limits) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     if (has(mode, map_mode::do_not_wait)) return try_map(mode);
-    const auto attempt_once = [&](std::uint64_t& target, bool = false) { return attempt(mode, target); };
+    bool was_refused = false;
+    const auto attempt_once = [&](std::uint64_t& target, bool = false) { return attempt(mode, target, was_refused); };
     if constexpr (Writers == writers::several) {
       return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
     } else {
@@ -325,8 +326,9 @@ class rename_ring {
   }
 
   /// Where it is busy, `target` is the value to wait for. Where there is no space, `target` stays as it is.
-  mapping attempt(map_mode mode, std::uint64_t& target) noexcept {
-    if (has(mode, map_mode::discard)) return map_idle(target);
+  /// \param was_refused  whether the source has refused the caller a backing: then it is not asked again
+  mapping attempt(map_mode mode, std::uint64_t& target, bool& was_refused) noexcept {
+    if (has(mode, map_mode::discard)) return map_idle(target, was_refused);
     return map_current(has(mode, map_mode::no_overwrite), target);
   }
 
@@ -348,10 +350,10 @@ class rename_ring {
       if (is_there && !is_crowded && (in_use_too || finished_.is_reached(until)))
         return {one, true, before / backing_use::arrival, false};
       one.use.leave();
-      // Nobody waits for this guest alone, because the others are still there. If it woke those who wait for a place,
-      // they would wake one another for ever.
+      // If it woke those who wait for a place while there is none, they would wake one another for ever. But others may
+      // have left meanwhile, and those whom they woke may have counted this one.
+      if (!is_crowded || one.use.guests() % backing_use::arrival < backing_use::most_guests) gave_back();
       if (is_crowded) return map_status::no_space;
-      gave_back();
       if (is_there) {
         target = until;
         return map_status::busy;
@@ -361,16 +363,16 @@ class rename_ring {
     }
   }
 
-  mapping map_idle(std::uint64_t& target) noexcept {
+  mapping map_idle(std::uint64_t& target, bool& was_refused) noexcept {
     const std::uint64_t reached = finished_.current_value();
     slot& first = current();
     if (take_idle(first, reached, backing_word::mapped) != slot::not_idle) return make_current(first, false);
     slot& oldest = *first.next_slot();
     if (take_idle(oldest, reached, backing_word::mapped) != slot::not_idle) return make_current(oldest, true);
-    return search_idle(target);
+    return search_idle(target, was_refused);
   }
 
-  [[gnu::noinline]] mapping search_idle(std::uint64_t& target) noexcept {
+  [[gnu::noinline]] mapping search_idle(std::uint64_t& target, bool& was_refused) noexcept {
     std::uint64_t seen_before = 0;
     for (;;) {
       slot& first = current();
@@ -396,14 +398,15 @@ class rename_ring {
         one = one->next_slot();
       } while (one != &first);
       if (is_idle) continue;  // since a moment ago
-      const mapping grown = map_new(first, vacant_slot);
+      const mapping grown = was_refused ? mapping{map_status::no_memory} : map_new(first, vacant_slot);
       if (grown) return grown;
+      // While it was counted, another thread may have found that there is no room for one more. Once, because threads
+      // that wait beside a source that refuses would wake one another for ever.
+      if (grown.status == map_status::no_memory && !std::exchange(was_refused, true)) gave_back();
       if (least != UINT64_MAX) {
         target = least;
         return map_status::busy;
       }
-      // While it was counted, another thread may have found that there is no room for one more.
-      if (grown.status == map_status::no_memory) gave_back();
       // Of 2^32 marks no two are the same, nor of 2^48 numbers of guests that came. So if two rounds saw the same,
       // every backing was mapped at the end of the first round. The rounds are compared by 64 bits.
       if (seen == seen_before) return grown;
@@ -477,8 +480,8 @@ class rename_ring {
   [[no_unique_address]] Source source_;
   typename platform::template atomic<std::size_t> count_;
   typename platform::template atomic<std::uint64_t> marks_;
-  struct nobody {};  // waits for another thread
-  [[no_unique_address]] std::conditional_t<Writers == writers::several, detail::space_waiters<platform>, nobody>
+  struct no_waiters {};  // with writers::one no thread waits for another one
+  [[no_unique_address]] std::conditional_t<Writers == writers::several, detail::space_waiters<platform>, no_waiters>
       waiters_;
   alignas(cache_line) typename platform::template atomic<slot*> current_;
   slot first_;

@@ -62,9 +62,10 @@ enum class upload_status : std::uint8_t {
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
   /// ring, or took bytes back during the call. From try_allocate().
   busy,
-  timeout,  ///< Still busy at the deadline of a form that waits.
-  stopped,  ///< Still busy when the stop token was triggered.
-  lost,     ///< The timeline is lost, and the oldest part was not retired yet. From forms that wait.
+  timeout,  ///< Still `busy` or `no_space` at the deadline of a form that waits.
+  stopped,  ///< Still `busy` or `no_space` when the stop token was triggered.
+  /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
+  lost,
   /// Not now, and there is no value to wait for: the oldest part was not retired yet. From try_allocate(); with
   /// writers::one from all forms, because no other thread can retire it.
   no_space,
@@ -152,9 +153,9 @@ class upload_ring {
   /// with a trim. Then it tries again, so it may sleep several times. If the calling thread has the oldest part itself,
   /// it waits for ever: then use another form. Returns as try_allocate(), but instead of `busy`, and with
   /// writers::several instead of `no_space`, it returns `stopped` once `token` is triggered, or `lost`. With
-  /// writers::one it may return `no_space` after a sleep. If the timeline is neither a fence nor a view of one, what
-  /// other threads do may be noticed a millisecond late; the same holds if the fence has no slot and must not grow.
-  /// [B12]
+  /// writers::one it may return `no_space` after a sleep. What other threads do may be noticed a millisecond late if
+  /// the timeline is neither a fence nor a view of one, if the fence has no slot and does not grow, or if the system
+  /// refuses a heavy barrier. [B12]
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -209,7 +210,8 @@ class upload_ring {
   /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
   ///               none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
-  /// Progress: lock-free but for `release` and what it asks of the timeline.
+  /// Progress: lock-free but for `release`, what it asks of the timeline, and the system call that wakes threads that
+  /// wait.
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) {
     TIDEMARK_ASSERT(std::has_single_bit(bytes), "an upload ring is trimmed by pieces whose size is a power of two");

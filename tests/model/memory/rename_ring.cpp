@@ -544,6 +544,34 @@ struct none_can_be_made : model::suite<2> {
   void thread(unsigned) { MODEL_REQUIRE(ring.map(map_mode::discard).status == map_status::no_memory); }
 };
 
+/// [B12] [B43] There may be one more backing, and the source makes none. A thread that finds the only one in use counts
+/// one more while it asks. It wakes the thread that found no room then, and no value to wait for, because the only
+/// backing stays mapped.
+struct refused_beside_discard : model::suite<3>, stand<2> {
+  mapping kept;
+
+  void before() {
+    memory.may_be_made = 1;
+    use(1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const mapping mapped = ring.try_map(map_mode::discard);
+      if (mapped) MODEL_REQUIRE(ring.unmap(mapped));
+    } else if (index == 1) {
+      finished.signal(1);
+      kept = ring.try_map(map_mode::discard);
+    } else {
+      const mapping mapped = ring.map(map_mode::discard);
+      MODEL_REQUIRE(mapped || mapped.status == map_status::no_memory);
+      if (mapped) MODEL_REQUIRE(ring.unmap(mapped));
+    }
+  }
+  void after() {
+    if (kept) MODEL_REQUIRE(ring.unmap(kept));
+  }
+};
+
 template <heap_shape Shape>
 using waited_for = beside_executor<1, writers::several, Shape>;
 template <heap_shape Shape>
@@ -580,6 +608,7 @@ int main(int argc, char** argv) {
       model::make_check<refused_guest, "refused_guest">(),
       model::make_check<waited_beside_trim, "waited_beside_trim">(),
       model::make_check<none_can_be_made, "none_can_be_made">(),
+      model::make_check<refused_beside_discard, "refused_beside_discard">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
   model::add_on_shapes<waited_for_by_one_mapper, one_slot, "waited_for.one_mapper">(checks);

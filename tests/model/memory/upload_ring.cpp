@@ -261,6 +261,27 @@ struct trim_waited_for : model::suite<2>, stand<2, 2> {
   }
 };
 
+/// [A120] [B12] A trim of a ring that has an open part is under way while the timeline is lost. A thread that waits for
+/// the trim is told in the end, though that part is never retired.
+struct lost_beside_trim : model::suite<3>, stand<1, 2> {
+  upload_part open;
+
+  void before() { open = ring.try_allocate(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.trim(1, [](std::uint64_t) {});
+    } else if (index == 1) {
+      finished.poison();
+    } else {
+      MODEL_REQUIRE(ring.allocate(1).status == upload_status::lost);
+    }
+  }
+  void after() {
+    ring.retire(open, 0);
+    stand::after();
+  }
+};
+
 /// One thread trims the idle ring while others allocate. No other thread has the pieces that are being trimmed. A
 /// thread that allocates alone is not told that all parts are open.
 template <unsigned Others>
@@ -417,6 +438,7 @@ int main(int argc, char** argv) {
       model::make_check<never_all_open, "never_all_open">(),
       model::make_check<record_of_a_later_part, "record_of_a_later_part">(),
       model::make_check<trim_waited_for, "trim_waited_for">(),
+      model::make_check<lost_beside_trim, "lost_beside_trim">(),
       model::make_check<joined_across_the_end, "joined_across_the_end">(),
       model::make_check<trimmed_beside<1>, "trimmed_beside">(),
       model::make_check<trimmed_beside<2>, "trimmed_beside_two">(),

@@ -40,7 +40,6 @@ struct backing_word {
   static constexpr std::uint64_t vacant = UINT64_MAX;
 
   static constexpr bool is_value(std::uint64_t word) noexcept { return word < mapped; }
-  static constexpr bool is_mapped(std::uint64_t word) noexcept { return word - mapped <= UINT32_MAX; }
 };
 
 /// The use of a backing by several threads.

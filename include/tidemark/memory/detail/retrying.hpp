@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a block that lends memory waits for it: it tries; while the memory is in use it sleeps until the timeline has
-// reached the value that helps first; then it tries again.
+// How a block of one writer waits for its memory: it tries; while the memory is in use it sleeps until the timeline has
+// reached the value that helps first; then it tries again. Blocks of several writers use waiting_for_space.hpp.
 #ifndef TIDEMARK_MEMORY_DETAIL_RETRYING_HPP
 #define TIDEMARK_MEMORY_DETAIL_RETRYING_HPP
 

@@ -5,12 +5,13 @@
 //   waiting   how many threads wait; the highest bit is set for ever where the heavy barrier is missing
 //   changes   counts what was given back while somebody waited; the waiters sleep on it
 //
-// Waiters write the first word; threads that give something back, stops, and releases of waiters by the timeline write
-// the second one. Why no wake-up is lost: these are the events of a waiter, and of a thread that gives something back.
+// Waiters write the first word, and givers do so without changing it where a platform has no fences. Threads that give
+// something back, stops, and releases of waiters by the timeline write the second one. Why no wake-up is lost: these
+// are the events of a waiter, and of a thread that gives something back.
 //
 //      g1  what was given back is stored              v1  waiting + 1              (T3)
-//      g2  StoreLoad                 (T5) (T6)        v2  StoreLoad                (T4)
-//      g3  waiting is read           (T7)             v3  changes is read (T10), then the waiter looks for memory
+//      g2  StoreLoad           (T5) (T6) (T12)        v2  StoreLoad                (T4) (T11)
+//      g3  waiting is read          (T7) (T13)        v3  changes is read (T10), then the waiter looks for memory
 //
 // g2 and v2 are the two sides of one barrier, so one of two things is true. Either g1 comes before v3: then the waiter
 // finds what was given back. Or v1 comes before g3: then the giver finds the waiter, advances `changes` and wakes all
@@ -18,7 +19,8 @@
 //
 // What the block itself stores at g1, and reads at v3, keeps the order that it needs to hand memory over. g2 is a
 // compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a fence in the symmetric form. Where a
-// platform has no fences, g2 and g3 are one read-modify-write, which comes before v1 or after it.
+// platform has no fences, g2 and g3 are one read-modify-write, which comes before v1 or after it. Where the heavy
+// barrier is missing, the highest bit of `waiting` sends every giver to notify(), and g2 and v2 are full barriers.
 //
 // Not promised: that a waiter which is woken finds memory. All waiters are woken each time, and look again.
 #ifndef TIDEMARK_MEMORY_DETAIL_SPACE_WAITERS_HPP
@@ -42,14 +44,16 @@ class space_waiters {
   space_waiters(const space_waiters&) = delete;
   space_waiters& operator=(const space_waiters&) = delete;
 
-  /// The calling thread has just given something back: wakes those who wait. Progress: wait-free, one load while nobody
-  /// waits, except for the system call that wakes. Any thread may call it.
+  /// The calling thread has just given something back: wakes those who wait. Progress: wait-free, except for the system
+  /// call that wakes. While nobody waits it is one load; in the symmetric form a fence besides, or a read-modify-write
+  /// instead; and a full barrier besides where the heavy barrier is missing. Any thread may call it.
   void given_back() noexcept {
     if (may_be_needed()) [[unlikely]]
       notify();
   }
 
-  /// Wakes everybody who waits. Returns whether somebody was asleep. Any thread may call it.
+  /// Wakes everybody who waits. Returns whether somebody was asleep. Progress: wait-free, except for the system call.
+  /// Any thread may call it.
   bool wake_all() noexcept {
     // (T9): release, pairs with (T10): a waiter that sees the count sees what its waker saw, such as a value that was
     // reached, or a stop.
@@ -65,7 +69,7 @@ class space_waiters {
       of_.waiting_.fetch_add(1, std::memory_order_acquire);
     }
     ~waiter() {
-      // (T8): relaxed alone: a giver that finds the old count wakes nobody, in vain.
+      // (T8): relaxed alone: a giver that still finds the old count only makes a wake-up call that wakes nobody.
       of_.waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
 
@@ -88,6 +92,7 @@ class space_waiters {
     bool park(std::uint32_t seen, deadline until) noexcept { return Platform::park(of_.changes_, seen, until); }
 
    private:
+    // The thread that was woken may be another waiter of the block. Then this one is awake, and withdraws by itself.
     static bool on_release(waker& self, release_reason) noexcept { return static_cast<waiter&>(self).of_.wake_all(); }
 
     space_waiters& of_;

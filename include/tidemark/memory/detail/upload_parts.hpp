@@ -24,7 +24,6 @@
 #include <memory>
 #include <utility>
 
-#include "../../fence/fence.hpp"
 #include "../../fence/timeline.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
@@ -128,6 +127,8 @@ class upload_parts {
       if (part) static_cast<void>(ring.retire(part, 0));
       // (E23): release, pairs with (E24): an allocation that counts this trim as ended sees its part retired (E6).
       ring.trims_ended_.fetch_add(1, std::memory_order_release);
+      // An allocation that took this trim for what is missing may find now that it is an open part.
+      ring.waiters_.given_back();
     }
     static Part take_whole(upload_parts& ring) noexcept {
       // (E19): relaxed, (E2) is behind it.
@@ -179,7 +180,8 @@ class upload_parts {
     const std::uint64_t retired = one.retired.load(std::memory_order_relaxed);
     if (retired > oldest + 1) return status::allocated;  // it came back
     if (retired == oldest + 1) {
-      // (E17): relaxed alone: if the record is a later part's meanwhile, its wait is as good.
+      // (E17): relaxed alone: if the record is a later part's meanwhile, that part is just being retired, and its
+      // thread wakes those who wait.
       target = one.busy_until.load(std::memory_order_relaxed);
       return status::busy;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a block of several writers waits for memory, which another thread has lent or the executor still uses. It tries.
+// How a block of several writers waits for memory that another thread has, or that the executor still uses. It tries.
 // While it gets nothing, it sleeps until another thread gives something back (space_waiters.hpp), or until the timeline
 // has reached the value that helps first. Then it tries again.
 //
@@ -9,9 +9,10 @@
 // value is looked at once more before each sleep, which is w3. Where no value helps, the waiter registers for the
 // greatest one, so that the loss of the timeline wakes it.
 //
-// A waiter that can't register looks again every millisecond: where the fence is full and must not grow, and where the
-// block follows a timeline of the program's own. For a value of such a timeline it sleeps in the timeline's
-// wait_until(), so that a signal wakes it at once, and what other threads give back is found within a millisecond.
+// A waiter that can't register looks again every millisecond: where the fence is full and does not grow (it must not,
+// or there is no memory), and where the block follows a timeline of the program's own. So does a waiter whose barrier
+// was refused. For a value of the program's own timeline it sleeps in the timeline's wait_until(), so that a signal
+// wakes it at once, and what other threads give back is found within a millisecond.
 #ifndef TIDEMARK_MEMORY_DETAIL_WAITING_FOR_SPACE_HPP
 #define TIDEMARK_MEMORY_DETAIL_WAITING_FOR_SPACE_HPP
 
@@ -130,13 +131,12 @@ class space_wait {
     std::optional<std::uint64_t> target() const noexcept { return target_; }
     /// w3.
     bool is_over() const noexcept { return target_ && fence_access::is_over(of_.fence(), *target_); }
-
-   private:
     void withdraw() noexcept {
       if (ticket_) fence_access::heap(of_.fence()).withdraw(*ticket_);
       ticket_.reset();
     }
 
+   private:
     const space_wait& of_;
     const std::optional<std::uint64_t> target_;
     std::optional<waiter_ticket> ticket_;
@@ -161,6 +161,8 @@ class space_wait {
       do {
         const std::uint32_t seen = counted.changes();
         const bool is_stopped = token.stop_requested();
+        // Before the attempt, which may take long: a waiter that was released must withdraw without delay.
+        if (registered.is_over()) registered.withdraw();
         if (try_once() || is_stopped || is_late) return end(is_stopped);
         if (awaited_value() != registered.target()) break;
         if (registered.is_over()) continue;
@@ -175,7 +177,8 @@ class space_wait {
   template <class Token>
   attempted<result> doze(deadline until, const Token& token) noexcept {
     waiter counted{waiters_};
-    static_cast<void>(counted.order());  // it looks again soon, whatever the barrier does
+    // So that it seldom misses what is given back. Where the barrier is refused, it looks again soon anyway.
+    static_cast<void>(counted.order());
     for (bool is_late = false;;) {
       const std::uint32_t seen = counted.changes();
       const bool is_stopped = token.stop_requested();
