@@ -33,15 +33,15 @@
 namespace tidemark::detail {
 
 template <platform Platform, fence_options Options>
-const fence_core<Platform, Options>& as_fence(const fence_core<Platform, Options>& followed) noexcept {
-  return followed;
+const fence_core<Platform, Options>* as_fence(const fence_core<Platform, Options>& followed) noexcept {
+  return &followed;
 }
 
 /// Returns the fence behind a timeline, with whose heap a waiter can register; null if there is none.
 template <class Timeline>
 auto fence_behind(const Timeline& followed) noexcept {
   if constexpr (requires { as_fence(followed); }) {
-    return &as_fence(followed);
+    return as_fence(followed);
   } else {
     return nullptr;
   }
