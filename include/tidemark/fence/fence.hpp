@@ -16,7 +16,7 @@
 // ----------------------
 // These are the events of a waiter R for target t, and of a signal S of a value v >= t:
 //
-//      s1  value := v                (F1)             w1  registered: the root is at most t - 1    (H2) (H8)
+//      s1  value := v   (F1) (F16) (F19) (F20)        w1  registered: root at most t - 1   (H2) (H11) (H8)
 //      s2  StoreLoad                 (F22)            w2  StoreLoad                                (F21)
 //      s3  monitored value is read   (F2)             w3  value is read again                      (F3)
 //
@@ -26,17 +26,19 @@
 //
 //   - s1 comes before w3: w3 finds a value of at least t, and R leaves without sleeping.
 //   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
-//     because every node above R's leaf was low before s3 (fence/detail/min_tree.hpp). S empties the leaf, then
-//     advances R's count of wakes (W4), then unparks R.
+//     because every node above R's leaf was low before s3 (fence/detail/min_tree.hpp). S empties the leaf. Then S, or
+//     a waiter that wakes up because of S, advances R's count of wakes (W4) and unparks R; waiter_heap.hpp says why
+//     none of many is forgotten. In the lane, S empties the lane (H15) and wakes all its members (W19).
 //
-// R takes its count of wakes (W3) before w3, and sleeps only while the count is the same, so it does not miss a wake
+// R takes its count of wakes (W2) before w3, and sleeps only while the count is the same, so it does not miss a wake
 // between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop,
 // so a wake-up for no reason does no harm [A18] [A36]. That read is an acquire, so everything S did before s1
 // happens-before R's return.
 //
 // The two kinds of fence:
-//   progress_fence   has exactly one signaller at a time; s1 is a plain store. Another thread may take over if the
-//                    hand-over itself synchronizes. The value must not fall (asserted).
+//   progress_fence   has exactly one signaller at a time; s1 is a plain store, in the symmetric form an exchange.
+//                    Another thread may take over if the hand-over itself synchronizes. The value must not fall
+//                    (asserted).
 //   fence            any thread may signal, and the greatest value wins; s1 is one compare-exchange. If the value is
 //                    not above the current one, signal() changes nothing, notifies nobody, synchronizes nothing and
 //                    returns false.
@@ -76,7 +78,6 @@
 #define TIDEMARK_FENCE_FENCE_HPP
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -129,9 +130,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// store. Any thread may call it. [A1] [A9] [A120]
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
 
-  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 while a thread is in the overflow
-  /// lane, or if the heavy barrier is missing. It may be outdated when it is returned. Progress: wait-free. Any
-  /// thread may call it. [A12] [A13] [A15]
+  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heavy barrier is missing. While
+  /// threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it is returned.
+  /// Progress: wait-free, one load. Any thread may call it. [A12] [A13] [A15]
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
@@ -158,8 +159,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
   /// wait-free, one load. Any thread may call it.
   bool is_poisoned() const noexcept {
-    // (F10): acquire alone: what the thread that called poison() did before is visible to a thread that sees the
-    // poison.
+    // (F10): acquire alone: whoever sees the poison sees what the thread that called poison() did before.
     return poisoned_.load(std::memory_order_acquire) != 0;
   }
 
@@ -180,9 +180,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return heap().monitored_word().is_below(value, monitor_order);
   }
 
-  /// Releases and wakes every waiter whose target is at most the current value, as waiter_heap::release_due() does.
-  /// Returns how many it released. Makes one pass. Progress: wait-free except for the system calls that
-  /// wake. Any thread may call it. [A19] [A20]
+  /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
+  /// pass. Progress: as waiter_heap::release_due(). Any thread may call it. [A19] [A20]
   std::size_t release_due() noexcept {
     // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). Its cost does not matter beside that of a
     // wake-up.
@@ -194,12 +193,14 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   std::size_t release_due_after_barrier() noexcept {
     const auto current = [this] {
       // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
-      // it, too, through the release half of (H3) and the acquire of (W3) or (H3).
+      // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
       return holder().get().load(std::memory_order_relaxed);
     };
     return heap().release_due(current, [this] { spin_.waking(); });
   }
   /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
+  /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
+  ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
     return heap().release_due([reached] { return reached; }, [this] { spin_.waking(); });
   }
@@ -214,9 +215,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return counts_.notifies.get().load(std::memory_order_relaxed);
   }
 
-  /// Returns how many waits shared the overflow lane, because there was neither a free slot nor memory for more; a wait
-  /// counts again each time that it is released before it is due. Progress: wait-free, one load. Any thread may call
-  /// it.
+  /// Returns how many registrations found no slot: the heap must not grow, or there was no memory. A wait counts again
+  /// each time that it registers again. wait_all(), wait_any() and waits of memory blocks count, too, although they do
+  /// not stay in the overflow lane. Progress: wait-free, one load. Any thread may call it.
   std::uint64_t overflow_count() const noexcept
     requires(Options.statistics)
   {
@@ -242,8 +243,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
   using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor, Options.growth>;
 
-  /// Returns the registered waiters, for derived classes that register waiters of their own, such as those of a model
-  /// check.
+  /// Returns the registered waiters, for derived classes that register others, such as those of a model check.
   heap_type& heap() const noexcept { return heap_; }
 
   /// Does s2 and s3, after s1 with `value`, and notifies if a waiter is due.
@@ -305,17 +305,18 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if (until == forever || until > Platform::now()) {
       spinning.sleeps();
       // A waiter that shares the overflow lane may be released before it is due; it registers again then.
-      while (is_released_early(target, until, token, spinning)) {
+      while (register_and_sleep(target, until, token, spinning) && (until == forever || until > Platform::now())) {
       }
       spinning.wakes();
     }
     return outcome(target, token);
   }
 
-  /// Registers and sleeps, from w1 on. Returns whether the waiter was released before the wait was over.
+  /// Registers, sleeps and withdraws: from w1 on. Returns whether it must be done again, because the waiter was
+  /// released from the lane before the wait was over.
   template <class Token>
-  bool is_released_early(std::uint64_t target, deadline until, const Token& token,
-                         spinning_wait& spinning) const noexcept {
+  bool register_and_sleep(std::uint64_t target, deadline until, const Token& token,
+                          spinning_wait& spinning) const noexcept {
     const auto ticket = add(target, nullptr);
     // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
@@ -352,9 +353,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Does w3, for the value and for the poison.
   bool is_over(std::uint64_t target) const noexcept {
-    // (F3): seq_cst, in the symmetric form in a single total order with (F2) and with (F1) (F16) (F20). The
-    // asymmetric form needs only the acquire half, for (F19); on the machines that have that form it is the same
-    // instruction.
+    // (F3): seq_cst, in the symmetric form in a single total order with (F2) and with (F1) (F16) (F20). The asymmetric
+    // form needs only the acquire half, for (F19); on its machines that is the same instruction.
     if (holder().get().load(std::memory_order_seq_cst) >= target) return true;
     // (F9): seq_cst, in a single total order with (F6) and (F7).
     return poisoned_.load(std::memory_order_seq_cst) != 0;
@@ -401,9 +401,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may
-  /// call it. If the platform's `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it,
-  /// too. A poisoned fence compares and raises the value inside it, which current_value() does not show. [A3] [A17]
-  /// [trap 13]
+  /// call it. If the platform's `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it. A
+  /// poisoned fence raises the value inside it, which current_value() does not show. [A3] [A17] [trap 13]
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);
@@ -411,7 +410,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   }
 
   /// The first step of signal(); see is_due(). Returns false if the value is not above the current one; no further
-  /// step is needed then.
+  /// step is needed then. Progress: lock-free. Any thread may call it.
   [[nodiscard]] bool publish(std::uint64_t value) noexcept {
     auto& word = this->value();
     // (F15): relaxed alone; a value that is too old only makes (F1) fail, which reads it again.
@@ -452,7 +451,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
     this->notify_if_due(value);
   }
 
-  /// The first step of signal(); see is_due(). Always returns true: further steps must always follow.
+  /// The first step of signal(); see is_due(). Always returns true: further steps must always follow. The value must
+  /// not fall (asserted). Progress: wait-free. One signaller at a time.
   bool publish(std::uint64_t value) noexcept {
     auto& word = this->value();
     // (F17): relaxed alone; only the signaller writes the value.

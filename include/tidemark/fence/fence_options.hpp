@@ -5,8 +5,9 @@
 //   constexpr tidemark::fence_options many_waiters{.capacity = 256, .statistics = true};
 //   tidemark::basic_progress_fence<tidemark::native_platform, many_waiters> uploaded;
 //
-// No choice changes what the functions of a fence do. They change where its words lie, what it costs, and what it can
-// tell.
+// Most choices change only where a fence's words lie, what it costs, and what it can tell. Two change more: with
+// `value_storage::caller`, poison() may lose a signal (fence.hpp); with `heap_growth::forbidden`, wait_all() and
+// wait_any() look at a full fence once in a millisecond.
 #ifndef TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 #define TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 
@@ -39,8 +40,8 @@ struct fence_options {
   /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
   /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
   std::uint32_t max_spin_ns = 200'000;
-  fence_layout layout = fence_layout::two_lines;
-  value_storage storage = value_storage::own;
+  fence_layout layout = fence_layout::two_lines;  ///< Where the value lies.
+  value_storage storage = value_storage::own;     ///< Who provides the bytes of the value.
   /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
   bool statistics = false;
 };

@@ -83,7 +83,7 @@ auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_
 
 }  // namespace detail
 
-/// The wait functions of the timeline `Derived`. They block and throw nothing. They allocate nothing, unless a waiter
+/// The wait functions of the timeline `Derived`. They block. They throw nothing, and allocate nothing unless a waiter
 /// finds no free slot and its fence may grow (fence_options.hpp). Any thread may call them.
 ///
 /// Each of them waits until the timeline has reached `target`. A target of 0 is reached at once [A123]; UINT64_MAX is

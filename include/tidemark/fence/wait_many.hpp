@@ -32,7 +32,9 @@
 // Before it registers, the waiter spins as for one timeline. The first timeline of the list whose waiters spin says for
 // how long, and learns from it.
 //
-// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees).
+// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees); and
+// a return just at the deadline or the stop. It comes late while a thread that has released a registration is
+// interrupted before it has used the waiter's word.
 #ifndef TIDEMARK_FENCE_WAIT_MANY_HPP
 #define TIDEMARK_FENCE_WAIT_MANY_HPP
 
@@ -341,8 +343,8 @@ wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexc
 
 /// Waits until every value is reached. Returns `reached`; `lost` as soon as a timeline is poisoned before it has
 /// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What
-/// was done before those values were signalled happens-before a return with `reached`. Blocks and throws nothing;
-/// the head of this file says when it allocates. Any thread may call it. [A65]
+/// was done before those values were signalled happens-before a return with `reached`. Blocks. Throws nothing; the
+/// head of this file says when it allocates. Any thread may call it. [A65]
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_status wait_all(const Those& those, Token token = {}) noexcept {
@@ -384,9 +386,8 @@ wait_status wait_all_until(std::initializer_list<awaited> those, const std::chro
 /// sees reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its
 /// value, if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first.
 /// For an empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
-/// happens-before a return with `reached`. Blocks and throws nothing; the head of this file says
-/// when it allocates. Any thread may call it. [A65]
-/// [trap 11]
+/// happens-before a return with `reached`. Blocks. Throws nothing; the head of this file says when it allocates. Any
+/// thread may call it. [A65] [trap 11]
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_any_result wait_any(const Those& those, Token token = {}) noexcept {

@@ -3,16 +3,17 @@
 // waiter_heap: the set of awaited targets of one timeline. Its least target tells a signaller, in one load, whether any
 // waiter is due.
 //
-//   line 0   [neighbor] [ root: least target - 1 | version ] [ lane ] [ newest block ]
+//   line 0   [neighbor] [ root: least target - 1 | version ] [ lane ] [ unwoken ] [ newest block ]
 //   then     the first block: one leaf for each slot, [ target - 1, or no_waiter | version ], and the nodes between
 //            leaves and root; which slots are taken; for each slot a word on which its waiter sleeps
 //   linked   later blocks, each at least twice as large as all before it together; the tops of their trees are
 //            children of the root, too
 //
-// Only the functions of this class write these words. The waiting thread takes a slot, arms its leaf, and frees the
-// slot. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange succeeds
-// empties it. All of these threads rewrite nodes. A thread that releases or nudges a waiter advances the waiter's count
-// of wakes, on which the waiter sleeps.
+// The owner of the neighbor writes it; only this class writes the other words. The waiting thread takes a slot and arms
+// its leaf. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange
+// succeeds empties it. If the waiter does, it frees the slot; otherwise the waiter or the thread that wakes it does,
+// whichever is done last. All of these threads rewrite nodes. A thread that wakes or nudges a waiter advances the
+// waiter's count of wakes, on which the waiter sleeps.
 //
 // The invariant [A12] [A16] [A27]: once add(t) has returned, and until that waiter is released or withdrawn,
 // monitored_value() is at most t - 1. It is exact when no operation is in progress and no thread is in the overflow
@@ -26,7 +27,7 @@
 // If there are more waiters than slots, the waiter that finds none links a block with more. The blocks stay for the
 // heap's life. A thread that releases never allocates.
 //
-// Where that is forbidden, or where there is no memory, the waiter shares the overflow lane (fence/detail/
+// Where growth is forbidden, or where there is no memory, the waiter shares the overflow lane (fence/detail/
 // overflow_lane.hpp), whose members have one leaf together. If one of them may be due, all of them are released and
 // woken. Those that are not due must then withdraw and register again. That is slower, but never wrong, and no waiter
 // is ever refused.
@@ -184,9 +185,9 @@ class waiter_heap {
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
-  /// while the waiter has not been released, and lock-free in the lane. If it was, the call may make two system calls
-  /// to wake others. If the registration has a waker, it waits for the thread that uses the waker. One thread for each
-  /// ticket. [A14] [trap 2]
+  /// while the waiter has not been released, and lock-free in the lane. If it was, the call wakes two others, if
+  /// some are left: one system call for each that it tries, until two were asleep. That part is lock-free. If the
+  /// registration has a waker, it waits for the thread that uses the waker. One thread for each ticket. [A14] [trap 2]
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       const bool withdrawn = lane_.leave(waiting.armed_.version);
@@ -206,13 +207,14 @@ class waiter_heap {
 
   /// Releases every waiter whose target is at most the value that `current()` returns, and all waiters in the lane if
   /// one of them may be due. Wakes them, or some that will wake the others. Returns how many it released. Makes exactly
-  /// one pass. Progress: wait-free except for the system calls that wake, O(k log n) for k released slots;
-  /// lock-free if threads are in the lane. Any thread may call it. [A19] [A20] [A29]
-  /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, and again
-  ///                 for each leaf that the pass visits. If the value rises during the pass, the pass may miss waiters
-  ///                 that only the new value makes due. The thread that raises the value must release those.
-  /// \param before_waking  a callable that throws nothing. It is called once, before the first waiter is woken, and not
-  ///                       at all if there is none to wake.
+  /// one pass. Progress: lock-free except for the system calls that wake; wait-free if it releases at most sixteen
+  /// waiters and no thread is in the lane; O(k log n) for k released slots. Any thread may call it. [A19] [A20] [A29]
+  /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, again for
+  ///                 each leaf that the pass visits, and at least once for the lane. If the value rises during the
+  ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
+  ///                 value must release those.
+  /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
+  ///                       at all if it has released none. From the 17th waiter on, other threads may wake one before.
   template <class CurrentValue, std::invocable BeforeWaking = detail::nothing_before_waking>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {}) noexcept {
@@ -253,7 +255,8 @@ class waiter_heap {
     return release_due([value] { return value; });
   }
 
-  /// Releases and wakes all waiters, because the timeline is lost. Any thread may call it. [A120]
+  /// Releases and wakes all waiters, because the timeline is lost. Progress: as release_due(). Any thread may call it.
+  /// [A120]
   void release_lost() noexcept {
     // (W15): relaxed alone: other threads that wake what this thread has released learn of it through (W10) (W11).
     unwoken_.fetch_or(lost_mark, std::memory_order_relaxed);
@@ -263,8 +266,8 @@ class waiter_heap {
   /// Returns the waiter's count of wakes, for park(). Take it before the last look at whatever ends the wait. Progress:
   /// wait-free, one load. One thread for each ticket.
   std::uint32_t wakes(const ticket& waiting) noexcept {
-    // (W2): acquire, pairs with (W3) (W4): a waiter that sees the count of its release also sees the value that made it
-    // due. Not stronger: a count that is too old only makes park() return at once.
+    // (W2): acquire, pairs with (W3) (W4) (W19): a waiter that sees the count of its release also sees the value that
+    // made it due. Not stronger: a count that is too old only makes park() return at once.
     return wakes_of(waiting).load(std::memory_order_acquire);
   }
 
@@ -283,7 +286,7 @@ class waiter_heap {
   }
 
   /// Pins the heap: keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path.
-  /// For platforms whose heavy barrier was refused. Must be called before the heap is shared.
+  /// For platforms whose heavy barrier was refused. Must be called before the heap is shared. Progress: wait-free.
   void pin() noexcept {
     is_pinned_ = true;
     refresh_root();
@@ -291,7 +294,7 @@ class waiter_heap {
   /// Returns whether pin() was called. Progress: wait-free. Any thread may call it.
   bool is_pinned() const noexcept { return is_pinned_; }
 
-  /// Returns the object on the root's cache line. Any thread may call it.
+  /// Returns the object on the root's cache line. Progress: wait-free. Any thread may call it.
   Neighbor& neighbor() noexcept { return neighbor_; }
   const Neighbor& neighbor() const noexcept { return neighbor_; }
 
@@ -388,7 +391,8 @@ class waiter_heap {
       count_unwoken(-1);
       of.wake(slot, reason());
     });
-    // (W16): relaxed: a thread that was woken through (W10) (W11) sees the counts that were raised before.
+    // (W16): relaxed: `is_handled` came by (W8) or (W9) from (W4), so this thread sees the counts that were raised
+    // before (W4): by the pass itself, or by a helper that learnt of them through (W10) (W11).
     if (is_handled && (unwoken_.load(std::memory_order_relaxed) & ~lost_mark) != 0) wake_unwoken(most_helped);
     return false;
   }

@@ -29,6 +29,8 @@
 //   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
+//   P::most_woken         optional, for tests: how many waiters one release wakes itself before the woken ones wake the
+//                         rest; 16 where it is missing
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
 //                                    the platforms below have it
 //

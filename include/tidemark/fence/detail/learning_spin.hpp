@@ -17,9 +17,9 @@
 //     can't shorten, soon cost nothing more.
 //   - After a spin that has met its value, the budget moves towards four times what was needed, but no lower than the
 //     cost of a sleep. So an interruption of the signaller seldom ends a series of quick waits.
-//   - If several spins in a row have failed although the waits were short, the signallers probably have no processor
-//     to run on. Then the next waits do not spin at all: 64 waits at first, then one tries again; after each failure
-//     twice as many, up to 4,096.
+//   - After three spins in a row that have failed, however long the waits were, the next waits do not spin at all and
+//     learn nothing: 64 waits at first, then one tries again; after each failure twice as many, up to 4,096. If the
+//     waits were short, the signallers probably have no processor to run on.
 //
 // Only time depends on any of this. All words are guesses, which many threads write without any order.
 #ifndef TIDEMARK_FENCE_DETAIL_LEARNING_SPIN_HPP

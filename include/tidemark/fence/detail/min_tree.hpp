@@ -9,8 +9,8 @@
 //   leaf  leaf  leaf  leaf
 //
 // Every word is a double word {value, version}. A leaf holds `target - 1`, or `no_minimum` when it is empty. A node
-// holds the least value that its children had at some moment of its last refresh. The tree of a later block looks the
-// same below its top, which is one more child of the root.
+// holds the least of the values that its last refresh has read from its children, one after the other. The tree of a
+// later block looks the same below its top, which is one more child of the root.
 //
 // Who writes what. The owner of a slot arms its leaf. Of all threads that try to clear the leaf, the one clears it
 // whose exchange succeeds. Only refreshes write nodes, from any thread. Each write raises the version of the word,
@@ -20,10 +20,10 @@
 // leaf to the root, each node on the path has been written by a refresh that saw C or a later state of that leaf, and
 // every later write of these nodes has seen it, too.
 //
-// Why two tries are enough. T's change C, T's load of the node (H5), the exchange (H8) and the child loads (H6) (H7)
-// are all sequentially consistent. If both tries of T fail, then two exchanges x1 and x2 of other threads have
-// succeeded: x1 after T's first load of the node, x2 after T's second. No version comes twice, so x2 was based on a
-// load of the node that came after x1.
+// Why two tries are enough. T's change C, T's load of the node (H5), the exchange (H8), the child loads (H6) (H7) (H20)
+// and the load of the newest block (H18) are all sequentially consistent. If both tries of T fail, then two exchanges
+// x1 and x2 of other threads have succeeded: x1 after T's first load of the node, x2 after T's second. No version comes
+// twice, so x2 was based on a load of the node that came after x1.
 //
 //      T:   C ---- load node ------------ exchange fails, load node ------------ exchange fails
 //      others:              x1 succeeds                 (load node, load children,) x2 succeeds
@@ -32,7 +32,7 @@
 // the node, which comes before x2's loads of the children. So x2 has seen C. The argument needs two tries, an
 // exchange that does not fail for no reason, versions, and child loads that are not stale; for each of them the model
 // checks have a twin without it that fails. It holds for the root's other children, too: their changes are (H8) of a
-// top, and (H10), (H11) and (H13) of the lane.
+// top, and (H11), (H13) and (H15) of the lane.
 //
 // Not promised: between a leaf change and the end of its refresh, nodes may hold more or less than their least leaf.
 #ifndef TIDEMARK_FENCE_DETAIL_MIN_TREE_HPP

@@ -8,8 +8,10 @@
 // were its members wake up. Those that are not due must join again. The least target falls when a member joins, and
 // rises only when the last one leaves or the lane is claimed; so it may be lower than it need be.
 //
-// The word is a function of who has joined, left and claimed, so the same word twice is the same state. A member is
-// told from one of an earlier time by the number of claims.
+// The word is a function of who has joined, left and claimed, so the same word twice is the same state. Unlike in the
+// tree the version may fall here, so an exchange that expects a torn load may succeed, but only if the word is in just
+// that state then; and each new word depends on the expected one alone. A member is told from one of an earlier time by
+// the number of claims.
 //
 // Not promised: wait-freedom; an exchange is tried again while others succeed.
 #ifndef TIDEMARK_FENCE_DETAIL_OVERFLOW_LANE_HPP
@@ -87,7 +89,7 @@ class overflow_lane {
   counter& wakes() noexcept { return wakes_; }
   /// Wakes all threads in the lane.
   void wake_all() noexcept {
-    // (W19): release, like (W3).
+    // (W19): release, pairs with (W2), like (W3).
     wakes_.fetch_add(1, std::memory_order_release);
     Platform::unpark(wakes_, UINT32_MAX);
   }

@@ -9,10 +9,9 @@
 //   wakers  for each slot what its release wakes instead, or null
 //   unwoken one bit for each slot that was released by a pass over many, whose waiter still has to be woken
 //
-// Two threads deal with a released slot: its owner, and the one that wakes the owner. Neither waits for the other. The
-// second of the two frees the slot: the one that wakes sets `handled` and finds `left`, or the owner finds `handled`.
-// If the slot has a waker, though, its owner waits for `handled`: what it is told there is that nobody uses the waker
-// any more.
+// Two threads deal with a released slot: its owner, and the one that wakes the owner. Whichever is done second frees
+// the slot: the waking thread sets `handled` and finds `left`, or the owner finds `handled`. Without a waker neither
+// waits for the other. With a waker the owner waits for `handled`, after which nobody uses the waker any more.
 #ifndef TIDEMARK_FENCE_DETAIL_SLOT_BLOCK_HPP
 #define TIDEMARK_FENCE_DETAIL_SLOT_BLOCK_HPP
 
@@ -20,7 +19,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 
 #include "../../platform/platform.hpp"
 #include "min_tree.hpp"
@@ -85,15 +83,15 @@ class slot_block {
 
   /// Lets the owner look again, without a release.
   void nudge(std::size_t slot) noexcept {
-    // (W3): release, pairs with (W2): this is a counter and not a state: if it comes late, it only wakes the slot's
-    // next owner for no reason.
+    // (W3): release, pairs with (W2). The word is a counter and not a state, so a late wake only makes the slot's next
+    // owner look once more.
     states_[slot].fetch_add(one_wake, std::memory_order_release);
     Platform::unpark(states_[slot], 1);
   }
 
   /// Wakes the owner of a slot that the calling thread has released, or whose bit it has taken with take_unwoken().
-  /// Returns whether it has woken a thread, which will withdraw the registration. Where it has not, the owner may be a
-  /// thread that looks by itself, or one that a fork has left behind.
+  /// Returns whether it may have woken a thread, which will withdraw the registration. Where it has not, the owner may
+  /// be a thread that looks by itself, or one that a fork has left behind.
   bool wake(std::size_t slot, release_reason why) noexcept {
     waker* const woken = wakers_[slot].load();
     const bool is_awake = woken != nullptr && woken->wake(why);
@@ -112,8 +110,9 @@ class slot_block {
     return Platform::unpark(states_[slot], 1);
   }
 
-  /// The owner leaves a slot that was released, and is not to use it again. Returns whether its wake has been handled
-  /// by then; for a slot with a waker it waits until it is.
+  /// The owner gives up a slot that was released, and must not use it afterwards. Returns whether the wake was handled
+  /// by then. For a slot with a waker it waits until the wake is handled.
+  /// \param handle_unwoken  called if this thread has taken the slot's unwoken bit; it must wake() the slot
   bool leave_released(std::size_t slot, const auto& handle_unwoken) noexcept {
     // (W21): relaxed alone: the owner looks at its own bit.
     const bool is_taken = (taken_[slot / 64].load(std::memory_order_relaxed) & bit_of(slot)) != 0;
@@ -156,8 +155,8 @@ class slot_block {
   /// Takes one of the slots and returns it, or no_slot.
   std::size_t take_unwoken() noexcept {
     for (std::size_t word = 0; word < words(); ++word) {
-      // (W12): relaxed alone: a guess, which (W11) verifies. A thread that was woken through (W10) sees the bits that
-      // were put with its own.
+      // (W12): relaxed alone: a guess, which (W11) verifies. A thread whose wake was handled (W4) sees the bits of the
+      // pass that released it, see (W16).
       for (std::uint64_t rest = unwoken_[word].load(std::memory_order_relaxed); rest != 0; rest &= rest - 1) {
         const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
         if (take_unwoken(slot)) return slot;

@@ -111,7 +111,7 @@ class grown_shape {
 
  private:
   std::size_t leaves_;
-  tree_levels<32> levels_;
+  tree_levels<64> levels_;
 };
 
 }  // namespace tidemark::detail

@@ -67,7 +67,8 @@ class shared_word : public waker {
   /// Sleeps while the word is what prepare() has returned. Returns false only if the deadline has passed.
   bool park(std::uint32_t prepared, deadline until) noexcept { return Platform::park(word_, prepared, until); }
 
-  /// Wakes the thread, whatever it waits for. Returns whether it was asleep. Any thread may call it.
+  /// Wakes the thread, whatever it waits for. Returns false if it has certainly woken nobody; see P::unpark(). Any
+  /// thread may call it.
   bool nudge() noexcept {
     // (X4): release, pairs with (X3).
     const std::uint32_t before = word_.fetch_or(nudged, std::memory_order_release);

@@ -8,7 +8,7 @@
 // The compare-exchange is strong and sequentially consistent, whatever orders its caller names: `lock cmpxchg16b` and
 // `ldaxp/stlxp` have no cheaper form worth having. A load of both halves is two loads, version first. The result may
 // be torn. Its version is older than the one in memory then, because versions only rise, and a compare-exchange that
-// expects it fails.
+// expects it fails. (In the overflow lane of a waiter heap versions may fall; its header says why that is right.)
 //
 // x86-64 and AArch64 use inline instructions, so that the user needs no compiler flag and no -latomic.
 // `locked_double_word` replaces them elsewhere; under ThreadSanitizer, which can't see into inline assembly; and
