@@ -305,6 +305,7 @@ TEST_CASE_TEMPLATE("unpark wakes one thread or all threads that sleep on the wor
   background second{sleep};
   CHECK(first.falls_asleep());
   CHECK(second.falls_asleep());
+  await([&] { return counted::unpark(word, 1); });  // it says that it has woken one, which sleeps again
   word.store(1, seq_cst);
   counted::unpark(word, 1);
   await([&] { return first.has_returned() || second.has_returned(); });
@@ -317,6 +318,8 @@ TEST_CASE_TEMPLATE("unpark wakes one thread or all threads that sleep on the wor
   for (auto& one : all) CHECK(one.falls_asleep());
   word.store(1, seq_cst);
   counted::unpark(word, UINT32_MAX);
+  for (auto& one : all) one.join();
+  CHECK_FALSE(counted::unpark(word, 1));  // nobody sleeps there any more
 }
 
 TEST_CASE_TEMPLATE("a word that changes before the sleep begins is never missed", Platform, EVERY_PLATFORM) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "../platform/detail/lot_sleepers.hpp"
 #include "relacy_platform.hpp"
 
 namespace tidemark::verify {
@@ -51,6 +52,7 @@ struct relacy_primitives {
   struct lot {
     mutex guard;
     condition_variable changed;
+    tidemark::detail::lot_sleepers sleepers;
   };
   template <class T>
   class atomic : public relacy_atomic<T> {

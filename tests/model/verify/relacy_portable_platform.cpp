@@ -12,21 +12,28 @@ using parking_word = platform::atomic<std::uint32_t>;
 
 constexpr auto forever = tidemark::forever;
 
-/// A thread that changes the word of a sleeper and then unparks wakes it.
+/// A thread that changes the word of a sleeper and then unparks wakes it. It is told that it has woken a thread only if
+/// that one had begun to sleep.
 struct park_and_unpark : model::suite<2> {
   parking_word wakes;
   payload data;
+  bool has_begun = false;
+  bool has_woken = false;
 
   void thread(unsigned index) {
     if (index == 0) {
       data.store(42);
       wakes.store(1, std::memory_order_release);
-      platform::unpark(wakes, 1);
+      has_woken = platform::unpark(wakes, 1);
     } else {
-      while (wakes.load(std::memory_order_acquire) == 0) platform::park(wakes, 0, forever);
+      while (wakes.load(std::memory_order_acquire) == 0) {
+        has_begun = true;
+        platform::park(wakes, 0, forever);
+      }
       MODEL_REQUIRE(data.load() == 42);
     }
   }
+  void after() { MODEL_REQUIRE(!has_woken || has_begun); }
 };
 
 /// The word changes and no thread unparks. This check must deadlock.

@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "lot_sleepers.hpp"
 #include "native_atomic.hpp"
 
 namespace tidemark::detail {
@@ -52,6 +53,7 @@ struct native_primitives {
   struct lot {
     std::mutex guard;
     condition_variable changed;
+    lot_sleepers sleepers;
   };
   /// Returns a lot of a fixed table, chosen by the word's address. The table is never destroyed: detached threads may
   /// still sleep there while the process exits, and the destructor of a condition variable waits for its sleepers.

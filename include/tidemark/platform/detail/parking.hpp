@@ -167,7 +167,7 @@ struct futex_parking {
 #endif
 
 /// Parking with a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all threads
-/// that sleep there.
+/// that sleep there, if one of them sleeps on its word.
 template <class Primitives>
 struct lot_parking {
   static constexpr bool wakes_without_lock = false;
@@ -182,6 +182,7 @@ struct lot_parking {
     // (P1): relaxed alone, because the lock orders it: unpark() has taken the lock after the word changed, or will
     // take it once this thread sleeps. A stronger order would add nothing.
     if (word.load(std::memory_order_relaxed) != expected) return true;
+    const lot_sleepers::sleeper here{there.sleepers, &word};
     if (until != no_deadline) return there.changed.wait_until(lock, until) == std::cv_status::no_timeout;
     there.changed.wait(lock);
     return true;
@@ -190,11 +191,13 @@ struct lot_parking {
   static bool unpark(word_type& word, std::uint32_t) noexcept {
     const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
+    bool is_asleep = false;
     {
       const std::lock_guard lock{there.guard};
+      is_asleep = there.sleepers.has(&word);
     }
-    there.changed.notify_all();
-    return true;
+    if (is_asleep) there.changed.notify_all();
+    return is_asleep;
   }
 };
 
