@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include <tidemark/fence/fence.hpp>
@@ -203,6 +204,32 @@ TEST_CASE_TEMPLATE("[trap 7] a lower target that registers during another regist
   CHECK(with_both == 4);
   CHECK(with_low_gone == 99);
   CHECK(fence.monitored_value() == no_waiter);
+}
+
+TEST_CASE_TEMPLATE("[A14] a waiter of the lane that is released again and again before it is due ends at its deadline",
+                   Kind, EVERY_HOOKED_KIND) {
+  using platform = typename Kind::platform;
+  typename Kind::template fence<hooked_with_one_slot> fence;
+  const auto dog = watch(fence);
+  manual_stop slot_stop;
+  auto ended = wait_status::lost;
+  // Each time that the waiter has joined the lane, another waiter joins, too, and is signalled.
+  const std::function<void()> release_lane = [&] {
+    platform::at_heavy_barrier = [&] {
+      platform::at_heavy_barrier = release_lane;
+      fence.signal(fence.current_value() + 1);
+    };
+    CHECK(fence.wait(fence.current_value() + 1) == wait_status::reached);
+  };
+  platform::at_heavy_barrier = [&] {  // the slot is taken
+    platform::at_heavy_barrier = release_lane;
+    ended = fence.wait_for(1'000'000'000, 50ms);
+    platform::at_heavy_barrier = nullptr;
+    slot_stop.request();
+  };
+  CHECK(fence.wait(2'000'000'000, slot_stop.get_token()) == wait_status::stopped);
+  CHECK(ended == wait_status::timeout);
+  WARN(fence.overflow_count() > 0);  // unless this thread was stopped for 50 ms
 }
 
 TEST_CASE("[A36] a waiter that is woken again and again returns only when its value is reached") {
