@@ -174,10 +174,7 @@ struct lent_checks {
 
   static void add(std::vector<check>& checks) {
     add_on_shapes<given_back, one_slot, "given_back">(checks);
-    // Not in the lane: if two threads sleep with a time limit, Relacy's bounded search stops at an assertion of its
-    // own.
-    checks.push_back(make_check<given_to_two<two_slots>, "given_to_two">());
-    checks.push_back(make_check<given_to_two<two_levels>, "given_to_two.two_levels">());
+    add_on_shapes<given_to_two, two_slots, "given_to_two">(checks);
     add_on_shapes<given_or_late, one_slot, "given_or_late">(checks);
     add_on_shapes<given_then_stopped, one_slot, "given_then_stopped">(checks);
     add_on_shapes<stopped_while_lent, one_slot, "stopped_while_lent">(checks);
