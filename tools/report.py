@@ -324,6 +324,9 @@ def print_due(results):
     comparison_head("1,000", "one due of 1,000 beside one due of one")
     for subject in ("progress_fence", "fence"):
         compare(results, subject, f"due/{subject}/1000", f"due/{subject}/1", "median_ns", at_most=1.5)
+    compare(results, "futex, each on a word of its own", "due/futex/1000", "due/futex/1", "median_ns")
+    for subject in ("progress_fence", "fence"):
+        compare(results, f"{subject} / futex, 1,000", f"due/{subject}/1000", "due/futex/1000", "median_ns")
 
 
 def print_surroundings(results):

@@ -22,7 +22,6 @@
 #include <string>
 #include <thread>
 #include <tidemark/tidemark.hpp>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -326,9 +325,7 @@ void add_paced(const std::string& name) {
 template <class Subject>
 void add_due(const std::string& name) {
   bench::row("due/" + name + "/1", due<Subject>, std::size_t{1})->Iterations(60);
-  if constexpr (!std::is_same_v<Subject, bench::futex_fence>) {
-    bench::row("due/" + name + "/1000", due<Subject>, std::size_t{1000})->Iterations(15);
-  }
+  bench::row("due/" + name + "/1000", due<Subject>, std::size_t{1000})->Iterations(15);
 }
 
 void add_signals_of_tidemark() {

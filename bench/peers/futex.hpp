@@ -44,15 +44,19 @@ class futex_gate {
   std::atomic<std::uint32_t> open_{0};
 };
 
-// One waiter at most: store, then an unconditional wake.
+// One waiter that may be due: store, then an unconditional wake. The others, whose targets are never due, sleep on
+// another word, so that none of them costs the waker anything but what so many sleeping threads cost the kernel.
 class futex_fence {
  public:
   void signal(std::uint64_t value) noexcept {
     word_.store(static_cast<std::uint32_t>(value), std::memory_order_release);
     futex_wake(word_, 1);
+    if (value >= never_due) [[unlikely]]
+      others_.open();
   }
 
   void wait(std::uint64_t target) noexcept {
+    if (target >= never_due) return others_.pass();
     const auto wanted = static_cast<std::uint32_t>(target);
     for (;;) {
       const std::uint32_t seen = word_.load(std::memory_order_acquire);
@@ -64,7 +68,10 @@ class futex_fence {
   }
 
  private:
+  static constexpr std::uint64_t never_due = std::uint64_t{1} << 32;
+
   std::atomic<std::uint32_t> word_{0};
+  alignas(64) futex_gate others_;
 };
 
 }  // namespace bench
