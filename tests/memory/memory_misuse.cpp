@@ -55,8 +55,10 @@ TEST_CASE("[B46] a rename ring reports a value that it can't keep, and returns f
 TEST_CASE("[B45] a backing without bytes, an alignment that is no power of two, and too many guests are reported") {
   const std::string traits = "a backing on the heap must have some bytes, and an alignment that is a power of two";
   CHECK(reported_by([] { tidemark::rename_ring{finished(), {.bytes = 0}}; }) == traits);
-  CHECK(reported_by([] { tidemark::rename_ring{finished(), {.bytes = 8, .alignment = 0}}; }) == traits);
-  CHECK(reported_by([] { tidemark::rename_ring{finished(), {.bytes = 8, .alignment = 48}}; }) == traits);
+  // Volatile, because the optimizer of clang 14 crashes at a call of operator new with such a constant.
+  for (const volatile std::size_t alignment : {std::size_t{0}, std::size_t{48}}) {
+    CHECK(reported_by([&] { tidemark::rename_ring{finished(), {.bytes = 8, .alignment = alignment}}; }) == traits);
+  }
   CHECK(reported_by([] {
           tidemark::rename_ring ring{finished(), {.bytes = 1}};
           for (int i = 0; i < 0x8000; ++i) static_cast<void>(ring.try_map(tidemark::map_mode::no_overwrite));
