@@ -53,7 +53,7 @@ struct fan_out_shape {
 template <class Fence>
 class fan_out {
  public:
-  explicit fan_out(fan_out_shape shape) : ring_(shape.ring_length) {
+  explicit fan_out(fan_out_shape shape) : ring_(static_cast<std::size_t>(shape.ring_length)) {
     for (std::size_t i = 0; i < shape.far_behind; ++i) consumers_[i].batch = ring_.size() / 2;
   }
 
@@ -113,7 +113,7 @@ class fan_out {
           if (each.done.wait(last_free - ring_.size()) != tidemark::wait_status::reached) return;
         }
       }
-      block& filled = ring_[n % ring_.size()];
+      block& filled = block_of(n);
       for (std::uint64_t& word : filled) word = state = state * 6'364'136'223'846'793'005 + 1;
       produced_.add(filled);
       filled_.signal(n);
@@ -124,10 +124,12 @@ class fan_out {
     for (std::uint64_t done = 0; done < fan_out_blocks;) {
       const std::uint64_t last = std::min(done + self.batch, fan_out_blocks);
       if (filled_.wait(last) != tidemark::wait_status::reached) return;
-      for (; done < last; ++done) self.sum.add(ring_[(done + 1) % ring_.size()]);
+      for (; done < last; ++done) self.sum.add(block_of(done + 1));
       self.done.signal(done);
     }
   }
+
+  block& block_of(std::uint64_t number) { return ring_[static_cast<std::size_t>(number % ring_.size())]; }
 
   Fence filled_;
   std::vector<block> ring_;
