@@ -6,14 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence_options.hpp>
 
+#include "support/counted_allocations.hpp"
 #include "support/kinds.hpp"
 #include "support/threads.hpp"
 
@@ -21,80 +20,6 @@ using namespace testing;
 using tidemark::fence_options;
 using tidemark::heap_growth;
 using tidemark::wait_status;
-
-namespace {
-
-/// What allocations of this thread do.
-struct allocations {
-  bool are_counted = false;
-  bool fail = false;
-  std::size_t count = 0;
-};
-thread_local allocations here;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (here.are_counted) {
-    ++here.count;
-    if (here.fail) throw std::bad_alloc{};
-  }
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0)
-    throw std::bad_alloc{};
-  return memory;
-}
-
-void* allocate_or_null(std::size_t bytes, std::size_t alignment) noexcept {
-  try {
-    return allocate(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
-/// Not inlined: where only one of `new` and `delete` is, GCC 12 warns of a `free` that does not match.
-[[gnu::noinline]] void release(void* memory) noexcept { std::free(memory); }
-
-/// Counts the allocations of this thread in its scope.
-class counted {
- public:
-  explicit counted(bool fail = false) {
-    here.are_counted = true;
-    here.fail = fail;
-    here.count = 0;
-  }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
-  ~counted() { here.are_counted = false; }
-  std::size_t count() const { return here.count; }
-};
-
-}  // namespace
-
-// All forms, because a sanitizer brings its own of each.
-void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
-void* operator new[](std::size_t bytes) { return allocate(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes, 1); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate_or_null(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate_or_null(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete[](void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
 namespace {
 
@@ -109,14 +34,14 @@ std::size_t allocated_by_waiters(Fence& fence, std::size_t count, bool fail = fa
     std::vector<std::unique_ptr<waiter>> waiters;
     for (std::size_t i = 0; i < count; ++i) {
       waiters.push_back(std::make_unique<waiter>([&fence, &sum, fail] {
-        const counted during{fail};
+        const counted_allocations during{fail};
         const wait_status status = fence.wait(5);
         sum += during.count();
         return status;
       }));
       CHECK(waiters.back()->falls_asleep());
     }
-    const counted during;
+    const counted_allocations during;
     fence.signal(5);
     CHECK(during.count() == 0);
     for (auto& one : waiters) CHECK(one->status() == wait_status::reached);

@@ -52,9 +52,6 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
 
-template <platform Platform>
-class basic_awaited;  // wait_many.hpp
-
 namespace detail {
 
 struct fence_access;  // detail/fence_operations.hpp
@@ -129,8 +126,6 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
  private:
   friend waitable<timeline_view>;
   friend detail::fence_access;
-  template <tidemark::platform>
-  friend class basic_awaited;
 
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {

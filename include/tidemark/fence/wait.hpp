@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -27,6 +28,19 @@ enum class [[nodiscard]] wait_status {
   timeout,  ///< The deadline passed first. A wait never times out early.
   stopped,  ///< The stop token was triggered first.
   lost,     ///< The timeline was poisoned before it reached the target.
+};
+
+/// How a wait for any of several timelines ended, and which of them ended it.
+struct [[nodiscard]] wait_any_result {
+  wait_status status;
+  /// The position in the list of the timeline that was reached or is lost. The length of the list if no timeline has
+  /// ended the wait, or if the list is empty.
+  std::size_t index;
+
+  friend bool operator==(const wait_any_result&, const wait_any_result&) = default;
+  friend bool operator==(const wait_any_result& result, wait_status expected) noexcept {
+    return result.status == expected;
+  }
 };
 
 /// A token that can stop a wait: std::stop_token, or a type of yours with the same functions. Such a type must also
@@ -68,14 +82,9 @@ auto within(const Wait& wait, const std::chrono::time_point<std::chrono::steady_
 template <class Platform, class Wait, class Duration, stop_token_like Token = never_stops>
 auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_clock, Duration>& at,
             Token token = {}) noexcept {
-  // In whole ticks, so that the difference is exact. A point before 1970 has passed.
-  const deadline::duration end = clamped_ticks(at.time_since_epoch());
   for (;;) {
-    const auto now =
-        std::chrono::duration_cast<deadline::duration>(std::chrono::system_clock::now().time_since_epoch());
-    const bool has_passed = end <= now;
-    deadline until = at_once;
-    if (!has_passed) until = end == end.max() ? forever : deadline_after(end - now, Platform::now());
+    const deadline until = deadline_of<Platform>(at);
+    const bool has_passed = until == at_once;
     const auto result = wait(until, token);
     if (has_passed || !(result == wait_status::timeout)) return result;
   }

@@ -54,63 +54,13 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
-#include "detail/fence_operations.hpp"
+#include "awaited.hpp"
 #include "detail/limits.hpp"
 #include "detail/waker.hpp"
-#include "fence.hpp"
-#include "timeline.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
 namespace tidemark {
-
-namespace detail {
-
-template <platform Platform>
-class many_waits;
-
-/// Whether a wait on `Platform` may include a timeline on `Other`: the waiter can sleep on the words of both, and
-/// issues the barrier that the timeline needs.
-template <class Platform, class Other>
-concept can_wait_for =
-    std::same_as<typename Platform::parking, typename Other::parking> && (Platform::asymmetric || !Other::asymmetric);
-
-}  // namespace detail
-
-/// One timeline and the value to wait for: an element of the lists that the functions below take. It is copyable, and
-/// its timeline must outlive it.
-/// \tparam Platform  the platform of the wait. It must be asymmetric if one of the timelines is, and park as all of
-///                   them do.
-template <platform Platform>
-class basic_awaited {
- public:
-  using platform = Platform;
-
-  /// A fence or a progress_fence, and the value to wait for.
-  template <class Other, fence_options Options>
-  basic_awaited(const detail::fence_core<Other, Options>& one, std::uint64_t target) noexcept
-    requires(detail::can_wait_for<Platform, Other>)
-      : fence_{&one},
-        operations_{&detail::wait_operations_of<operations, detail::fence_core<Other, Options>>},
-        target_{target} {}
-  /// A view of a fence or of a progress_fence, and the value to wait for.
-  template <class Fence>
-  basic_awaited(const timeline_view<Fence>& view, std::uint64_t target) noexcept
-    requires(detail::can_wait_for<Platform, typename Fence::platform>)
-      : basic_awaited(*view.timeline_, target) {}
-
- private:
-  friend detail::many_waits<Platform>;
-
-  using operations = detail::fence_operations<typename Platform::template atomic<std::uint32_t>, waiter_ticket>;
-
-  const void* fence_;
-  const operations* operations_;
-  std::uint64_t target_;
-};
-
-/// An awaited value of a fence, a progress_fence, or a view of one.
-using awaited = basic_awaited<native_platform>;
 
 namespace detail {
 
@@ -128,19 +78,6 @@ concept awaited_range = requires(const List& list) {
 } && requires {
   typename detail::listed<List>::platform;
 } && std::same_as<detail::listed<List>, basic_awaited<typename detail::listed<List>::platform>>;
-
-/// How a wait for any of several timelines ended, and which of them ended it.
-struct [[nodiscard]] wait_any_result {
-  wait_status status;
-  /// The position in the list of the timeline that was reached or is lost. The length of the list if no timeline has
-  /// ended the wait, or if the list is empty.
-  std::size_t index;
-
-  friend bool operator==(const wait_any_result&, const wait_any_result&) = default;
-  friend bool operator==(const wait_any_result& result, wait_status expected) noexcept {
-    return result.status == expected;
-  }
-};
 
 namespace detail {
 
@@ -179,17 +116,15 @@ class many_waits {
   using entry = basic_awaited<Platform>;
   using spinning_wait = detail::spinning_wait<Platform>;
 
-  static bool is_reached(const entry& one) noexcept { return one.operations_->has_reached(one.fence_, one.target_); }
-  static bool is_lost(const entry& one) noexcept {
-    // In this order, so that a value is seen that was reached before the poison.
-    return one.operations_->is_poisoned(one.fence_) && !is_reached(one);
-  }
+  static const auto& target_of(const entry& one) noexcept { return awaited_access::target_of(one); }
+  static bool is_reached(const entry& one) noexcept { return target_of(one).is_reached(); }
+  static bool is_lost(const entry& one) noexcept { return target_of(one).is_lost(); }
 
   /// Returns what the first timeline whose waiters spin has learnt; null if there is none. It keeps what this wait
   /// learns, too.
   typename spinning_wait::memory* learnt() const noexcept {
     for (const entry& one : those_) {
-      if (auto* const memory = one.operations_->learnt(one.fence_)) return memory;
+      if (auto* const memory = target_of(one).learnt()) return memory;
     }
     return nullptr;
   }
@@ -197,8 +132,7 @@ class many_waits {
   std::uint32_t last_wake(std::uint32_t now) const noexcept {
     std::uint32_t least = UINT32_MAX;
     for (const entry& one : those_) {
-      if (const auto* const memory = one.operations_->learnt(one.fence_))
-        least = std::min(least, now - memory->woken_at());
+      if (const auto* const memory = target_of(one).learnt()) least = std::min(least, now - memory->woken_at());
     }
     return now - least;
   }
@@ -239,10 +173,10 @@ class many_waits {
           woken.withdrawn();
           continue;
         }
-        auto ticket = one.operations_->add(one.fence_, one.target_, &woken);
+        auto ticket = target_of(one).add(&woken);
         // The lane would wake nobody here.
         if (ticket.is_in_lane()) {
-          one.operations_->withdraw(one.fence_, ticket);
+          target_of(one).withdraw(ticket);
           woken.withdrawn();
           is_complete_ = false;
           room[count_++] = {&one, {}};
@@ -263,14 +197,13 @@ class many_waits {
 
     /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
     bool order() const noexcept {
-      const auto is_asymmetric = [](const registration& r) { return r.of->operations_->is_asymmetric; };
+      const auto is_asymmetric = [](const registration& r) { return target_of(*r.of).operations->is_asymmetric; };
       if (std::none_of(open_.begin(), open_.end(), is_asymmetric)) return true;
       // (M1): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
       // (F3), against (F22). One barrier is enough, because it orders all registrations before all looks.
       if (Platform::heavy_barrier()) return true;
-      return std::all_of(open_.begin(), open_.end(), [&](const registration& r) {
-        return !is_asymmetric(r) || r.of->operations_->is_pinned(r.of->fence_);
-      });
+      return std::none_of(open_.begin(), open_.end(),
+                          [](const registration& r) { return target_of(*r.of).needs_barrier(); });
     }
 
     /// w3 of all timelines. Returns whether the wait may be over. Ends the registrations with timelines that are
@@ -278,7 +211,7 @@ class many_waits {
     bool look(quantifier needed, shared_word<Platform>& woken, std::uint32_t& prepared) noexcept {
       for (std::size_t i = 0; i < open_.size();) {
         const registration& one = open_[i];
-        if (!one.of->operations_->is_over(one.of->fence_, one.of->target_)) {
+        if (!target_of(*one.of).is_over()) {
           ++i;
           continue;
         }
@@ -298,7 +231,7 @@ class many_waits {
       const entry* of = nullptr;
       std::optional<waiter_ticket> ticket;
 
-      bool withdraw() const noexcept { return ticket && of->operations_->withdraw(of->fence_, *ticket); }
+      bool withdraw() const noexcept { return ticket && target_of(*of).withdraw(*ticket); }
     };
 
     std::array<registration, 64> few_;

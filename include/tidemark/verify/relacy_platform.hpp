@@ -433,6 +433,8 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   }
 
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+  /// The threads of a simulation are one thread of the system.
+  static unsigned current_thread() { return static_cast<unsigned>(rl::ctx().threadx_->index_) + 1; }
   /// A waiter that may spin looks once before it sleeps.
   static constexpr unsigned spin_looks() noexcept { return 1; }
   /// Time stands still; the scheduler decides when a deadline passes.

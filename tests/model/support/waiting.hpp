@@ -32,12 +32,12 @@ class stop_source {
     template <class Callback>
     class callback_type {
      public:
-      callback_type(const token& of, const Callback& callback) : source_{of.source_}, callback_{&callback} {
+      callback_type(const token& of, const Callback& callback) : source_{of.source_}, callback_{callback} {
         source_->guard_.lock(RL_INFO);
         const bool late = of.stop_requested();
         if (!late) {
           source_->argument_ = this;
-          source_->call_ = [](void* self) { (*static_cast<callback_type*>(self)->callback_)(); };
+          source_->call_ = [](void* self) { static_cast<callback_type*>(self)->callback_(); };
         }
         source_->guard_.unlock(RL_INFO);
         if (late) callback();
@@ -51,7 +51,7 @@ class stop_source {
 
      private:
       stop_source* source_;
-      const Callback* callback_;
+      Callback callback_;
     };
 
    private:

@@ -106,6 +106,26 @@ struct fence_operations {
   }
 };
 
+/// A fence of any type, and the value to wait for.
+template <class Operations>
+struct awaited_target {
+  bool is_reached() const noexcept { return operations->has_reached(fence, target); }
+  bool is_lost() const noexcept {
+    // In this order, so that a value is seen that was reached before the poison.
+    return operations->is_poisoned(fence) && !is_reached();
+  }
+  bool is_over() const noexcept { return operations->is_over(fence, target); }
+  auto add(waker* woken) const noexcept { return operations->add(fence, target, woken); }
+  bool withdraw(const auto& ticket) const noexcept { return operations->withdraw(fence, ticket); }
+  /// Whether a registration relies on the heavy barrier, so that it may be missed if the barrier was refused.
+  bool needs_barrier() const noexcept { return operations->is_asymmetric && !operations->is_pinned(fence); }
+  auto* learnt() const noexcept { return operations->learnt(fence); }
+
+  const void* fence;
+  const Operations* operations;
+  std::uint64_t target;
+};
+
 /// The table with the entries that a hub needs.
 template <class Operations, class Fence>
 inline constexpr Operations signal_operations_of = Operations{}.template with_signals_of<Fence>();

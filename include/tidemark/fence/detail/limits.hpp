@@ -101,6 +101,24 @@ constexpr deadline deadline_at(const std::chrono::time_point<std::chrono::steady
   return deadline{clamped_ticks(at.time_since_epoch())};
 }
 
+/// Returns the limit of a wait as a deadline: of a duration, or of a point of the steady or the system clock.
+template <class Platform, class Rep, class Period>
+deadline deadline_of(const std::chrono::duration<Rep, Period>& timeout) noexcept {
+  return deadline_after(timeout, Platform::now());
+}
+template <class Platform, class Duration>
+deadline deadline_of(const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
+  return deadline_at(at);
+}
+template <class Platform, class Duration>
+deadline deadline_of(const std::chrono::time_point<std::chrono::system_clock, Duration>& at) noexcept {
+  // In whole ticks, so that the difference is exact. A point before 1970 has passed.
+  const deadline::duration end = clamped_ticks(at.time_since_epoch());
+  const auto now = std::chrono::duration_cast<deadline::duration>(std::chrono::system_clock::now().time_since_epoch());
+  if (end <= now) return at_once;
+  return end == end.max() ? forever : deadline_after(end - now, Platform::now());
+}
+
 }  // namespace tidemark::detail
 
 #endif  // TIDEMARK_FENCE_DETAIL_LIMITS_HPP

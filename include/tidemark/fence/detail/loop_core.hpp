@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// loop_core: what a loop is made of, without its public face (wait_loop.hpp).
+//
+//   lock       protects all that is not named here; held for a few instructions, and while waits are registered
+//   word       [ sleeping threads : 31 bits | nudged ]   threads that run the loop sleep on it
+//   posted     a stack of work that other threads have posted
+//   released   a stack of waits whose registrations were released; their signallers push them
+//
+// A thread that runs the loop runs what is ready. When nothing is, it collects: it takes what was posted and released,
+// and looks at the values of the timelines that are watched. Only when nothing is ready even then, it registers the
+// least wait of each watched timeline with its fence, issues one barrier for all of them, looks once more at each
+// value, and sleeps. So while the loop has something to run, signallers find no waiter and pay nothing.
+//
+// Why nothing is lost
+// -------------------
+// A signal against a registration is the handshake of fence.hpp: w1 is the registration of all timelines, w2 one
+// barrier, w3 one look at each. Whoever registers does all three before it gives up the lock.
+//
+// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then sets `nudged`
+// (Y2). The thread clears `nudged` (Y3), takes the stacks, and counts itself as sleeping (Y4). All three change the
+// word, so they have one order. If Y2 comes before Y3, the thread finds what was pushed. If it comes between Y3 and Y4,
+// the thread finds the mark and begins again. If it comes after Y4, the pusher finds a sleeping thread and wakes one,
+// unless the mark was set before: then somebody else has just woken one, or a thread that is about to sleep finds the
+// word changed. A thread that was woken and leaves the loop wakes another one in its place.
+//
+// An operation that comes from another thread while a thread sleeps is registered with its fence by that other thread,
+// which then looks at the value, too. It wakes the sleeper only if there is something to run, or if the sleeper
+// must wake up earlier than it knows.
+#ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
+#define TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "../../platform/platform.hpp"
+#include "learning_spin.hpp"
+#include "limits.hpp"
+#include "loop_operation.hpp"
+#include "loop_timelines.hpp"
+#include "park_lock.hpp"
+
+namespace tidemark::detail {
+
+/// How a call that runs the loop has ended.
+enum class loop_end : std::uint8_t {
+  ran,      ///< It has run something.
+  timeout,  ///< The deadline has passed.
+  stopped,  ///< The loop or the caller's token was stopped.
+};
+
+/// \tparam Operations, Ticket  see loop_wait
+/// \tparam Status              has the members `reached`, `timeout`, `stopped` and `lost`
+template <platform Platform, class Operations, class Ticket, class Status>
+class loop_core {
+ public:
+  using platform = Platform;
+  using operation = loop_operation<Platform, Operations, Ticket, Status>;
+  using wait = typename operation::wait;
+  using timer = typename operation::timer_type;
+  using work = loop_work<Platform>;
+  using keeper = typename work::keeper;
+
+  loop_core() = default;
+  loop_core(const loop_core&) = delete;
+  loop_core& operator=(const loop_core&) = delete;
+
+  park_lock<Platform>& lock() noexcept { return lock_; }
+
+  /// Pushes work that a thread is to run. Progress: lock-free, except for the system call that wakes. Any thread may
+  /// call it.
+  void post(work& posted) noexcept {
+    push(posted_, posted, [](work& of) -> work*& { return of.next; });
+    nudge();
+  }
+
+  /// The function of the wakers of all waits.
+  static bool on_release(waker& self, release_reason) noexcept {
+    auto& released = static_cast<wait&>(self);
+    loop_core& of = *released.part_of.loop;
+    of.push(of.released_, released, [](wait& one) -> wait*& { return one.next_released; });
+    of.nudge();
+    // The thread that is woken may run something else before it withdraws the registration.
+    return false;
+  }
+
+  /// Returns whether the operation's values are reached, and keeps that as its outcome. Needs no lock before the
+  /// operation has begun.
+  static bool look_for_reached(operation& of) noexcept {
+    const bool all = of.needs == loop_needs::all;
+    std::size_t i = 0;
+    while (i < of.waits.size() && of.waits[i].to.is_reached() == all) ++i;
+    if ((i == of.waits.size()) != all) return false;
+    of.index = i;
+    of.status = Status::reached;
+    return true;
+  }
+
+  // ---- with the lock held ----
+
+  /// Begins an operation. Its end is work of the loop, possibly at once.
+  void begin(operation& added) noexcept {
+    added.loop = this;
+    added.phase = loop_phase::waiting;
+    added.open = added.waits.size();
+    for (wait& one : added.waits) {
+      one.number = next_number_++;
+      timelines_.insert(one, [this](wait& least) { disarm(least); });
+    }
+    const bool is_first_timer = added.timer != nullptr && insert(*added.timer, added);
+    if (added.is_stopped) conclude(added, Status::stopped);
+    settle();
+    // The sleepers don't know of this time.
+    if (idle_ != 0 && (is_first_timer || !timelines_.refused().is_empty())) wake_all();
+  }
+
+  /// Ends an operation because it was stopped, unless its wait is over.
+  void stop(operation& stopped) noexcept {
+    if (stopped.phase == loop_phase::idle) {
+      stopped.is_stopped = true;
+    } else if (stopped.phase == loop_phase::waiting) {
+      conclude(stopped, Status::stopped);
+      settle();
+    }
+  }
+
+  /// Takes an operation out that waits or is ready. Returns false if it runs, has run or was never begun.
+  bool cancel(operation& cancelled) noexcept {
+    if (cancelled.phase == loop_phase::waiting) {
+      take_out(cancelled);
+      settle();
+    } else if (cancelled.phase == loop_phase::ready) {
+      ready_.remove(cancelled);
+    } else {
+      return false;
+    }
+    cancelled.phase = loop_phase::over;
+    return true;
+  }
+
+  /// Takes posted work out that has not run. Returns false if it runs, has run or was never posted.
+  bool retract(work& posted) noexcept {
+    take_posted();
+    posted.is_posted_again = false;
+    if (posted.phase != loop_phase::ready) return false;
+    ready_.remove(posted);
+    posted.phase = loop_phase::over;
+    return true;
+  }
+
+  /// Posted work has run. It runs again if it was posted again meanwhile.
+  void has_run(work& posted) noexcept {
+    posted.phase = loop_phase::over;
+    if (!std::exchange(posted.is_posted_again, false)) return;
+    make_ready(posted);
+    settle();
+  }
+
+  /// Blocks until some work has ended of which was_awaited() is told.
+  void wait_for_end(keeper& kept) noexcept {
+    // (Y13): relaxed alone: the lock orders it.
+    const std::uint32_t seen = ends_.load(std::memory_order_relaxed);
+    const typename keeper::without lock(kept);
+    Platform::park(ends_, seen, forever);
+  }
+  /// Work has ended for which a thread waits.
+  void was_awaited() noexcept {
+    // (Y14): relaxed alone, like (Y13).
+    ends_.fetch_add(1, std::memory_order_relaxed);
+    Platform::unpark(ends_, UINT32_MAX);
+  }
+
+  /// Takes everything out, and drops it. Returns whether there was something.
+  bool clear(keeper& kept) {
+    take_posted();
+    while (wait* const least = timelines_.armed().first()) {
+      end_registration(*least);
+      timelines_.move(*least, timelines_.watched());
+    }
+    take_released();
+    linked_queue<work> dropped;
+    const auto drop = [&](operation& of) {
+      if (of.phase != loop_phase::waiting) return;
+      of.phase = loop_phase::over;
+      dropped.push(of);
+    };
+    timelines_.clear([&](wait& one) { drop(one.part_of); });
+    while (timer* const first = timers_.least()) {
+      timers_.remove(*first);
+      drop(*first->of);
+    }
+    while (work* const next = ready_.take()) dropped.push(*next);
+    const bool is_found = !dropped.is_empty();
+    while (work* const next = dropped.take()) next->act(loop_action::drop, kept);
+    return is_found;
+  }
+
+  /// Runs what is ready, as soon as there is something: once, or again and again.
+  /// \param until  `at_once` for a call that does not sleep
+  /// \param kept   has the lock
+  /// \param goes_on  is called after each run: whether to go on
+  template <class Token, class GoesOn>
+  loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
+    deadline passed = deadline::min();
+    for (bool has_collected = false;;) {
+      if (is_stopped_ || token.stop_requested()) return leave(loop_end::stopped);
+      if (ready_.is_empty()) {
+        // Otherwise a call that does not sleep might never end.
+        if (until == at_once && has_collected) return leave(loop_end::timeout);
+        collect(passed);
+        has_collected = true;
+      }
+      if (work* const next = ready_.take()) {
+        next->phase = loop_phase::running;
+        settle();
+        next->act(loop_action::run, kept);
+        if (!goes_on()) return loop_end::ran;
+        if (until != forever && until != at_once && Platform::now() >= until) return leave(loop_end::timeout);
+        continue;
+      }
+      if (passed >= until || (until != forever && Platform::now() >= until)) return leave(loop_end::timeout);
+      passed = sleep(until, token, kept);
+    }
+  }
+
+  void stop() noexcept {
+    is_stopped_ = true;
+    wake_all();
+  }
+  void restart() noexcept { is_stopped_ = false; }
+  bool is_stopped() const noexcept { return is_stopped_; }
+
+  /// Makes all threads that sleep look again. Needs no lock.
+  void wake_all() noexcept {
+    // (Y5): release, pairs with (Y3) (Y4).
+    word_.fetch_or(nudged, std::memory_order_release);
+    Platform::unpark(word_, UINT32_MAX);
+  }
+
+ private:
+  using spin = learning_spin<Platform, 1'000'000>;
+
+  static constexpr std::uint32_t nudged = 1;
+  static constexpr std::uint32_t one_sleeper = 2;
+  static constexpr std::size_t most_looks = 16'384;
+
+  template <class Entry, class Next>
+  static void push(typename Platform::template atomic<Entry*>& stack, Entry& pushed, const Next& next_of) noexcept {
+    // (Y6): relaxed alone: only a guess of what the stack holds, which (Y1) verifies.
+    Entry* first = stack.load(std::memory_order_relaxed);
+    do {
+      next_of(pushed) = first;
+      // (Y1): release, pairs with (Y7): the thread that takes the stack sees what was pushed, and what was done before.
+    } while (!stack.compare_exchange_weak(first, &pushed, std::memory_order_release, std::memory_order_relaxed));
+  }
+  template <class Entry>
+  static Entry* take(typename Platform::template atomic<Entry*>& stack) noexcept {
+    // (Y8): relaxed alone: what is missed here was pushed by a thread that has not set the mark before (Y3).
+    if (stack.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    // (Y7): acquire, pairs with (Y1).
+    return stack.exchange(nullptr, std::memory_order_acquire);
+  }
+
+  void nudge() noexcept {
+    // (Y2): release, pairs with (Y3) (Y4).
+    const std::uint32_t before = word_.fetch_or(nudged, std::memory_order_release);
+    if (before < one_sleeper || (before & nudged) != 0) return;
+    spin_.waking();
+    Platform::unpark(word_, 1);
+  }
+
+  /// The thread leaves the loop, and may have been woken for something that others are to run.
+  loop_end leave(loop_end how) noexcept {
+    if (idle_ != 0) {
+      // (Y9): release, like (Y2).
+      word_.fetch_or(nudged, std::memory_order_release);
+      Platform::unpark(word_, 1);
+    }
+    return how;
+  }
+
+  // ---- what becomes ready ----
+
+  void collect(deadline passed) noexcept {
+    // (Y11): relaxed alone: if this misses the mark, (Y4) finds it.
+    if ((word_.load(std::memory_order_relaxed) & nudged) != 0) {
+      // (Y3): acquire, pairs with (Y2) (Y5) (Y9): what was pushed before the mark was set is found below.
+      word_.fetch_and(~nudged, std::memory_order_acquire);
+    }
+    take_posted();
+    take_released();
+    looks_ += look_at(timelines_.watched());
+    static_cast<void>(look_at(timelines_.refused()));
+    expire(passed);
+    // A loop that is never idle looks at many values again and again. After so many looks their registration, which
+    // ends the looks, costs less than they did.
+    if (looks_ > most_looks) arm_watched();
+  }
+
+  void make_ready(work& of) noexcept {
+    of.phase = loop_phase::ready;
+    ready_.push(of);
+  }
+
+  /// Must be called with the lock before a thread runs something, and by other threads after a change: as long as a
+  /// thread sleeps, each timeline is registered with its fence, and what is ready has woken somebody.
+  void settle() noexcept {
+    if (idle_ == 0) return;
+    arm_watched();
+    if (!ready_.is_empty()) nudge();
+  }
+
+  void take_posted() noexcept {
+    // The stack has the last one first.
+    work* in_order = nullptr;
+    for (work* rest = take(posted_); rest != nullptr;) {
+      work* const next = std::exchange(rest->next, in_order);
+      in_order = std::exchange(rest, next);
+    }
+    while (in_order != nullptr) {
+      work* const next = in_order->next;
+      // No work is run by two threads at a time.
+      if (in_order->phase == loop_phase::running) {
+        in_order->is_posted_again = true;
+      } else {
+        make_ready(*in_order);
+      }
+      in_order = next;
+    }
+  }
+
+  /// Ends the registrations that were released, and watches their timelines.
+  void take_released() noexcept {
+    wait* rest = take(released_);
+    while (rest != nullptr) {
+      wait* const next = rest->next_released;
+      // It may have been withdrawn since.
+      if (rest->ticket) {
+        end_registration(*rest);
+        timelines_.move(*rest, timelines_.watched());
+      }
+      rest = next;
+    }
+  }
+  /// Ends the registration of a wait. Returns whether it was withdrawn before it was released.
+  static bool end_registration(wait& least) noexcept {
+    const bool is_withdrawn = least.to.withdraw(*least.ticket);
+    least.ticket.reset();
+    return is_withdrawn;
+  }
+  /// Does the same, and takes the wait off the stack on which its signaller has put it. Its owner may destroy it then.
+  void disarm(wait& least) noexcept {
+    if (!end_registration(least)) take_released();
+  }
+
+  /// Returns how many timelines it has looked at.
+  std::size_t look_at(typename loop_timelines<wait>::list& those) noexcept {
+    typename loop_timelines<wait>::list over;
+    std::size_t looks = 0;
+    for (wait* least = those.first(); least != nullptr; ++looks) {
+      wait* const next = least->next;
+      if (least->to.is_over()) timelines_.move(*least, over);
+      least = next;
+    }
+    // The end of an operation may take others of them out.
+    while (wait* const least = over.first()) take_over(*least);
+    return looks;
+  }
+  /// Ends the waits of a timeline that are over.
+  void take_over(wait& least) noexcept {
+    // In this order, so that a value is seen that was reached before the poison.
+    const bool is_lost = least.to.operations->is_poisoned(least.to.fence);
+    wait* rest = timelines_.take_while(least, [&](const wait& one) { return is_lost || one.to.is_reached(); });
+    while (rest != nullptr) {
+      wait* const next = rest->next;
+      ended(*rest);
+      rest = next;
+    }
+  }
+  /// A wait is over. It may be the end of its operation.
+  void ended(wait& one) noexcept {
+    operation& of = one.part_of;
+    if (of.phase != loop_phase::waiting) return;
+    --of.open;
+    if (of.needs == loop_needs::any || of.open == 0 || !one.to.is_reached()) conclude(of, Status::timeout);
+  }
+
+  /// Ends an operation.
+  /// \param otherwise  its status if the values that it waits for are neither reached nor lost
+  void conclude(operation& of, Status otherwise) noexcept {
+    take_out(of);
+    of.index = of.waits.size();
+    of.status = otherwise;
+    if (!look_for_reached(of)) {
+      for (std::size_t i = 0; i < of.waits.size(); ++i) {
+        if (!of.waits[i].to.is_lost()) continue;
+        // One may have been reached since the first look, and before this one was lost.
+        if (look_for_reached(of)) break;
+        of.index = i;
+        of.status = Status::lost;
+        break;
+      }
+    }
+    make_ready(of);
+  }
+  void take_out(operation& of) noexcept {
+    for (wait& one : of.waits) {
+      if (one.is_registered) timelines_.remove(one, [this](wait& least) { disarm(least); });
+    }
+    if (of.timer != nullptr && of.timer->of != nullptr) {
+      timers_.remove(*of.timer);
+      of.timer->of = nullptr;
+    }
+  }
+
+  // ---- time ----
+
+  /// Returns whether the timer is the first one now.
+  bool insert(timer& added, operation& of) noexcept {
+    added.of = &of;
+    added.number = next_number_++;
+    timers_.insert(added);
+    return timers_.least() == &added;
+  }
+  void expire(deadline passed) noexcept {
+    if (timers_.least() == nullptr) return;
+    const deadline time = Platform::now();
+    const deadline now = passed > time ? passed : time;
+    while (timer* const first = timers_.least()) {
+      if (first->at > now) return;
+      conclude(*first->of, Status::timeout);
+    }
+  }
+
+  // ---- sleep ----
+
+  /// Registers the least wait of each watched timeline.
+  void arm_watched() noexcept {
+    looks_ = 0;
+    auto& refused = timelines_.refused();
+    while (wait* const least = refused.first()) timelines_.move(*least, timelines_.watched());
+    // What was over may have been the least wait of its timeline. Then that is watched again.
+    while (!timelines_.watched().is_empty()) arm_all();
+  }
+  void arm_all() noexcept {
+    typename loop_timelines<wait>::list added;
+    bool is_asymmetric = false;
+    while (wait* const least = timelines_.watched().first()) {
+      // A target of 0 can't be registered.
+      if (least->to.is_over()) {
+        take_over(*least);
+        continue;
+      }
+      auto ticket = least->to.add(least);
+      // The lane would not call the waker.
+      if (ticket.is_in_lane()) {
+        static_cast<void>(least->to.withdraw(ticket));
+        timelines_.move(*least, timelines_.refused());
+        continue;
+      }
+      least->ticket = ticket;
+      is_asymmetric = is_asymmetric || least->to.operations->is_asymmetric;
+      timelines_.move(*least, added);
+    }
+    // (Y10): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
+    // (F3), against (F22). If it is refused, a signaller may miss the registrations that rely on it.
+    const bool is_ordered = !is_asymmetric || Platform::heavy_barrier();
+    while (wait* const least = added.first()) {
+      timelines_.move(*least, timelines_.armed());
+      const bool is_over = least->to.is_over();
+      if (!is_over && (is_ordered || !least->to.needs_barrier())) continue;
+      disarm(*least);
+      timelines_.move(*least, is_over ? timelines_.watched() : timelines_.refused());
+      if (is_over) take_over(*least);
+    }
+  }
+
+  /// Spins, and then sleeps, until there may be something to run. Returns the time that has certainly passed.
+  template <class Token>
+  deadline sleep(deadline until, const Token& token, keeper& kept) noexcept {
+    deadline limit = until;
+    if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
+    typename spin::wait spinning{spin_.memory()};
+    // While it spins, it looks at the values, and registers with no fence.
+    const auto finds_something = [&] {
+      kept.lock();
+      collect(deadline::min());
+      const bool is_found = is_stopped_ || !ready_.is_empty();
+      kept.unlock();
+      return is_found;
+    };
+    kept.unlock();
+    const bool is_found = spinning.spin(limit, finds_something, [&] { return token.stop_requested(); });
+    kept.lock();
+    if (is_found) return deadline::min();
+    spinning.sleeps();
+    const deadline passed = park(until, spinning, kept);
+    spinning.wakes();
+    return passed;
+  }
+  deadline park(deadline until, typename spin::wait& spinning, keeper& kept) noexcept {
+    arm_watched();
+    if (is_stopped_ || !ready_.is_empty()) return deadline::min();
+    deadline limit = until;
+    if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
+    if (!timelines_.refused().is_empty()) limit = look_again_before(limit, Platform::now());
+    // (Y4): acquire, pairs with (Y2) (Y5) (Y9).
+    const std::uint32_t seen = word_.fetch_add(one_sleeper, std::memory_order_acquire) + one_sleeper;
+    deadline passed = deadline::min();
+    if ((seen & nudged) == 0) {
+      ++idle_;
+      {
+        const typename keeper::without lock(kept);
+        spinning.parks();
+        if (!Platform::park(word_, seen, limit)) passed = limit;
+      }
+      --idle_;
+    }
+    // (Y12): relaxed alone: only a count.
+    word_.fetch_sub(one_sleeper, std::memory_order_relaxed);
+    return passed;
+  }
+
+  park_lock<Platform> lock_;
+  typename Platform::template atomic<std::uint32_t> word_{0};
+  typename Platform::template atomic<std::uint32_t> ends_{0};
+  typename Platform::template atomic<work*> posted_{nullptr};
+  typename Platform::template atomic<wait*> released_{nullptr};
+  linked_queue<work> ready_;
+  loop_timelines<wait> timelines_;
+  ordered_waits<timer, typename timer::order> timers_;
+  std::uint64_t next_number_ = 0;
+  std::size_t looks_ = 0;  // at values of timelines, since they were last registered
+  std::size_t idle_ = 0;   // threads that sleep
+  bool is_stopped_ = false;
+  spin spin_;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a loop keeps and runs. All of it lies in the objects of the loop's users; the loop links it and allocates
+// nothing.
+//
+//   loop_work        what the loop runs once: a posted callable, or the end of an operation
+//   loop_wait        one awaited value of an operation
+//   loop_operation   waits for any or for all of its values, at most until a deadline; then it is work
+//
+// The loop's lock protects all fields, but for those of a wait that is in the stack of released ones.
+#ifndef TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
+#define TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "../../platform/platform.hpp"
+#include "fence_operations.hpp"
+#include "linked_queue.hpp"
+#include "ordered_waits.hpp"
+#include "park_lock.hpp"
+#include "waker.hpp"
+
+namespace tidemark::detail {
+
+/// What is to be done with work.
+enum class loop_action : std::uint8_t {
+  run,   ///< Run it.
+  drop,  ///< The loop is destroyed before it has run it.
+};
+
+enum class loop_phase : std::uint8_t {
+  idle,     ///< The loop does not know it.
+  waiting,  ///< It waits.
+  ready,    ///< It is to run.
+  running,  ///< It runs. What it calls may have destroyed it.
+  over,     ///< It has run, or never will.
+};
+
+template <platform Platform>
+class loop_work {
+ public:
+  using keeper = lock_keeper<park_lock<Platform>>;
+
+  loop_work(const loop_work&) = delete;
+  loop_work& operator=(const loop_work&) = delete;
+
+  /// What it calls may throw, and may destroy the work.
+  /// \param kept  has the loop's lock, and gives it up while it calls anything that is not the loop's own
+  void act(loop_action what, keeper& kept) { act_(*this, what, kept); }
+
+  loop_work* next = nullptr;
+  loop_work* previous = nullptr;
+  loop_phase phase = loop_phase::idle;
+  bool is_posted_again = false;  // while it runs
+
+ protected:
+  using function = void (*)(loop_work&, loop_action, keeper&);
+  explicit loop_work(function does) noexcept : act_{does} {}
+  ~loop_work() = default;
+
+ private:
+  function act_;
+};
+
+template <platform Platform, class Operations, class Ticket, class Status>
+class loop_core;
+template <platform Platform, class Operations, class Ticket, class Status>
+struct loop_operation;
+
+/// One awaited value.
+/// \tparam Operations  the table of functions of the fences that it may wait for (fence_operations.hpp)
+/// \tparam Ticket      a registration with such a fence
+template <platform Platform, class Operations, class Ticket, class Status>
+struct loop_wait : waker {
+  using operation = loop_operation<Platform, Operations, Ticket, Status>;
+  struct order {
+    static wait_links<loop_wait>& links(loop_wait& of) noexcept { return of.links; }
+    static bool comes_before(const loop_wait& a, const loop_wait& b) noexcept {
+      return a.to.target != b.to.target ? a.to.target < b.to.target : a.number < b.number;
+    }
+  };
+
+  loop_wait(const awaited_target<Operations>& of_fence, operation& of, function on_release) noexcept
+      : waker{on_release}, to{of_fence}, part_of{of} {}
+
+  awaited_target<Operations> to;
+  operation& part_of;
+  std::uint64_t number = 0;  // in the order of registration
+  wait_links<loop_wait> links;
+  bool is_registered = false;
+
+  // The timeline, while this is the least wait for it: all waits for it, the next timeline with the same hash, the list
+  // of the loop in which it is, and the registration with the fence, if there is one.
+  ordered_waits<loop_wait, order> of_timeline;
+  loop_wait* next_of_hash = nullptr;
+  linked_queue<loop_wait>* is_in = nullptr;
+  loop_wait* next = nullptr;
+  loop_wait* previous = nullptr;
+  std::optional<Ticket> ticket;
+  loop_wait* next_released = nullptr;  // written by the thread that releases the registration
+};
+
+/// When an operation ends at the latest.
+template <class Operation>
+struct loop_timer {
+  struct order {
+    static wait_links<loop_timer>& links(loop_timer& of) noexcept { return of.links; }
+    static bool comes_before(const loop_timer& a, const loop_timer& b) noexcept {
+      return a.at != b.at ? a.at < b.at : a.number < b.number;
+    }
+  };
+
+  deadline at = forever;
+  std::uint64_t number = 0;
+  wait_links<loop_timer> links;
+  Operation* of = nullptr;
+};
+
+enum class loop_needs : std::uint8_t { all, any };
+
+template <platform Platform, class Operations, class Ticket, class Status>
+struct loop_operation : loop_work<Platform> {
+  using wait = loop_wait<Platform, Operations, Ticket, Status>;
+  using timer_type = loop_timer<loop_operation>;
+
+  loop_operation(loop_needs what, typename loop_work<Platform>::function does) noexcept
+      : loop_work<Platform>{does}, needs{what} {}
+
+  loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end
+  std::span<wait> waits;
+  timer_type* timer = nullptr;  // null without a deadline
+  std::size_t open = 0;         // waits that are registered
+  std::size_t index = 0;        // which of them has ended the operation
+  Status status{};
+  loop_needs needs;
+  bool is_stopped = false;  // before the loop knew it
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP

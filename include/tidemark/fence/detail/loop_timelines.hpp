@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// loop_timelines: the timelines that a loop awaits, and for each of them the waits in the order of their targets. The
+// least wait of a timeline stands for it. It is in one of three lists:
+//
+//   watched    the loop looks at the timeline's value
+//   armed      the least wait is registered with the fence, whose signaller tells the loop
+//   refused    it could not be registered: the loop looks at the value, and must look again soon
+//
+// A timeline is found by the address of its fence, in a hash table that grows if there is memory.
+//
+// Not thread-safe: the loop's lock protects it.
+#ifndef TIDEMARK_FENCE_DETAIL_LOOP_TIMELINES_HPP
+#define TIDEMARK_FENCE_DETAIL_LOOP_TIMELINES_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "linked_queue.hpp"
+
+namespace tidemark::detail {
+
+template <class Wait>
+class loop_timelines {
+ public:
+  using list = linked_queue<Wait>;
+
+  list& watched() noexcept { return watched_; }
+  list& armed() noexcept { return armed_; }
+  list& refused() noexcept { return refused_; }
+  bool is_empty() const noexcept { return count_ == 0; }
+
+  /// Adds a wait. If it is the least one of its timeline, the timeline is watched.
+  /// \param disarm  is called with the wait that is no longer the least one, if that is armed. It must end its
+  ///                registration with the fence.
+  template <class Disarm>
+  void insert(Wait& added, const Disarm& disarm) noexcept {
+    added.is_registered = true;
+    Wait* const least = find(added.to.fence);
+    if (least == nullptr) {
+      added.of_timeline.insert(added);
+      add_timeline(added);
+      return;
+    }
+    least->of_timeline.insert(added);
+    if (least->of_timeline.least() == least) return;
+    if (least->ticket) disarm(*least);
+    remove_timeline(*least);
+    added.of_timeline = std::move(least->of_timeline);
+    add_timeline(added);
+  }
+
+  /// Removes a wait. If it was the least one of its timeline, the next one is watched.
+  template <class Disarm>
+  void remove(Wait& removed, const Disarm& disarm) noexcept {
+    removed.is_registered = false;
+    Wait* const least = find(removed.to.fence);
+    if (least != &removed) return least->of_timeline.remove(removed);
+    if (removed.ticket) disarm(removed);
+    remove_timeline(removed);
+    auto others = std::move(removed.of_timeline);
+    others.remove(removed);
+    keep(std::move(others));
+  }
+
+  /// Removes the waits of a timeline that are over, from the least one on. Returns the first of them; `next` leads to
+  /// the others.
+  /// \param least    the least wait of a timeline that is not armed
+  /// \param is_over  says of a wait whether it is over
+  template <class IsOver>
+  Wait* take_while(Wait& least, const IsOver& is_over) noexcept {
+    remove_timeline(least);
+    auto waits = std::move(least.of_timeline);
+    Wait* first = nullptr;
+    Wait** end = &first;
+    while (Wait* const next = waits.least()) {
+      if (!is_over(*next)) break;
+      waits.remove(*next);
+      next->is_registered = false;
+      *end = next;
+      end = &next->next;
+    }
+    *end = nullptr;
+    keep(std::move(waits));
+    return first;
+  }
+
+  /// Moves a timeline to another list.
+  static void move(Wait& least, list& to) noexcept {
+    least.is_in->remove(least);
+    to.push(least);
+    least.is_in = &to;
+  }
+
+  /// Calls `act` for each wait, which must not add or remove any.
+  template <class Act>
+  void clear(const Act& act) noexcept {
+    for (list* const of : {&watched_, &armed_, &refused_}) {
+      while (Wait* const least = of->first()) {
+        remove_timeline(*least);
+        while (Wait* const next = least->of_timeline.least()) {
+          least->of_timeline.remove(*next);
+          next->is_registered = false;
+          act(*next);
+        }
+      }
+    }
+  }
+
+ private:
+  std::span<Wait*> buckets() noexcept {
+    return many_ ? std::span{many_.get(), many_count_} : std::span{few_.data(), few_.size()};
+  }
+  static std::size_t hash(const void* fence, std::size_t buckets) noexcept {
+    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(fence));
+    return static_cast<std::size_t>((address * 0x9e3779b97f4a7c15U) >> 32) & (buckets - 1);
+  }
+  Wait*& bucket_of(const void* fence) noexcept {
+    const std::span<Wait*> all = buckets();
+    return all[hash(fence, all.size())];
+  }
+  Wait* find(const void* fence) noexcept {
+    Wait* least = bucket_of(fence);
+    while (least != nullptr && least->to.fence != fence) least = least->next_of_hash;
+    return least;
+  }
+
+  void keep(auto&& waits) noexcept {
+    Wait* const least = waits.least();
+    if (least == nullptr) return;
+    least->of_timeline = std::move(waits);
+    add_timeline(*least);
+  }
+  void add_timeline(Wait& least) noexcept {
+    if (++count_ > 2 * buckets().size()) grow();
+    Wait*& bucket = bucket_of(least.to.fence);
+    least.next_of_hash = bucket;
+    bucket = &least;
+    watched_.push(least);
+    least.is_in = &watched_;
+  }
+  void remove_timeline(Wait& least) noexcept {
+    --count_;
+    Wait** at = &bucket_of(least.to.fence);
+    while (*at != &least) at = &(*at)->next_of_hash;
+    *at = least.next_of_hash;
+    least.is_in->remove(least);
+  }
+  /// Without memory, the lists of the table only grow longer.
+  void grow() noexcept {
+    const std::span<Wait*> before = buckets();
+    const std::size_t count = 4 * before.size();
+    std::unique_ptr<Wait*[]> made{::new (std::nothrow) Wait* [count] {}};
+    if (!made) return;
+    for (Wait* rest : before) {
+      while (rest != nullptr) {
+        Wait* const next = rest->next_of_hash;
+        Wait*& bucket = made[hash(rest->to.fence, count)];
+        rest->next_of_hash = bucket;
+        bucket = rest;
+        rest = next;
+      }
+    }
+    many_ = std::move(made);
+    many_count_ = count;
+  }
+
+  list watched_;
+  list armed_;
+  list refused_;
+  std::size_t count_ = 0;
+  std::array<Wait*, 64> few_{};
+  std::unique_ptr<Wait*[]> many_;
+  std::size_t many_count_ = 0;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_LOOP_TIMELINES_HPP

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// wait_loop: waits without a thread for each. Callables and coroutines wait for timelines, and the threads that run the
+// loop run them when their values are reached.
+//
+//   tidemark::wait_loop loop;
+//   auto drawn = loop.on_reached(uploaded, 3, [&] { draw(); });           runs when `uploaded` has reached 3
+//   auto told = loop.on_reached(uploaded, 4, [](wait_status how) {});     runs also when `uploaded` is lost
+//   loop.post(task);                                                      runs soon; from any thread
+//   loop.run_for(10ms);                                                   runs what is ready, and sleeps in between
+//
+// Coroutines wait with `co_await loop.reached(uploaded, 3)`.
+//
+// Any number of waits for a timeline cost its fence one slot: the loop keeps them in the order of their targets, and
+// registers only the least one. While the loop has something to run it registers none, and looks at the values itself.
+// A signaller to which the least target is not due pays nothing. One to which it is due wakes the loop at most once,
+// however many waits end.
+//
+// Nothing is allocated for a wait: it lies in the object that on_reached() returns, or in the coroutine's frame. The
+// table in which the loop finds a timeline grows from the 129th timeline on; without memory it only becomes slower.
+//
+// Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
+// is promised for several timelines, or where several threads run the loop.
+//
+// Threads: any thread may call any function of a loop. Several may run it at the same time; each runs what it finds. A
+// lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
+//
+// A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
+// run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
+// it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
+// run() may be called again.
+//
+// Lifetime: a fence must outlive the registrations for it. All registrations should be gone before the loop is (that is
+// asserted); those that are left are cancelled, and what was posted and has not run never does. Neither a thread in
+// run() nor a post() may be under way then. After a fork the child must not use the loop.
+//
+// Where a heap is full that must not grow, the loop looks at that timeline's value once in a millisecond.
+#ifndef TIDEMARK_FENCE_WAIT_LOOP_HPP
+#define TIDEMARK_FENCE_WAIT_LOOP_HPP
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "awaited.hpp"
+#include "detail/limits.hpp"
+#include "detail/loop_awaiter.hpp"
+#include "detail/loop_call.hpp"
+#include "detail/loop_core.hpp"
+#include "wait.hpp"
+#include "waiter_heap.hpp"
+
+namespace tidemark {
+
+template <platform Platform>
+class basic_wait_loop;
+
+/// What has become of a registration with a loop.
+enum class callback_status : std::uint8_t {
+  waiting,    ///< It waits, or its callable is running.
+  ran,        ///< The value was reached, and the callable has returned or thrown.
+  lost,       ///< The timeline was poisoned before. A callable that takes a wait_status was told so.
+  cancelled,  ///< It was cancelled before. The callable has not run and never will.
+};
+
+namespace detail {
+
+template <class Platform>
+using core_of_loop = loop_core<Platform, wait_operations<Platform>, waiter_ticket, wait_status>;
+
+/// Takes nothing, or how the wait has ended.
+template <class Callable>
+concept reached_callable = std::invocable<Callable&> || std::invocable<Callable&, wait_status>;
+
+/// Gives access to the core of a loop.
+struct loop_access {
+  static auto& core_of(auto& loop) noexcept { return loop.core_; }
+};
+
+}  // namespace detail
+
+/// A callable that a loop runs when a timeline has reached a target. It is cancelled when it is destroyed. It can't be
+/// moved, because the loop knows where it is. A container makes it in its place, as std::list::emplace_back() does.
+/// \tparam Callable  takes nothing; or a wait_status, which is `reached` or `lost`. One that takes nothing is not
+///                   called if the timeline is lost
+template <platform Platform, detail::reached_callable Callable>
+class basic_callback : private detail::core_of_loop<Platform>::operation {
+ public:
+  /// Registers the callable. It may run before the constructor has returned, on another thread. Progress: takes the
+  /// loop's lock; O(1) if targets of the timeline rise from call to call, otherwise O(log n), amortized. If the loop
+  /// sleeps, it registers with the fence, too. Any thread may call it.
+  basic_callback(basic_wait_loop<Platform>& on, const basic_awaited<Platform>& until, Callable callable)
+      : operation(detail::loop_needs::any, &act),
+        callable_(std::move(callable)),
+        wait_(detail::awaited_access::target_of(until), *this, &core::on_release) {
+    core& of = detail::loop_access::core_of(on);
+    this->waits = std::span{&wait_, 1};
+    const keeper kept(of.lock());
+    of.begin(*this);
+  }
+  basic_callback(const basic_callback&) = delete;
+  basic_callback& operator=(const basic_callback&) = delete;
+  /// Cancels it. If its callable runs on another thread, this waits until it has returned. The callable itself may
+  /// destroy the registration, and must not use its own captures afterwards.
+  ~basic_callback() {
+    static_cast<void>(cancel());
+    if (this->phase == detail::loop_phase::running) call_.destroyed();
+  }
+
+  /// Cancels the registration, if its callable has not begun to run, and returns what has become of it: `ran`, `lost`
+  /// or `cancelled`; `waiting` if the callable itself is the caller. If the callable runs on another thread, this waits
+  /// until it has returned. Any thread may call it. Progress: takes the loop's lock.
+  callback_status cancel() noexcept {
+    core* const of = this->loop;
+    if (of == nullptr) return result_;
+    keeper kept(of->lock());
+    if (of->cancel(*this)) {
+      result_ = callback_status::cancelled;
+    } else if (!call_.wait_for_end(*of, kept, *this)) {
+      return callback_status::waiting;
+    }
+    return result_;
+  }
+
+  /// Returns what has become of the registration. Any thread may call it. Progress: takes the loop's lock.
+  callback_status status() const noexcept {
+    core* const of = this->loop;
+    if (of == nullptr) return result_;
+    const keeper kept(of->lock());
+    return result_;
+  }
+
+ private:
+  using core = detail::core_of_loop<Platform>;
+  using operation = typename core::operation;
+  using keeper = typename core::keeper;
+
+  static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
+    auto& self = static_cast<basic_callback&>(static_cast<operation&>(of));
+    if (what == detail::loop_action::drop) {
+      self.loop = nullptr;
+      self.phase = detail::loop_phase::over;
+      self.result_ = callback_status::cancelled;
+      return;
+    }
+    const wait_status how = self.operation::status;
+    const auto call = [&] {
+      if constexpr (std::invocable<Callable&, wait_status>) {
+        self.callable_(how);
+      } else if (how == wait_status::reached) {
+        self.callable_();
+      }
+    };
+    self.call_(*self.loop, kept, call, [&] {
+      self.result_ = how == wait_status::lost ? callback_status::lost : callback_status::ran;
+      self.phase = detail::loop_phase::over;
+    });
+  }
+
+  Callable callable_;
+  typename operation::wait wait_;
+  detail::loop_call<Platform> call_;
+  callback_status result_ = callback_status::waiting;
+};
+
+/// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the
+/// same time: if it is posted while it runs, it runs again afterwards.
+/// \tparam Callable  takes nothing
+template <platform Platform, std::invocable Callable>
+class basic_loop_task : private detail::loop_work<Platform> {
+ public:
+  /// A task of the loop `on`, which must outlive it.
+  basic_loop_task(basic_wait_loop<Platform>& on, Callable callable)
+      : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {}
+  basic_loop_task(const basic_loop_task&) = delete;
+  basic_loop_task& operator=(const basic_loop_task&) = delete;
+  /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until it has
+  /// returned. The task itself may destroy it, and must not use its own captures afterwards.
+  ~basic_loop_task() {
+    {
+      keeper kept(loop_->lock());
+      if (!loop_->retract(*this)) static_cast<void>(call_.wait_for_end(*loop_, kept, *this));
+    }
+    if (this->phase == detail::loop_phase::running) call_.destroyed();
+  }
+
+  /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
+  /// since. Progress: lock-free, except for a system call if the loop sleeps. Any thread may call it.
+  bool post() noexcept {
+    // (Y15): acq_rel. Acquire, pairs with (Y16): the links of the last run are free. Release, pairs with (Y16): a run
+    // that this call relies on sees what was done before it.
+    if (is_posted_.exchange(1, std::memory_order_acq_rel) != 0) return false;
+    loop_->post(*this);
+    return true;
+  }
+
+ private:
+  using core = detail::core_of_loop<Platform>;
+  using keeper = typename core::keeper;
+
+  static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
+    auto& self = static_cast<basic_loop_task&>(of);
+    // (Y16): acq_rel, pairs with (Y15).
+    self.is_posted_.exchange(0, std::memory_order_acq_rel);
+    if (what == detail::loop_action::drop) return;
+    self.call_(*self.loop_, kept, self.callable_, [&] { self.loop_->has_run(self); });
+  }
+
+  core* loop_;
+  Callable callable_;
+  detail::loop_call<Platform> call_;
+  typename Platform::template atomic<std::uint32_t> is_posted_{0};
+};
+
+/// Runs callables and coroutines when timelines have reached their targets.
+/// \tparam Platform  the platform of the waits. It must be asymmetric if one of the timelines is, and park as all of
+///                   them do
+template <platform Platform>
+class basic_wait_loop {
+ public:
+  using platform = Platform;
+
+  /// Whether a timeline can be awaited on this loop: a fence, a progress_fence or a view of one.
+  template <class Timeline>
+  static constexpr bool is_awaited = std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>;
+
+  basic_wait_loop() = default;
+  basic_wait_loop(const basic_wait_loop&) = delete;
+  basic_wait_loop& operator=(const basic_wait_loop&) = delete;
+  ~basic_wait_loop() {
+    keeper kept(core_.lock());
+    const bool is_found = core_.clear(kept);
+    TIDEMARK_ASSERT(!is_found, "a loop was destroyed before its registrations and its posted work");
+    static_cast<void>(is_found);
+  }
+
+  /// Registers a callable, see basic_callback.
+  template <detail::reached_callable Callable>
+  [[nodiscard]] auto on_reached(const basic_awaited<Platform>& until, Callable callable) {
+    return basic_callback<Platform, Callable>(*this, until, std::move(callable));
+  }
+  template <class Timeline, detail::reached_callable Callable>
+  [[nodiscard]] auto on_reached(const Timeline& timeline, std::uint64_t target, Callable callable)
+    requires is_awaited<Timeline>
+  {
+    return on_reached(basic_awaited<Platform>(timeline, target), std::move(callable));
+  }
+
+  /// Suspends a coroutine that awaits the result until the timeline has reached the target. A thread that runs the loop
+  /// resumes it, or it goes on at once if the target was reached before. The `co_await` returns a wait_status, as
+  /// waitable::wait() does. Throws and allocates nothing.
+  template <class Timeline, stop_token_like Token = never_stops>
+  [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
+    requires is_awaited<Timeline>
+  {
+    return awaiter_of(basic_awaited<Platform>(timeline, target), forever, std::move(token));
+  }
+  /// The same for the duration `timeout` at most. The `co_await` returns `timeout` then.
+  template <class Timeline, class Rep, class Period, stop_token_like Token = never_stops>
+  [[nodiscard]] auto reached_for(const Timeline& timeline, std::uint64_t target,
+                                 const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires is_awaited<Timeline>
+  {
+    return awaiter_of(basic_awaited<Platform>(timeline, target), detail::deadline_of<Platform>(timeout),
+                      std::move(token));
+  }
+  /// The same until `at` at most, a point of the steady or the system clock. A later change of the system clock has no
+  /// effect.
+  template <class Timeline, class Clock, class Duration, stop_token_like Token = never_stops>
+  [[nodiscard]] auto reached_until(const Timeline& timeline, std::uint64_t target,
+                                   const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires is_awaited<Timeline>
+  {
+    return awaiter_of(basic_awaited<Platform>(timeline, target), detail::deadline_of<Platform>(at), std::move(token));
+  }
+
+  /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
+  /// wait_status, as wait_all() does.
+  /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
+  template <std::size_t Count, stop_token_like Token = never_stops>
+  [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
+    return all_awaiter(those, forever, std::move(token));
+  }
+  template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
+  [[nodiscard]] auto all_of_for(const std::array<basic_awaited<Platform>, Count>& those,
+                                const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return all_awaiter(those, detail::deadline_of<Platform>(timeout), std::move(token));
+  }
+  template <std::size_t Count, class Clock, class Duration, stop_token_like Token = never_stops>
+  [[nodiscard]] auto all_of_until(const std::array<basic_awaited<Platform>, Count>& those,
+                                  const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return all_awaiter(those, detail::deadline_of<Platform>(at), std::move(token));
+  }
+
+  /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
+  /// does.
+  template <std::size_t Count, stop_token_like Token = never_stops>
+  [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
+    return any_awaiter(those, forever, std::move(token));
+  }
+  template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
+  [[nodiscard]] auto any_of_for(const std::array<basic_awaited<Platform>, Count>& those,
+                                const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return any_awaiter(those, detail::deadline_of<Platform>(timeout), std::move(token));
+  }
+  template <std::size_t Count, class Clock, class Duration, stop_token_like Token = never_stops>
+  [[nodiscard]] auto any_of_until(const std::array<basic_awaited<Platform>, Count>& those,
+                                  const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return any_awaiter(those, detail::deadline_of<Platform>(at), std::move(token));
+  }
+
+  /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. Lock-free.
+  [[nodiscard]] auto schedule() noexcept { return detail::loop_switch<core>(core_); }
+
+  /// Returns a task of this loop, see basic_loop_task.
+  template <std::invocable Callable>
+  [[nodiscard]] auto make_task(Callable callable) {
+    return basic_loop_task<Platform, Callable>(*this, std::move(callable));
+  }
+
+  /// Runs what is ready, and sleeps while nothing is, until the loop is stopped or the token is triggered. Returns
+  /// `stopped`. Throws what a callable throws. Several threads may call it at the same time.
+  template <stop_token_like Token = never_stops>
+  wait_status run(Token token = {}) {
+    return run_all(forever, token);
+  }
+  /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it runs
+  /// what is ready.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status run_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
+    return run_all(detail::deadline_of<Platform>(timeout), token);
+  }
+  /// Runs like run(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then. A
+  /// later change of the system clock has no effect.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status run_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
+    return run_all(detail::deadline_of<Platform>(at), token);
+  }
+
+  /// Runs one callable or coroutine, and sleeps until one is ready. Returns `reached` if it has run one, or `stopped`.
+  /// Throws what it throws.
+  template <stop_token_like Token = never_stops>
+  wait_status run_one(Token token = {}) {
+    return run_next(forever, token);
+  }
+  /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status run_one_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
+    return run_next(detail::deadline_of<Platform>(timeout), token);
+  }
+  /// Runs like run_one(), but sleeps until `at` at most, and returns `timeout` then.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status run_one_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
+    return run_next(detail::deadline_of<Platform>(at), token);
+  }
+
+  /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. What becomes
+  /// ready meanwhile may run, too. Throws what a callable throws.
+  std::size_t poll() {
+    std::size_t ran = 0;
+    const auto counted = [&] { return ++ran != 0; };
+    static_cast<void>(run(detail::at_once, never_stops{}, counted));
+    return ran;
+  }
+
+  /// Makes all calls that run the loop return `stopped`, also later ones, until restart(). A callable that runs is not
+  /// interrupted. Any thread may call it. Progress: takes the loop's lock.
+  void stop() noexcept {
+    const keeper kept(core_.lock());
+    core_.stop();
+  }
+  /// Lets the loop run again after stop(). Any thread may call it. Progress: takes the loop's lock.
+  void restart() noexcept {
+    const keeper kept(core_.lock());
+    core_.restart();
+  }
+  /// Returns whether stop() was called, and restart() was not. Any thread may call it. Progress: takes the loop's lock.
+  bool is_stopped() const noexcept {
+    const keeper kept(core_.lock());
+    return core_.is_stopped();
+  }
+
+ private:
+  friend detail::loop_access;
+  using core = detail::core_of_loop<Platform>;
+  using keeper = typename core::keeper;
+
+  struct status_alone {
+    wait_status operator()(wait_status status, std::size_t) const noexcept { return status; }
+  };
+  struct status_and_index {
+    wait_any_result operator()(wait_status status, std::size_t index) const noexcept { return {status, index}; }
+  };
+  template <class Result, std::size_t Count, class Token>
+  auto awaiter(detail::loop_needs needs, const std::array<basic_awaited<Platform>, Count>& those, deadline until,
+               Token token) noexcept {
+    using target = std::remove_cvref_t<decltype(detail::awaited_access::target_of(those[0]))>;
+    struct targets {
+      const target& operator[](std::size_t i) const noexcept { return detail::awaited_access::target_of(of[i]); }
+      const std::array<basic_awaited<Platform>, Count>& of;
+    };
+    return detail::loop_awaiter<core, Count, Token, Result>(core_, needs, targets{those}, until, std::move(token));
+  }
+  template <class Token>
+  auto awaiter_of(const basic_awaited<Platform>& one, deadline until, Token token) noexcept {
+    const std::array<basic_awaited<Platform>, 1> those = {one};
+    return awaiter<status_alone>(detail::loop_needs::any, those, until, std::move(token));
+  }
+  auto all_awaiter(const auto& those, deadline until, auto token) noexcept {
+    return awaiter<status_alone>(detail::loop_needs::all, those, until, std::move(token));
+  }
+  auto any_awaiter(const auto& those, deadline until, auto token) noexcept {
+    return awaiter<status_and_index>(detail::loop_needs::any, those, until, std::move(token));
+  }
+
+  template <class Token>
+  wait_status run_next(deadline until, const Token& token) {
+    return run(until, token, [] { return false; });
+  }
+  template <class Token>
+  wait_status run_all(deadline until, const Token& token) {
+    return run(until, token, [] { return true; });
+  }
+  template <class Token, class GoesOn>
+  wait_status run(deadline until, const Token& token, const GoesOn& goes_on) {
+    const auto wake = [this] { core_.wake_all(); };
+    const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
+    keeper kept(core_.lock());
+    switch (core_.run(until, token, kept, goes_on)) {
+      case detail::loop_end::ran:
+        return wait_status::reached;
+      case detail::loop_end::timeout:
+        return wait_status::timeout;
+      case detail::loop_end::stopped:
+        break;
+    }
+    return wait_status::stopped;
+  }
+
+  mutable core core_;
+};
+
+/// A loop for fences of all kinds.
+using wait_loop = basic_wait_loop<native_platform>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_WAIT_LOOP_HPP

@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Callables and tasks on a loop.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include "support/counted_allocations.hpp"
+#include "support/counting_platform.hpp"
+#include "support/manual_stop.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::awaited;
+using tidemark::callback_status;
+using tidemark::wait_status;
+
+namespace tidemark {
+
+/// For doctest's messages.
+inline doctest::String toString(callback_status status) {
+  switch (status) {
+    case callback_status::waiting:
+      return "waiting";
+    case callback_status::ran:
+      return "ran";
+    case callback_status::lost:
+      return "lost";
+    case callback_status::cancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+}  // namespace tidemark
+
+namespace {
+
+template <class Platform>
+struct kind {
+  using platform = Platform;
+  using loop = tidemark::basic_wait_loop<Platform>;
+  using fence = tidemark::basic_fence<Platform>;
+  using progress_fence = tidemark::basic_progress_fence<Platform>;
+  using awaited = tidemark::basic_awaited<Platform>;
+  template <class Callable>
+  using callback = tidemark::basic_callback<Platform, Callable>;
+  /// A callback of any callable, for containers.
+  using any_callback = callback<std::function<void()>>;
+};
+using native = kind<counting_platform<tidemark::native_platform>>;
+using symmetric = kind<counting_platform<tidemark::symmetric_platform>>;
+using portable = kind<counting_platform<tidemark::portable_platform>>;
+#define EVERY_KIND native, symmetric, portable
+
+template <class Timeline>
+bool is_idle(const Timeline& timeline) {
+  return timeline.monitored_value() == (Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0);
+}
+
+const auto nothing = [] {};
+
+}  // namespace
+
+// ---- when callables run ---------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[A19] a callable runs once, when its value is reached, and never before", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::progress_fence fence;
+  int runs = 0;
+  auto registered = loop.on_reached(fence, 3, [&] { ++runs; });
+  CHECK(loop.poll() == 0);
+  fence.signal(2);
+  CHECK(loop.poll() == 0);
+  CHECK(registered.status() == callback_status::waiting);
+  fence.signal(4);
+  CHECK(runs == 0);
+  CHECK(loop.poll() == 1);
+  CHECK(runs == 1);
+  CHECK(registered.status() == callback_status::ran);
+  fence.signal(5);
+  CHECK(loop.poll() == 0);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the loop, and not at once", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence{7};
+  int runs = 0;
+  const auto count = [&] { ++runs; };
+  auto zero = loop.on_reached(fence, 0, count);
+  auto seven = loop.on_reached(fence, 7, count);
+  CHECK(runs == 0);
+  CHECK(loop.poll() == 2);
+  CHECK(runs == 2);
+}
+
+TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in the order of registration", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::progress_fence fence;
+  std::vector<int> order;
+  std::list<typename Kind::any_callback> registered;
+  const std::uint64_t targets[] = {5, 3, 9, 3, 1, 5, 9, 1, 3};
+  for (int i = 0; i < 9; ++i) {
+    registered.emplace_back(loop, typename Kind::awaited(fence, targets[i]), [&order, i] { order.push_back(i); });
+  }
+  fence.signal(8);
+  CHECK(loop.poll() == 7);
+  CHECK(order == std::vector<int>{4, 7, 1, 3, 8, 0, 5});
+  fence.signal(9);
+  CHECK(loop.poll() == 2);
+  CHECK(order == std::vector<int>{4, 7, 1, 3, 8, 0, 5, 2, 6});
+}
+
+TEST_CASE_TEMPLATE("[A19] waiters for 42, 43 and 50, and a signal of 45: exactly 42 and 43 run", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence{41};
+  auto first = loop.on_reached(fence, 42, nothing);
+  auto second = loop.on_reached(fence, 43, nothing);
+  auto third = loop.on_reached(fence, 50, nothing);
+  fence.signal(45);
+  CHECK(loop.poll() == 2);
+  CHECK(first.status() == callback_status::ran);
+  CHECK(second.status() == callback_status::ran);
+  CHECK(third.status() == callback_status::waiting);
+}
+
+TEST_CASE_TEMPLATE("[A120] a callable that takes a status is told of a loss, and another one does not run", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  std::vector<wait_status> told;
+  const auto tell = [&](wait_status how) { told.push_back(how); };
+  auto reached = loop.on_reached(fence, 1, tell);
+  auto lost = loop.on_reached(fence, 2, tell);
+  bool has_run = false;
+  auto silent = loop.on_reached(fence, 2, [&] { has_run = true; });
+  fence.signal(1);
+  fence.poison();
+  auto late = loop.on_reached(fence, 3, tell);
+  loop.poll();
+  CHECK(told == std::vector{wait_status::reached, wait_status::lost, wait_status::lost});
+  CHECK(!has_run);
+  CHECK(reached.status() == callback_status::ran);
+  for (auto* each : {&lost, &late}) CHECK(each->status() == callback_status::lost);
+  CHECK(silent.status() == callback_status::lost);
+}
+
+TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least target, and none while it runs", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  tidemark::basic_progress_fence<typename Kind::platform,
+                                 tidemark::fence_options{
+                                     .capacity = 1, .growth = tidemark::heap_growth::forbidden, .statistics = true}>
+      fence;
+  std::uint64_t monitored_while_running = 0;
+  std::list<typename Kind::any_callback> registered;
+  for (std::uint64_t target = 1000; target > 0; --target)
+    registered.emplace_back(loop, typename Kind::awaited(fence, target), nothing);
+  registered.emplace_back(loop, typename Kind::awaited(fence, 10),
+                          [&] { monitored_while_running = fence.monitored_value(); });
+  {
+    const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+    CHECK(runner.falls_asleep());
+    if (Kind::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == 0);
+    fence.signal(10);
+    await([&] { return registered.back().status() == callback_status::ran; });
+    CHECK(runner.falls_asleep());
+    if (Kind::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == 10);
+    loop.stop();
+  }
+  if (Kind::platform::heavy_barrier_available()) CHECK(monitored_while_running == tidemark::no_waiter);
+  CHECK(fence.overflow_count() == 0);
+  registered.clear();
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[A7] a signal that is due to none of 1,000 callables notifies nobody", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  tidemark::basic_progress_fence<typename Kind::platform, tidemark::fence_options{.statistics = true}> fence;
+  std::list<typename Kind::any_callback> registered;
+  for (std::uint64_t target = 1; target <= 1000; ++target)
+    registered.emplace_back(loop, typename Kind::awaited(fence, target * 1'000'000), nothing);
+  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  CHECK(runner.falls_asleep());
+  for (std::uint64_t value = 1; value < 1000; ++value) fence.signal(value);
+  if (Kind::platform::heavy_barrier_available()) CHECK(fence.notify_count() == 0);
+  loop.stop();
+}
+
+TEST_CASE_TEMPLATE("[A65] callables of 300 timelines run, each when its own value is reached", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  std::vector<typename Kind::progress_fence> fences(300);
+  std::size_t runs = 0;
+  std::list<typename Kind::any_callback> registered;
+  for (auto& fence : fences) registered.emplace_back(loop, typename Kind::awaited(fence, 1), [&] { ++runs; });
+  for (std::size_t i = 0; i < fences.size(); i += 3) fences[i].signal(1);
+  CHECK(loop.poll() == 100);
+  // Now the loop sleeps, and the others are registered with their fences.
+  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  for (auto& fence : fences) fence.signal(1);
+  CHECK(loop.poll() == 200);
+  CHECK(runs == 300);
+  for (const auto& fence : fences) CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the same", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  tidemark::basic_fence<typename Kind::platform,
+                        tidemark::fence_options{
+                            .capacity = 1, .growth = tidemark::heap_growth::forbidden, .max_spin_ns = 0}>
+      fence;
+  waiter other{[&] { return fence.wait(2); }};
+  CHECK(other.falls_asleep());
+  auto registered = loop.on_reached(fence, 1, nothing);
+  const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+  CHECK(runner.falls_asleep());
+  fence.signal(1);
+  await([&] { return runner.has_returned(); });
+  CHECK(registered.status() == callback_status::ran);
+  fence.signal(2);
+  CHECK(other.status() == wait_status::reached);
+}
+
+// ---- how registrations end ------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[A14] a callable that was cancelled, or whose registration is gone, never runs", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  int runs = 0;
+  const auto count = [&] { ++runs; };
+  auto cancelled = loop.on_reached(fence, 1, count);
+  {
+    auto gone = loop.on_reached(fence, 1, count);
+  }
+  CHECK(cancelled.cancel() == callback_status::cancelled);
+  CHECK(cancelled.cancel() == callback_status::cancelled);
+  CHECK(cancelled.status() == callback_status::cancelled);
+  fence.signal(1);
+  CHECK(loop.poll() == 0);
+
+  // Its value is reached, and it has not run.
+  auto ready = loop.on_reached(fence, 1, count);
+  auto last = loop.on_reached(fence, 1, count);
+  auto first = loop.on_reached(fence, 0, [&] { CHECK(last.cancel() == callback_status::cancelled); });
+  CHECK(ready.cancel() == callback_status::cancelled);
+  CHECK(loop.poll() == 1);
+  CHECK(first.cancel() == callback_status::ran);
+  CHECK(runs == 0);
+
+  std::optional<typename Kind::any_callback> own;
+  own.emplace(loop, typename Kind::awaited(fence, 1), [&] { CHECK(own->cancel() == callback_status::waiting); });
+  CHECK(loop.poll() == 1);
+  CHECK(own->cancel() == callback_status::ran);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[trap 9] a callable may signal, register, cancel and destroy its own registration", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  typename Kind::fence other;
+  std::vector<std::string> told;
+  std::list<typename Kind::any_callback> registered;
+  std::optional<typename Kind::any_callback> own;
+  std::unique_ptr<typename Kind::fence> destroyed = std::make_unique<typename Kind::fence>();
+  own.emplace(loop, typename Kind::awaited(fence, 1), [&] {
+    auto& list = registered;
+    auto& rest = told;
+    auto& next = fence;
+    auto& also = other;
+    auto& on = loop;
+    own.reset();  // from here on the captures are gone
+    rest.emplace_back("own");
+    next.signal(2);
+    also.signal(1);
+    CHECK(next.wait_for(3, 0s) == wait_status::timeout);
+    list.emplace_back(on, typename Kind::awaited(next, 2), [&rest] { rest.emplace_back("registered inside"); });
+  });
+  registered.emplace_back(loop, typename Kind::awaited(other, 1), [&] { told.emplace_back("other"); });
+  registered.emplace_back(loop, typename Kind::awaited(*destroyed, 1), [&] {
+    destroyed.reset();
+    told.emplace_back("its fence");
+  });
+  destroyed->signal(1);
+  fence.signal(1);
+  while (loop.poll() != 0) {
+  }
+  std::sort(told.begin(), told.end());
+  CHECK(told == std::vector<std::string>{"its fence", "other", "own", "registered inside"});
+}
+
+TEST_CASE_TEMPLATE("[trap 10] cancel() and the destructor wait for a callable that runs on another thread", Kind,
+                   EVERY_KIND) {
+  for (const bool is_destroyed : {false, true}) {
+    typename Kind::loop loop;
+    typename Kind::fence fence{1};
+    std::atomic<bool> has_begun{false};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> has_ended{false};
+    std::optional<typename Kind::any_callback> registered;
+    registered.emplace(loop, typename Kind::awaited(fence, 1), [&] {
+      has_begun = true;
+      await([&] { return may_end.load(); });
+      has_ended = true;
+    });
+    const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+    await([&] { return has_begun.load(); });
+    const background canceller{[&] {
+      if (is_destroyed) {
+        registered.reset();
+      } else {
+        CHECK(registered->cancel() == callback_status::ran);
+      }
+      CHECK(has_ended);
+    }};
+    CHECK(canceller.falls_asleep());
+    may_end = true;
+  }
+}
+
+TEST_CASE_TEMPLATE("what a callable throws comes out of the call that runs the loop, and nothing else is lost", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence{1};
+  int runs = 0;
+  auto before = loop.on_reached(fence, 1, [&] { ++runs; });
+  auto throws = loop.on_reached(fence, 1, [] { throw std::runtime_error{"told"}; });
+  auto after = loop.on_reached(fence, 1, [&] { ++runs; });
+  auto task = loop.make_task([] { throw std::runtime_error{"posted"}; });
+  CHECK_THROWS_WITH(static_cast<void>(loop.poll()), "told");
+  CHECK(throws.status() == callback_status::ran);
+  CHECK(throws.cancel() == callback_status::ran);
+  CHECK(loop.poll() == 1);
+  CHECK(runs == 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(task.post());
+    CHECK_THROWS_WITH(static_cast<void>(loop.run_one()), "posted");
+  }
+}
+
+// ---- what is posted -------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for each post", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  std::vector<int> order;
+  auto first = loop.make_task([&] { order.push_back(1); });
+  auto second = loop.make_task([&] { order.push_back(2); });
+  CHECK(second.post());
+  CHECK(first.post());
+  CHECK(!second.post());
+  CHECK(loop.poll() == 2);
+  CHECK(first.post());
+  CHECK(loop.poll() == 1);
+  CHECK(order == std::vector{2, 1, 1});
+}
+
+TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  int runs = 0;
+  std::optional<tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>> task;
+  task.emplace(loop, [&] {
+    ++runs;
+    task->post();
+  });
+  task->post();
+  CHECK(loop.poll() == 1);
+  CHECK(loop.poll() == 1);
+  CHECK(loop.run_for(2ms) == wait_status::timeout);
+  CHECK(runs > 2);
+}
+
+TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed by itself", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  bool has_run = false;
+  {
+    auto gone = loop.make_task([&] { has_run = true; });
+    gone.post();
+  }
+  CHECK(loop.poll() == 0);
+  CHECK(!has_run);
+  std::optional<tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>> own;
+  own.emplace(loop, [&] { own.reset(); });
+  own->post();
+  CHECK(loop.poll() == 1);
+  CHECK(!own);
+}
+
+TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threads run all run", Kind, EVERY_KIND) {
+  constexpr int posters = 3;
+  constexpr int posts = 2'000;
+  typename Kind::loop loop;
+  std::atomic<int> runs{0};
+  const watchdog dog{[&] { return std::to_string(runs) + " runs"; }};
+  const auto run = [&] { CHECK(loop.run() == wait_status::stopped); };
+  std::optional<background> runners[2];
+  for (auto& each : runners) each.emplace(run);
+  {
+    std::list<background> threads;
+    for (int i = 0; i < posters; ++i) {
+      threads.emplace_back([&] {
+        std::atomic<int> own_runs{0};
+        auto task = loop.make_task([&] {
+          ++own_runs;
+          ++runs;
+        });
+        for (int done = 0; done < posts;) {
+          if (task.post()) {
+            ++done;
+          } else {
+            std::this_thread::yield();
+          }
+        }
+        await([&] { return own_runs == posts; });
+      });
+    }
+  }
+  await([&] { return runs == posters * posts; });
+  loop.stop();
+}
+
+// ---- how the loop is run --------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  const auto now = std::chrono::steady_clock::now();
+  const auto system_now = std::chrono::system_clock::now();
+  CHECK(loop.run_for(0s) == wait_status::timeout);
+  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  CHECK(loop.run_until(now + 1ms) == wait_status::timeout);
+  CHECK(loop.run_until(system_now + 1ms) == wait_status::timeout);
+  CHECK(loop.run_one_for(1ms) == wait_status::timeout);
+  CHECK(loop.run_one_until(now) == wait_status::timeout);
+  CHECK(loop.run_one_until(system_now - 1h) == wait_status::timeout);
+  CHECK(std::chrono::steady_clock::now() >= now + 2ms);
+
+  auto first = loop.on_reached(fence, 1, nothing);
+  auto second = loop.on_reached(fence, 1, nothing);
+  fence.signal(1);
+  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one_for(1h) == wait_status::reached);
+  auto stops = loop.on_reached(fence, 1, [&] { loop.stop(); });
+  CHECK(loop.run() == wait_status::stopped);
+  CHECK(loop.is_stopped());
+  CHECK(loop.run_one() == wait_status::stopped);
+  CHECK(loop.run_for(1h) == wait_status::stopped);
+  auto later = loop.on_reached(fence, 1, nothing);
+  CHECK(loop.poll() == 0);
+  loop.restart();
+  CHECK(!loop.is_stopped());
+  CHECK(loop.poll() == 1);
+}
+
+TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other call", Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  manual_stop stop;
+  std::atomic<bool> has_run{false};
+  const background other{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  {
+    const background runner{[&] { CHECK(loop.run(stop.get_token()) == wait_status::stopped); }};
+    CHECK(other.falls_asleep());
+    CHECK(runner.falls_asleep());
+    stop.request();
+  }
+  CHECK(loop.run_one(stop.get_token()) == wait_status::stopped);
+  auto task = loop.make_task([&] { has_run = true; });
+  task.post();
+  await([&] { return has_run.load(); });
+  CHECK(other.falls_asleep());
+  loop.stop();
+}
+
+TEST_CASE_TEMPLATE("[A34] a loop that sleeps is woken by a signal, and by a registration for a reached value", Kind,
+                   EVERY_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence{1};
+  std::uint64_t data = 0;
+  auto signalled = loop.on_reached(fence, 2, [&] { CHECK(data == 42); });
+  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  CHECK(runner.falls_asleep());
+  data = 42;
+  fence.signal(2);
+  await([&] { return signalled.status() == callback_status::ran; });
+  CHECK(runner.falls_asleep());
+  auto reached = loop.on_reached(fence, 1, nothing);
+  await([&] { return reached.status() == callback_status::ran; });
+  CHECK(runner.falls_asleep());
+  auto later = loop.on_reached(fence, 3, nothing);
+  CHECK(runner.falls_asleep());
+  fence.signal(3);
+  await([&] { return later.status() == callback_status::ran; });
+  loop.stop();
+}
+
+TEST_CASE("a callable may run the loop") {
+  tidemark::wait_loop loop;
+  int runs = 0;
+  auto inner = loop.make_task([&] { ++runs; });
+  auto outer = loop.make_task([&] {
+    inner.post();
+    CHECK(loop.poll() == 1);
+    ++runs;
+  });
+  outer.post();
+  CHECK(loop.poll() == 1);
+  CHECK(runs == 2);
+}
+
+TEST_CASE("one loop takes fences of both kinds, and views of them") {
+  tidemark::wait_loop loop;
+  tidemark::fence fence;
+  tidemark::progress_fence progress;
+  auto first = loop.on_reached(fence, 1, nothing);
+  auto second = loop.on_reached(progress, 1, nothing);
+  auto third = loop.on_reached(fence.view(), 1, nothing);
+  auto fourth = loop.on_reached(awaited{progress.view(), 1}, nothing);
+  fence.signal(1);
+  progress.signal(1);
+  CHECK(loop.poll() == 4);
+}
+
+TEST_CASE("10,000 callables on one timeline allocate nothing") {
+  tidemark::wait_loop loop;
+  tidemark::progress_fence fence;
+  std::size_t runs = 0;
+  const auto count = [&] { ++runs; };
+  using callback = tidemark::basic_callback<tidemark::native_platform, decltype(count)>;
+  std::vector<std::optional<callback>> registered(10'000);
+  const counted_allocations during;
+  for (std::size_t i = 0; i < registered.size(); ++i) registered[i].emplace(loop, awaited{fence, i + 1}, count);
+  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  fence.signal(registered.size());
+  loop.poll();
+  CHECK(during.count() == 0);
+  CHECK(runs == registered.size());
+}
+
+TEST_CASE("without memory for its table, a loop finds 1,000 timelines all the same") {
+  tidemark::wait_loop loop;
+  std::vector<tidemark::progress_fence> fences(1000);
+  std::vector<std::optional<tidemark::basic_callback<tidemark::native_platform, void (*)()>>> registered(fences.size());
+  {
+    const counted_allocations failing{true};
+    for (std::size_t i = 0; i < fences.size(); ++i) registered[i].emplace(loop, awaited{fences[i], 1}, +[] {});
+    CHECK(failing.count() > 0);
+  }
+  for (auto& fence : fences) fence.signal(1);
+  CHECK(loop.poll() == fences.size());
+}
+
+// ---- all at once ----------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[A28] [A37] under random signals, registrations and cancellations each callable has one outcome",
+                   Kind, EVERY_KIND) {
+  typename Kind::loop loop;
+  std::vector<typename Kind::fence> fences(3);
+  std::atomic<std::uint64_t> ran{0};
+  std::atomic<std::uint64_t> wrong{0};
+  const auto seed = fresh_seed();
+  const watchdog dog{[&] { return std::to_string(ran) + " ran; seed " + std::to_string(seed); }};
+  std::list<background> runners;
+  for (int i = 0; i < 2; ++i) runners.emplace_back([&] { CHECK(loop.run() == wait_status::stopped); });
+  {
+    std::list<background> threads;
+    for (std::uint64_t stream = 1; stream <= 3; ++stream) {
+      threads.emplace_back([&, stream] {
+        random_numbers random{seed, stream};
+        for (int round = 0; round < 1'500; ++round) {
+          auto& fence = fences[random.below(fences.size())];
+          const std::uint64_t target = fence.current_value() + random.below(std::uint64_t{3});
+          std::atomic<int> runs{0};
+          auto registered = loop.on_reached(fence, target, [&] {
+            if (fence.current_value() < target) ++wrong;
+            ++runs;
+          });
+          if (random.below(std::uint64_t{2}) == 0) {
+            fence.signal(target);
+            await([&] { return runs != 0; });
+          }
+          const callback_status how = registered.cancel();
+          if (runs != (how == callback_status::ran ? 1 : 0)) ++wrong;
+          ran += how == callback_status::ran ? 1 : 0;
+        }
+      });
+    }
+  }
+  loop.stop();
+  runners.clear();
+  CHECK(wrong == 0);
+  CHECK(ran > 0);
+  CHECK(loop.poll() == 0);
+  for (const auto& fence : fences) CHECK(is_idle(fence));
+}

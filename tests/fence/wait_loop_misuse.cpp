@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of a loop: what is reported, and what happens to what is left.
+#include "support/misuse_hook.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include "support/coroutine.hpp"
+
+using namespace testing;
+using tidemark::callback_status;
+
+namespace {
+
+const auto nothing = [] {};
+const std::string too_early = "a loop was destroyed before its registrations and its posted work";
+
+}  // namespace
+
+TEST_CASE("a loop that is destroyed before its registrations, coroutines and posts is reported") {
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          auto waits = loop->on_reached(fence, 1, nothing);
+          loop.reset();
+        }) == too_early);
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          const auto wait = [&]() -> coroutine { static_cast<void>(co_await loop->reached(fence, 1)); };
+          const coroutine waiting = wait();
+          loop.reset();
+        }) == too_early);
+  CHECK(reported_by([] {
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          const auto move = [&]() -> coroutine { co_await loop->schedule(); };
+          const coroutine moving = move();
+          loop.reset();
+        }) == too_early);
+  CHECK(reported_by([] {
+          tidemark::fence fence{1};
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          auto ran = loop->on_reached(fence, 1, nothing);
+          loop->poll();
+          loop.reset();
+        }) == "");
+}

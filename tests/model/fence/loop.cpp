@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the loop: registrations against signals, cancellation, stops and deadlines, and what is posted
+// against threads that go to sleep.
+#include "support/model_check.hpp"
+#include "support/shapes.hpp"
+#include "support/waiting.hpp"
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace {
+
+using tidemark::callback_status;
+using tidemark::wait_status;
+
+using model::heap_shape;
+using model::require_idle;
+using model::some_time;
+using model::stop_source;
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using wait_loop = tidemark::basic_wait_loop<platform>;
+using awaited = tidemark::basic_awaited<platform>;
+template <class Callable>
+using callback = tidemark::basic_callback<platform, Callable>;
+
+template <heap_shape Shape>
+using timeline_of = model::shaped_fence<platform, Shape>;
+
+/// A timeline that is signalled once, with data.
+template <heap_shape Shape>
+struct one_signal {
+  timeline_of<Shape> timeline;
+  payload data;
+
+  void signal() {
+    data.store(42);
+    timeline.signal(1);
+  }
+  void require() { MODEL_REQUIRE(data.load() == 42); }
+};
+
+/// A callable that requires the data of a signal.
+template <heap_shape Shape>
+struct requires_data {
+  one_signal<Shape>* of;
+  void operator()() const { of->require(); }
+};
+
+/// Awaits as a coroutine would, whose frame is this object.
+template <class Awaiter>
+class suspended {
+ public:
+  template <class Make>
+  explicit suspended(const Make& make) : awaiter_{make()} {
+    is_ready_ = awaiter_.await_ready();
+  }
+  /// Returns whether a loop will resume it.
+  bool suspend() {
+    if (!is_ready_) awaiter_.await_suspend(std::noop_coroutine());
+    return !is_ready_;
+  }
+  auto result() { return awaiter_.await_resume(); }
+
+ private:
+  Awaiter awaiter_;
+  bool is_ready_;
+};
+template <class Make>
+suspended(const Make&) -> suspended<decltype(std::declval<const Make&>()())>;
+
+// ---- callbacks ------------------------------------------------------------------------------------------------------
+
+/// [A19] [A34] [A37] A callable is registered and run while its value is signalled. It has the data.
+template <heap_shape Shape>
+struct registered_against_signal : model::suite<2>, one_signal<Shape> {
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) return this->signal();
+    callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
+    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(registered.status() == callback_status::ran);
+  }
+  void after() { require_idle(this->timeline); }
+};
+
+/// [A14] [trap 11] A callable is cancelled while the loop may run it. It has run or was cancelled, and no loop touches
+/// it afterwards.
+template <heap_shape Shape>
+struct cancelled_against_run : model::suite<3>, one_signal<Shape> {
+  struct runs {
+    cancelled_against_run* of;
+    void operator()() const {
+      of->require();
+      of->ran.store(of->ran.load() + 1);
+    }
+  };
+  wait_loop loop;
+  payload ran;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal();
+    } else if (index == 1) {
+      static_cast<void>(loop.run_one_until(some_time));
+    } else {
+      callback<runs> registered(loop, awaited(this->timeline, 1), {this});
+      const callback_status how = registered.cancel();
+      MODEL_REQUIRE(how == (ran.load() == 1 ? callback_status::ran : callback_status::cancelled));
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(loop.poll() == 0);
+    require_idle(this->timeline);
+  }
+};
+
+/// [A12] While the loop sleeps for a value, another thread registers for a lower one. Both callables run.
+template <heap_shape Shape>
+struct least_target_falls : model::suite<3> {
+  struct runs {
+    least_target_falls* of;
+    unsigned index;
+    void operator()() const {
+      MODEL_REQUIRE(of->data[index].load() == 42);
+      of->ran[index].store(1);
+    }
+  };
+  timeline_of<Shape> timeline;
+  wait_loop loop;
+  payload data[2];
+  payload ran[2];
+  std::optional<callback<runs>> higher;
+  std::optional<callback<runs>> lower;
+
+  void before() { higher.emplace(loop, awaited(timeline, 2), runs{this, 1}); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (unsigned value = 1; value <= 2; ++value) {
+        data[value - 1].store(42);
+        timeline.signal(value);
+      }
+    } else if (index == 1) {
+      for (unsigned i = 0; i < 2; ++i) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(ran[0].load() == 1);
+      MODEL_REQUIRE(ran[1].load() == 1);
+    } else {
+      lower.emplace(loop, awaited(timeline, 1), runs{this, 0});
+    }
+  }
+  void after() {
+    lower.reset();
+    higher.reset();
+    require_idle(timeline);
+  }
+};
+
+/// [A12] The callable with the lower target is cancelled while the loop sleeps and both values are signalled. The
+/// other one runs.
+template <heap_shape Shape>
+struct least_target_rises : model::suite<3> {
+  struct nothing {
+    void operator()() const {}
+  };
+  timeline_of<Shape> timeline;
+  wait_loop loop;
+  payload data;
+  std::optional<callback<nothing>> lower;
+  std::optional<callback<nothing>> higher;
+
+  void before() {
+    lower.emplace(loop, awaited(timeline, 1), nothing{});
+    higher.emplace(loop, awaited(timeline, 2), nothing{});
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      timeline.signal(1);
+      data.store(42);
+      timeline.signal(2);
+    } else if (index == 1) {
+      while (higher->status() != callback_status::ran) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      lower.reset();
+    }
+  }
+  void after() {
+    higher.reset();
+    require_idle(timeline);
+  }
+};
+
+/// [A120] A timeline is lost while a callable is registered, which is told so.
+template <heap_shape Shape>
+struct lost_against_registration : model::suite<2> {
+  struct told {
+    lost_against_registration* of;
+    void operator()(wait_status how) const {
+      MODEL_REQUIRE(how == wait_status::lost);
+      MODEL_REQUIRE(of->data.load() == 42);
+    }
+  };
+  timeline_of<Shape> timeline;
+  wait_loop loop;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.poison();
+    } else {
+      callback<told> registered(loop, awaited(timeline, 1), {this});
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(registered.status() == callback_status::lost);
+    }
+  }
+};
+
+// ---- coroutines -----------------------------------------------------------------------------------------------------
+
+/// [A65] [trap 11] A coroutine awaits any of two values that two threads signal.
+template <heap_shape Shape>
+struct any_of_two : model::suite<3> {
+  timeline_of<Shape> timelines[2];
+  payload data[2];
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index < 2) {
+      data[index].store(42);
+      timelines[index].signal(1);
+    } else {
+      suspended coroutine([&] { return loop.any_of(std::array{awaited(timelines[0], 1), awaited(timelines[1], 1)}); });
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      const auto result = coroutine.result();
+      MODEL_REQUIRE(result == wait_status::reached);
+      MODEL_REQUIRE(data[result.index].load() == 42);
+      MODEL_REQUIRE(loop.poll() == 0);
+    }
+  }
+  void after() {
+    for (const auto& timeline : timelines) require_idle(timeline);
+  }
+};
+
+/// [A65] A coroutine awaits all of two values.
+template <heap_shape Shape>
+struct all_of_two : model::suite<3> {
+  timeline_of<Shape> timelines[2];
+  payload data[2];
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index < 2) {
+      data[index].store(42);
+      timelines[index].signal(1);
+    } else {
+      suspended coroutine([&] { return loop.all_of(std::array{awaited(timelines[0], 1), awaited(timelines[1], 1)}); });
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(coroutine.result() == wait_status::reached);
+      for (const payload& each : data) MODEL_REQUIRE(each.load() == 42);
+    }
+  }
+  void after() {
+    for (const auto& timeline : timelines) require_idle(timeline);
+  }
+};
+
+/// [A14] A coroutine is stopped while its value is signalled. It has one outcome.
+template <heap_shape Shape>
+struct stopped_against_signal : model::suite<3>, one_signal<Shape> {
+  wait_loop loop;
+  stop_source<platform> source;
+  payload reason;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal();
+    } else if (index == 1) {
+      reason.store(7);
+      source.request_stop();
+    } else {
+      suspended coroutine(
+          [&] { return loop.reached(this->timeline, 1, typename stop_source<platform>::token(source)); });
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      if (coroutine.result() == wait_status::reached) {
+        this->require();
+      } else {
+        MODEL_REQUIRE(reason.load() == 7);
+      }
+    }
+  }
+  void after() { require_idle(this->timeline); }
+};
+
+/// [A14] The deadline of a coroutine passes while its value is signalled.
+template <heap_shape Shape>
+struct deadline_against_signal : model::suite<2>, one_signal<Shape> {
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) return this->signal();
+    suspended coroutine([&] { return loop.reached_until(this->timeline, 1, some_time); });
+    if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    const wait_status how = coroutine.result();
+    MODEL_REQUIRE(how == wait_status::reached || how == wait_status::timeout);
+    if (how == wait_status::reached) this->require();
+  }
+  void after() { require_idle(this->timeline); }
+};
+
+/// [A14] Another thread registers an operation with a deadline while the loop sleeps without one.
+struct first_deadline_while_asleep : model::suite<2> {
+  timeline_of<model::one_slot> timeline;
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
+      MODEL_REQUIRE(coroutine.suspend());
+      while (resumed.load(std::memory_order_acquire) == 0) platform::park(resumed, 0, tidemark::forever);
+      MODEL_REQUIRE(coroutine.result() == wait_status::timeout);
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      resumed.store(1, std::memory_order_release);
+      platform::unpark(resumed, 1);
+    }
+  }
+  platform::atomic<std::uint32_t> resumed;
+};
+
+// ---- posts, and threads that sleep ----------------------------------------------------------------------------------
+
+/// A task is posted while the loop goes to sleep. It runs, and has the data.
+struct posted_against_sleep : model::suite<2> {
+  struct runs {
+    posted_against_sleep* of;
+    void operator()() const { MODEL_REQUIRE(of->data.load() == 42); }
+  };
+  wait_loop loop;
+  payload data;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(task.post());
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    }
+  }
+};
+
+/// Two threads post, and two run the loop. Both tasks run.
+struct two_post_two_run : model::suite<4> {
+  struct runs {
+    two_post_two_run* of;
+    unsigned index;
+    void operator()() const {
+      MODEL_REQUIRE(of->data[index].load() == 42);
+      of->data[index].store(43);
+    }
+  };
+  wait_loop loop;
+  payload data[2];
+  std::optional<tidemark::basic_loop_task<platform, runs>> tasks[2];
+
+  void before() {
+    for (unsigned i = 0; i < 2; ++i) tasks[i].emplace(loop, runs{this, i});
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      data[index].store(42);
+      MODEL_REQUIRE(tasks[index]->post());
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    }
+  }
+  void after() {
+    for (const payload& each : data) MODEL_REQUIRE(each.load() == 43);
+  }
+};
+
+/// One of two sleeping threads leaves the loop at its deadline, while it may have been woken for what is posted. The
+/// other one runs it.
+struct woken_one_leaves : model::suite<3> {
+  struct runs {
+    void operator()() const {}
+  };
+  wait_loop loop;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(task.post());
+    } else if (index == 1) {
+      // If it has run the task, it posts it again.
+      if (loop.run_one_until(some_time) == wait_status::reached) MODEL_REQUIRE(task.post());
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    }
+  }
+};
+
+/// A task may be posted again as soon as it has begun to run.
+struct posted_again : model::suite<2> {
+  struct runs {
+    posted_again* of;
+    void operator()() const { of->seen = of->data.load(std::memory_order_relaxed); }
+  };
+  wait_loop loop;
+  platform::atomic<std::uint32_t> data;
+  std::uint32_t seen = 0;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint32_t value = 1; value <= 2; ++value) {
+        data.store(value, std::memory_order_relaxed);
+        task.post();
+      }
+    } else {
+      // A post that returned false relies on a run that begins later.
+      while (seen != 2) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    }
+  }
+};
+
+/// A task is posted again while another thread may run it. It runs once more, and never twice at the same time.
+struct posted_while_it_runs : model::suite<3> {
+  struct runs {
+    posted_while_it_runs* of;
+    void operator()() const { of->count.store(of->count.load() + 1); }
+  };
+  wait_loop loop;
+  payload count;
+  int posts = 0;
+  std::optional<tidemark::basic_loop_task<platform, runs>> task;
+
+  void before() { task.emplace(loop, runs{this}); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (int i = 0; i < 2; ++i) posts += task->post() ? 1 : 0;
+    } else {
+      static_cast<void>(loop.run_one_until(some_time));
+    }
+  }
+  void after() {
+    while (loop.poll() != 0) {
+    }
+    MODEL_REQUIRE(count.load() == posts);
+    task.reset();
+  }
+};
+
+/// A task is destroyed while it may run on another thread, and was posted again. It does not run afterwards.
+struct task_destroyed_while_it_runs : model::suite<2> {
+  struct runs {
+    task_destroyed_while_it_runs* of;
+    void operator()() const { of->count.store(of->count.load() + 1); }
+  };
+  wait_loop loop;
+  payload count;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      {
+        tidemark::basic_loop_task<platform, runs> task(loop, runs{this});
+        for (int i = 0; i < 2; ++i) task.post();
+      }
+      MODEL_REQUIRE(count.load() <= 2);
+    } else {
+      static_cast<void>(loop.run_one_until(some_time));
+    }
+  }
+  void after() { MODEL_REQUIRE(loop.poll() == 0); }
+};
+
+/// The loop is stopped while a thread goes to sleep.
+struct stopped_against_sleep : model::suite<2> {
+  wait_loop loop;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      loop.stop();
+    } else {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
+/// The lock of the loop alone.
+template <unsigned Threads>
+struct lock_excludes : model::suite<Threads> {
+  tidemark::detail::park_lock<platform> lock;
+  payload count;
+
+  void thread(unsigned) {
+    const tidemark::detail::lock_keeper kept(lock);
+    count.store(count.load() + 1);
+  }
+  void after() { MODEL_REQUIRE(count.load() == static_cast<int>(Threads)); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks;
+  model::add_on_shapes<registered_against_signal, model::one_slot, "registered_against_signal">(checks);
+  model::add_on_shapes<cancelled_against_run, model::one_slot, "cancelled_against_run">(checks);
+  model::add_on_shapes<least_target_falls, model::one_slot, "least_target_falls">(checks);
+  model::add_on_shapes<least_target_rises, model::one_slot, "least_target_rises">(checks);
+  model::add_on_shapes<lost_against_registration, model::one_slot, "lost_against_registration">(checks);
+  model::add_on_shapes<any_of_two, model::one_slot, "any_of_two">(checks);
+  model::add_on_shapes<all_of_two, model::one_slot, "all_of_two">(checks);
+  model::add_on_shapes<stopped_against_signal, model::one_slot, "stopped_against_signal">(checks);
+  model::add_on_shapes<deadline_against_signal, model::one_slot, "deadline_against_signal">(checks);
+  checks.push_back(model::make_check<first_deadline_while_asleep, "first_deadline_while_asleep">());
+  checks.push_back(model::make_check<posted_against_sleep, "posted_against_sleep">());
+  checks.push_back(model::make_check<two_post_two_run, "two_post_two_run">());
+  checks.push_back(model::make_check<woken_one_leaves, "woken_one_leaves">());
+  checks.push_back(model::make_check<posted_again, "posted_again">());
+  checks.push_back(model::make_check<posted_while_it_runs, "posted_while_it_runs">());
+  checks.push_back(model::make_check<task_destroyed_while_it_runs, "task_destroyed_while_it_runs">());
+  checks.push_back(model::make_check<stopped_against_sleep, "stopped_against_sleep">());
+  checks.push_back(model::make_check<lock_excludes<2>, "lock_excludes">());
+  checks.push_back(model::make_check<lock_excludes<3>, "lock_excludes.three">());
+  return model::run(argc, argv, checks);
+}
