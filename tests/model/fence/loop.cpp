@@ -359,6 +359,24 @@ struct posted_against_sleep : model::suite<2> {
   }
 };
 
+/// A coroutine moves to the thread that runs the loop, with its data.
+struct scheduled_against_sleep : model::suite<2> {
+  using awaiter = decltype(std::declval<wait_loop&>().schedule());
+  wait_loop loop;
+  payload data;
+  awaiter moving = loop.schedule();
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      moving.await_suspend(std::noop_coroutine());
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
 /// Two threads post, and two run the loop. Both tasks run.
 struct two_post_two_run : model::suite<4> {
   struct runs {
@@ -528,6 +546,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<deadline_against_signal, model::one_slot, "deadline_against_signal">(checks);
   checks.push_back(model::make_check<first_deadline_while_asleep, "first_deadline_while_asleep">());
   checks.push_back(model::make_check<posted_against_sleep, "posted_against_sleep">());
+  checks.push_back(model::make_check<scheduled_against_sleep, "scheduled_against_sleep">());
   checks.push_back(model::make_check<two_post_two_run, "two_post_two_run">());
   checks.push_back(model::make_check<woken_one_leaves, "woken_one_leaves">());
   checks.push_back(model::make_check<posted_again, "posted_again">());

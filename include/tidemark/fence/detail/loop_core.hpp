@@ -73,7 +73,7 @@ class loop_core {
   /// Pushes work that a thread is to run. Progress: lock-free, except for the system call that wakes. Any thread may
   /// call it.
   void post(work& posted) noexcept {
-    push(posted_, posted, [](work& of) -> work*& { return of.next; });
+    push(posted_, posted, [](work& of) -> auto& { return of.next_posted; });
     nudge();
   }
 
@@ -81,7 +81,7 @@ class loop_core {
   static bool on_release(waker& self, release_reason) noexcept {
     auto& released = static_cast<wait&>(self);
     loop_core& of = *released.part_of.loop;
-    of.push(of.released_, released, [](wait& one) -> wait*& { return one.next_released; });
+    of.push(of.released_, released, [](wait& one) -> auto& { return one.next_released; });
     of.nudge();
     // The thread that is woken may run something else before it withdraws the registration.
     return false;
@@ -252,7 +252,7 @@ class loop_core {
     // (Y6): relaxed alone: only a guess of what the stack holds, which (Y1) verifies.
     Entry* first = stack.load(std::memory_order_relaxed);
     do {
-      next_of(pushed) = first;
+      next_of(pushed).store(first);
       // (Y1): release, pairs with (Y7): the thread that takes the stack sees what was pushed, and what was done before.
     } while (!stack.compare_exchange_weak(first, &pushed, std::memory_order_release, std::memory_order_relaxed));
   }
@@ -317,7 +317,8 @@ class loop_core {
     // The stack has the last one first.
     work* in_order = nullptr;
     for (work* rest = take(posted_); rest != nullptr;) {
-      work* const next = std::exchange(rest->next, in_order);
+      work* const next = rest->next_posted.load();
+      rest->next = in_order;
       in_order = std::exchange(rest, next);
     }
     while (in_order != nullptr) {
@@ -336,7 +337,7 @@ class loop_core {
   void take_released() noexcept {
     wait* rest = take(released_);
     while (rest != nullptr) {
-      wait* const next = rest->next_released;
+      wait* const next = rest->next_released.load();
       // It may have been withdrawn since.
       if (rest->ticket) {
         end_registration(*rest);

@@ -7,7 +7,7 @@
 //   loop_wait        one awaited value of an operation
 //   loop_operation   waits for any or for all of its values, at most until a deadline; then it is work
 //
-// The loop's lock protects all fields, but for those of a wait that is in the stack of released ones.
+// The loop's lock protects all fields but the two links of the stacks, which the threads write that push.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
 
@@ -53,6 +53,7 @@ class loop_work {
 
   loop_work* next = nullptr;
   loop_work* previous = nullptr;
+  typename Platform::template var<loop_work*> next_posted{nullptr};  // in the stack of what was posted
   loop_phase phase = loop_phase::idle;
   bool is_posted_again = false;  // while it runs
 
@@ -100,7 +101,7 @@ struct loop_wait : waker {
   loop_wait* next = nullptr;
   loop_wait* previous = nullptr;
   std::optional<Ticket> ticket;
-  loop_wait* next_released = nullptr;  // written by the thread that releases the registration
+  typename Platform::template var<loop_wait*> next_released{nullptr};  // in the stack of what was released
 };
 
 /// When an operation ends at the latest.
