@@ -4,9 +4,11 @@
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 
+#include "fence/awaited.hpp"
 #include "fence/fence.hpp"
 #include "fence/timeline.hpp"
 #include "fence/wait.hpp"
+#include "fence/wait_loop.hpp"
 #include "fence/wait_many.hpp"
 #include "fence/waiter_heap.hpp"
 #include "log/fence_log.hpp"

@@ -243,11 +243,11 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] all_of() ends with the last value, also of t
 TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop", Kind, EVERY_KIND) {
   typename Kind::loop loop;
   bool has_moved = false;
-  const auto here = std::this_thread::get_id();
+  const auto starter = std::this_thread::get_id();
   const auto move = [&]() -> coroutine {
-    CHECK(std::this_thread::get_id() == here);
+    CHECK(std::this_thread::get_id() == starter);
     co_await loop.schedule();
-    CHECK(std::this_thread::get_id() != here);
+    CHECK(std::this_thread::get_id() != starter);
     has_moved = true;
   };
   const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};

@@ -22,8 +22,8 @@
 // Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
 // is promised for several timelines, or where several threads run the loop.
 //
-// Threads: any thread may call any function of a loop. Several may run it at the same time; each runs what it finds. A
-// lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
+// Threads: any thread may call any function of a loop. Several, at most 4,095, may run it at the same time; each runs
+// what it finds. A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
 //
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
 // run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
@@ -193,7 +193,7 @@ class basic_loop_task : private detail::loop_work<Platform> {
   /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
   /// since. Progress: lock-free, except for a system call if the loop sleeps. Any thread may call it.
   bool post() noexcept {
-    // (Y15): acq_rel. Acquire, pairs with (Y16): the links of the last run are free. Release, pairs with (Y16): a run
+    // (Y13): acq_rel. Acquire, pairs with (Y14): the links of the last run are free. Release, pairs with (Y14): a run
     // that this call relies on sees what was done before it.
     if (is_posted_.exchange(1, std::memory_order_acq_rel) != 0) return false;
     loop_->post(*this);
@@ -206,7 +206,7 @@ class basic_loop_task : private detail::loop_work<Platform> {
 
   static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
     auto& self = static_cast<basic_loop_task&>(of);
-    // (Y16): acq_rel, pairs with (Y15).
+    // (Y14): acq_rel, pairs with (Y13).
     self.is_posted_.exchange(0, std::memory_order_acq_rel);
     if (what == detail::loop_action::drop) return;
     self.call_(*self.loop_, kept, self.callable_, [&] { self.loop_->has_run(self); });

@@ -301,6 +301,22 @@ struct stopped_against_signal : model::suite<3>, one_signal<Shape> {
   void after() { require_idle(this->timeline); }
 };
 
+/// [A14] A coroutine is stopped before or while it begins to wait for a value that nobody signals.
+struct stopped_before_it_begins : model::suite<2> {
+  timeline_of<model::one_slot> timeline;
+  wait_loop loop;
+  stop_source<platform> source;
+
+  void thread(unsigned index) {
+    if (index == 0) return source.request_stop();
+    suspended coroutine([&] { return loop.reached(timeline, 1, stop_source<platform>::token(source)); });
+    MODEL_REQUIRE(coroutine.suspend());
+    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(coroutine.result() == wait_status::stopped);
+  }
+  void after() { require_idle(timeline); }
+};
+
 /// [A14] The deadline of a coroutine passes while its value is signalled.
 template <heap_shape Shape>
 struct deadline_against_signal : model::suite<2>, one_signal<Shape> {
@@ -428,6 +444,27 @@ struct woken_one_leaves : model::suite<3> {
   }
 };
 
+/// The same where its token stops it. The poster may stop it as soon as it has posted.
+struct woken_one_is_stopped : model::suite<3> {
+  struct runs {
+    void operator()() const {}
+  };
+  wait_loop loop;
+  stop_source<platform> source;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(task.post());
+      source.request_stop();
+    } else if (index == 1) {
+      if (loop.run_one(stop_source<platform>::token(source)) == wait_status::reached) MODEL_REQUIRE(task.post());
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    }
+  }
+};
+
 /// A task may be posted again as soon as it has begun to run.
 struct posted_again : model::suite<2> {
   struct runs {
@@ -502,8 +539,9 @@ struct task_destroyed_while_it_runs : model::suite<2> {
   void after() { MODEL_REQUIRE(loop.poll() == 0); }
 };
 
-/// The loop is stopped while a thread goes to sleep.
-struct stopped_against_sleep : model::suite<2> {
+/// The loop is stopped while threads go to sleep.
+template <unsigned Runners>
+struct stopped_against_sleep : model::suite<Runners + 1> {
   wait_loop loop;
   payload data;
 
@@ -513,6 +551,23 @@ struct stopped_against_sleep : model::suite<2> {
       loop.stop();
     } else {
       MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
+/// The call that runs the loop is stopped by its token while the thread goes to sleep.
+struct token_against_sleep : model::suite<2> {
+  wait_loop loop;
+  stop_source<platform> source;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      source.request_stop();
+    } else {
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
@@ -544,15 +599,19 @@ int main(int argc, char** argv) {
   model::add_on_shapes<all_of_two, model::one_slot, "all_of_two">(checks);
   model::add_on_shapes<stopped_against_signal, model::one_slot, "stopped_against_signal">(checks);
   model::add_on_shapes<deadline_against_signal, model::one_slot, "deadline_against_signal">(checks);
+  checks.push_back(model::make_check<stopped_before_it_begins, "stopped_before_it_begins">());
   checks.push_back(model::make_check<first_deadline_while_asleep, "first_deadline_while_asleep">());
   checks.push_back(model::make_check<posted_against_sleep, "posted_against_sleep">());
   checks.push_back(model::make_check<scheduled_against_sleep, "scheduled_against_sleep">());
   checks.push_back(model::make_check<two_post_two_run, "two_post_two_run">());
   checks.push_back(model::make_check<woken_one_leaves, "woken_one_leaves">());
+  checks.push_back(model::make_check<woken_one_is_stopped, "woken_one_is_stopped">());
   checks.push_back(model::make_check<posted_again, "posted_again">());
   checks.push_back(model::make_check<posted_while_it_runs, "posted_while_it_runs">());
   checks.push_back(model::make_check<task_destroyed_while_it_runs, "task_destroyed_while_it_runs">());
-  checks.push_back(model::make_check<stopped_against_sleep, "stopped_against_sleep">());
+  checks.push_back(model::make_check<stopped_against_sleep<1>, "stopped_against_sleep">());
+  checks.push_back(model::make_check<stopped_against_sleep<2>, "stopped_against_sleep.two">());
+  checks.push_back(model::make_check<token_against_sleep, "token_against_sleep">());
   checks.push_back(model::make_check<lock_excludes<2>, "lock_excludes">());
   checks.push_back(model::make_check<lock_excludes<3>, "lock_excludes.three">());
   return model::run(argc, argv, checks);

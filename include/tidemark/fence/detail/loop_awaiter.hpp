@@ -47,7 +47,7 @@ class loop_awaiter : private Core::operation {
     core_.cancel(*this);
   }
 
-  bool await_ready() noexcept { return Core::look_for_reached(*this); }
+  bool await_ready() noexcept { return this->look_for_reached(); }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     // It may be called before the operation begins. Afterwards this object may be gone.

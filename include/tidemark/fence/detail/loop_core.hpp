@@ -3,7 +3,7 @@
 // loop_core: what a loop is made of, without its public face (wait_loop.hpp).
 //
 //   lock       protects all that is not named here; held for a few instructions, and while waits are registered
-//   word       [ sleeping threads : 31 bits | nudged ]   threads that run the loop sleep on it
+//   word       [ changes : 20 bits | sleeping threads : 12 ]   threads that run the loop sleep on it
 //   posted     a stack of work that other threads have posted
 //   released   a stack of waits whose registrations were released; their signallers push them
 //
@@ -17,12 +17,13 @@
 // A signal against a registration is the handshake of fence.hpp: w1 is the registration of all timelines, w2 one
 // barrier, w3 one look at each. Whoever registers does all three before it gives up the lock.
 //
-// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then sets `nudged`
-// (Y2). The thread clears `nudged` (Y3), takes the stacks, and counts itself as sleeping (Y4). All three change the
-// word, so they have one order. If Y2 comes before Y3, the thread finds what was pushed. If it comes between Y3 and Y4,
-// the thread finds the mark and begins again. If it comes after Y4, the pusher finds a sleeping thread and wakes one,
-// unless the mark was set before: then somebody else has just woken one, or a thread that is about to sleep finds the
-// word changed. A thread that was woken and leaves the loop wakes another one in its place.
+// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then counts a change
+// (Y2). The thread reads the count (Y3), takes the stacks, and counts itself as sleeping (Y4). If Y3 reads the change,
+// the thread finds what was pushed. If not, but Y2 comes before Y4, the thread finds the count changed and begins again.
+// If Y2 comes after Y4, the pusher finds a sleeping thread and wakes one; and a thread that does not sleep yet finds the
+// word changed. The count only rises, so another thread that takes what was pushed can't hide the change. A thread that
+// was woken collects before it leaves the loop at its deadline; one that its token stops does not, and wakes another
+// one in its place.
 //
 // An operation that comes from another thread while a thread sleeps is registered with its fence by that other thread,
 // which then looks at the value, too. It wakes the sleeper only if there is something to run, or if the sleeper
@@ -42,6 +43,7 @@
 #include "loop_operation.hpp"
 #include "loop_timelines.hpp"
 #include "park_lock.hpp"
+#include "push_stack.hpp"
 
 namespace tidemark::detail {
 
@@ -73,7 +75,7 @@ class loop_core {
   /// Pushes work that a thread is to run. Progress: lock-free, except for the system call that wakes. Any thread may
   /// call it.
   void post(work& posted) noexcept {
-    push(posted_, posted, [](work& of) -> auto& { return of.next_posted; });
+    posted_.push(posted, posted.next_posted);
     nudge();
   }
 
@@ -81,22 +83,10 @@ class loop_core {
   static bool on_release(waker& self, release_reason) noexcept {
     auto& released = static_cast<wait&>(self);
     loop_core& of = *released.part_of.loop;
-    of.push(of.released_, released, [](wait& one) -> auto& { return one.next_released; });
+    of.released_.push(released, released.next_released);
     of.nudge();
     // The thread that is woken may run something else before it withdraws the registration.
     return false;
-  }
-
-  /// Returns whether the operation's values are reached, and keeps that as its outcome. Needs no lock before the
-  /// operation has begun.
-  static bool look_for_reached(operation& of) noexcept {
-    const bool all = of.needs == loop_needs::all;
-    std::size_t i = 0;
-    while (i < of.waits.size() && of.waits[i].to.is_reached() == all) ++i;
-    if ((i == of.waits.size()) != all) return false;
-    of.index = i;
-    of.status = Status::reached;
-    return true;
   }
 
   // ---- with the lock held ----
@@ -161,14 +151,14 @@ class loop_core {
 
   /// Blocks until some work has ended of which was_awaited() is told.
   void wait_for_end(keeper& kept) noexcept {
-    // (Y13): relaxed alone: the lock orders it.
+    // (Y9): relaxed alone: the lock orders it.
     const std::uint32_t seen = ends_.load(std::memory_order_relaxed);
     const typename keeper::without lock(kept);
     Platform::park(ends_, seen, forever);
   }
   /// Work has ended for which a thread waits.
   void was_awaited() noexcept {
-    // (Y14): relaxed alone, like (Y13).
+    // (Y11): relaxed alone, like (Y9).
     ends_.fetch_add(1, std::memory_order_relaxed);
     Platform::unpark(ends_, UINT32_MAX);
   }
@@ -205,12 +195,17 @@ class loop_core {
   template <class Token, class GoesOn>
   loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
     deadline passed = deadline::min();
+    std::uint32_t seen = 0;
     for (bool has_collected = false;;) {
-      if (is_stopped_ || token.stop_requested()) return leave(loop_end::stopped);
+      if (is_stopped_) return loop_end::stopped;
+      if (token.stop_requested()) {
+        pass_on();
+        return loop_end::stopped;
+      }
       if (ready_.is_empty()) {
         // Otherwise a call that does not sleep might never end.
-        if (until == at_once && has_collected) return leave(loop_end::timeout);
-        collect(passed);
+        if (until == at_once && has_collected) return loop_end::timeout;
+        seen = collect(passed);
         has_collected = true;
       }
       if (work* const next = ready_.take()) {
@@ -218,11 +213,11 @@ class loop_core {
         settle();
         next->act(loop_action::run, kept);
         if (!goes_on()) return loop_end::ran;
-        if (until != forever && until != at_once && Platform::now() >= until) return leave(loop_end::timeout);
+        if (until != forever && until != at_once && Platform::now() >= until) return loop_end::timeout;
         continue;
       }
-      if (passed >= until || (until != forever && Platform::now() >= until)) return leave(loop_end::timeout);
-      passed = sleep(until, token, kept);
+      if (passed >= until || (until != forever && Platform::now() >= until)) return loop_end::timeout;
+      passed = sleep(until, token, seen, kept);
     }
   }
 
@@ -235,61 +230,39 @@ class loop_core {
 
   /// Makes all threads that sleep look again. Needs no lock.
   void wake_all() noexcept {
-    // (Y5): release, pairs with (Y3) (Y4).
-    word_.fetch_or(nudged, std::memory_order_release);
+    // (Y5): release, pairs with (Y3): the thread sees what was done before, such as a stop.
+    word_.fetch_add(one_change, std::memory_order_release);
     Platform::unpark(word_, UINT32_MAX);
   }
 
  private:
   using spin = learning_spin<Platform, 1'000'000>;
 
-  static constexpr std::uint32_t nudged = 1;
-  static constexpr std::uint32_t one_sleeper = 2;
+  static constexpr std::uint32_t one_sleeper = 1;
+  static constexpr std::uint32_t one_change = std::uint32_t{1} << 12;
   static constexpr std::size_t most_looks = 16'384;
 
-  template <class Entry, class Next>
-  static void push(typename Platform::template atomic<Entry*>& stack, Entry& pushed, const Next& next_of) noexcept {
-    // (Y6): relaxed alone: only a guess of what the stack holds, which (Y1) verifies.
-    Entry* first = stack.load(std::memory_order_relaxed);
-    do {
-      next_of(pushed).store(first);
-      // (Y1): release, pairs with (Y7): the thread that takes the stack sees what was pushed, and what was done before.
-    } while (!stack.compare_exchange_weak(first, &pushed, std::memory_order_release, std::memory_order_relaxed));
-  }
-  template <class Entry>
-  static Entry* take(typename Platform::template atomic<Entry*>& stack) noexcept {
-    // (Y8): relaxed alone: what is missed here was pushed by a thread that has not set the mark before (Y3).
-    if (stack.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    // (Y7): acquire, pairs with (Y1).
-    return stack.exchange(nullptr, std::memory_order_acquire);
-  }
-
+  /// There is something to run.
   void nudge() noexcept {
-    // (Y2): release, pairs with (Y3) (Y4).
-    const std::uint32_t before = word_.fetch_or(nudged, std::memory_order_release);
-    if (before < one_sleeper || (before & nudged) != 0) return;
+    // (Y2): release, pairs with (Y3): the thread finds what was pushed.
+    const std::uint32_t before = word_.fetch_add(one_change, std::memory_order_release);
+    if (before % one_change == 0) return;
     spin_.waking();
     Platform::unpark(word_, 1);
   }
 
-  /// The thread leaves the loop, and may have been woken for something that others are to run.
-  loop_end leave(loop_end how) noexcept {
-    if (idle_ != 0) {
-      // (Y9): release, like (Y2).
-      word_.fetch_or(nudged, std::memory_order_release);
-      Platform::unpark(word_, 1);
-    }
-    return how;
+  /// The thread is stopped by its token, and may have been woken for something that others are to run.
+  void pass_on() noexcept {
+    if (idle_ != 0) nudge();
   }
 
   // ---- what becomes ready ----
 
-  void collect(deadline passed) noexcept {
-    // (Y11): relaxed alone: if this misses the mark, (Y4) finds it.
-    if ((word_.load(std::memory_order_relaxed) & nudged) != 0) {
-      // (Y3): acquire, pairs with (Y2) (Y5) (Y9): what was pushed before the mark was set is found below.
-      word_.fetch_and(~nudged, std::memory_order_acquire);
-    }
+  /// Returns the word as it was before.
+  std::uint32_t collect(deadline passed) noexcept {
+    // (Y3): acquire, pairs with (Y2) (Y5): what was pushed before these changes is found below. Not stronger: if this
+    // misses a change, (Y4) finds it.
+    const std::uint32_t seen = word_.load(std::memory_order_acquire);
     take_posted();
     take_released();
     looks_ += look_at(timelines_.watched());
@@ -298,6 +271,7 @@ class loop_core {
     // A loop that is never idle looks at many values again and again. After so many looks their registration, which
     // ends the looks, costs less than they did.
     if (looks_ > most_looks) arm_watched();
+    return seen;
   }
 
   void make_ready(work& of) noexcept {
@@ -316,7 +290,7 @@ class loop_core {
   void take_posted() noexcept {
     // The stack has the last one first.
     work* in_order = nullptr;
-    for (work* rest = take(posted_); rest != nullptr;) {
+    for (work* rest = posted_.take(); rest != nullptr;) {
       work* const next = rest->next_posted.load();
       rest->next = in_order;
       in_order = std::exchange(rest, next);
@@ -335,7 +309,7 @@ class loop_core {
 
   /// Ends the registrations that were released, and watches their timelines.
   void take_released() noexcept {
-    wait* rest = take(released_);
+    wait* rest = released_.take();
     while (rest != nullptr) {
       wait* const next = rest->next_released.load();
       // It may have been withdrawn since.
@@ -393,18 +367,7 @@ class loop_core {
   /// \param otherwise  its status if the values that it waits for are neither reached nor lost
   void conclude(operation& of, Status otherwise) noexcept {
     take_out(of);
-    of.index = of.waits.size();
-    of.status = otherwise;
-    if (!look_for_reached(of)) {
-      for (std::size_t i = 0; i < of.waits.size(); ++i) {
-        if (!of.waits[i].to.is_lost()) continue;
-        // One may have been reached since the first look, and before this one was lost.
-        if (look_for_reached(of)) break;
-        of.index = i;
-        of.status = Status::lost;
-        break;
-      }
-    }
+    of.conclude(otherwise);
     make_ready(of);
   }
   void take_out(operation& of) noexcept {
@@ -481,14 +444,14 @@ class loop_core {
 
   /// Spins, and then sleeps, until there may be something to run. Returns the time that has certainly passed.
   template <class Token>
-  deadline sleep(deadline until, const Token& token, keeper& kept) noexcept {
+  deadline sleep(deadline until, const Token& token, std::uint32_t seen, keeper& kept) noexcept {
     deadline limit = until;
     if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
     typename spin::wait spinning{spin_.memory()};
     // While it spins, it looks at the values, and registers with no fence.
     const auto finds_something = [&] {
       kept.lock();
-      collect(deadline::min());
+      seen = collect(deadline::min());
       const bool is_found = is_stopped_ || !ready_.is_empty();
       kept.unlock();
       return is_found;
@@ -498,25 +461,28 @@ class loop_core {
     kept.lock();
     if (is_found) return deadline::min();
     spinning.sleeps();
-    const deadline passed = park(until, spinning, kept);
+    const deadline passed = park(until, token, seen, spinning, kept);
     spinning.wakes();
     return passed;
   }
-  deadline park(deadline until, typename spin::wait& spinning, keeper& kept) noexcept {
+  template <class Token>
+  deadline park(deadline until, const Token& token, std::uint32_t seen, typename spin::wait& spinning,
+                keeper& kept) noexcept {
     arm_watched();
-    if (is_stopped_ || !ready_.is_empty()) return deadline::min();
+    // The token is looked at after (Y3): a stop that comes later changes the count.
+    if (is_stopped_ || token.stop_requested() || !ready_.is_empty()) return deadline::min();
     deadline limit = until;
     if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
     if (!timelines_.refused().is_empty()) limit = look_again_before(limit, Platform::now());
-    // (Y4): acquire, pairs with (Y2) (Y5) (Y9).
-    const std::uint32_t seen = word_.fetch_add(one_sleeper, std::memory_order_acquire) + one_sleeper;
+    // (Y4): relaxed alone: only whether the count is still the same matters, and if it is not, (Y3) reads it again.
+    const std::uint32_t now = word_.fetch_add(one_sleeper, std::memory_order_relaxed) + one_sleeper;
     deadline passed = deadline::min();
-    if ((seen & nudged) == 0) {
+    if (now / one_change == seen / one_change) {
       ++idle_;
       {
         const typename keeper::without lock(kept);
         spinning.parks();
-        if (!Platform::park(word_, seen, limit)) passed = limit;
+        if (!Platform::park(word_, now, limit)) passed = limit;
       }
       --idle_;
     }
@@ -528,8 +494,8 @@ class loop_core {
   park_lock<Platform> lock_;
   typename Platform::template atomic<std::uint32_t> word_{0};
   typename Platform::template atomic<std::uint32_t> ends_{0};
-  typename Platform::template atomic<work*> posted_{nullptr};
-  typename Platform::template atomic<wait*> released_{nullptr};
+  push_stack<Platform, work> posted_;
+  push_stack<Platform, wait> released_;
   linked_queue<work> ready_;
   loop_timelines<wait> timelines_;
   ordered_waits<timer, typename timer::order> timers_;

@@ -130,6 +130,29 @@ struct loop_operation : loop_work<Platform> {
   loop_operation(loop_needs what, typename loop_work<Platform>::function does) noexcept
       : loop_work<Platform>{does}, needs{what} {}
 
+  /// Returns whether the values are reached, and keeps that as the outcome. Needs no lock before it has begun.
+  bool look_for_reached() noexcept {
+    const bool all = needs == loop_needs::all;
+    std::size_t i = 0;
+    while (i < waits.size() && waits[i].to.is_reached() == all) ++i;
+    if ((i == waits.size()) != all) return false;
+    index = i;
+    status = Status::reached;
+    return true;
+  }
+  /// Keeps an outcome: `otherwise` if the values are neither reached nor lost.
+  void conclude(Status otherwise) noexcept {
+    index = waits.size();
+    status = otherwise;
+    if (look_for_reached()) return;
+    std::size_t i = 0;
+    while (i < waits.size() && !waits[i].to.is_lost()) ++i;
+    // A value may have been reached since the first look, and before this timeline was lost.
+    if (i == waits.size() || look_for_reached()) return;
+    index = i;
+    status = Status::lost;
+  }
+
   loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end
   std::span<wait> waits;
   timer_type* timer = nullptr;  // null without a deadline

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+// The second program of docs/guide-fence.md: waits without a thread for each.
+
+#include "expect.hpp"
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include <array>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using guide::expect;
+using tidemark::awaited;
+using tidemark::wait_status;
+
+/// The smallest coroutine that can be started and forgotten.
+struct detached {
+  struct promise_type {
+    detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+void run_a_callable_at_a_value() {
+  tidemark::wait_loop loop;
+  tidemark::progress_fence decoded;
+  std::vector<int> shown;
+
+  auto first = loop.on_reached(decoded, 10, [&] { shown.push_back(10); });
+  auto second = loop.on_reached(decoded, 20, [&](wait_status how) {
+    shown.push_back(how == wait_status::reached ? 20 : -1);
+    loop.stop();
+  });
+  std::thread decoder([&] {
+    for (int row = 0; row < 25; ++row) decoded.signal_next();
+  });
+  expect(loop.run() == wait_status::stopped, "the second callable has stopped the loop");
+  decoder.join();
+  expect(shown == std::vector<int>{10, 20}, "the lower target ran first");
+}
+
+detached upload(tidemark::wait_loop& loop, const tidemark::fence& copied, const tidemark::fence& checked) {
+  wait_status how = co_await loop.reached_for(copied, 1, 10ms);
+  expect(how == wait_status::timeout, "nobody has signalled in time");
+  how = co_await loop.reached(copied, 1);
+  expect(how == wait_status::reached, "now the copy is there");
+  const auto either = co_await loop.any_of(std::array{awaited{copied, 2}, awaited{checked, 1}});
+  expect(either == wait_status::reached && either.index == 1, "the check was faster than the next copy");
+  loop.stop();
+}
+
+void wait_in_a_coroutine() {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  tidemark::fence checked;
+  upload(loop, copied, checked);
+  expect(loop.run_for(20ms) == wait_status::timeout, "the coroutine waits on");
+  copied.signal(1);
+  checked.signal(1);
+  expect(loop.run() == wait_status::stopped, "the coroutine has stopped the loop");
+}
+
+void post_to_a_loop() {
+  tidemark::wait_loop loop;
+  int redraws = 0;
+  auto redraw = loop.make_task([&] { ++redraws; });
+  std::thread other([&] {
+    redraw.post();  // lock-free; may be called from any thread
+    redraw.post();  // the same redraw, unless the first one has begun
+    loop.stop();
+  });
+  other.join();
+  loop.restart();
+  loop.poll();  // runs what is ready, and does not sleep
+  expect(redraws == 1, "both posts came before the task ran");
+}
+
+}  // namespace
+
+int main() {
+  run_a_callable_at_a_value();
+  wait_in_a_coroutine();
+  post_to_a_loop();
+  return guide::result("guide_loop");
+}
