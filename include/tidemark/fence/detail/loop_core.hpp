@@ -22,8 +22,7 @@
 // the thread finds what was pushed. If not, but Y2 comes before Y4, the thread finds the count changed and begins again.
 // If Y2 comes after Y4, the pusher finds a sleeping thread and wakes one; and a thread that does not sleep yet finds the
 // word changed. The count only rises, so another thread that takes what was pushed can't hide the change. A thread that
-// was woken collects before it leaves the loop at its deadline; one that its token stops does not, and wakes another
-// one in its place.
+// was woken collects before it leaves the loop at its deadline. One that a stop ends may not, but each stop wakes all.
 //
 // An operation that comes from another thread while a thread sleeps is registered with its fence by that other thread,
 // which then looks at the value, too. It wakes the sleeper only if there is something to run, or if the sleeper
@@ -197,11 +196,7 @@ class loop_core {
     deadline passed = deadline::min();
     std::uint32_t seen = 0;
     for (bool has_collected = false;;) {
-      if (is_stopped_) return loop_end::stopped;
-      if (token.stop_requested()) {
-        pass_on();
-        return loop_end::stopped;
-      }
+      if (is_stopped_ || token.stop_requested()) return loop_end::stopped;
       if (ready_.is_empty()) {
         // Otherwise a call that does not sleep might never end.
         if (until == at_once && has_collected) return loop_end::timeout;
@@ -249,11 +244,6 @@ class loop_core {
     if (before % one_change == 0) return;
     spin_.waking();
     Platform::unpark(word_, 1);
-  }
-
-  /// The thread is stopped by its token, and may have been woken for something that others are to run.
-  void pass_on() noexcept {
-    if (idle_ != 0) nudge();
   }
 
   // ---- what becomes ready ----
