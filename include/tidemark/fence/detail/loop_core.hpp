@@ -17,12 +17,13 @@
 // A signal against a registration is the handshake of fence.hpp: w1 is the registration of all timelines, w2 one
 // barrier, w3 one look at each. Whoever registers does all three before it gives up the lock.
 //
-// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then counts a change
-// (Y2). The thread reads the count (Y3), takes the stacks, and counts itself as sleeping (Y4). If Y3 reads the change,
-// the thread finds what was pushed. If not, but Y2 comes before Y4, the thread finds the count changed and begins again.
-// If Y2 comes after Y4, the pusher finds a sleeping thread and wakes one; and a thread that does not sleep yet finds the
-// word changed. The count only rises, so another thread that takes what was pushed can't hide the change. A thread that
-// was woken collects before it leaves the loop at its deadline. One that a stop ends may not, but each stop wakes all.
+// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then counts a
+// change (Y2). The thread reads the count (Y3), takes the stacks, and counts itself as sleeping (Y4). If Y3 reads the
+// change, the thread finds what was pushed. If not, but Y2 comes before Y4, the thread finds the count changed and
+// begins again. If Y2 comes after Y4, the pusher finds a sleeping thread and wakes one; and a thread that does not
+// sleep yet finds the word changed. The count only rises, so another thread that takes what was pushed can't hide the
+// change. A thread that was woken collects before it leaves the loop at its deadline. One that a stop ends may not, but
+// each stop wakes all.
 //
 // An operation that comes from another thread while a thread sleeps is registered with its fence by that other thread,
 // which then looks at the value, too. It wakes the sleeper only if there is something to run, or if the sleeper
