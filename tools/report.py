@@ -98,7 +98,7 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "ring_log", "memory", "coherency",
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "ring_log", "memory", "coherency",
                  "split_table"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
@@ -148,6 +148,7 @@ def run_everything(runner, quick):
     runner.run(results, "ping_pong", "ping_pong", 2 if quick else 7)
     runner.run(results, "waits", "[a-z_]+", 2 if quick else 5)
     runner.run(results, "crowd", "[a-z_]+", 2 if quick else 5)
+    runner.run(results, "loop", "[a-z_]+", 3 if quick else 9)
     one_by_one = r"lockstep/(futex_row|(progress_)?fence(\.counted)?)/(apart|free)|overflow/.*/apart"
     runner.run(results, "lockstep", one_by_one, 5 if quick else 15)
     herds = "lockstep/(std_atomic|condition_variable|ck_ec)"
@@ -459,6 +460,32 @@ def print_crowd(results):
             compare(results, f"{what}, {count:,}", *rows, "median_ns", at_least=5)
 
 
+def compare_with_limit(results, what, row, counter, limit):
+    """One line: a time, its range, and the most that it may be."""
+    rounds = results.rounds(row, counter)
+    if not rounds:
+        print(f"{what:<46} not measured")
+        return
+    value = results.typical(row, counter)
+    verdict = "PASS" if value <= limit else "OVER TARGET"
+    print(f"{what:<46} {nice(value):>9}  {nice(min(rounds))}..{nice(max(rounds))}  <= {nice(limit)}  {verdict}")
+
+
+def print_loop(results):
+    heading("Waits without a thread: callables and coroutines on a loop")
+    comparison_head("10,000", "a signal, 10,000 callables asleep beside none")
+    for subject in ("progress_fence", "fence"):
+        rows = [f"beside/{subject}/{count}" for count in (10000, 0)]
+        compare(results, f"{subject}::signal", *rows, "min_ns", at_most=1.05)
+    compare_with_limit(results, "one of 10,000 due callables, in order", "callables/in_order/10000", "median_ns", 100)
+    compare_with_limit(results, "  registered in random order", "callables/random/10000", "median_ns", 100)
+    compare_with_limit(results, "a turn between two coroutines", "hand_over/progress_fence/2", "median_ns", 50)
+    compare_with_limit(results, "  with fence", "hand_over/fence/2", "median_ns", 50)
+    comparison_head("coroutine", "a signal that resumes one of 10,000")
+    compare(results, "coroutine / parked thread", "resume/coroutines/10000", "resume/thread/10000", "median_ns",
+            at_most=0.2)
+
+
 def print_lockstep(results):
     heading("1,000 threads, 1,000 values, one by one (whole rounds, medians)")
     comparison_head("total", "beside 1,000 bare futex wakes")
@@ -626,8 +653,8 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_waits, print_crowd, print_lockstep, print_overflow, print_append,
-                    print_memory, print_coherency, print_split_table):
+                    print_ping_pong, print_waits, print_crowd, print_loop, print_lockstep, print_overflow,
+                    print_append, print_memory, print_coherency, print_split_table):
         section(results)
 
 

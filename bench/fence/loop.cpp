@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Waits without a thread for each.
+//
+//   beside/<fence|progress_fence>/<n>   a signal while a loop sleeps that keeps n callables for values never signalled
+//   callables/<in_order|random>/10000   a signal that is due for 10,000 callables, each for a value of its own: the time
+//                                       for one of them, on the thread that runs the loop
+//   resume/coroutines/10000             10,000 coroutines, each for a value of its own: a signal, and the loop that
+//                                       resumes the coroutine on the same thread
+//   resume/thread/10000                 a signal that wakes a parked thread, until that has answered
+//   hand_over/<fence|progress_fence>/2  two coroutines of one loop hand a turn back and forth: once
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <initializer_list>
+#include <numeric>
+#include <random>
+#include <string>
+#include <tidemark/tidemark.hpp>
+#include <vector>
+
+#include "support/measure.hpp"
+#include "support/threads.hpp"
+
+namespace {
+
+using benchmark::State;
+using tidemark::fence;
+using tidemark::progress_fence;
+using tidemark::wait_loop;
+
+constexpr std::uint64_t far_away = std::uint64_t{1} << 40;
+constexpr std::size_t many = 10'000;
+
+/// A coroutine that begins at once, and whose frame goes with it.
+struct detached {
+  struct promise_type {
+    detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+struct counts {
+  std::uint64_t* runs;
+  void operator()() const { ++*runs; }
+};
+using callback = tidemark::basic_callback<tidemark::native_platform, counts>;
+
+template <class Fence>
+void beside(State& state, std::size_t registered) {
+  const bench::escaped<Fence> subject;
+  wait_loop loop;
+  std::uint64_t runs = 0;
+  std::deque<callback> callbacks;
+  for (std::size_t i = 0; i < registered; ++i)
+    callbacks.emplace_back(loop, tidemark::awaited(*subject, far_away + i), counts{&runs});
+  bench::thread_group runner;
+  runner.start(1, [&](std::size_t) { static_cast<void>(loop.run()); });
+  runner.wait_until_parked();
+  bench::measure_blocks(state, [&](std::uint64_t value) { static_cast<void>(subject->signal(value)); });
+  if (runs != 0) bench::fail("a callable ran before its value was there");
+  loop.stop();
+  runner.join();
+}
+
+void callables(State& state, bool is_random) {
+  std::vector<std::uint64_t> targets(many);
+  std::iota(targets.begin(), targets.end(), 1);
+  std::mt19937 random;
+  if (is_random) std::shuffle(targets.begin(), targets.end(), random);
+  std::vector<double> samples;
+  for (auto _ : state) {
+    wait_loop loop;
+    progress_fence subject;
+    std::uint64_t runs = 0;
+    std::deque<callback> callbacks;
+    for (const std::uint64_t target : targets)
+      callbacks.emplace_back(loop, tidemark::awaited(subject, target), counts{&runs});
+    subject.signal(many);
+    const auto start = bench::steady::now();
+    loop.poll();
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+    if (runs != many) bench::fail("not all callables ran");
+  }
+  bench::report_per_operation(state, std::move(samples), many);
+}
+
+detached wait_once(wait_loop& loop, const progress_fence& subject, std::uint64_t target, std::uint64_t& resumed) {
+  static_cast<void>(co_await loop.reached(subject, target));
+  ++resumed;
+}
+
+void resume_coroutines(State& state) {
+  std::vector<double> samples;
+  for (auto _ : state) {
+    wait_loop loop;
+    progress_fence subject;
+    std::uint64_t resumed = 0;
+    for (std::uint64_t target = 1; target <= many; ++target) wait_once(loop, subject, target, resumed);
+    const auto start = bench::steady::now();
+    for (std::uint64_t value = 1; value <= many; ++value) {
+      subject.signal(value);
+      loop.poll();
+      if (resumed != value) bench::fail("a coroutine was not resumed");
+    }
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+  }
+  bench::report_per_operation(state, std::move(samples), many);
+}
+
+void resume_thread(State& state) {
+  using parked = tidemark::basic_progress_fence<tidemark::native_platform, tidemark::fence_options{.max_spin_ns = 0}>;
+  std::vector<double> samples;
+  for (auto _ : state) {
+    parked subject;
+    parked answer;
+    bench::thread_group waiter;
+    waiter.start(1, [&](std::size_t) {
+      for (std::uint64_t value = 1; value <= many; ++value) {
+        static_cast<void>(subject.wait(value));
+        answer.signal(value);
+      }
+    });
+    const auto start = bench::steady::now();
+    for (std::uint64_t value = 1; value <= many; ++value) {
+      subject.signal(value);
+      static_cast<void>(answer.wait(value));
+    }
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+    waiter.join();
+  }
+  // Each round wakes two threads.
+  bench::report_per_operation(state, std::move(samples), 2 * many);
+}
+
+template <class Fence>
+void hand_over(State& state) {
+  std::vector<double> samples;
+  for (auto _ : state) {
+    wait_loop loop;
+    Fence there;
+    Fence back;
+    const auto ping = [&]() -> detached {
+      for (std::uint64_t turn = 1; turn <= many; ++turn) {
+        there.signal(turn);
+        static_cast<void>(co_await loop.reached(back, turn));
+      }
+      loop.stop();
+    };
+    const auto pong = [&]() -> detached {
+      for (std::uint64_t turn = 1; turn <= many; ++turn) {
+        static_cast<void>(co_await loop.reached(there, turn));
+        back.signal(turn);
+      }
+    };
+    const auto start = bench::steady::now();
+    pong();
+    ping();
+    static_cast<void>(loop.run());
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+  }
+  bench::report_per_operation(state, std::move(samples), 2 * many);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const std::size_t count : std::initializer_list<std::size_t>{0, many}) {
+    bench::row("beside/progress_fence/" + std::to_string(count), beside<progress_fence>, count)->Iterations(50);
+    bench::row("beside/fence/" + std::to_string(count), beside<fence>, count)->Iterations(50);
+  }
+  bench::row("callables/in_order/10000", callables, false)->Iterations(10);
+  bench::row("callables/random/10000", callables, true)->Iterations(10);
+  bench::row("resume/coroutines/10000", resume_coroutines)->Iterations(5);
+  bench::row("resume/thread/10000", resume_thread)->Iterations(1);
+  bench::row("hand_over/progress_fence/2", hand_over<progress_fence>)->Iterations(10);
+  bench::row("hand_over/fence/2", hand_over<fence>)->Iterations(10);
+  return bench::run_all(argc, argv);
+}
