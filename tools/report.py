@@ -98,8 +98,8 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "ring_log", "memory", "coherency",
-                 "split_table"):
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "ring_log", "memory",
+                 "coherency", "split_table"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
             if candidate.is_file() and os.access(candidate, os.X_OK):

@@ -2,12 +2,12 @@
 //
 // Waits without a thread for each.
 //
-//   beside/<fence|progress_fence>/<n>   a signal while a loop sleeps that keeps n callables for values never signalled
-//   callables/<in_order|random>/10000   a signal that is due for 10,000 callables, each for a value of its own: the time
-//                                       for one of them, on the thread that runs the loop
+//   beside/<fence|progress_fence>/<n>   a signal while a loop sleeps that keeps n callables for values far away
+//   callables/<in_order|random>/10000   a signal that is due for 10,000 callables, each for a value of its own: the
+//                                       time for one of them, on the thread that runs the loop
 //   resume/coroutines/10000             10,000 coroutines, each for a value of its own: a signal, and the loop that
 //                                       resumes the coroutine on the same thread
-//   resume/thread/10000                 a signal that wakes a parked thread, until that has answered
+//   resume/thread/10000                 a signal that wakes a parked thread, until that has answered: half of it
 //   hand_over/<fence|progress_fence>/2  two coroutines of one loop hand a turn back and forth: once
 #include <benchmark/benchmark.h>
 
