@@ -64,7 +64,7 @@ void take_turns(std::size_t rounds, const Tidemark& tidemark, const Peer& peer) 
 
 /// Calls `measure`. If the system has no threads left, say, the rows stay and tell so.
 template <class Measure>
-void measure_or_say_why(std::vector<comparison*> rows, const Measure& measure) {
+void measure_or_say_why(const std::vector<comparison*>& rows, const Measure& measure) {
   try {
     measure();
   } catch (const std::system_error& error) {

@@ -65,9 +65,13 @@ class both {
 }  // namespace
 
 TEST_CASE("the least entry is the model's, for keys in ascending, descending and equal order") {
-  for (const int step : {1, 0, -1}) {
+  for (const std::int64_t step : {1, 0, -1}) {
     both entries;
-    for (int i = 0; i < 100; ++i) entries.insert(static_cast<std::uint64_t>(1000 + i * step));
+    std::uint64_t key = 1000;
+    for (int i = 0; i < 100; ++i) {
+      entries.insert(key);
+      key += static_cast<std::uint64_t>(step);
+    }
     while (entries.size() != 0) entries.remove(0);
   }
 }

@@ -35,7 +35,7 @@ using tidemark::wait_status;
 namespace tidemark {
 
 /// For doctest's messages.
-inline doctest::String toString(callback_status status) {
+static doctest::String toString(callback_status status) {
   switch (status) {
     case callback_status::waiting:
       return "waiting";

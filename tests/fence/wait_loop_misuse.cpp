@@ -11,7 +11,6 @@
 #include "support/coroutine.hpp"
 
 using namespace testing;
-using tidemark::callback_status;
 
 namespace {
 

@@ -60,6 +60,7 @@ class counted_allocations {
 }  // namespace testing
 
 // All forms, because a sanitizer brings its own of each.
+// NOLINTBEGIN(misc-definitions-in-headers): a replacement must not be inline
 void* operator new(std::size_t bytes) { return testing::allocate(bytes, 1); }
 void* operator new[](std::size_t bytes) { return testing::allocate(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -84,5 +85,6 @@ void operator delete(void* memory, std::align_val_t) noexcept { testing::release
 void operator delete[](void* memory, std::align_val_t) noexcept { testing::release(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { testing::release(memory); }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { testing::release(memory); }
+// NOLINTEND(misc-definitions-in-headers)
 
 #endif  // TIDEMARK_TESTS_SUPPORT_COUNTED_ALLOCATIONS_HPP

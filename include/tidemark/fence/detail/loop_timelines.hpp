@@ -130,7 +130,7 @@ class loop_timelines {
     return least;
   }
 
-  void keep(auto&& waits) noexcept {
+  void keep(decltype(Wait::of_timeline)&& waits) noexcept {
     Wait* const least = waits.least();
     if (least == nullptr) return;
     least->of_timeline = std::move(waits);
