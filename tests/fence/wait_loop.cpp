@@ -29,21 +29,21 @@
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::awaited;
-using tidemark::callback_status;
+using tidemark::callback_state;
 using tidemark::wait_status;
 
 namespace tidemark {
 
 /// For doctest's messages.
-static doctest::String toString(callback_status status) {
-  switch (status) {
-    case callback_status::waiting:
+static doctest::String toString(callback_state state) {
+  switch (state) {
+    case callback_state::waiting:
       return "waiting";
-    case callback_status::ran:
+    case callback_state::ran:
       return "ran";
-    case callback_status::lost:
+    case callback_state::lost:
       return "lost";
-    case callback_status::cancelled:
+    case callback_state::cancelled:
       return "cancelled";
   }
   return "?";
@@ -89,12 +89,12 @@ TEST_CASE_TEMPLATE("[A19] a callable runs once, when its value is reached, and n
   CHECK(loop.poll() == 0);
   fence.signal(2);
   CHECK(loop.poll() == 0);
-  CHECK(registered.status() == callback_status::waiting);
+  CHECK(registered.state() == callback_state::waiting);
   fence.signal(4);
   CHECK(runs == 0);
   CHECK(loop.poll() == 1);
   CHECK(runs == 1);
-  CHECK(registered.status() == callback_status::ran);
+  CHECK(registered.state() == callback_state::ran);
   fence.signal(5);
   CHECK(loop.poll() == 0);
   CHECK(is_idle(fence));
@@ -139,9 +139,9 @@ TEST_CASE_TEMPLATE("[A19] waiters for 42, 43 and 50, and a signal of 45: exactly
   auto third = loop.on_reached(fence, 50, nothing);
   fence.signal(45);
   CHECK(loop.poll() == 2);
-  CHECK(first.status() == callback_status::ran);
-  CHECK(second.status() == callback_status::ran);
-  CHECK(third.status() == callback_status::waiting);
+  CHECK(first.state() == callback_state::ran);
+  CHECK(second.state() == callback_state::ran);
+  CHECK(third.state() == callback_state::waiting);
 }
 
 TEST_CASE_TEMPLATE("[A120] a callable that takes a status is told of a loss, and another one does not run", Kind,
@@ -160,9 +160,9 @@ TEST_CASE_TEMPLATE("[A120] a callable that takes a status is told of a loss, and
   loop.poll();
   CHECK(told == std::vector{wait_status::reached, wait_status::lost, wait_status::lost});
   CHECK(!has_run);
-  CHECK(reached.status() == callback_status::ran);
-  for (auto* each : {&lost, &late}) CHECK(each->status() == callback_status::lost);
-  CHECK(silent.status() == callback_status::lost);
+  CHECK(reached.state() == callback_state::ran);
+  for (auto* each : {&lost, &late}) CHECK(each->state() == callback_state::lost);
+  CHECK(silent.state() == callback_state::lost);
 }
 
 TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least target, and none while it runs", Kind,
@@ -183,7 +183,7 @@ TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least
     CHECK(runner.falls_asleep());
     if (Kind::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == 0);
     fence.signal(10);
-    await([&] { return registered.back().status() == callback_status::ran; });
+    await([&] { return registered.back().state() == callback_state::ran; });
     CHECK(runner.falls_asleep());
     if (Kind::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == 10);
     loop.stop();
@@ -236,7 +236,7 @@ TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the
   CHECK(runner.falls_asleep());
   fence.signal(1);
   await([&] { return runner.has_returned(); });
-  CHECK(registered.status() == callback_status::ran);
+  CHECK(registered.state() == callback_state::ran);
   fence.signal(2);
   CHECK(other.status() == wait_status::reached);
 }
@@ -252,25 +252,25 @@ TEST_CASE_TEMPLATE("[A14] a callable that was cancelled, or whose registration i
   {
     auto gone = loop.on_reached(fence, 1, count);
   }
-  CHECK(cancelled.cancel() == callback_status::cancelled);
-  CHECK(cancelled.cancel() == callback_status::cancelled);
-  CHECK(cancelled.status() == callback_status::cancelled);
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  CHECK(cancelled.state() == callback_state::cancelled);
   fence.signal(1);
   CHECK(loop.poll() == 0);
 
   // Its value is reached, and it has not run.
   auto ready = loop.on_reached(fence, 1, count);
   auto last = loop.on_reached(fence, 1, count);
-  auto first = loop.on_reached(fence, 0, [&] { CHECK(last.cancel() == callback_status::cancelled); });
-  CHECK(ready.cancel() == callback_status::cancelled);
+  auto first = loop.on_reached(fence, 0, [&] { CHECK(last.cancel() == callback_state::cancelled); });
+  CHECK(ready.cancel() == callback_state::cancelled);
   CHECK(loop.poll() == 1);
-  CHECK(first.cancel() == callback_status::ran);
+  CHECK(first.cancel() == callback_state::ran);
   CHECK(runs == 0);
 
   std::optional<typename Kind::any_callback> own;
-  own.emplace(loop, typename Kind::awaited(fence, 1), [&] { CHECK(own->cancel() == callback_status::waiting); });
+  own.emplace(loop, typename Kind::awaited(fence, 1), [&] { CHECK(own->cancel() == callback_state::waiting); });
   CHECK(loop.poll() == 1);
-  CHECK(own->cancel() == callback_status::ran);
+  CHECK(own->cancel() == callback_state::ran);
   CHECK(is_idle(fence));
 }
 
@@ -329,7 +329,7 @@ TEST_CASE_TEMPLATE("[trap 10] cancel() and the destructor wait for a callable th
       if (is_destroyed) {
         registered.reset();
       } else {
-        CHECK(registered->cancel() == callback_status::ran);
+        CHECK(registered->cancel() == callback_state::ran);
       }
       CHECK(has_ended);
     }};
@@ -348,8 +348,8 @@ TEST_CASE_TEMPLATE("what a callable throws comes out of the call that runs the l
   auto after = loop.on_reached(fence, 1, [&] { ++runs; });
   auto task = loop.make_task([] { throw std::runtime_error{"posted"}; });
   CHECK_THROWS_WITH(static_cast<void>(loop.poll()), "told");
-  CHECK(throws.status() == callback_status::ran);
-  CHECK(throws.cancel() == callback_status::ran);
+  CHECK(throws.state() == callback_state::ran);
+  CHECK(throws.cancel() == callback_state::ran);
   CHECK(loop.poll() == 1);
   CHECK(runs == 2);
   for (int i = 0; i < 2; ++i) {
@@ -500,15 +500,15 @@ TEST_CASE_TEMPLATE("[A34] a loop that sleeps is woken by a signal, and by a regi
   CHECK(runner.falls_asleep());
   data = 42;
   fence.signal(2);
-  await([&] { return signalled.status() == callback_status::ran; });
+  await([&] { return signalled.state() == callback_state::ran; });
   CHECK(runner.falls_asleep());
   auto reached = loop.on_reached(fence, 1, nothing);
-  await([&] { return reached.status() == callback_status::ran; });
+  await([&] { return reached.state() == callback_state::ran; });
   CHECK(runner.falls_asleep());
   auto later = loop.on_reached(fence, 3, nothing);
   CHECK(runner.falls_asleep());
   fence.signal(3);
-  await([&] { return later.status() == callback_status::ran; });
+  await([&] { return later.state() == callback_state::ran; });
   loop.stop();
 }
 
@@ -597,9 +597,9 @@ TEST_CASE_TEMPLATE("[A28] [A37] under random signals, registrations and cancella
             fence.signal(target);
             await([&] { return runs != 0; });
           }
-          const callback_status how = registered.cancel();
-          if (runs != (how == callback_status::ran ? 1 : 0)) ++wrong;
-          ran += how == callback_status::ran ? 1 : 0;
+          const callback_state how = registered.cancel();
+          if (runs != (how == callback_state::ran ? 1 : 0)) ++wrong;
+          ran += how == callback_state::ran ? 1 : 0;
         }
       });
     }

@@ -62,7 +62,7 @@ template <platform Platform>
 class basic_wait_loop;
 
 /// What has become of a registration with a loop.
-enum class callback_status : std::uint8_t {
+enum class callback_state : std::uint8_t {
   waiting,    ///< It waits, or its callable is running.
   ran,        ///< The value was reached, and the callable has returned or thrown.
   lost,       ///< The timeline was poisoned before. A callable that takes a wait_status was told so.
@@ -116,20 +116,20 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   /// Cancels the registration, if its callable has not begun to run, and returns what has become of it: `ran`, `lost`
   /// or `cancelled`; `waiting` if the callable itself is the caller. If the callable runs on another thread, this waits
   /// until it has returned. Any thread may call it. Progress: takes the loop's lock.
-  callback_status cancel() noexcept {
+  callback_state cancel() noexcept {
     core* const of = this->loop;
     if (of == nullptr) return result_;
     keeper kept(of->lock());
     if (of->cancel(*this)) {
-      result_ = callback_status::cancelled;
+      result_ = callback_state::cancelled;
     } else if (!call_.wait_for_end(*of, kept, *this)) {
-      return callback_status::waiting;
+      return callback_state::waiting;
     }
     return result_;
   }
 
   /// Returns what has become of the registration. Any thread may call it. Progress: takes the loop's lock.
-  callback_status status() const noexcept {
+  callback_state state() const noexcept {
     core* const of = this->loop;
     if (of == nullptr) return result_;
     const keeper kept(of->lock());
@@ -146,7 +146,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
     if (what == detail::loop_action::drop) {
       self.loop = nullptr;
       self.phase = detail::loop_phase::over;
-      self.result_ = callback_status::cancelled;
+      self.result_ = callback_state::cancelled;
       return;
     }
     const wait_status how = self.operation::status;
@@ -158,7 +158,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
       }
     };
     self.call_(*self.loop, kept, call, [&] {
-      self.result_ = how == wait_status::lost ? callback_status::lost : callback_status::ran;
+      self.result_ = how == wait_status::lost ? callback_state::lost : callback_state::ran;
       self.phase = detail::loop_phase::over;
     });
   }
@@ -166,7 +166,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   Callable callable_;
   typename operation::wait wait_;
   detail::loop_call<Platform> call_;
-  callback_status result_ = callback_status::waiting;
+  callback_state result_ = callback_state::waiting;
 };
 
 /// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the

@@ -16,7 +16,7 @@
 
 namespace {
 
-using tidemark::callback_status;
+using tidemark::callback_state;
 using tidemark::wait_status;
 
 using model::heap_shape;
@@ -87,7 +87,7 @@ struct registered_against_signal : model::suite<2>, one_signal<Shape> {
     if (index == 0) return this->signal();
     callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
     MODEL_REQUIRE(loop.run_one() == wait_status::reached);
-    MODEL_REQUIRE(registered.status() == callback_status::ran);
+    MODEL_REQUIRE(registered.state() == callback_state::ran);
   }
   void after() { require_idle(this->timeline); }
 };
@@ -113,8 +113,8 @@ struct cancelled_against_run : model::suite<3>, one_signal<Shape> {
       static_cast<void>(loop.run_one_until(some_time));
     } else {
       callback<runs> registered(loop, awaited(this->timeline, 1), {this});
-      const callback_status how = registered.cancel();
-      MODEL_REQUIRE(how == (ran.load() == 1 ? callback_status::ran : callback_status::cancelled));
+      const callback_state how = registered.cancel();
+      MODEL_REQUIRE(how == (ran.load() == 1 ? callback_state::ran : callback_state::cancelled));
     }
   }
   void after() {
@@ -186,7 +186,7 @@ struct least_target_rises : model::suite<3> {
       data.store(42);
       timeline.signal(2);
     } else if (index == 1) {
-      while (higher->status() != callback_status::ran) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      while (higher->state() != callback_state::ran) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
       MODEL_REQUIRE(data.load() == 42);
     } else {
       lower.reset();
@@ -219,7 +219,7 @@ struct lost_against_registration : model::suite<2> {
     } else {
       callback<told> registered(loop, awaited(timeline, 1), {this});
       MODEL_REQUIRE(loop.run_one() == wait_status::reached);
-      MODEL_REQUIRE(registered.status() == callback_status::lost);
+      MODEL_REQUIRE(registered.state() == callback_state::lost);
     }
   }
 };

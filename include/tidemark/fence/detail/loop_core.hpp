@@ -25,9 +25,8 @@
 // change. A thread that was woken collects before it leaves the loop at its deadline. One that a stop ends may not, but
 // each stop wakes all.
 //
-// An operation that comes from another thread while a thread sleeps is registered with its fence by that other thread,
-// which then looks at the value, too. It wakes the sleeper only if there is something to run, or if the sleeper
-// must wake up earlier than it knows.
+// While a thread sleeps, any other thread that changes something registers what is watched. It wakes the sleeper only
+// if there is something to run, or if the sleeper must wake up earlier than it knows.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
 
@@ -259,8 +258,7 @@ class loop_core {
     looks_ += look_at(timelines_.watched());
     static_cast<void>(look_at(timelines_.refused()));
     expire(passed);
-    // A loop that is never idle looks at many values again and again. After so many looks their registration, which
-    // ends the looks, costs less than they did.
+    // A loop that is never idle looks again and again. After so many looks, registrations cost less than they did.
     if (looks_ > most_looks) arm_watched();
     return seen;
   }
