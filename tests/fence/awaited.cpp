@@ -3,6 +3,8 @@
 // Which timelines can be awaited together, and on which platform.
 #include <doctest/doctest.h>
 
+#include <array>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 
@@ -38,7 +40,7 @@ TEST_CASE("an awaited names its timeline and its target, also as a copy") {
   awaited one{first, 3};
   const awaited other{second.view(), 1};
   second.signal(1);
-  CHECK(tidemark::wait_any_for(std::initializer_list{one, other}, std::chrono::seconds{0}) ==
+  CHECK(tidemark::wait_any_for(std::array{one, other}, std::chrono::seconds{0}) ==
         tidemark::wait_any_result{tidemark::wait_status::reached, 1});
   one = other;
   CHECK(tidemark::wait_all_for({one}, std::chrono::seconds{0}) == tidemark::wait_status::reached);
