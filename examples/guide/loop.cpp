@@ -73,16 +73,16 @@ void wait_in_a_coroutine() {
 void post_to_a_loop() {
   tidemark::wait_loop loop;
   int redraws = 0;
+  int loads = 0;
   auto redraw = loop.make_task([&] { ++redraws; });
   std::thread other([&] {
-    redraw.post();  // lock-free; may be called from any thread
+    redraw.post();  // allocates nothing
     redraw.post();  // the same redraw, unless the first one has begun
-    loop.stop();
+    loop.post([&] { ++loads; });
   });
   other.join();
-  loop.restart();
   loop.poll();  // runs what is ready, and does not sleep
-  expect(redraws == 1, "both posts came before the task ran");
+  expect(redraws == 1 && loads == 1, "both posts of the task came before it ran");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/counted_allocations.hpp"
-#include "support/counting_platform.hpp"
+#include "support/loop_kinds.hpp"
 #include "support/manual_stop.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
@@ -53,35 +53,13 @@ static doctest::String toString(callback_state state) {
 
 namespace {
 
-template <class Platform>
-struct kind {
-  using platform = Platform;
-  using loop = tidemark::basic_wait_loop<Platform>;
-  using fence = tidemark::basic_fence<Platform>;
-  using progress_fence = tidemark::basic_progress_fence<Platform>;
-  using awaited = tidemark::basic_awaited<Platform>;
-  template <class Callable>
-  using callback = tidemark::basic_callback<Platform, Callable>;
-  /// A callback of any callable, for containers.
-  using any_callback = callback<std::function<void()>>;
-};
-using native = kind<counting_platform<tidemark::native_platform>>;
-using symmetric = kind<counting_platform<tidemark::symmetric_platform>>;
-using portable = kind<counting_platform<tidemark::portable_platform>>;
-#define EVERY_KIND native, symmetric, portable
-
-template <class Timeline>
-bool is_idle(const Timeline& timeline) {
-  return timeline.monitored_value() == (Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0);
-}
-
 const auto nothing = [] {};
 
 }  // namespace
 
 // ---- when callables run ---------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("[A19] a callable runs once, when its value is reached, and never before", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A19] a callable runs once, when its value is reached, and never before", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::progress_fence fence;
   int runs = 0;
@@ -101,7 +79,7 @@ TEST_CASE_TEMPLATE("[A19] a callable runs once, when its value is reached, and n
 }
 
 TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the loop, and not at once", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence{7};
   int runs = 0;
@@ -114,7 +92,7 @@ TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the lo
 }
 
 TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in the order of registration", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::progress_fence fence;
   std::vector<int> order;
@@ -131,7 +109,8 @@ TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in
   CHECK(order == std::vector<int>{4, 7, 1, 3, 8, 0, 5, 2, 6});
 }
 
-TEST_CASE_TEMPLATE("[A19] waiters for 42, 43 and 50, and a signal of 45: exactly 42 and 43 run", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A19] waiters for 42, 43 and 50, and a signal of 45: exactly 42 and 43 run", Kind,
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence{41};
   auto first = loop.on_reached(fence, 42, nothing);
@@ -145,7 +124,7 @@ TEST_CASE_TEMPLATE("[A19] waiters for 42, 43 and 50, and a signal of 45: exactly
 }
 
 TEST_CASE_TEMPLATE("[A120] a callable that takes a status is told of a loss, and another one does not run", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   std::vector<wait_status> told;
@@ -166,7 +145,7 @@ TEST_CASE_TEMPLATE("[A120] a callable that takes a status is told of a loss, and
 }
 
 TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least target, and none while it runs", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   tidemark::basic_progress_fence<typename Kind::platform,
                                  tidemark::fence_options{
@@ -194,7 +173,7 @@ TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least
   CHECK(is_idle(fence));
 }
 
-TEST_CASE_TEMPLATE("[A7] a signal that is due to none of 1,000 callables notifies nobody", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A7] a signal that is due to none of 1,000 callables notifies nobody", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   tidemark::basic_progress_fence<typename Kind::platform, tidemark::fence_options{.statistics = true}> fence;
   std::list<typename Kind::any_callback> registered;
@@ -207,7 +186,7 @@ TEST_CASE_TEMPLATE("[A7] a signal that is due to none of 1,000 callables notifie
   loop.stop();
 }
 
-TEST_CASE_TEMPLATE("[A65] callables of 300 timelines run, each when its own value is reached", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A65] callables of 300 timelines run, each when its own value is reached", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   std::vector<typename Kind::progress_fence> fences(300);
   std::size_t runs = 0;
@@ -223,7 +202,7 @@ TEST_CASE_TEMPLATE("[A65] callables of 300 timelines run, each when its own valu
   for (const auto& fence : fences) CHECK(is_idle(fence));
 }
 
-TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the same", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the same", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   tidemark::basic_fence<typename Kind::platform,
                         tidemark::fence_options{
@@ -243,7 +222,8 @@ TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the
 
 // ---- how registrations end ------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("[A14] a callable that was cancelled, or whose registration is gone, never runs", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A14] a callable that was cancelled, or whose registration is gone, never runs", Kind,
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   int runs = 0;
@@ -275,7 +255,7 @@ TEST_CASE_TEMPLATE("[A14] a callable that was cancelled, or whose registration i
 }
 
 TEST_CASE_TEMPLATE("[trap 9] a callable may signal, register, cancel and destroy its own registration", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   typename Kind::fence other;
@@ -310,7 +290,7 @@ TEST_CASE_TEMPLATE("[trap 9] a callable may signal, register, cancel and destroy
 }
 
 TEST_CASE_TEMPLATE("[trap 10] cancel() and the destructor wait for a callable that runs on another thread", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   for (const bool is_destroyed : {false, true}) {
     typename Kind::loop loop;
     typename Kind::fence fence{1};
@@ -339,7 +319,7 @@ TEST_CASE_TEMPLATE("[trap 10] cancel() and the destructor wait for a callable th
 }
 
 TEST_CASE_TEMPLATE("what a callable throws comes out of the call that runs the loop, and nothing else is lost", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence{1};
   int runs = 0;
@@ -360,7 +340,7 @@ TEST_CASE_TEMPLATE("what a callable throws comes out of the call that runs the l
 
 // ---- what is posted -------------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for each post", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for each post", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   std::vector<int> order;
   auto first = loop.make_task([&] { order.push_back(1); });
@@ -374,7 +354,7 @@ TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for e
   CHECK(order == std::vector{2, 1, 1});
 }
 
-TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   int runs = 0;
   std::optional<tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>> task;
@@ -389,7 +369,7 @@ TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind,
   CHECK(runs > 2);
 }
 
-TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed by itself", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed by itself", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   bool has_run = false;
   {
@@ -405,7 +385,54 @@ TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed 
   CHECK(!own);
 }
 
-TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threads run all run", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("what is posted runs once, in order beside tasks, and is destroyed afterwards", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  std::vector<int> order;
+  auto task = loop.make_task([&] { order.push_back(2); });
+  const auto alive = std::make_shared<int>(1);
+  loop.post([&order, alive] { order.push_back(*alive); });
+  task.post();
+  loop.post([&, kept = alive]() mutable {
+    order.push_back(3);
+    // What runs may destroy what it has captured, and post.
+    kept.reset();
+    loop.post([&] { order.push_back(4); });
+  });
+  CHECK(alive.use_count() == 3);
+  CHECK(loop.poll() == 3);
+  CHECK(loop.poll() == 1);
+  CHECK(order == std::vector{1, 2, 3, 4});
+  CHECK(alive.use_count() == 1);
+}
+
+TEST_CASE_TEMPLATE("what was posted and throws is destroyed, and the exception comes out", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  const auto alive = std::make_shared<int>(1);
+  bool has_run = false;
+  loop.post([alive] { throw std::runtime_error("posted"); });
+  loop.post([&] { has_run = true; });
+  CHECK_THROWS_WITH_AS(loop.poll(), "posted", std::runtime_error);
+  CHECK(alive.use_count() == 1);
+  CHECK(loop.poll() == 1);
+  CHECK(has_run);
+}
+
+TEST_CASE_TEMPLATE("what was posted and has not run is destroyed with the loop", Kind, EVERY_LOOP_KIND) {
+  const auto alive = std::make_shared<int>(1);
+  bool has_run = false;
+  {
+    typename Kind::loop loop;
+    loop.post([&has_run, alive] { has_run = true; });
+    loop.post([&has_run, alive] { has_run = true; });
+    CHECK(alive.use_count() == 3);
+  }
+  CHECK(alive.use_count() == 1);
+  CHECK(!has_run);
+}
+
+TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threads run all run", Kind,
+                   EVERY_LOOP_KIND) {
   constexpr int posters = 3;
   constexpr int posts = 2'000;
   typename Kind::loop loop;
@@ -440,7 +467,7 @@ TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threa
 
 // ---- how the loop is run --------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   const auto now = std::chrono::steady_clock::now();
@@ -471,7 +498,7 @@ TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, 
   CHECK(loop.poll() == 1);
 }
 
-TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other call", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other call", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   manual_stop stop;
   std::atomic<bool> has_run{false};
@@ -491,7 +518,7 @@ TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other ca
 }
 
 TEST_CASE_TEMPLATE("[A34] a loop that sleeps is woken by a signal, and by a registration for a reached value", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence{1};
   std::uint64_t data = 0;
@@ -571,7 +598,7 @@ TEST_CASE("without memory for its table, a loop finds 1,000 timelines all the sa
 // ---- all at once ----------------------------------------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("[A28] [A37] under random signals, registrations and cancellations each callable has one outcome",
-                   Kind, EVERY_KIND) {
+                   Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   std::vector<typename Kind::fence> fences(3);
   std::atomic<std::uint64_t> ran{0};

@@ -21,7 +21,7 @@
 
 #include "support/coroutine.hpp"
 #include "support/counted_allocations.hpp"
-#include "support/counting_platform.hpp"
+#include "support/loop_kinds.hpp"
 #include "support/manual_stop.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
@@ -36,28 +36,8 @@ using namespace std::chrono_literals;
 using tidemark::wait_any_result;
 using tidemark::wait_status;
 
-namespace {
-
-template <class Platform>
-struct kind {
-  using loop = tidemark::basic_wait_loop<Platform>;
-  using fence = tidemark::basic_fence<Platform>;
-  using awaited = tidemark::basic_awaited<Platform>;
-};
-using native = kind<counting_platform<tidemark::native_platform>>;
-using symmetric = kind<counting_platform<tidemark::symmetric_platform>>;
-using portable = kind<counting_platform<tidemark::portable_platform>>;
-#define EVERY_KIND native, symmetric, portable
-
-template <class Timeline>
-bool is_idle(const Timeline& timeline) {
-  return timeline.monitored_value() == (Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0);
-}
-
-}  // namespace
-
 TEST_CASE_TEMPLATE("[A19] a coroutine goes on when its value is reached, and at once if it was reached before", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence{1};
   std::vector<int> steps;
@@ -78,7 +58,7 @@ TEST_CASE_TEMPLATE("[A19] a coroutine goes on when its value is reached, and at 
   CHECK(is_idle(fence));
 }
 
-TEST_CASE_TEMPLATE("[A14] a coroutine's wait ends at its deadline, and never before", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A14] a coroutine's wait ends at its deadline, and never before", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   const auto wait = [&]() -> coroutine {
@@ -100,7 +80,7 @@ TEST_CASE_TEMPLATE("[A14] a coroutine's wait ends at its deadline, and never bef
   CHECK(waiting.is_done());
 }
 
-TEST_CASE_TEMPLATE("[A14] of several deadlines each wait ends at its own one", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[A14] of several deadlines each wait ends at its own one", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   std::vector<int> order;
@@ -115,7 +95,7 @@ TEST_CASE_TEMPLATE("[A14] of several deadlines each wait ends at its own one", K
 }
 
 TEST_CASE_TEMPLATE("[A14] a stop token ends a coroutine's wait, from inside, before it begins, and from a thread", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   manual_stop first;
@@ -159,7 +139,7 @@ TEST_CASE("[A14] a std::stop_token ends a coroutine's wait") {
 #endif
 
 TEST_CASE_TEMPLATE("[A120] the wait of a coroutine on a lost timeline ends with lost, if it was not reached", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   std::vector<wait_status> ended;
@@ -173,7 +153,7 @@ TEST_CASE_TEMPLATE("[A120] the wait of a coroutine on a lost timeline ends with 
 }
 
 TEST_CASE_TEMPLATE("[A65] [trap 11] any_of() names the timeline that ended it, and leaves no registration", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence first;
   typename Kind::fence second;
@@ -207,7 +187,7 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] any_of() names the timeline that ended it, a
 }
 
 TEST_CASE_TEMPLATE("[A65] [trap 11] all_of() ends with the last value, also of timelines that jump or stand twice",
-                   Kind, EVERY_KIND) {
+                   Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence first;
   typename Kind::fence second;
@@ -240,7 +220,7 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] all_of() ends with the last value, also of t
   CHECK(is_idle(first));
 }
 
-TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   bool has_moved = false;
   const auto starter = std::this_thread::get_id();
@@ -257,7 +237,7 @@ TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop"
   CHECK(has_moved);
 }
 
-TEST_CASE_TEMPLATE("a coroutine that is destroyed while it waits leaves no registration", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("a coroutine that is destroyed while it waits leaves no registration", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   bool has_gone_on = false;
@@ -278,7 +258,7 @@ TEST_CASE_TEMPLATE("a coroutine that is destroyed while it waits leaves no regis
   CHECK(!has_gone_on);
 }
 
-TEST_CASE_TEMPLATE("what a coroutine throws comes out of the call that runs the loop", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("what a coroutine throws comes out of the call that runs the loop", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   const auto wait = [&]() -> coroutine {
@@ -292,7 +272,8 @@ TEST_CASE_TEMPLATE("what a coroutine throws comes out of the call that runs the 
   CHECK(loop.poll() == 0);
 }
 
-TEST_CASE_TEMPLATE("[trap 9] a coroutine that a callable resumes itself may await on the loop, too", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("[trap 9] a coroutine that a callable resumes itself may await on the loop, too", Kind,
+                   EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
   int ends = 0;
@@ -346,7 +327,7 @@ TEST_CASE("10,000 coroutines that are resumed one by one allocate nothing for th
 }
 
 TEST_CASE_TEMPLATE("[A28] [A37] coroutines on two threads and a signalling one hand turns on and lose none", Kind,
-                   EVERY_KIND) {
+                   EVERY_LOOP_KIND) {
   constexpr std::uint64_t rounds = 2'000;
   typename Kind::loop loop;
   typename Kind::fence there;

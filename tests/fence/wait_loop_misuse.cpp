@@ -4,7 +4,9 @@
 #include "support/misuse_hook.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include <tidemark/fence/wait_loop.hpp>
 
@@ -46,4 +48,18 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
           loop->poll();
           loop.reset();
         }) == "");
+  CHECK(reported_by([] {
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          loop->post(nothing);
+          loop.reset();
+        }) == "");
+  // A registration that only a posted callable keeps is reported, and cancelled before that callable is destroyed.
+  CHECK(reported_by([] {
+          tidemark::fence fence;
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          using callback = decltype(loop->on_reached(fence, 1, nothing));
+          const tidemark::awaited first{fence, 1};
+          loop->post([waits = std::make_shared<callback>(*loop, first, nothing)] {});
+          loop.reset();
+        }) == too_early);
 }

@@ -6,7 +6,7 @@
 //   tidemark::wait_loop loop;
 //   auto drawn = loop.on_reached(uploaded, 3, [&] { draw(); });           runs when `uploaded` has reached 3
 //   auto told = loop.on_reached(uploaded, 4, [](wait_status how) {});     runs also when `uploaded` is lost
-//   loop.post(task);                                                      runs soon; from any thread
+//   loop.post([&] { show(); });                                           runs soon; from any thread
 //   loop.run_for(10ms);                                                   runs what is ready, and sleeps in between
 //
 // Coroutines wait with `co_await loop.reached(uploaded, 3)`.
@@ -16,8 +16,9 @@
 // A signaller to which the least target is not due pays nothing. One to which it is due wakes the loop at most once,
 // however many waits end.
 //
-// Nothing is allocated for a wait: it lies in the object that on_reached() returns, or in the coroutine's frame. The
-// table in which the loop finds a timeline grows from the 129th timeline on; without memory it only becomes slower.
+// Nothing is allocated for a wait: it lies in the object that on_reached() returns, or in the coroutine's frame. Nor is
+// it for a task (make_task()), which may be posted again and again; post() allocates what it keeps. The table in which
+// the loop finds a timeline grows from the 129th timeline on; without memory it only becomes slower.
 //
 // Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
 // is promised for several timelines, or where several threads run the loop.
@@ -31,8 +32,9 @@
 // run() may be called again.
 //
 // Lifetime: a fence must outlive the registrations for it. All registrations should be gone before the loop is (that is
-// asserted); those that are left are cancelled, and what was posted and has not run never does. Neither a thread in
-// run() nor a post() may be under way then. After a fork the child must not use the loop.
+// asserted); those that are left are cancelled. So should the tasks be. What post() was given and has not run is
+// destroyed and never runs. Neither a thread in run() nor a post() may be under way then. After a fork the child must
+// not use the loop.
 //
 // Where a heap is full that must not grow, the loop looks at that timeline's value once in a millisecond.
 #ifndef TIDEMARK_FENCE_WAIT_LOOP_HPP
@@ -94,7 +96,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
  public:
   /// Registers the callable. It may run before the constructor has returned, on another thread. Progress: takes the
   /// loop's lock; O(1) if targets of the timeline rise from call to call, otherwise O(log n), amortized. If the loop
-  /// sleeps, it registers with the fence, too. Any thread may call it.
+  /// sleeps, it registers with the fence, too. Any thread may call it. [A13] [A19]
   basic_callback(basic_wait_loop<Platform>& on, const basic_awaited<Platform>& until, Callable callable)
       : operation(detail::loop_needs::any, &act),
         callable_(std::move(callable)),
@@ -194,7 +196,7 @@ class basic_loop_task : private detail::loop_work<Platform> {
   /// since. Progress: lock-free, except for a system call if the loop sleeps. Any thread may call it.
   bool post() noexcept {
     // (Y13): acq_rel. Acquire, pairs with (Y14): the links of the last run are free. Release, pairs with (Y14): a run
-    // that this call relies on sees what was done before it.
+    // that this call relies on sees what was done before it. Not stronger: no other word is involved.
     if (is_posted_.exchange(1, std::memory_order_acq_rel) != 0) return false;
     loop_->post(*this);
     return true;
@@ -206,7 +208,8 @@ class basic_loop_task : private detail::loop_work<Platform> {
 
   static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
     auto& self = static_cast<basic_loop_task&>(of);
-    // (Y14): acq_rel, pairs with (Y13).
+    // (Y14): acq_rel, pairs with (Y13), for the reasons given there. An exchange, because a store would not see what
+    // was done before a post that returned false. Not stronger, like (Y13).
     self.is_posted_.exchange(0, std::memory_order_acq_rel);
     if (what == detail::loop_action::drop) return;
     self.call_(*self.loop_, kept, self.callable_, [&] { self.loop_->has_run(self); });
@@ -254,7 +257,8 @@ class basic_wait_loop {
 
   /// Suspends a coroutine that awaits the result until the timeline has reached the target. A thread that runs the loop
   /// resumes it, or it goes on at once if the target was reached before. The `co_await` returns a wait_status, as
-  /// waitable::wait() does. Throws and allocates nothing.
+  /// waitable::wait() does. Throws and allocates nothing. Any thread may await. Progress: as for a registration of a
+  /// callable; one load if the target was reached before. [A19] [A120]
   template <class Timeline, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
@@ -281,17 +285,20 @@ class basic_wait_loop {
   }
 
   /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
-  /// wait_status, as wait_all() does.
+  /// wait_status, as wait_all() does. Throws and allocates nothing. Any thread may await. Progress: as for `Count`
+  /// registrations of callables. [A65] [trap 11]
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return all_awaiter(those, forever, std::move(token));
   }
+  /// The same for the duration `timeout` at most.
   template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of_for(const std::array<basic_awaited<Platform>, Count>& those,
                                 const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
     return all_awaiter(those, detail::deadline_of<Platform>(timeout), std::move(token));
   }
+  /// The same until `at` at most, a point of the steady or the system clock.
   template <std::size_t Count, class Clock, class Duration, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of_until(const std::array<basic_awaited<Platform>, Count>& those,
                                   const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
@@ -299,16 +306,18 @@ class basic_wait_loop {
   }
 
   /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
-  /// does.
+  /// does. Otherwise it is like all_of(). [A65] [trap 11]
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return any_awaiter(those, forever, std::move(token));
   }
+  /// The same for the duration `timeout` at most.
   template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of_for(const std::array<basic_awaited<Platform>, Count>& those,
                                 const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
     return any_awaiter(those, detail::deadline_of<Platform>(timeout), std::move(token));
   }
+  /// The same until `at` at most, a point of the steady or the system clock.
   template <std::size_t Count, class Clock, class Duration, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of_until(const std::array<basic_awaited<Platform>, Count>& those,
                                   const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
@@ -318,6 +327,13 @@ class basic_wait_loop {
   /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. Lock-free.
   [[nodiscard]] auto schedule() noexcept { return detail::loop_switch<core>(core_); }
 
+  /// Lets the loop run the callable once, soon, and allocates the memory in which it is kept until then. Throws
+  /// std::bad_alloc, or what the callable's move throws; nothing is posted then. Progress: lock-free but for the
+  /// allocation, and a system call if the loop sleeps. Any thread may call it.
+  template <std::invocable Callable>
+  void post(Callable callable) {
+    core_.post(*new detail::posted_call<Platform, Callable>(std::move(callable)));
+  }
   /// Returns a task of this loop, see basic_loop_task.
   template <std::invocable Callable>
   [[nodiscard]] auto make_task(Callable callable) {

@@ -18,8 +18,10 @@
 
 namespace tidemark::detail {
 
-/// The resumption of a coroutine by a loop. If that coroutine awaits something on the same loop next, then nothing else
-/// runs on this thread until the loop goes on; so the loop begins the operation itself, when it has its lock again.
+/// The resumption of a coroutine by a loop. If that coroutine awaits something on the same loop next, the loop begins
+/// the operation itself, when the resumption has returned and it has its lock again. Mostly that is at once. If the
+/// coroutine was destroyed instead, and another one whose frame has the same address awaits, its operation only begins
+/// later.
 struct loop_resumption {
   const void* loop;
   void* coroutine;
@@ -50,7 +52,8 @@ class loop_awaiter : private Core::operation {
   bool await_ready() noexcept { return this->look_for_reached(); }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
-    // It may be called before the operation begins. Afterwards this object may be gone.
+    // Before the operation begins, because another thread may end it then and destroy this object. A stop that comes
+    // in between is kept in the operation.
     stopping_.emplace(token_, stop{this});
     if constexpr (may_defer) {
       loop_resumption* const by = loop_resumption::current;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// loop_call: one call of a user's callable by a loop, during which other threads may wait for its end, and which the
-// callable itself may destroy.
+// How a loop calls a user's callable: that of a registration or a task, for whose end other threads may wait and which
+// may destroy its own object (loop_call), and one that the loop itself keeps (posted_call).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CALL_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_CALL_HPP
+
+#include <memory>
+#include <utility>
 
 #include "../../platform/platform.hpp"
 #include "loop_operation.hpp"
@@ -21,6 +24,7 @@ auto current_thread() noexcept {
   }
 }
 
+/// One call for whose end other threads may wait, and whose object the callable itself may destroy.
 template <platform Platform>
 class loop_call {
  public:
@@ -69,6 +73,25 @@ class loop_call {
   decltype(current_thread<Platform>()) runner_{};
   bool* is_destroyed_ = nullptr;
   bool is_awaited_ = false;
+};
+
+/// A callable in memory that the loop owns, for one call.
+template <platform Platform, class Callable>
+class posted_call : public loop_work<Platform> {
+ public:
+  explicit posted_call(Callable&& callable) : loop_work<Platform>{&act, true}, callable_(std::move(callable)) {}
+
+ private:
+  using keeper = typename loop_work<Platform>::keeper;
+
+  static void act(loop_work<Platform>& of, loop_action what, keeper& kept) {
+    // What it captures may use the loop when it is destroyed, too.
+    const typename keeper::without lock(kept);
+    const std::unique_ptr<posted_call> self(static_cast<posted_call*>(&of));
+    if (what == loop_action::run) self->callable_();
+  }
+
+  Callable callable_;
 };
 
 }  // namespace tidemark::detail

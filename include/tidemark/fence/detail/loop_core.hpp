@@ -46,13 +46,6 @@
 
 namespace tidemark::detail {
 
-/// How a call that runs the loop has ended.
-enum class loop_end : std::uint8_t {
-  ran,      ///< It has run something.
-  timeout,  ///< The deadline has passed.
-  stopped,  ///< The loop or the caller's token was stopped.
-};
-
 /// \tparam Operations, Ticket  see loop_wait
 /// \tparam Status              has the members `reached`, `timeout`, `stopped` and `lost`
 template <platform Platform, class Operations, class Ticket, class Status>
@@ -162,7 +155,7 @@ class loop_core {
     Platform::unpark(ends_, UINT32_MAX);
   }
 
-  /// Takes everything out, and drops it. Returns whether there was something.
+  /// Takes everything out, and drops it. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {
     take_posted();
     while (wait* const least = timelines_.armed().first()) {
@@ -181,9 +174,15 @@ class loop_core {
       timers_.remove(*first);
       drop(*first->of);
     }
-    while (work* const next = ready_.take()) dropped.push(*next);
+    linked_queue<work> owned;
+    while (work* const next = ready_.take()) {
+      next->phase = loop_phase::over;
+      (next->is_owned ? owned : dropped).push(*next);
+    }
     const bool is_found = !dropped.is_empty();
     while (work* const next = dropped.take()) next->act(loop_action::drop, kept);
+    // Last, because what it captures may be the others.
+    while (work* const next = owned.take()) next->act(loop_action::drop, kept);
     return is_found;
   }
 
@@ -225,7 +224,7 @@ class loop_core {
 
   /// Makes all threads that sleep look again. Needs no lock.
   void wake_all() noexcept {
-    // (Y5): release, pairs with (Y3): the thread sees what was done before, such as a stop.
+    // (Y5): release, pairs with (Y3): the thread sees what was done before, such as a stop. Not stronger, like (Y2).
     word_.fetch_add(one_change, std::memory_order_release);
     Platform::unpark(word_, UINT32_MAX);
   }
@@ -239,7 +238,8 @@ class loop_core {
 
   /// There is something to run.
   void nudge() noexcept {
-    // (Y2): release, pairs with (Y3): the thread finds what was pushed.
+    // (Y2): release, pairs with (Y3): the thread finds what was pushed. Not stronger: the order of (Y2) and (Y4) is
+    // that of one word.
     const std::uint32_t before = word_.fetch_add(one_change, std::memory_order_release);
     if (before % one_change == 0) return;
     spin_.waking();
@@ -475,7 +475,7 @@ class loop_core {
       }
       --idle_;
     }
-    // (Y12): relaxed alone: only a count.
+    // (Y12): relaxed alone: only a count, which tells nobody anything of other data.
     word_.fetch_sub(one_sleeper, std::memory_order_relaxed);
     return passed;
   }

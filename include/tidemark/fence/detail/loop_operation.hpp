@@ -31,6 +31,13 @@ enum class loop_action : std::uint8_t {
   drop,  ///< The loop is destroyed before it has run it.
 };
 
+/// How a call that runs the loop has ended.
+enum class loop_end : std::uint8_t {
+  ran,      ///< It has run something.
+  timeout,  ///< The deadline has passed.
+  stopped,  ///< The loop or the caller's token was stopped.
+};
+
 enum class loop_phase : std::uint8_t {
   idle,     ///< The loop does not know it.
   waiting,  ///< It waits.
@@ -56,10 +63,11 @@ class loop_work {
   typename Platform::template var<loop_work*> next_posted{nullptr};  // in the stack of what was posted
   loop_phase phase = loop_phase::idle;
   bool is_posted_again = false;  // while it runs
+  const bool is_owned;           // by the loop: nobody else knows it
 
  protected:
   using function = void (*)(loop_work&, loop_action, keeper&);
-  explicit loop_work(function does) noexcept : act_{does} {}
+  explicit loop_work(function does, bool owned = false) noexcept : is_owned{owned}, act_{does} {}
   ~loop_work() = default;
 
  private:

@@ -26,21 +26,22 @@ class park_lock {
   /// Blocks while another thread has the lock.
   void lock() noexcept {
     std::uint32_t before = free;
-    // (O1): acquire, pairs with (O3): what the lock protects is as the last owner has left it.
+    // (O1): acquire, pairs with (O3): what the lock protects is as the last owner has left it. Not stronger: only what
+    // the lock protects is ordered by it. A failure is relaxed, because it only leads to the next attempt.
     if (word_.compare_exchange_strong(before, taken, std::memory_order_acquire, std::memory_order_relaxed)) return;
     for (unsigned looks = 0; looks < most_looks && before == taken; ++looks) {
       Platform::pause();
       before = free;
-      // (O4): acquire, pairs with (O3), like (O1).
+      // (O4): acquire, pairs with (O3), like (O1), also in the order of a failure.
       if (word_.compare_exchange_weak(before, taken, std::memory_order_acquire, std::memory_order_relaxed)) return;
     }
     // (O2): acquire, pairs with (O3). Another thread may sleep, too, so the word stays at `awaited` while this one has
-    // the lock.
+    // the lock. Not stronger, like (O1).
     while (word_.exchange(awaited, std::memory_order_acquire) != free) Platform::park(word_, awaited, forever);
   }
 
   void unlock() noexcept {
-    // (O3): release, pairs with (O1) (O2) (O4).
+    // (O3): release, pairs with (O1) (O2) (O4). Not stronger: the exchange alone decides whether a thread sleeps.
     if (word_.exchange(free, std::memory_order_release) == awaited) Platform::unpark(word_, 1);
   }
 

@@ -24,6 +24,7 @@ class push_stack {
     do {
       next.store(first);
       // (Y1): release, pairs with (Y7): the thread that takes the stack sees what was pushed, and what was done before.
+      // Not stronger: a push reads nothing of other entries.
     } while (!first_.compare_exchange_weak(first, &pushed, std::memory_order_release, std::memory_order_relaxed));
   }
 
@@ -32,7 +33,7 @@ class push_stack {
   Entry* take() noexcept {
     // (Y8): relaxed alone: whoever must not miss an entry knows of it by another word.
     if (first_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    // (Y7): acquire, pairs with (Y1).
+    // (Y7): acquire, pairs with (Y1). Not stronger: nothing is handed back by it.
     return first_.exchange(nullptr, std::memory_order_acquire);
   }
 

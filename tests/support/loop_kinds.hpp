@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The kinds of loops on which a test runs, and what belongs to each.
+#ifndef TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
+#define TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
+
+#include <functional>
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include "counting_platform.hpp"
+
+namespace testing {
+
+template <class Platform>
+struct loop_kind {
+  using platform = Platform;
+  using loop = tidemark::basic_wait_loop<Platform>;
+  using fence = tidemark::basic_fence<Platform>;
+  using progress_fence = tidemark::basic_progress_fence<Platform>;
+  using awaited = tidemark::basic_awaited<Platform>;
+  template <class Callable>
+  using callback = tidemark::basic_callback<Platform, Callable>;
+  /// A callback of any callable, for containers.
+  using any_callback = callback<std::function<void()>>;
+};
+using native_loop = loop_kind<counting_platform<tidemark::native_platform>>;
+using symmetric_loop = loop_kind<counting_platform<tidemark::symmetric_platform>>;
+using portable_loop = loop_kind<counting_platform<tidemark::portable_platform>>;
+#define EVERY_LOOP_KIND testing::native_loop, testing::symmetric_loop, testing::portable_loop
+
+/// Whether no waiter is registered.
+template <class Timeline>
+bool is_idle(const Timeline& timeline) {
+  return timeline.monitored_value() == (Timeline::platform::heavy_barrier_available() ? tidemark::no_waiter : 0);
+}
+
+}  // namespace testing
+
+#endif  // TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
