@@ -13,6 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/epoll.h>
+#include <unistd.h>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,11 +88,30 @@ void post_to_a_loop() {
   expect(redraws == 1 && loads == 1, "both posts of the task came before it ran");
 }
 
+void serve_a_loop_with_epoll() {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  bool is_shown = false;
+  auto show = loop.on_reached(copied, 3, [&] { is_shown = true; });
+  std::thread copier([&] { copied.signal(3); });
+
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{.events = EPOLLIN, .data = {.fd = loop.descriptor()}};
+  epoll_ctl(epoll, EPOLL_CTL_ADD, event.data.fd, &event);
+  while (!is_shown) {
+    // Sockets and the like would be in the same epoll.
+    if (epoll_wait(epoll, &event, 1, -1) == 1 && event.data.fd == loop.descriptor()) loop.poll();
+  }
+  close(epoll);
+  copier.join();
+}
+
 }  // namespace
 
 int main() {
   run_a_callable_at_a_value();
   wait_in_a_coroutine();
   post_to_a_loop();
+  serve_a_loop_with_epoll();
   return guide::result("guide_loop");
 }

@@ -8,6 +8,7 @@
 //   auto told = loop.on_reached(uploaded, 4, [](wait_status how) {});     runs also when `uploaded` is lost
 //   loop.post([&] { show(); });                                           runs soon; from any thread
 //   loop.run_for(10ms);                                                   runs what is ready, and sleeps in between
+//   loop.descriptor()                                                     readable when poll() should be called
 //
 // Coroutines wait with `co_await loop.reached(uploaded, 3)`.
 //
@@ -23,7 +24,7 @@
 // Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
 // is promised for several timelines, or where several threads run the loop.
 //
-// Threads: any thread may call any function of a loop. Several, at most 4,095, may run it at the same time; each runs
+// Threads: any thread may call any function of a loop. Several, at most 2,047, may run it at the same time; each runs
 // what it finds. A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
 //
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
@@ -55,6 +56,7 @@
 #include "detail/loop_awaiter.hpp"
 #include "detail/loop_call.hpp"
 #include "detail/loop_core.hpp"
+#include "detail/loop_descriptor.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
@@ -379,11 +381,31 @@ class basic_wait_loop {
   /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. What becomes
   /// ready meanwhile may run, too. Throws what a callable throws.
   std::size_t poll() {
+    // Even if a callable throws.
+    struct leaving {
+      ~leaving() { of.leave(); }
+      core& of;
+    };
+    keeper kept(core_.lock());
+    core_.come_back();
+    const leaving at_the_end{core_};
     std::size_t ran = 0;
-    const auto counted = [&] { return ++ran != 0; };
-    static_cast<void>(run(detail::at_once, never_stops{}, counted));
+    core_.run(detail::at_once, never_stops{}, kept, [&] { return ++ran != 0; });
     return ran;
   }
+
+#if defined(__linux__)
+  /// Returns a descriptor for poll(), epoll, io_uring and the like, which is readable when there may be something to
+  /// run: also when a deadline has passed. Then poll() should be called. It is readable at first. It belongs to the
+  /// loop, is always the same, and must not be read or closed. Returns -1 if the system refuses it, with the reason in
+  /// errno; a later call tries again. Any thread may call it. Progress: takes the loop's lock.
+  int descriptor() noexcept {
+    const keeper kept(core_.lock());
+    const int opened = descriptor_.open();
+    if (opened >= 0 && core_.outside() == nullptr) core_.set_outside(descriptor_);
+    return opened;
+  }
+#endif
 
   /// Makes all calls that run the loop return `stopped`, also later ones, until restart(). A callable that runs is not
   /// interrupted. Any thread may call it. Progress: takes the loop's lock.
@@ -459,6 +481,9 @@ class basic_wait_loop {
     return wait_status::stopped;
   }
 
+#if defined(__linux__)
+  detail::loop_descriptor descriptor_;
+#endif
   mutable core core_;
 };
 

@@ -54,6 +54,42 @@ struct requires_data {
   void operator()() const { of->require(); }
 };
 
+/// A sleep outside of a loop, like poll() on its descriptor: on a word in the place of the descriptor. All its accesses
+/// are relaxed, because the loop must not rely on an order that the system may give.
+class outside_poll final : public tidemark::detail::outside_sleep {
+ public:
+  explicit outside_poll(wait_loop& of) : loop_{of} {
+    auto& core = tidemark::detail::loop_access::core_of(of);
+    const tidemark::detail::lock_keeper kept(core.lock());
+    core.set_outside(*this);
+  }
+
+  /// Polls the loop, and sleeps in between, until `is_over` is true after a poll.
+  void run_until(const auto& is_over) {
+    for (loop_.poll(); !is_over(); loop_.poll()) {
+      while (is_readable_.load(std::memory_order_relaxed) == 0) {
+        if (!platform::park(is_readable_, 0, is_timed() ? some_time : tidemark::forever)) break;
+      }
+    }
+  }
+  /// Whether the next sleep ends by itself.
+  bool is_timed() const { return is_timed_.load(std::memory_order_relaxed) != 0; }
+
+  void wake() noexcept override {
+    is_readable_.store(1, std::memory_order_relaxed);
+    platform::unpark(is_readable_, 1);
+  }
+  void set(tidemark::deadline at) noexcept override {
+    is_timed_.store(at != tidemark::forever ? 1 : 0, std::memory_order_relaxed);
+  }
+  void clear() noexcept override { is_readable_.store(0, std::memory_order_relaxed); }
+
+ private:
+  wait_loop& loop_;
+  platform::atomic<std::uint32_t> is_readable_{0};
+  platform::atomic<std::uint32_t> is_timed_{0};
+};
+
 /// Awaits as a coroutine would, whose frame is this object.
 template <class Awaiter>
 class suspended {
@@ -573,6 +609,117 @@ struct token_against_sleep : model::suite<2> {
   }
 };
 
+// ---- threads that sleep outside -------------------------------------------------------------------------------------
+
+/// [A19] [A34] [A37] A value is signalled while the thread that polls the loop leaves it.
+template <heap_shape Shape>
+struct left_against_signal : model::suite<2>, one_signal<Shape> {
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) return this->signal();
+    outside_poll outside(loop);
+    callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
+    outside.run_until([&] { return registered.state() == callback_state::ran; });
+  }
+  void after() { require_idle(this->timeline); }
+};
+
+/// A task is posted twice while the thread that polls the loop leaves it. It runs after the second post.
+struct left_against_post : model::suite<2> {
+  struct runs {
+    left_against_post* of;
+    void operator()() const { of->seen = of->data.load(std::memory_order_relaxed); }
+  };
+  wait_loop loop;
+  std::optional<outside_poll> outside;
+  platform::atomic<std::uint32_t> data;
+  std::uint32_t seen = 0;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint32_t value = 1; value <= 2; ++value) {
+        data.store(value, std::memory_order_relaxed);
+        task.post();
+      }
+    } else {
+      // Only now, so that the poster knows of it through the loop alone.
+      outside.emplace(loop).run_until([&] { return seen == 2; });
+    }
+  }
+};
+
+/// One thread runs the loop, one polls it and sleeps outside, and one posts a task that stops it. Both come back.
+struct left_beside_run : model::suite<3> {
+  struct stops {
+    left_beside_run* of;
+    void operator()() const {
+      MODEL_REQUIRE(of->data.load() == 42);
+      of->loop.stop();
+    }
+  };
+  wait_loop loop;
+  outside_poll outside{loop};
+  payload data;
+  tidemark::basic_loop_task<platform, stops> task{loop, stops{this}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(task.post());
+    } else if (index == 1) {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+    } else {
+      outside.run_until([&] { return loop.is_stopped(); });
+    }
+  }
+  void after() { MODEL_REQUIRE(loop.is_stopped()); }
+};
+
+/// [A14] Another thread registers an operation with a deadline while no thread is in the loop. The one outside is told.
+struct first_deadline_while_left : model::suite<2> {
+  timeline_of<model::one_slot> timeline;
+  wait_loop loop;
+  outside_poll outside{loop};
+  platform::atomic<std::uint32_t> is_told;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
+      MODEL_REQUIRE(coroutine.suspend());
+      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::forever);
+    } else {
+      outside.run_until([&] { return outside.is_timed(); });
+      is_told.store(1, std::memory_order_release);
+      platform::unpark(is_told, 1);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// A loop is let run again, while the thread that has left it is outside.
+struct restarted_while_left : model::suite<2> {
+  struct runs {
+    bool* has_run;
+    void operator()() const { *has_run = true; }
+  };
+  wait_loop loop;
+  outside_poll outside{loop};
+  bool has_run = false;
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{&has_run}};
+
+  void before() { loop.stop(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(task.post());
+      loop.restart();
+    } else {
+      outside.run_until([&] { return has_run; });
+    }
+  }
+};
+
 /// The lock of the loop alone.
 template <unsigned Threads>
 struct lock_excludes : model::suite<Threads> {
@@ -612,6 +759,11 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<stopped_against_sleep<1>, "stopped_against_sleep">());
   checks.push_back(model::make_check<stopped_against_sleep<2>, "stopped_against_sleep.two">());
   checks.push_back(model::make_check<token_against_sleep, "token_against_sleep">());
+  model::add_on_shapes<left_against_signal, model::one_slot, "left_against_signal">(checks);
+  checks.push_back(model::make_check<left_against_post, "left_against_post">());
+  checks.push_back(model::make_check<left_beside_run, "left_beside_run">());
+  checks.push_back(model::make_check<first_deadline_while_left, "first_deadline_while_left">());
+  checks.push_back(model::make_check<restarted_while_left, "restarted_while_left">());
   checks.push_back(model::make_check<lock_excludes<2>, "lock_excludes">());
   checks.push_back(model::make_check<lock_excludes<3>, "lock_excludes.three">());
   return model::run(argc, argv, checks);

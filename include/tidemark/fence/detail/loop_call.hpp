@@ -43,7 +43,7 @@ class loop_call {
       ~finish() {
         if (is_destroyed) return;
         end();
-        if (of.is_awaited_) loop.was_awaited();
+        if (of.is_awaited_) loop.ends().wake_all();
       }
       const bool& is_destroyed;
       loop_call& of;
@@ -61,7 +61,7 @@ class loop_call {
     while (called.phase == loop_phase::running) {
       if (runner_ == current_thread<Platform>()) return false;
       is_awaited_ = true;
-      loop.wait_for_end(kept);
+      loop.ends().wait(kept);
     }
     return true;
   }

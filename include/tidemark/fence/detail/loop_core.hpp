@@ -3,7 +3,7 @@
 // loop_core: what a loop is made of, without its public face (wait_loop.hpp).
 //
 //   lock       protects all that is not named here; held for a few instructions, and while waits are registered
-//   word       [ changes : 20 bits | sleeping threads : 12 ]   threads that run the loop sleep on it
+//   word       counts changes and the threads that sleep, which sleep on it (loop_word.hpp)
 //   posted     a stack of work that other threads have posted
 //   released   a stack of waits whose registrations were released; their signallers push them
 //
@@ -17,20 +17,15 @@
 // A signal against a registration is the handshake of fence.hpp: w1 is the registration of all timelines, w2 one
 // barrier, w3 one look at each. Whoever registers does all three before it gives up the lock.
 //
-// Work that is pushed on one of the stacks, against a thread that goes to sleep: the pusher pushes, then counts a
-// change (Y2). The thread reads the count (Y3), takes the stacks, and counts itself as sleeping (Y4). If Y3 reads the
-// change, the thread finds what was pushed. If not, but Y2 comes before Y4, the thread finds the count changed and
-// begins again. If Y2 comes after Y4, the pusher finds a sleeping thread and wakes one; and a thread that does not
-// sleep yet finds the word changed. The count only rises, so another thread that takes what was pushed can't hide the
-// change. A thread that was woken collects before it leaves the loop at its deadline. One that a stop ends may not, but
-// each stop wakes all.
+// Work that is pushed on one of the stacks, against a thread that goes to sleep: see loop_word.hpp.
 //
 // While a thread sleeps, any other thread that changes something registers what is watched. It wakes the sleeper only
 // if there is something to run, or if the sleeper must wake up earlier than it knows.
+//
+// A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,6 +36,7 @@
 #include "limits.hpp"
 #include "loop_operation.hpp"
 #include "loop_timelines.hpp"
+#include "loop_word.hpp"
 #include "park_lock.hpp"
 #include "push_stack.hpp"
 
@@ -54,7 +50,6 @@ class loop_core {
   using platform = Platform;
   using operation = loop_operation<Platform, Operations, Ticket, Status>;
   using wait = typename operation::wait;
-  using timer = typename operation::timer_type;
   using work = loop_work<Platform>;
   using keeper = typename work::keeper;
 
@@ -92,7 +87,7 @@ class loop_core {
       one.number = next_number_++;
       timelines_.insert(one, [this](wait& least) { disarm(least); });
     }
-    const bool is_first_timer = added.timer != nullptr && insert(*added.timer, added);
+    const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
     if (added.is_stopped) conclude(added, Status::stopped);
     settle();
     // The sleepers don't know of this time.
@@ -141,19 +136,8 @@ class loop_core {
     settle();
   }
 
-  /// Blocks until some work has ended of which was_awaited() is told.
-  void wait_for_end(keeper& kept) noexcept {
-    // (Y9): relaxed alone: the lock orders it.
-    const std::uint32_t seen = ends_.load(std::memory_order_relaxed);
-    const typename keeper::without lock(kept);
-    Platform::park(ends_, seen, forever);
-  }
-  /// Work has ended for which a thread waits.
-  void was_awaited() noexcept {
-    // (Y11): relaxed alone, like (Y9).
-    ends_.fetch_add(1, std::memory_order_relaxed);
-    Platform::unpark(ends_, UINT32_MAX);
-  }
+  /// Is told that some work has ended for which a thread waits.
+  lock_condition<Platform>& ends() noexcept { return ends_; }
 
   /// Takes everything out, and drops it. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {
@@ -170,9 +154,9 @@ class loop_core {
       dropped.push(of);
     };
     timelines_.clear([&](wait& one) { drop(one.part_of); });
-    while (timer* const first = timers_.least()) {
-      timers_.remove(*first);
-      drop(*first->of);
+    while (operation* const next = timers_.late(forever)) {
+      timers_.remove(*next->timer);
+      drop(*next);
     }
     linked_queue<work> owned;
     while (work* const next = ready_.take()) {
@@ -219,40 +203,66 @@ class loop_core {
     is_stopped_ = true;
     wake_all();
   }
-  void restart() noexcept { is_stopped_ = false; }
+  void restart() noexcept {
+    is_stopped_ = false;
+    if (is_left_) outside_->wake();
+  }
   bool is_stopped() const noexcept { return is_stopped_; }
 
   /// Makes all threads that sleep look again. Needs no lock.
   void wake_all() noexcept {
-    // (Y5): release, pairs with (Y3): the thread sees what was done before, such as a stop. Not stronger, like (Y2).
-    word_.fetch_add(one_change, std::memory_order_release);
-    Platform::unpark(word_, UINT32_MAX);
+    word_.count_for_all();
+    word_.wake(UINT32_MAX);
+  }
+
+  // ---- a sleep outside, with the lock held ----
+
+  /// Sets what a thread sleeps in that leaves the loop. Only once.
+  void set_outside(outside_sleep& told) noexcept {
+    outside_ = &told;
+    word_.set_outside(told);
+    told.wake();
+  }
+  outside_sleep* outside() const noexcept { return outside_; }
+  /// A thread has come back.
+  void come_back() noexcept {
+    if (outside_ == nullptr) return;
+    stay();
+    outside_->clear();
+  }
+  /// A thread leaves. It is told when it must come back, possibly at once.
+  void leave() noexcept {
+    if (outside_ == nullptr) return;
+    stay();
+    is_left_ = true;
+    ++idle_;
+    while (!is_stopped_) {
+      const std::uint32_t seen = collect(deadline::min());
+      arm_watched();
+      if (!ready_.is_empty()) return outside_->wake();
+      outside_->set(next_look(forever));
+      if (word_.leave(seen)) return;
+      word_.come_back();
+    }
   }
 
  private:
   using spin = learning_spin<Platform, 1'000'000>;
 
-  static constexpr std::uint32_t one_sleeper = 1;
-  static constexpr std::uint32_t one_change = std::uint32_t{1} << 12;
   static constexpr std::size_t most_looks = 16'384;
 
   /// There is something to run.
   void nudge() noexcept {
-    // (Y2): release, pairs with (Y3): the thread finds what was pushed. Not stronger: the order of (Y2) and (Y4) is
-    // that of one word.
-    const std::uint32_t before = word_.fetch_add(one_change, std::memory_order_release);
-    if (before % one_change == 0) return;
+    if (!word_.count()) return;
     spin_.waking();
-    Platform::unpark(word_, 1);
+    word_.wake(1);
   }
 
   // ---- what becomes ready ----
 
   /// Returns the word as it was before.
   std::uint32_t collect(deadline passed) noexcept {
-    // (Y3): acquire, pairs with (Y2) (Y5): what was pushed before these changes is found below. Not stronger: if this
-    // misses a change, (Y4) finds it.
-    const std::uint32_t seen = word_.load(std::memory_order_acquire);
+    const std::uint32_t seen = word_.look();
     take_posted();
     take_released();
     looks_ += look_at(timelines_.watched());
@@ -277,22 +287,15 @@ class loop_core {
   }
 
   void take_posted() noexcept {
-    // The stack has the last one first.
-    work* in_order = nullptr;
-    for (work* rest = posted_.take(); rest != nullptr;) {
+    for (work* rest = posted_.take_in_order(&work::next_posted); rest != nullptr;) {
       work* const next = rest->next_posted.load();
-      rest->next = in_order;
-      in_order = std::exchange(rest, next);
-    }
-    while (in_order != nullptr) {
-      work* const next = in_order->next;
       // No work is run by two threads at a time.
-      if (in_order->phase == loop_phase::running) {
-        in_order->is_posted_again = true;
+      if (rest->phase == loop_phase::running) {
+        rest->is_posted_again = true;
       } else {
-        make_ready(*in_order);
+        make_ready(*rest);
       }
-      in_order = next;
+      rest = next;
     }
   }
 
@@ -363,32 +366,26 @@ class loop_core {
     for (wait& one : of.waits) {
       if (one.is_registered) timelines_.remove(one, [this](wait& least) { disarm(least); });
     }
-    if (of.timer != nullptr && of.timer->of != nullptr) {
-      timers_.remove(*of.timer);
-      of.timer->of = nullptr;
-    }
+    if (of.timer != nullptr) timers_.remove(*of.timer);
   }
 
   // ---- time ----
 
-  /// Returns whether the timer is the first one now.
-  bool insert(timer& added, operation& of) noexcept {
-    added.of = &of;
-    added.number = next_number_++;
-    timers_.insert(added);
-    return timers_.least() == &added;
-  }
   void expire(deadline passed) noexcept {
-    if (timers_.least() == nullptr) return;
+    if (timers_.next() == forever) return;
     const deadline time = Platform::now();
     const deadline now = passed > time ? passed : time;
-    while (timer* const first = timers_.least()) {
-      if (first->at > now) return;
-      conclude(*first->of, Status::timeout);
-    }
+    while (operation* const late = timers_.late(now)) conclude(*late, Status::timeout);
   }
 
   // ---- sleep ----
+
+  /// No thread sleeps outside.
+  void stay() noexcept {
+    if (!std::exchange(is_left_, false)) return;
+    --idle_;
+    word_.come_back();
+  }
 
   /// Registers the least wait of each watched timeline.
   void arm_watched() noexcept {
@@ -434,8 +431,7 @@ class loop_core {
   /// Spins, and then sleeps, until there may be something to run. Returns the time that has certainly passed.
   template <class Token>
   deadline sleep(deadline until, const Token& token, std::uint32_t seen, keeper& kept) noexcept {
-    deadline limit = until;
-    if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
+    const deadline limit = next_look(until);
     typename spin::wait spinning{spin_.memory()};
     // While it spins, it looks at the values, and registers with no fence.
     const auto finds_something = [&] {
@@ -458,39 +454,42 @@ class loop_core {
   deadline park(deadline until, const Token& token, std::uint32_t seen, typename spin::wait& spinning,
                 keeper& kept) noexcept {
     arm_watched();
-    // The token is looked at after (Y3): a stop that comes later changes the count.
+    // The token is looked at after the word: a stop that comes later changes the count.
     if (is_stopped_ || token.stop_requested() || !ready_.is_empty()) return deadline::min();
-    deadline limit = until;
-    if (const timer* const first = timers_.least(); first != nullptr && first->at < limit) limit = first->at;
-    if (!timelines_.refused().is_empty()) limit = look_again_before(limit, Platform::now());
-    // (Y4): relaxed alone: only whether the count is still the same matters, and if it is not, (Y3) reads it again.
-    const std::uint32_t now = word_.fetch_add(one_sleeper, std::memory_order_relaxed) + one_sleeper;
+    const deadline limit = next_look(until);
     deadline passed = deadline::min();
-    if (now / one_change == seen / one_change) {
+    if (const std::optional<std::uint32_t> now = word_.begin_sleep(seen)) {
       ++idle_;
       {
         const typename keeper::without lock(kept);
         spinning.parks();
-        if (!Platform::park(word_, now, limit)) passed = limit;
+        if (!word_.sleep(*now, limit)) passed = limit;
       }
       --idle_;
     }
-    // (Y12): relaxed alone: only a count, which tells nobody anything of other data.
-    word_.fetch_sub(one_sleeper, std::memory_order_relaxed);
+    word_.end_sleep();
     return passed;
+  }
+  /// Returns when a thread must look again that sleeps until `until` at most.
+  deadline next_look(deadline until) noexcept {
+    const deadline first = timers_.next();
+    const deadline limit = first < until ? first : until;
+    return timelines_.refused().is_empty() ? limit : look_again_before(limit, Platform::now());
   }
 
   park_lock<Platform> lock_;
-  typename Platform::template atomic<std::uint32_t> word_{0};
-  typename Platform::template atomic<std::uint32_t> ends_{0};
+  loop_word<Platform> word_;
+  lock_condition<Platform> ends_;
   push_stack<Platform, work> posted_;
   push_stack<Platform, wait> released_;
   linked_queue<work> ready_;
   loop_timelines<wait> timelines_;
-  ordered_waits<timer, typename timer::order> timers_;
+  loop_timers<operation> timers_;
   std::uint64_t next_number_ = 0;
   std::size_t looks_ = 0;  // at values of timelines, since they were last registered
-  std::size_t idle_ = 0;   // threads that sleep
+  std::size_t idle_ = 0;   // threads that sleep, also outside
+  outside_sleep* outside_ = nullptr;
+  bool is_left_ = false;  // a thread sleeps outside
   bool is_stopped_ = false;
   spin spin_;
 };

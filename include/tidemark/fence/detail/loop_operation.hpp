@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "../../platform/platform.hpp"
 #include "fence_operations.hpp"
@@ -126,6 +127,38 @@ struct loop_timer {
   std::uint64_t number = 0;
   wait_links<loop_timer> links;
   Operation* of = nullptr;
+};
+
+/// The operations that end at some time, in the order of their times.
+template <class Operation>
+class loop_timers {
+ public:
+  using timer = loop_timer<Operation>;
+
+  /// Returns when the first of them ends; `forever` if there is none.
+  deadline next() const noexcept {
+    const timer* const first = timers_.least();
+    return first != nullptr ? first->at : forever;
+  }
+  /// Returns whether the timer is the first one now.
+  bool insert(timer& added, Operation& of) noexcept {
+    added.of = &of;
+    added.number = next_number_++;
+    timers_.insert(added);
+    return timers_.least() == &added;
+  }
+  void remove(timer& removed) noexcept {
+    if (std::exchange(removed.of, nullptr) != nullptr) timers_.remove(removed);
+  }
+  /// Returns an operation that should have ended by now; null if there is none.
+  Operation* late(deadline now) const noexcept {
+    const timer* const first = timers_.least();
+    return first != nullptr && first->at <= now ? first->of : nullptr;
+  }
+
+ private:
+  ordered_waits<timer, typename timer::order> timers_;
+  std::uint64_t next_number_ = 0;
 };
 
 enum class loop_needs : std::uint8_t { all, any };

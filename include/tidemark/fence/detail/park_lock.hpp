@@ -88,6 +88,28 @@ class lock_keeper {
   Lock& lock_;
 };
 
+/// Wakes threads that have the lock, look for something that it protects, and do not find it.
+template <platform Platform>
+class lock_condition {
+ public:
+  /// Gives the lock up, sleeps until wake_all() is called, and takes the lock. It may return early.
+  void wait(lock_keeper<park_lock<Platform>>& kept) noexcept {
+    // (O5): relaxed alone: the lock orders it.
+    const std::uint32_t seen = calls_.load(std::memory_order_relaxed);
+    const typename lock_keeper<park_lock<Platform>>::without lock(kept);
+    Platform::park(calls_, seen, forever);
+  }
+  /// Must be called with the lock.
+  void wake_all() noexcept {
+    // (O6): relaxed alone, like (O5).
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    Platform::unpark(calls_, UINT32_MAX);
+  }
+
+ private:
+  typename Platform::template atomic<std::uint32_t> calls_{0};
+};
+
 }  // namespace tidemark::detail
 
 #endif  // TIDEMARK_FENCE_DETAIL_PARK_LOCK_HPP

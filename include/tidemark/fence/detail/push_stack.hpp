@@ -36,6 +36,17 @@ class push_stack {
     // (Y7): acquire, pairs with (Y1). Not stronger: nothing is handed back by it.
     return first_.exchange(nullptr, std::memory_order_acquire);
   }
+  /// Does the same, and links them in the order in which they were pushed. Returns the first one.
+  Entry* take_in_order(link Entry::* next) noexcept {
+    Entry* first = nullptr;
+    for (Entry* rest = take(); rest != nullptr;) {
+      Entry* const before = (rest->*next).load();
+      (rest->*next).store(first);
+      first = rest;
+      rest = before;
+    }
+    return first;
+  }
 
  private:
   typename Platform::template atomic<Entry*> first_{nullptr};
