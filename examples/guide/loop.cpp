@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <thread>
@@ -98,12 +99,14 @@ void serve_a_loop_with_epoll() {
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{.events = EPOLLIN, .data = {.fd = loop.descriptor()}};
   epoll_ctl(epoll, EPOLL_CTL_ADD, event.data.fd, &event);
-  while (!is_shown) {
+  std::size_t ran = 0;
+  while (ran == 0) {
     // Sockets and the like would be in the same epoll.
-    if (epoll_wait(epoll, &event, 1, -1) == 1 && event.data.fd == loop.descriptor()) loop.poll();
+    if (epoll_wait(epoll, &event, 1, -1) == 1 && event.data.fd == loop.descriptor()) ran = loop.poll();
   }
   close(epoll);
   copier.join();
+  expect(is_shown, "the callable has run");
 }
 
 }  // namespace
