@@ -501,10 +501,10 @@ struct woken_one_is_stopped : model::suite<3> {
   }
 };
 
-/// A task may be posted again as soon as it has begun to run.
-struct posted_again : model::suite<2> {
+/// A task that one thread posts twice, each time with a value.
+struct two_posts {
   struct runs {
-    posted_again* of;
+    two_posts* of;
     void operator()() const { of->seen = of->data.load(std::memory_order_relaxed); }
   };
   wait_loop loop;
@@ -512,12 +512,19 @@ struct posted_again : model::suite<2> {
   std::uint32_t seen = 0;
   tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
 
+  void post_twice() {
+    for (std::uint32_t value = 1; value <= 2; ++value) {
+      data.store(value, std::memory_order_relaxed);
+      task.post();
+    }
+  }
+};
+
+/// A task may be posted again as soon as it has begun to run.
+struct posted_again : model::suite<2>, two_posts {
   void thread(unsigned index) {
     if (index == 0) {
-      for (std::uint32_t value = 1; value <= 2; ++value) {
-        data.store(value, std::memory_order_relaxed);
-        task.post();
-      }
+      post_twice();
     } else {
       // A post that returned false relies on a run that begins later.
       while (seen != 2) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
@@ -626,23 +633,12 @@ struct left_against_signal : model::suite<2>, one_signal<Shape> {
 };
 
 /// A task is posted twice while the thread that polls the loop leaves it. It runs after the second post.
-struct left_against_post : model::suite<2> {
-  struct runs {
-    left_against_post* of;
-    void operator()() const { of->seen = of->data.load(std::memory_order_relaxed); }
-  };
-  wait_loop loop;
+struct left_against_post : model::suite<2>, two_posts {
   std::optional<outside_poll> outside;
-  platform::atomic<std::uint32_t> data;
-  std::uint32_t seen = 0;
-  tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
 
   void thread(unsigned index) {
     if (index == 0) {
-      for (std::uint32_t value = 1; value <= 2; ++value) {
-        data.store(value, std::memory_order_relaxed);
-        task.post();
-      }
+      post_twice();
     } else {
       // Only now, so that the poster knows of it through the loop alone.
       outside.emplace(loop).run_until([&] { return seen == 2; });
@@ -682,15 +678,18 @@ struct first_deadline_while_left : model::suite<2> {
   timeline_of<model::one_slot> timeline;
   wait_loop loop;
   outside_poll outside{loop};
+  payload data;
   platform::atomic<std::uint32_t> is_told;
 
   void thread(unsigned index) {
     if (index == 0) {
+      data.store(42);
       suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
       MODEL_REQUIRE(coroutine.suspend());
       while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::forever);
     } else {
       outside.run_until([&] { return outside.is_timed(); });
+      MODEL_REQUIRE(data.load() == 42);
       is_told.store(1, std::memory_order_release);
       platform::unpark(is_told, 1);
     }
@@ -701,17 +700,22 @@ struct first_deadline_while_left : model::suite<2> {
 /// A loop is let run again, while the thread that has left it is outside.
 struct restarted_while_left : model::suite<2> {
   struct runs {
-    bool* has_run;
-    void operator()() const { *has_run = true; }
+    restarted_while_left* of;
+    void operator()() const {
+      MODEL_REQUIRE(of->data.load() == 42);
+      of->has_run = true;
+    }
   };
   wait_loop loop;
   outside_poll outside{loop};
+  payload data;
   bool has_run = false;
-  tidemark::basic_loop_task<platform, runs> task{loop, runs{&has_run}};
+  tidemark::basic_loop_task<platform, runs> task{loop, runs{this}};
 
   void before() { loop.stop(); }
   void thread(unsigned index) {
     if (index == 0) {
+      data.store(42);
       MODEL_REQUIRE(task.post());
       loop.restart();
     } else {
