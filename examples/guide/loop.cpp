@@ -3,6 +3,7 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 
 #include <array>
@@ -89,6 +90,16 @@ void post_to_a_loop() {
   expect(redraws == 1 && loads == 1, "both posts of the task came before it ran");
 }
 
+void run_a_callable_in_the_signaller() {
+  tidemark::progress_fence copied;
+  std::uint64_t frames = 0;
+  auto counted = tidemark::call_in_signaller(copied, 3, [&] { ++frames; });
+  copied.signal(2);
+  expect(frames == 0, "nobody was due");
+  copied.signal(3);
+  expect(frames == 1, "it has run in this signal");
+}
+
 void serve_a_loop_with_epoll() {
   tidemark::wait_loop loop;
   tidemark::fence copied;
@@ -115,6 +126,7 @@ int main() {
   run_a_callable_at_a_value();
   wait_in_a_coroutine();
   post_to_a_loop();
+  run_a_callable_in_the_signaller();
   serve_a_loop_with_epoll();
   return guide::result("guide_loop");
 }

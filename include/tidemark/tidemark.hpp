@@ -6,6 +6,7 @@
 
 #include "fence/awaited.hpp"
 #include "fence/fence.hpp"
+#include "fence/signaller_callback.hpp"
 #include "fence/timeline.hpp"
 #include "fence/wait.hpp"
 #include "fence/wait_loop.hpp"

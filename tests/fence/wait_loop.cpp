@@ -45,6 +45,8 @@ static doctest::String toString(callback_state state) {
       return "lost";
     case callback_state::cancelled:
       return "cancelled";
+    case callback_state::refused:
+      return "refused";
   }
   return "?";
 }

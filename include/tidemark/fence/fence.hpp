@@ -87,6 +87,7 @@
 #include "detail/fence_operations.hpp"
 #include "detail/fence_value.hpp"
 #include "detail/learning_spin.hpp"
+#include "detail/signaller_calls.hpp"
 #include "detail/waker.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
@@ -153,7 +154,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX, so any waiter keeps the root
     // below it.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
-    if (least < UINT64_MAX) heap().release_lost();
+    if (least < UINT64_MAX) heap().release_lost([this] { calls_.run(heap()); });
   }
 
   /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
@@ -196,13 +197,13 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
       return holder().get().load(std::memory_order_relaxed);
     };
-    return heap().release_due(current, [this] { spin_.waking(); });
+    return release(current);
   }
   /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
-    return heap().release_due([reached] { return reached; }, [this] { spin_.waking(); });
+    return release([reached] { return reached; });
   }
 
   /// Returns how many calls of signal() and signal_next() of this fence took the slow path [A7]. Signals by steps,
@@ -234,7 +235,6 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
 
   using value_word = typename Platform::template atomic<std::uint64_t>;
-
   value_word& value() noexcept { return holder().get(); }
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
@@ -283,6 +283,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // (F5): acquire, for the release half of (F1) (F16) (F19) (F20): what was done before the signal is visible. Not
     // stronger: this load takes no part in the handshake.
     return holder().get().load(std::memory_order_acquire);
+  }
+
+  std::size_t release(const auto& current) noexcept {
+    return heap().release_due(current, [this] { spin_.waking(); }, [this] { calls_.run(heap()); });
   }
 
   [[gnu::noinline]] void notify() noexcept {
@@ -372,20 +376,16 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
   }
 
-  struct nothing {};
-  struct counts {
-    own_value<Platform> notifies{0};
-    own_value<Platform> overflows{0};
-  };
   struct alignas(cache_line) apart : holder_type {
     using holder_type::holder_type;
   };
 
-  [[no_unique_address]] mutable std::conditional_t<beside_root, nothing, apart> holder_;
+  [[no_unique_address]] mutable std::conditional_t<beside_root, does_nothing, apart> holder_;
   [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   [[no_unique_address]] mutable spin spin_;
-  [[no_unique_address]] mutable std::conditional_t<Options.statistics, counts, nothing> counts_;
+  mutable signaller_calls<Platform, waiter_ticket> calls_;
+  [[no_unique_address]] mutable std::conditional_t<Options.statistics, fence_counts<Platform>, does_nothing> counts_;
 };
 
 }  // namespace detail

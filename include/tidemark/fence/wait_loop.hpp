@@ -52,11 +52,13 @@
 
 #include "../platform/platform.hpp"
 #include "awaited.hpp"
+#include "callback_state.hpp"
 #include "detail/limits.hpp"
 #include "detail/loop_awaiter.hpp"
-#include "detail/loop_call.hpp"
 #include "detail/loop_core.hpp"
 #include "detail/loop_descriptor.hpp"
+#include "detail/posted_call.hpp"
+#include "detail/user_call.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
@@ -65,22 +67,10 @@ namespace tidemark {
 template <platform Platform>
 class basic_wait_loop;
 
-/// What has become of a registration with a loop.
-enum class callback_state : std::uint8_t {
-  waiting,    ///< It waits, or its callable is running.
-  ran,        ///< The value was reached, and the callable has returned or thrown.
-  lost,       ///< The timeline was poisoned before. A callable that takes a wait_status was told so.
-  cancelled,  ///< It was cancelled before. The callable has not run and never will.
-};
-
 namespace detail {
 
 template <class Platform>
 using core_of_loop = loop_core<Platform, wait_operations<Platform>, waiter_ticket, wait_status>;
-
-/// Takes nothing, or how the wait has ended.
-template <class Callable>
-concept reached_callable = std::invocable<Callable&> || std::invocable<Callable&, wait_status>;
 
 /// Gives access to the core of a loop.
 struct loop_access {
@@ -114,7 +104,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   /// destroy the registration, and must not use its own captures afterwards.
   ~basic_callback() {
     static_cast<void>(cancel());
-    if (this->phase == detail::loop_phase::running) call_.destroyed();
+    if (this->phase == detail::call_phase::running) call_.destroyed();
   }
 
   /// Cancels the registration, if its callable has not begun to run, and returns what has become of it: `ran`, `lost`
@@ -126,7 +116,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
     keeper kept(of->lock());
     if (of->cancel(*this)) {
       result_ = callback_state::cancelled;
-    } else if (!call_.wait_for_end(*of, kept, *this)) {
+    } else if (!call_.wait_for_end(*of, kept, this->phase)) {
       return callback_state::waiting;
     }
     return result_;
@@ -149,27 +139,21 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
     auto& self = static_cast<basic_callback&>(static_cast<operation&>(of));
     if (what == detail::loop_action::drop) {
       self.loop = nullptr;
-      self.phase = detail::loop_phase::over;
+      self.phase = detail::call_phase::over;
       self.result_ = callback_state::cancelled;
       return;
     }
     const wait_status how = self.operation::status;
-    const auto call = [&] {
-      if constexpr (std::invocable<Callable&, wait_status>) {
-        self.callable_(how);
-      } else if (how == wait_status::reached) {
-        self.callable_();
-      }
-    };
+    const auto call = [&] { detail::call_reached(self.callable_, how); };
     self.call_(*self.loop, kept, call, [&] {
-      self.result_ = how == wait_status::lost ? callback_state::lost : callback_state::ran;
-      self.phase = detail::loop_phase::over;
+      self.result_ = detail::state_after(how);
+      self.phase = detail::call_phase::over;
     });
   }
 
   Callable callable_;
   typename operation::wait wait_;
-  detail::loop_call<Platform> call_;
+  detail::user_call<Platform> call_;
   callback_state result_ = callback_state::waiting;
 };
 
@@ -189,9 +173,9 @@ class basic_loop_task : private detail::loop_work<Platform> {
   ~basic_loop_task() {
     {
       keeper kept(loop_->lock());
-      if (!loop_->retract(*this)) static_cast<void>(call_.wait_for_end(*loop_, kept, *this));
+      if (!loop_->retract(*this)) static_cast<void>(call_.wait_for_end(*loop_, kept, this->phase));
     }
-    if (this->phase == detail::loop_phase::running) call_.destroyed();
+    if (this->phase == detail::call_phase::running) call_.destroyed();
   }
 
   /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
@@ -219,7 +203,7 @@ class basic_loop_task : private detail::loop_work<Platform> {
 
   core* loop_;
   Callable callable_;
-  detail::loop_call<Platform> call_;
+  detail::user_call<Platform> call_;
   typename Platform::template atomic<std::uint32_t> is_posted_{0};
 };
 

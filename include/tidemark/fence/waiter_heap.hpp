@@ -77,7 +77,7 @@ namespace detail {
 /// The default neighbour of a root: nothing.
 struct no_neighbor {};
 
-struct nothing_before_waking {
+struct does_nothing {
   void operator()() const noexcept {}
 };
 
@@ -215,14 +215,22 @@ class waiter_heap {
   ///                 value must release those.
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
   ///                       at all if it has released none. From the 17th waiter on, other threads may wake one before.
-  template <class CurrentValue, std::invocable BeforeWaking = detail::nothing_before_waking>
+  /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called a waker that only the
+  ///                    signaller may call.
+  template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
+            std::invocable AtTheEnd = detail::does_nothing>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
-  std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {}) noexcept {
+  std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {},
+                          const AtTheEnd& at_the_end = {}) noexcept {
     few_released few;
     std::size_t released = 0;
+    std::size_t called = 0;
     const auto release_from = [&](auto& of, block* grown, std::uint64_t reached) {
       of.tree().clear_due(reached, current, [&](std::size_t slot) {
-        if (released++ < few.slots.size()) {
+        if (of.is_for_signaller(slot)) {
+          of.wake(slot, reason());
+          ++called;
+        } else if (released++ < few.slots.size()) {
           few.slots[few.count++] = {grown, slot};
         } else {
           put_unwoken(of, slot);
@@ -239,15 +247,17 @@ class waiter_heap {
       refresh_top(*of);
     }
     refresh_root();
-    if (released + released_in_lane == 0) return 0;
-    before_waking();
-    if (released_in_lane != 0) lane_.wake_all();
-    std::size_t awake = 0;
-    for (std::size_t i = 0; i < few.count; ++i) {
-      if (wake(few.slots[i])) ++awake;
+    if (released + released_in_lane != 0) {
+      before_waking();
+      if (released_in_lane != 0) lane_.wake_all();
+      std::size_t awake = 0;
+      for (std::size_t i = 0; i < few.count; ++i) {
+        if (wake(few.slots[i])) ++awake;
+      }
+      if (released > few.count) wake_unwoken(few.count - awake);
     }
-    if (released > few.count) wake_unwoken(few.count - awake);
-    return released + released_in_lane;
+    if (called != 0) at_the_end();
+    return released + released_in_lane + called;
   }
 
   /// Does the same for a value that does not change.
@@ -257,10 +267,12 @@ class waiter_heap {
 
   /// Releases and wakes all waiters, because the timeline is lost. Progress: as release_due(). Any thread may call it.
   /// [A120]
-  void release_lost() noexcept {
+  /// \param at_the_end  as in release_due()
+  template <std::invocable AtTheEnd = detail::does_nothing>
+  void release_lost(const AtTheEnd& at_the_end = {}) noexcept {
     // (W15): relaxed alone: other threads that wake what this thread has released learn of it through (W10) (W11).
     unwoken_.fetch_or(lost_mark, std::memory_order_relaxed);
-    release_due(UINT64_MAX);
+    release_due([] { return UINT64_MAX; }, detail::does_nothing{}, at_the_end);
   }
 
   /// Returns the waiter's count of wakes, for park(). Take it before the last look at whatever ends the wait. Progress:

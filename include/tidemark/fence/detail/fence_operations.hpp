@@ -36,6 +36,10 @@ struct fence_access {
   static auto* learnt(const Fence& fence) noexcept {
     return fence.spin_.memory();
   }
+  template <class Fence>
+  static auto& calls(const Fence& fence) noexcept {
+    return fence.calls_;
+  }
   /// Returns what a view looks at.
   template <class View>
   static const auto& followed(const View& view) noexcept {

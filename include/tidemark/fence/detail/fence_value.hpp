@@ -29,6 +29,13 @@ class own_value {
   mutable word word_;
 };
 
+/// What a fence counts.
+template <class Platform>
+struct fence_counts {
+  own_value<Platform> notifies{0};
+  own_value<Platform> overflows{0};
+};
+
 /// Holds the value in the caller's memory until leave_storage(). That memory must outlive all signals, looks and waits
 /// that begin before leave_storage() returns.
 template <class Platform>

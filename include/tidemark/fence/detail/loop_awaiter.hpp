@@ -44,7 +44,7 @@ class loop_awaiter : private Core::operation {
   loop_awaiter& operator=(const loop_awaiter&) = delete;
   /// A coroutine may be destroyed while it is suspended, if no other thread runs the loop.
   ~loop_awaiter() {
-    if (this->loop == nullptr || this->phase == loop_phase::over) return;
+    if (this->loop == nullptr || this->phase == call_phase::over) return;
     const keeper kept(core_.lock());
     core_.cancel(*this);
   }
@@ -97,7 +97,7 @@ class loop_awaiter : private Core::operation {
 
   static void act(typename Core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<loop_awaiter&>(static_cast<operation&>(of));
-    self.phase = loop_phase::over;
+    self.phase = call_phase::over;
     if (what == loop_action::drop) return;
     Core& core = self.core_;
     const std::coroutine_handle<> suspended = self.suspended_;

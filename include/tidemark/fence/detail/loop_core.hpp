@@ -81,7 +81,7 @@ class loop_core {
   /// Begins an operation. Its end is work of the loop, possibly at once.
   void begin(operation& added) noexcept {
     added.loop = this;
-    added.phase = loop_phase::waiting;
+    added.phase = call_phase::waiting;
     added.open = added.waits.size();
     for (wait& one : added.waits) {
       one.number = next_number_++;
@@ -96,9 +96,9 @@ class loop_core {
 
   /// Ends an operation because it was stopped, unless its wait is over.
   void stop(operation& stopped) noexcept {
-    if (stopped.phase == loop_phase::idle) {
+    if (stopped.phase == call_phase::idle) {
       stopped.is_stopped = true;
-    } else if (stopped.phase == loop_phase::waiting) {
+    } else if (stopped.phase == call_phase::waiting) {
       conclude(stopped, Status::stopped);
       settle();
     }
@@ -106,15 +106,15 @@ class loop_core {
 
   /// Takes an operation out that waits or is ready. Returns false if it runs, has run or was never begun.
   bool cancel(operation& cancelled) noexcept {
-    if (cancelled.phase == loop_phase::waiting) {
+    if (cancelled.phase == call_phase::waiting) {
       take_out(cancelled);
       settle();
-    } else if (cancelled.phase == loop_phase::ready) {
+    } else if (cancelled.phase == call_phase::ready) {
       ready_.remove(cancelled);
     } else {
       return false;
     }
-    cancelled.phase = loop_phase::over;
+    cancelled.phase = call_phase::over;
     return true;
   }
 
@@ -122,15 +122,15 @@ class loop_core {
   bool retract(work& posted) noexcept {
     take_posted();
     posted.is_posted_again = false;
-    if (posted.phase != loop_phase::ready) return false;
+    if (posted.phase != call_phase::ready) return false;
     ready_.remove(posted);
-    posted.phase = loop_phase::over;
+    posted.phase = call_phase::over;
     return true;
   }
 
   /// Posted work has run. It runs again if it was posted again meanwhile.
   void has_run(work& posted) noexcept {
-    posted.phase = loop_phase::over;
+    posted.phase = call_phase::over;
     if (!std::exchange(posted.is_posted_again, false)) return;
     make_ready(posted);
     settle();
@@ -149,8 +149,8 @@ class loop_core {
     take_released();
     linked_queue<work> dropped;
     const auto drop = [&](operation& of) {
-      if (of.phase != loop_phase::waiting) return;
-      of.phase = loop_phase::over;
+      if (of.phase != call_phase::waiting) return;
+      of.phase = call_phase::over;
       dropped.push(of);
     };
     timelines_.clear([&](wait& one) { drop(one.part_of); });
@@ -160,7 +160,7 @@ class loop_core {
     }
     linked_queue<work> owned;
     while (work* const next = ready_.take()) {
-      next->phase = loop_phase::over;
+      next->phase = call_phase::over;
       (next->is_owned ? owned : dropped).push(*next);
     }
     const bool is_found = !dropped.is_empty();
@@ -187,7 +187,7 @@ class loop_core {
         has_collected = true;
       }
       if (work* const next = ready_.take()) {
-        next->phase = loop_phase::running;
+        next->phase = call_phase::running;
         settle();
         next->act(loop_action::run, kept);
         if (!goes_on()) return loop_end::ran;
@@ -274,7 +274,7 @@ class loop_core {
   }
 
   void make_ready(work& of) noexcept {
-    of.phase = loop_phase::ready;
+    of.phase = call_phase::ready;
     ready_.push(of);
   }
 
@@ -290,7 +290,7 @@ class loop_core {
     for (work* rest = posted_.take_in_order(&work::next_posted); rest != nullptr;) {
       work* const next = rest->next_posted.load();
       // No work is run by two threads at a time.
-      if (rest->phase == loop_phase::running) {
+      if (rest->phase == call_phase::running) {
         rest->is_posted_again = true;
       } else {
         make_ready(*rest);
@@ -350,7 +350,7 @@ class loop_core {
   /// A wait is over. It may be the end of its operation.
   void ended(wait& one) noexcept {
     operation& of = one.part_of;
-    if (of.phase != loop_phase::waiting) return;
+    if (of.phase != call_phase::waiting) return;
     --of.open;
     if (of.needs == loop_needs::any || of.open == 0 || !one.to.is_reached()) conclude(of, Status::timeout);
   }

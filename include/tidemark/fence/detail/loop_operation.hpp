@@ -22,6 +22,7 @@
 #include "linked_queue.hpp"
 #include "ordered_waits.hpp"
 #include "park_lock.hpp"
+#include "user_call.hpp"
 #include "waker.hpp"
 
 namespace tidemark::detail {
@@ -39,14 +40,6 @@ enum class loop_end : std::uint8_t {
   stopped,  ///< The loop or the caller's token was stopped.
 };
 
-enum class loop_phase : std::uint8_t {
-  idle,     ///< The loop does not know it.
-  waiting,  ///< It waits.
-  ready,    ///< It is to run.
-  running,  ///< It runs. What it calls may have destroyed it.
-  over,     ///< It has run, or never will.
-};
-
 template <platform Platform>
 class loop_work {
  public:
@@ -62,7 +55,7 @@ class loop_work {
   loop_work* next = nullptr;
   loop_work* previous = nullptr;
   typename Platform::template var<loop_work*> next_posted{nullptr};  // in the stack of what was posted
-  loop_phase phase = loop_phase::idle;
+  call_phase phase = call_phase::idle;
   bool is_posted_again = false;  // while it runs
   const bool is_owned;           // by the loop: nobody else knows it
 

@@ -78,6 +78,12 @@ class slot_block {
   /// Says what the release of the slot wakes; null for its own thread. Only the owner may call it, before it arms.
   void set_waker(std::size_t slot, waker* woken) noexcept { wakers_[slot].store(woken); }
 
+  /// Whether only the thread that has released the slot may wake its owner. Only that thread may ask.
+  bool is_for_signaller(std::size_t slot) noexcept {
+    const waker* const woken = wakers_[slot].load();
+    return woken != nullptr && woken->caller() == waker_caller::signaller;
+  }
+
   /// Returns the word on which the owner sleeps.
   counter& state(std::size_t slot) noexcept { return states_[slot]; }
 

@@ -16,6 +16,12 @@
 
 namespace tidemark::detail {
 
+/// Which thread calls a waker.
+enum class waker_caller : std::uint8_t {
+  any,        ///< The thread that releases the registration, or one that helps it.
+  signaller,  ///< Only the thread that releases it, in its pass.
+};
+
 /// Why a registration was released.
 enum class release_reason : std::uint8_t {
   due,   ///< Its target was reached.
@@ -30,14 +36,16 @@ class waker {
   /// Is called once for each registration that is released, by the thread that releases it or by one that helps it.
   /// Returns whether it has woken a thread that withdraws the registration at once.
   bool wake(release_reason why) noexcept { return wake_(*this, why); }
+  waker_caller caller() const noexcept { return caller_; }
 
  protected:
   using function = bool (*)(waker&, release_reason) noexcept;
-  explicit waker(function on_release) noexcept : wake_{on_release} {}
+  explicit waker(function on_release, waker_caller by = waker_caller::any) noexcept : wake_{on_release}, caller_{by} {}
   ~waker() = default;
 
  private:
   function wake_;
+  waker_caller caller_;
 };
 
 /// A word on which one thread sleeps for several registrations: until one of them is released, or until all are. It

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// signaller_calls: the callables of a fence that its signallers run. Each has a slot in the fence's heap.
+//
+//   released   a stack of calls whose registrations were released; the passes that release them push them
+//   due        calls that were taken from it, in the order of their targets
+//
+// A pass only pushes. When it is over, its thread runs what is due, without the lock. If another thread does so
+// already, or this thread further up its stack, that one runs these calls, too. So the calls of a fence run one at a
+// time, and a callable that signals its own fence does not run the next ones within itself.
+//
+// Why no call is lost: whoever pushes takes the lock afterwards. Whoever runs the calls looks at the stack with the
+// lock before it says that it has ended. Either it finds the call then, or the pusher finds that nobody runs them.
+//
+// Cancel against run: as long as the call is registered, the exchange of its leaf decides; then the lock does.
+#ifndef TIDEMARK_FENCE_DETAIL_SIGNALLER_CALLS_HPP
+#define TIDEMARK_FENCE_DETAIL_SIGNALLER_CALLS_HPP
+
+#include <cstdint>
+#include <optional>
+
+#include "../../platform/platform.hpp"
+#include "ordered_waits.hpp"
+#include "park_lock.hpp"
+#include "push_stack.hpp"
+#include "user_call.hpp"
+#include "waker.hpp"
+
+namespace tidemark::detail {
+
+/// One call. The lock protects all but the link of the stack.
+/// \tparam Ticket  a registration in the fence's heap
+template <platform Platform, class Ticket>
+class signaller_call : public waker {
+ public:
+  using keeper = lock_keeper<park_lock<Platform>>;
+  struct order {
+    static wait_links<signaller_call>& links(signaller_call& of) noexcept { return of.links; }
+    static bool comes_before(const signaller_call& a, const signaller_call& b) noexcept {
+      return a.target != b.target ? a.target < b.target : a.number < b.number;
+    }
+  };
+
+  /// Runs it. What it calls may destroy it.
+  /// \param kept  has the lock, and gives it up meanwhile
+  void run(keeper& kept) noexcept { run_(*this, kept); }
+
+  /// Is told that it has run, if a thread waits for that.
+  lock_condition<Platform>& ends() noexcept { return ends_; }
+
+  std::uint64_t target;
+  std::uint64_t number = 0;  // in the order of registration
+  call_phase phase = call_phase::idle;
+  std::optional<Ticket> ticket;
+  wait_links<signaller_call> links;
+  typename Platform::template var<signaller_call*> next_released{nullptr};
+
+ protected:
+  using run_function = void (*)(signaller_call&, keeper&) noexcept;
+  signaller_call(std::uint64_t of_value, function on_release, run_function runs) noexcept
+      : waker{on_release, waker_caller::signaller}, target{of_value}, run_{runs} {}
+  ~signaller_call() = default;
+
+ private:
+  run_function run_;
+  lock_condition<Platform> ends_;
+};
+
+/// The calls of one fence.
+template <platform Platform, class Ticket>
+class signaller_calls {
+ public:
+  using call = signaller_call<Platform, Ticket>;
+  using keeper = typename call::keeper;
+
+  park_lock<Platform>& lock() noexcept { return lock_; }
+
+  /// A pass has released this call, and will call run(). Progress: lock-free.
+  void push(call& released) noexcept { released_.push(released, released.next_released); }
+
+  /// Runs what is due. Must be called after the pass, by the thread that has pushed.
+  void run(auto& heap) noexcept {
+    keeper kept(lock_);
+    if (is_running_) return;
+    is_running_ = true;
+    for (;;) {
+      take_released(heap);
+      call* const next = due_.least();
+      if (next == nullptr) break;
+      due_.remove(*next);
+      next->phase = call_phase::running;
+      next->run(kept);
+    }
+    is_running_ = false;
+  }
+
+  // ---- with the lock held ----
+
+  void add(call& added, const Ticket& registration) noexcept {
+    added.number = next_number_++;
+    added.ticket = registration;
+    added.phase = call_phase::waiting;
+  }
+
+  /// Takes a call out that waits or is to run. Returns false if it runs or has run.
+  bool cancel(auto& heap, call& cancelled) noexcept {
+    if (cancelled.phase == call_phase::waiting && !end_registration(heap, cancelled)) take_released(heap);
+    if (cancelled.phase == call_phase::ready) {
+      due_.remove(cancelled);
+    } else if (cancelled.phase != call_phase::waiting) {
+      return false;
+    }
+    cancelled.phase = call_phase::over;
+    return true;
+  }
+
+ private:
+  /// Frees the slots before anything runs.
+  void take_released(auto& heap) noexcept {
+    call* rest = released_.take();
+    while (rest != nullptr) {
+      call* const next = rest->next_released.load();
+      if (rest->ticket) end_registration(heap, *rest);
+      rest->phase = call_phase::ready;
+      due_.insert(*rest);
+      rest = next;
+    }
+  }
+  /// Returns whether the call was withdrawn before it was released.
+  static bool end_registration(auto& heap, call& of) noexcept {
+    const bool is_withdrawn = heap.withdraw(*of.ticket);
+    of.ticket.reset();
+    return is_withdrawn;
+  }
+
+  push_stack<Platform, call> released_;
+  park_lock<Platform> lock_;
+  bool is_running_ = false;
+  ordered_waits<call, typename call::order> due_;
+  std::uint64_t next_number_ = 0;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_SIGNALLER_CALLS_HPP

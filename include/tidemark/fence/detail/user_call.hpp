@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// user_call: the call of a user's callable, for whose end other threads may wait, and which may destroy its own object.
+#ifndef TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
+#define TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
+
+#include <cstdint>
+
+#include "../../platform/platform.hpp"
+#include "park_lock.hpp"
+
+namespace tidemark::detail {
+
+enum class call_phase : std::uint8_t {
+  idle,     ///< It was not registered.
+  waiting,  ///< It waits.
+  ready,    ///< It is to run.
+  running,  ///< It runs. What it calls may have destroyed it.
+  over,     ///< It has run, or never will.
+};
+
+/// Returns a value that differs from that of every other thread. A platform may have one of its own.
+template <class Platform>
+auto current_thread() noexcept {
+  if constexpr (requires { Platform::current_thread(); }) {
+    return Platform::current_thread();
+  } else {
+    static thread_local const char mark = 0;
+    return &mark;
+  }
+}
+
+/// One call for whose end other threads may wait, and whose object the callable itself may destroy.
+template <platform Platform>
+class user_call {
+ public:
+  using keeper = lock_keeper<park_lock<Platform>>;
+
+  /// Calls `callable` without the lock. Afterwards `end` is called with the lock, unless the call has been destroyed.
+  /// What the callable throws is passed on.
+  /// \param owner  its `ends()` is the lock_condition on which threads wait for the end
+  template <class Owner, class Callable, class End>
+  void operator()(Owner& owner, keeper& kept, const Callable& callable, const End& end) {
+    bool is_destroyed = false;
+    is_destroyed_ = &is_destroyed;
+    is_awaited_ = false;
+    runner_ = current_thread<Platform>();
+    // Even if the callable throws.
+    struct finish {
+      ~finish() {
+        if (is_destroyed) return;
+        end();
+        if (of.is_awaited_) owner.ends().wake_all();
+      }
+      const bool& is_destroyed;
+      user_call& of;
+      Owner& owner;
+      const End& end;
+    };
+    const finish finishing{is_destroyed, *this, owner, end};
+    const typename keeper::without lock(kept);
+    callable();
+  }
+
+  /// Waits until the call is over, if another thread makes it. Returns false if this thread makes it.
+  /// \param phase  of the object that is called
+  template <class Owner>
+  bool wait_for_end(Owner& owner, keeper& kept, const call_phase& phase) noexcept {
+    while (phase == call_phase::running) {
+      if (runner_ == current_thread<Platform>()) return false;
+      is_awaited_ = true;
+      owner.ends().wait(kept);
+    }
+    return true;
+  }
+
+  /// The callable destroys the object whose part this is.
+  void destroyed() noexcept { *is_destroyed_ = true; }
+
+ private:
+  decltype(current_thread<Platform>()) runner_{};
+  bool* is_destroyed_ = nullptr;
+  bool is_awaited_ = false;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_USER_CALL_HPP

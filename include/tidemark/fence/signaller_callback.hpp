@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// signaller_callback: a callable that runs in the thread whose signal reaches its value.
+//
+//   auto counted = tidemark::call_in_signaller(uploaded, 3, [&]() noexcept { ++frames; });
+//
+// For work that is as short as the wake-up of a thread which would do it: to count, to set a flag, to post to an
+// executor, to write to a descriptor. What takes longer delays the signaller, and belongs on a loop (wait_loop.hpp).
+//
+// When it runs: before signal() or poison() returns, once the pass that released it is over. If a queue or a hub
+// notifies for the signaller, it runs in the thread that makes the pass. If the value was reached, or the timeline
+// lost, before the registration, it runs in the constructor. The callables of a fence that its signallers run do so one
+// at a time, the lowest target first, and of equal targets the one that was registered first. If several threads signal
+// at the same time, one of them runs what is due to all, and the others don't wait for it. So does a callable that
+// signals its own fence: what becomes due by that runs after it has returned.
+//
+// A callable may signal, wait with a time-out of zero, register, cancel, and destroy its own registration, for any
+// fence, also for this one. It must not throw (std::terminate), nor destroy the fence, which its signaller still uses.
+//
+// A signal costs what it does without callables, when none is due. Each one takes a slot of the fence. Where the heap
+// is full and must not grow, or there is no memory for that, or the heavy barrier is refused later, nobody would run
+// the callable. Then the registration is refused, and its state says so.
+//
+// Lifetime: the fence must outlive the registration. After a fork, the child must not use registrations that were made
+// before.
+#ifndef TIDEMARK_FENCE_SIGNALLER_CALLBACK_HPP
+#define TIDEMARK_FENCE_SIGNALLER_CALLBACK_HPP
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "callback_state.hpp"
+#include "detail/fence_operations.hpp"
+#include "detail/park_lock.hpp"
+#include "detail/signaller_calls.hpp"
+#include "detail/user_call.hpp"
+#include "fence.hpp"
+#include "timeline.hpp"
+#include "wait.hpp"
+
+namespace tidemark {
+
+/// The registration of a callable that a signaller runs. It is cancelled when it is destroyed, and can't be moved.
+/// \tparam Fence     the kind of fence
+/// \tparam Callable  takes nothing; or a wait_status, which is `reached` or `lost`. One that takes nothing is not
+///                   called if the timeline is lost
+template <class Fence, detail::reached_callable Callable>
+class signaller_callback : private detail::signaller_call<typename Fence::platform, waiter_ticket> {
+ public:
+  using platform = typename Fence::platform;
+
+  /// Registers the callable, or runs it, see the head of this file. Allocates nothing, unless the fence has no free
+  /// slot and may grow. Progress: takes a lock that is held for a few instructions; otherwise as the registration of a
+  /// thread, with a heavy barrier. Any thread may call it. [A13] [A19]
+  /// \param value  the target
+  signaller_callback(const Fence& on, std::uint64_t value, Callable callable) noexcept
+      : call(value, &on_release, &run), fence_{on}, callable_(std::move(callable)) {
+    begin();
+  }
+  signaller_callback(const signaller_callback&) = delete;
+  signaller_callback& operator=(const signaller_callback&) = delete;
+  /// Cancels it. If its callable runs in another thread, this waits until it has returned. The callable itself may
+  /// destroy the registration, and must not use its own captures afterwards.
+  ~signaller_callback() {
+    static_cast<void>(cancel());
+    if (this->phase == detail::call_phase::running) call_.destroyed();
+  }
+
+  /// Cancels the registration, if its callable has not begun to run, and returns what has become of it; `waiting` if
+  /// the callable itself is the caller. If the callable runs in another thread, this waits until it has returned. Any
+  /// thread may call it. Progress: takes the lock.
+  callback_state cancel() noexcept {
+    keeper kept(calls().lock());
+    if (calls().cancel(heap(), *this)) {
+      state_ = callback_state::cancelled;
+    } else if (!call_.wait_for_end(static_cast<call&>(*this), kept, this->phase)) {
+      return callback_state::waiting;
+    }
+    return state_;
+  }
+
+  /// Returns what has become of the registration. Any thread may call it. Progress: takes the lock.
+  callback_state state() const noexcept {
+    const keeper kept(calls().lock());
+    return state_;
+  }
+
+ private:
+  using call = detail::signaller_call<platform, waiter_ticket>;
+  using keeper = typename call::keeper;
+
+  auto& calls() const noexcept { return detail::fence_access::calls(fence_); }
+  auto& heap() const noexcept { return detail::fence_access::heap(fence_); }
+
+  bool is_over() const noexcept { return detail::fence_access::is_over(fence_, this->target); }
+
+  void begin() noexcept {
+    if (is_over()) return run_here();
+    {
+      const keeper kept(calls().lock());
+      calls().add(*this, detail::fence_access::add(fence_, this->target, this));
+      // The lane would not call the waker.
+      if (this->ticket->is_in_lane()) return refuse();
+    }
+    // (I1): w2, as (F21): between (H2) (H8) and (F3), against (F22) or (F4).
+    const bool is_ordered = platform::heavy_barrier() || heap().is_pinned();
+    const bool is_reached = is_over();
+    if (is_ordered && !is_reached) return;
+    {
+      const keeper kept(calls().lock());
+      if (!is_reached) return refuse();
+      // Otherwise a signaller runs it.
+      if (!calls().cancel(heap(), *this)) return;
+    }
+    run_here();
+  }
+
+  static bool on_release(detail::waker& self, detail::release_reason) noexcept {
+    auto& of = static_cast<signaller_callback&>(static_cast<call&>(self));
+    of.calls().push(of);
+    return false;
+  }
+  static void run(call& of, keeper& kept) noexcept {
+    auto& self = static_cast<signaller_callback&>(of);
+    const wait_status how = self.outcome();
+    const auto call_it = [&] { detail::call_reached(self.callable_, how); };
+    self.call_(of, kept, call_it, [&] {
+      self.state_ = detail::state_after(how);
+      self.phase = detail::call_phase::over;
+    });
+  }
+  void run_here() noexcept {
+    const wait_status how = outcome();
+    detail::call_reached(callable_, how);
+    state_ = detail::state_after(how);
+  }
+  wait_status outcome() const noexcept {
+    return detail::fence_access::has_reached(fence_, this->target) ? wait_status::reached : wait_status::lost;
+  }
+  void refuse() noexcept {
+    // A signaller may have released it. Then it has looked at the value, and runs it.
+    if (calls().cancel(heap(), *this)) state_ = callback_state::refused;
+  }
+
+  const Fence& fence_;
+  Callable callable_;
+  detail::user_call<platform> call_;
+  callback_state state_ = callback_state::waiting;
+};
+
+/// Registers a callable that runs in the thread whose signal reaches the target, see signaller_callback.
+/// \param on  a fence or a progress_fence, which must outlive the registration
+template <class Platform, fence_options Options, detail::reached_callable Callable>
+[[nodiscard]] auto call_in_signaller(const detail::fence_core<Platform, Options>& on, std::uint64_t target,
+                                     Callable callable) noexcept {
+  return signaller_callback<detail::fence_core<Platform, Options>, Callable>(on, target, std::move(callable));
+}
+/// The same for a view of a fence.
+template <class Fence, detail::reached_callable Callable>
+[[nodiscard]] auto call_in_signaller(const timeline_view<Fence>& on, std::uint64_t target, Callable callable) noexcept
+  requires requires { detail::fence_access::calls(detail::fence_access::followed(on)); }
+{
+  return signaller_callback<Fence, Callable>(detail::fence_access::followed(on), target, std::move(callable));
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_SIGNALLER_CALLBACK_HPP

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Callables that run in the thread whose signal reaches their value.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tidemark/fence/signaller_callback.hpp>
+#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/queue/hub.hpp>
+
+#include "support/counted_allocations.hpp"
+#include "support/loop_kinds.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace std::chrono_literals;
+using tidemark::call_in_signaller;
+using tidemark::callback_state;
+using tidemark::wait_status;
+
+namespace {
+
+template <class Fence>
+using any_callback = tidemark::signaller_callback<Fence, std::function<void()>>;
+
+/// One slot, and no more.
+inline constexpr tidemark::fence_options one_slot{.capacity = 1, .growth = tidemark::heap_growth::forbidden};
+
+}  // namespace
+
+// ---- when they run --------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[A19] a callable runs once, in the signal that reaches its value", Kind, EVERY_LOOP_KIND) {
+  typename Kind::progress_fence fence;
+  int runs = 0;
+  std::thread::id ran_in;
+  auto registered = call_in_signaller(fence, 3, [&] {
+    ++runs;
+    ran_in = std::this_thread::get_id();
+  });
+  fence.signal(2);
+  CHECK(runs == 0);
+  CHECK(registered.state() == callback_state::waiting);
+  std::thread::id signalled_in;
+  std::thread([&] {
+    signalled_in = std::this_thread::get_id();
+    fence.signal(4);
+    CHECK(runs == 1);
+  }).join();
+  CHECK(ran_in == signalled_in);
+  CHECK(registered.state() == callback_state::ran);
+  fence.signal(5);
+  CHECK(runs == 1);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the constructor", Kind, EVERY_LOOP_KIND) {
+  const typename Kind::fence fence{7};
+  int runs = 0;
+  auto zero = call_in_signaller(fence, 0, [&] { ++runs; });
+  auto seven = call_in_signaller(fence.view(), 7, [&] { ++runs; });
+  CHECK(runs == 2);
+  CHECK(seven.state() == callback_state::ran);
+  CHECK(seven.cancel() == callback_state::ran);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in the order of registration", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::progress_fence fence;
+  std::vector<int> order;
+  std::list<any_callback<typename Kind::progress_fence>> registered;
+  // More of them than slots, and more than a pass wakes threads.
+  std::vector<int> expected;
+  for (int i = 0; i < 100; ++i) {
+    registered.emplace_back(fence, static_cast<std::uint64_t>(10 - i % 10), [&order, i] { order.push_back(i); });
+  }
+  for (int target = 1; target <= 8; ++target) {
+    for (int i = 10 - target; i < 100; i += 10) expected.push_back(i);
+  }
+  fence.signal(8);
+  CHECK(order == expected);
+  fence.signal(10);
+  CHECK(order.size() == 100);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE("[A19] threads that wait are woken before callables run, and all of them are") {
+  tidemark::fence fence;
+  std::atomic<int> woken{0};
+  std::atomic<int> ran{0};
+  std::list<any_callback<tidemark::fence>> registered;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 40; ++i) {
+    threads.emplace_back([&] {
+      CHECK(fence.wait(1) == wait_status::reached);
+      ++woken;
+    });
+    registered.emplace_back(fence, 1, [&] { ++ran; });
+  }
+  fence.signal(1);
+  CHECK(ran == 40);
+  for (std::thread& one : threads) one.join();
+  CHECK(woken == 40);
+}
+
+TEST_CASE("[A55] a callable runs in the pass of a hub that notifies for the signaller") {
+  tidemark::hub hub;
+  tidemark::fence fence;
+  const auto added = hub.add(fence);
+  int runs = 0;
+  auto registered = call_in_signaller(fence, 1, [&] { ++runs; });
+  REQUIRE(fence.publish(1));
+  REQUIRE(fence.is_due(1));
+  CHECK(runs == 0);
+  const tidemark::fence_id ids[] = {added.fence.id};
+  hub.notify(ids);
+  CHECK(runs == 1);
+}
+
+TEST_CASE("allocations: none, where the fence has a free slot or must not grow") {
+  tidemark::basic_fence<tidemark::native_platform, one_slot> fence;
+  int runs = 0;
+  const counted_allocations counted;
+  {
+    auto registered = call_in_signaller(fence, 1, [&] { ++runs; });
+    auto refused = call_in_signaller(fence, 1, [&] { ++runs; });
+    fence.signal(1);
+  }
+  CHECK(counted.count() == 0);
+  CHECK(runs == 1);
+}
+
+// ---- what a callable may do -----------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[trap 9] a callable may signal, wait without time, register, cancel and look", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::fence fence;
+  typename Kind::fence other;
+  using callback = any_callback<typename Kind::fence>;
+  std::list<callback> registered;
+  std::vector<int> order;
+  std::optional<callback> cancelled;
+  std::optional<callback> later;
+  registered.emplace_back(fence, 1, [&] {
+    order.push_back(1);
+    other.signal(5);
+    order.push_back(2);
+    fence.signal(2);
+    order.push_back(3);
+    CHECK(fence.wait_for(3, 0s) == wait_status::timeout);
+    CHECK(registered.front().state() == callback_state::waiting);
+    CHECK(registered.front().cancel() == callback_state::waiting);
+    CHECK(cancelled->cancel() == callback_state::cancelled);
+    later.emplace(fence, 3, [&] { order.push_back(6); });
+    registered.emplace_back(fence, 2, [&] { order.push_back(4); });
+  });
+  cancelled.emplace(fence, 1, [&] { order.push_back(-1); });
+  registered.emplace_back(fence, 2, [&] { order.push_back(5); });
+  registered.emplace_back(other, 5, [&] { order.push_back(0); });
+  fence.signal(1);
+  // Those of another fence run within its signal, and one whose value is reached runs when it is registered. Those of
+  // the same fence run after the callable.
+  CHECK(order == std::vector<int>{1, 0, 2, 3, 4, 5});
+  fence.signal(3);
+  CHECK(order.back() == 6);
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE_TEMPLATE("[trap 10] a callable may destroy its own registration and others", Kind, EVERY_LOOP_KIND) {
+  typename Kind::progress_fence fence;
+  using callback = any_callback<typename Kind::progress_fence>;
+  std::optional<callback> own;
+  std::optional<callback> next;
+  int runs = 0;
+  own.emplace(fence, 1, [&] {
+    // What the callable captures goes with its registration.
+    int& counted = runs;
+    auto& other = next;
+    own.reset();
+    other.reset();
+    ++counted;
+  });
+  next.emplace(fence, 1, [&] { runs = -100; });
+  fence.signal(1);
+  CHECK(runs == 1);
+  CHECK(!own.has_value());
+  CHECK(is_idle(fence));
+}
+
+TEST_CASE("[trap 9] callables that signal their own fence on and on don't run within each other") {
+  constexpr std::uint64_t last = 100'000;
+  tidemark::fence fence;
+  std::optional<any_callback<tidemark::fence>> odd;
+  std::optional<any_callback<tidemark::fence>> even;
+  int depth = 0;
+  int deepest = 0;
+  std::function<void(std::uint64_t)> step = [&](std::uint64_t reached) {
+    deepest = std::max(deepest, ++depth);
+    // The registration of the step before is free again.
+    (reached % 2 == 0 ? odd : even).emplace(fence, reached + 1, [&step, reached] { step(reached + 1); });
+    if (reached < last) fence.signal(reached + 1);
+    --depth;
+  };
+  step(0);
+  CHECK(fence.current_value() == last);
+  CHECK(deepest == 2);
+}
+
+// ---- how registrations end ------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[A14] a registration that is cancelled or destroyed never runs", Kind, EVERY_LOOP_KIND) {
+  typename Kind::fence fence;
+  int runs = 0;
+  auto cancelled = call_in_signaller(fence, 1, [&] { ++runs; });
+  {
+    auto destroyed = call_in_signaller(fence, 1, [&] { ++runs; });
+  }
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  CHECK(is_idle(fence));
+  fence.signal(1);
+  CHECK(runs == 0);
+  CHECK(cancelled.state() == callback_state::cancelled);
+}
+
+TEST_CASE_TEMPLATE("[A120] a poison runs those callables that take a wait_status", Kind, EVERY_LOOP_KIND) {
+  typename Kind::fence fence;
+  std::vector<wait_status> told;
+  int runs = 0;
+  const auto tell = [&](wait_status how) { told.push_back(how); };
+  auto first = call_in_signaller(fence, 1, tell);
+  auto second = call_in_signaller(fence, 2, tell);
+  auto silent = call_in_signaller(fence, 2, [&] { ++runs; });
+  fence.signal(1);
+  fence.poison();
+  auto later = call_in_signaller(fence, 2, tell);
+  auto before = call_in_signaller(fence, 1, tell);
+  CHECK(told == std::vector{wait_status::reached, wait_status::lost, wait_status::lost, wait_status::reached});
+  CHECK(runs == 0);
+  CHECK(first.state() == callback_state::ran);
+  CHECK(second.state() == callback_state::lost);
+  CHECK(silent.state() == callback_state::lost);
+  CHECK(later.state() == callback_state::lost);
+  CHECK(before.state() == callback_state::ran);
+}
+
+TEST_CASE("[A32] where the heap is full and must not grow, the registration is refused, and others go on") {
+  tidemark::basic_fence<tidemark::native_platform, one_slot> fence;
+  int runs = 0;
+  auto kept = call_in_signaller(fence, 1, [&] { ++runs; });
+  auto refused = call_in_signaller(fence, 1, [&] { runs = -100; });
+  CHECK(refused.state() == callback_state::refused);
+  CHECK(refused.cancel() == callback_state::refused);
+  CHECK(fence.monitored_value() == 0);
+  fence.signal(1);
+  CHECK(runs == 1);
+  CHECK(kept.state() == callback_state::ran);
+  CHECK(refused.state() == callback_state::refused);
+  CHECK(fence.monitored_value() == tidemark::no_waiter);
+}
+
+TEST_CASE("[A31] where the heavy barrier is refused later, the registration is refused") {
+  struct platform : tidemark::native_platform {
+    static bool heavy_barrier() noexcept { return false; }
+  };
+  tidemark::basic_progress_fence<platform> fence;
+  int runs = 0;
+  auto refused = call_in_signaller(fence, 1, [&] { ++runs; });
+  CHECK(refused.state() == (platform::heavy_barrier_available() ? callback_state::refused : callback_state::waiting));
+  CHECK(fence.monitored_value() == (platform::heavy_barrier_available() ? tidemark::no_waiter : 0));
+}
+
+// ---- several threads ------------------------------------------------------------------------------------------------
+
+TEST_CASE("[trap 10] a thread that destroys a registration waits until its callable has returned") {
+  tidemark::fence fence;
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t target = fence.current_value() + 1;
+    std::atomic<bool> is_running{false};
+    std::atomic<bool> may_return{false};
+    bool has_returned = false;
+    auto registered = std::make_optional<any_callback<tidemark::fence>>(fence, target, [&] {
+      is_running = true;
+      is_running.notify_all();
+      may_return.wait(false);
+      has_returned = true;
+    });
+    std::thread signaller([&] { fence.signal(target); });
+    is_running.wait(false);
+    std::thread freer([&] {
+      may_return = true;
+      may_return.notify_all();
+    });
+    registered.reset();
+    CHECK(has_returned);
+    signaller.join();
+    freer.join();
+  }
+}
+
+TEST_CASE("[A14] a callable that waits behind another one can be cancelled while that one runs") {
+  tidemark::fence fence;
+  std::atomic<bool> is_running{false};
+  std::atomic<bool> may_return{false};
+  int runs = 0;
+  auto first = call_in_signaller(fence, 1, [&] {
+    is_running = true;
+    is_running.notify_all();
+    may_return.wait(false);
+  });
+  auto second = call_in_signaller(fence, 1, [&] { ++runs; });
+  std::thread signaller([&] { fence.signal(1); });
+  is_running.wait(false);
+  CHECK(second.cancel() == callback_state::cancelled);
+  may_return = true;
+  may_return.notify_all();
+  signaller.join();
+  CHECK(runs == 0);
+  CHECK(first.state() == callback_state::ran);
+}
+
+TEST_CASE_TEMPLATE("[A14] [A19] [trap 11] signals, registrations and cancellations: each ran once, or was cancelled",
+                   Kind, EVERY_LOOP_KIND) {
+  constexpr std::uint64_t last = 20'000;
+  typename Kind::fence fence;
+  std::atomic<std::uint64_t> ran{0};
+  std::atomic<std::uint64_t> cancelled{0};
+  std::atomic<std::uint64_t> made{0};
+  std::atomic<std::uint64_t> wrong{0};
+  const auto register_and_cancel = [&](std::uint64_t seed) {
+    random_numbers random(seed);
+    while (fence.current_value() < last) {
+      const std::uint64_t target = fence.current_value() + random.below(4);
+      int runs = 0;
+      bool is_early = false;
+      {
+        auto registered = call_in_signaller(fence, target, [&] {
+          ++runs;
+          is_early = fence.current_value() < target;
+        });
+        ++made;
+        for (std::uint64_t looks = random.below(100); looks != 0; --looks) static_cast<void>(fence.current_value());
+        const callback_state how = registered.cancel();
+        wrong += how != (runs == 1 ? callback_state::ran : callback_state::cancelled);
+        ++(how == callback_state::ran ? ran : cancelled);
+      }
+      wrong += is_early || runs > 1;
+    }
+  };
+  std::thread one([&] { register_and_cancel(1); });
+  std::thread other([&] { register_and_cancel(2); });
+  std::thread signals([&] {
+    while (fence.signal_next() < last) {
+    }
+  });
+  while (fence.signal_next() < last) {
+  }
+  signals.join();
+  one.join();
+  other.join();
+  CHECK(wrong == 0);
+  CHECK(made == ran + cancelled);
+  CHECK(is_idle(fence));
+}
