@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+// The third program of docs/guide-fence.md: waits in an io_uring. Exit status: 77 if the system refuses io_uring.
+
+#include "expect.hpp"
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <thread>
+
+#include <liburing.h>
+#include <poll.h>
+
+namespace {
+
+using guide::expect;
+
+void serve_a_loop_with_io_uring(io_uring& ring) {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  bool is_shown = false;
+  auto show = loop.on_reached(copied, 3, [&] { is_shown = true; });
+  std::thread copier([&] { copied.signal(3); });
+
+  for (std::size_t ran = 0; ran == 0; ran = loop.poll()) {
+    // Reads, writes and the like would be in the same ring.
+    io_uring_prep_poll_add(io_uring_get_sqe(&ring), loop.descriptor(), POLLIN);
+    io_uring_submit_and_wait(&ring, 1);
+    io_uring_cqe* done = nullptr;
+    if (io_uring_peek_cqe(&ring, &done) == 0) io_uring_cqe_seen(&ring, done);
+  }
+  copier.join();
+  expect(is_shown, "the callable has run");
+}
+
+}  // namespace
+
+int main() {
+  io_uring ring{};
+  if (io_uring_queue_init(8, &ring, 0) < 0) {
+    std::puts("guide_loop_uring: the system refuses io_uring");
+    return 77;
+  }
+  serve_a_loop_with_io_uring(ring);
+  io_uring_queue_exit(&ring);
+  return guide::result("guide_loop_uring");
+}
