@@ -90,6 +90,16 @@ void post_to_a_loop() {
   expect(redraws == 1 && loads == 1, "both posts of the task came before it ran");
 }
 
+void wait_for_fences_and_descriptors(int socket) {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  std::array<char, 64> request{};
+  auto received = loop.on_readable(socket, [&] { expect(read(socket, request.data(), 64) > 0, "a request"); });
+  auto finished = loop.on_reached(copied, 1, [&] { loop.stop(); });
+  loop.post([&] { copied.signal(1); });
+  expect(loop.run() == wait_status::stopped, "one sleep waits for both");
+}
+
 void run_a_callable_in_the_signaller() {
   tidemark::progress_fence copied;
   std::uint64_t frames = 0;
@@ -128,5 +138,10 @@ int main() {
   post_to_a_loop();
   run_a_callable_in_the_signaller();
   serve_a_loop_with_epoll();
+  std::array<int, 2> ends{};
+  expect(pipe(ends.data()) == 0 && write(ends[1], "hello", 5) == 5, "a pipe with a request");
+  wait_for_fences_and_descriptors(ends[0]);
+  close(ends[0]);
+  close(ends[1]);
   return guide::result("guide_loop");
 }

@@ -5,7 +5,10 @@
 #define TIDEMARK_TIDEMARK_HPP
 
 #include "fence/awaited.hpp"
+#include "fence/callback_state.hpp"
+#include "fence/descriptor_watch.hpp"
 #include "fence/fence.hpp"
+#include "fence/loop_task.hpp"
 #include "fence/signaller_callback.hpp"
 #include "fence/timeline.hpp"
 #include "fence/wait.hpp"

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include <unistd.h>
+
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/coroutine.hpp"
@@ -40,6 +42,18 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
           const auto move = [&]() -> coroutine { co_await loop->schedule(); };
           const coroutine moving = move();
           loop.reset();
+        }) == too_early);
+  CHECK(reported_by([] {
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          int ends[2] = {-1, -1};
+          REQUIRE(::pipe(ends) == 0);
+          {
+            auto watch = loop->on_readable(ends[0], nothing);
+            auto refused = loop->on_readable(-1, nothing);
+            loop.reset();
+          }
+          ::close(ends[0]);
+          ::close(ends[1]);
         }) == too_early);
   CHECK(reported_by([] {
           tidemark::fence fence{1};

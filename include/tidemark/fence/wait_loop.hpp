@@ -53,12 +53,15 @@
 #include "../platform/platform.hpp"
 #include "awaited.hpp"
 #include "callback_state.hpp"
+#include "descriptor_watch.hpp"
 #include "detail/limits.hpp"
+#include "detail/loop_access.hpp"
 #include "detail/loop_awaiter.hpp"
 #include "detail/loop_core.hpp"
 #include "detail/loop_descriptor.hpp"
 #include "detail/posted_call.hpp"
 #include "detail/user_call.hpp"
+#include "loop_task.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
@@ -71,11 +74,6 @@ namespace detail {
 
 template <class Platform>
 using core_of_loop = loop_core<Platform, wait_operations<Platform>, waiter_ticket, wait_status>;
-
-/// Gives access to the core of a loop.
-struct loop_access {
-  static auto& core_of(auto& loop) noexcept { return loop.core_; }
-};
 
 }  // namespace detail
 
@@ -157,56 +155,6 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   callback_state result_ = callback_state::waiting;
 };
 
-/// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the
-/// same time: if it is posted while it runs, it runs again afterwards.
-/// \tparam Callable  takes nothing
-template <platform Platform, std::invocable Callable>
-class basic_loop_task : private detail::loop_work<Platform> {
- public:
-  /// A task of the loop `on`, which must outlive it.
-  basic_loop_task(basic_wait_loop<Platform>& on, Callable callable)
-      : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {}
-  basic_loop_task(const basic_loop_task&) = delete;
-  basic_loop_task& operator=(const basic_loop_task&) = delete;
-  /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until it has
-  /// returned. The task itself may destroy it, and must not use its own captures afterwards.
-  ~basic_loop_task() {
-    {
-      keeper kept(loop_->lock());
-      if (!loop_->retract(*this)) static_cast<void>(call_.wait_for_end(*loop_, kept, this->phase));
-    }
-    if (this->phase == detail::call_phase::running) call_.destroyed();
-  }
-
-  /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
-  /// since. Progress: lock-free, except for a system call if the loop sleeps. Any thread may call it.
-  bool post() noexcept {
-    // (Y13): acq_rel. Acquire, pairs with (Y14): the links of the last run are free. Release, pairs with (Y14): a run
-    // that this call relies on sees what was done before it. Not stronger: no other word is involved.
-    if (is_posted_.exchange(1, std::memory_order_acq_rel) != 0) return false;
-    loop_->post(*this);
-    return true;
-  }
-
- private:
-  using core = detail::core_of_loop<Platform>;
-  using keeper = typename core::keeper;
-
-  static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
-    auto& self = static_cast<basic_loop_task&>(of);
-    // (Y14): acq_rel, pairs with (Y13), for the reasons given there. An exchange, because a store would not see what
-    // was done before a post that returned false. Not stronger, like (Y13).
-    self.is_posted_.exchange(0, std::memory_order_acq_rel);
-    if (what == detail::loop_action::drop) return;
-    self.call_(*self.loop_, kept, self.callable_, [&] { self.loop_->has_run(self); });
-  }
-
-  core* loop_;
-  Callable callable_;
-  detail::user_call<Platform> call_;
-  typename Platform::template atomic<std::uint32_t> is_posted_{0};
-};
-
 /// Runs callables and coroutines when timelines have reached their targets.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if one of the timelines is, and park as all of
 ///                   them do
@@ -224,7 +172,10 @@ class basic_wait_loop {
   basic_wait_loop& operator=(const basic_wait_loop&) = delete;
   ~basic_wait_loop() {
     keeper kept(core_.lock());
-    const bool is_found = core_.clear(kept);
+    bool is_found = core_.clear(kept);
+#if defined(__linux__)
+    is_found = descriptor_.forget() || is_found;
+#endif
     TIDEMARK_ASSERT(!is_found, "a loop was destroyed before its registrations and its posted work");
     static_cast<void>(is_found);
   }
@@ -365,16 +316,9 @@ class basic_wait_loop {
   /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. What becomes
   /// ready meanwhile may run, too. Throws what a callable throws.
   std::size_t poll() {
-    // Even if a callable throws.
-    struct leaving {
-      ~leaving() { of.leave(); }
-      core& of;
-    };
     keeper kept(core_.lock());
-    core_.come_back();
-    const leaving at_the_end{core_};
     std::size_t ran = 0;
-    core_.run(detail::at_once, never_stops{}, kept, [&] { return ++ran != 0; });
+    run_ready(never_stops{}, kept, [&] { return ++ran != 0; });
     return ran;
   }
 
@@ -388,6 +332,20 @@ class basic_wait_loop {
     const int opened = descriptor_.open();
     if (opened >= 0 && core_.outside() == nullptr) core_.set_outside(descriptor_);
     return opened;
+  }
+
+  /// Runs the callable whenever the descriptor is readable, see descriptor_watch. The loop need not be served by its
+  /// own descriptor for that: run() and its kin sleep until a fence or a descriptor has something for them.
+  template <std::invocable Callable>
+  [[nodiscard]] auto on_readable(int watched, Callable callable) {
+    return descriptor_watch<basic_wait_loop, Callable>(*this, watched, descriptor_readiness::readable,
+                                                       std::move(callable));
+  }
+  /// The same whenever the descriptor is writable.
+  template <std::invocable Callable>
+  [[nodiscard]] auto on_writable(int watched, Callable callable) {
+    return descriptor_watch<basic_wait_loop, Callable>(*this, watched, descriptor_readiness::writable,
+                                                       std::move(callable));
   }
 #endif
 
@@ -454,7 +412,7 @@ class basic_wait_loop {
     const auto wake = [this] { core_.wake_all(); };
     const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
     keeper kept(core_.lock());
-    switch (core_.run(until, token, kept, goes_on)) {
+    switch (run(until, token, kept, goes_on)) {
       case detail::loop_end::ran:
         return wait_status::reached;
       case detail::loop_end::timeout:
@@ -465,8 +423,64 @@ class basic_wait_loop {
     return wait_status::stopped;
   }
 
+  /// Runs what is ready, and then leaves the loop, even if a callable throws.
+  template <class Token, class GoesOn>
+  detail::loop_end run_ready(const Token& token, keeper& kept, const GoesOn& goes_on) {
+    struct leaving {
+      ~leaving() { of.leave(); }
+      core& of;
+    };
 #if defined(__linux__)
+    // The thread that sleeps there is the one that is told.
+    if (descriptor_.has_sleeper()) return core_.run(detail::at_once, token, kept, goes_on);
+#endif
+    core_.come_back();
+    const leaving at_the_end{core_};
+    return core_.run(detail::at_once, token, kept, goes_on);
+  }
+
+  template <class Token, class GoesOn>
+  detail::loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
+#if defined(__linux__)
+    // One thread sleeps in the system's wait for descriptors, and the others on the loop's word. This ends a sleep
+    // there when the first watch begins, and when the other sleep has ended.
+    struct stop_or_watch {
+      bool stop_requested() const noexcept { return token.stop_requested() || of.needs_sleeper(); }
+      const Token& token;
+      const detail::loop_descriptor& of;
+    };
+    for (;;) {
+      if (!descriptor_.needs_sleeper()) {
+        const detail::loop_end end = core_.run(until, stop_or_watch{token, descriptor_}, kept, goes_on);
+        if (end != detail::loop_end::stopped || core_.is_stopped() || token.stop_requested()) return end;
+        continue;
+      }
+      const auto is_late = [&] { return until != forever && Platform::now() >= until; };
+      bool has_more = true;
+      const detail::loop_end end = run_ready(token, kept, [&] {
+        has_more = goes_on();
+        return has_more && (until == detail::at_once || !is_late());
+      });
+      if (end == detail::loop_end::ran) return has_more ? detail::loop_end::timeout : end;
+      // The token once more: a stop that comes after this thread has left the loop ends its sleep.
+      if (end == detail::loop_end::stopped || token.stop_requested()) return detail::loop_end::stopped;
+      if (is_late()) return detail::loop_end::timeout;
+      // Another thread may have gone to sleep there while this one ran something.
+      if (descriptor_.has_sleeper()) continue;
+      descriptor_.set_sleeper(true);
+      {
+        const typename keeper::without lock(kept);
+        descriptor_.sleep(until, Platform::now());
+      }
+      descriptor_.set_sleeper(false);
+      core_.nudge();
+    }
+  }
+
   detail::loop_descriptor descriptor_;
+#else
+    return core_.run(until, token, kept, goes_on);
+  }
 #endif
   mutable core core_;
 };

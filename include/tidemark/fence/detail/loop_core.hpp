@@ -209,6 +209,12 @@ class loop_core {
   }
   bool is_stopped() const noexcept { return is_stopped_; }
 
+  /// Makes one thread that sleeps look again. Needs no lock.
+  void nudge() noexcept {
+    if (!word_.count()) return;
+    spin_.waking();
+    word_.wake(1);
+  }
   /// Makes all threads that sleep look again. Needs no lock.
   void wake_all() noexcept {
     word_.count_for_all();
@@ -250,13 +256,6 @@ class loop_core {
   using spin = learning_spin<Platform, 1'000'000>;
 
   static constexpr std::size_t most_looks = 16'384;
-
-  /// There is something to run.
-  void nudge() noexcept {
-    if (!word_.count()) return;
-    spin_.waking();
-    word_.wake(1);
-  }
 
   // ---- what becomes ready ----
 

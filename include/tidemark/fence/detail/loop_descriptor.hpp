@@ -10,10 +10,14 @@
 
 #if defined(__linux__)
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -21,10 +25,22 @@
 #include <unistd.h>
 
 #include "../../platform/platform.hpp"
+#include "linked_queue.hpp"
 #include "loop_word.hpp"
 
 namespace tidemark::detail {
 
+/// A descriptor of the user's, which the loop watches.
+struct watched_descriptor {
+  int descriptor;
+  std::uint32_t events;                   // of epoll
+  void (*on_ready)(watched_descriptor&);  // called with the loop's lock; not again before rearm()
+  bool is_forgotten = false;              // the loop was destroyed before
+  watched_descriptor* next = nullptr;
+  watched_descriptor* previous = nullptr;
+};
+
+/// The loop's lock protects all but open(), wake() and sleep().
 class loop_descriptor final : public outside_sleep {
  public:
   loop_descriptor() = default;
@@ -67,13 +83,76 @@ class loop_descriptor final : public outside_sleep {
     std::uint64_t calls = 0;
     static_cast<void>(!::read(event_, &calls, sizeof calls));
     if (set_ != forever && ::read(timer_, &calls, sizeof calls) > 0) set_ = forever;
+    if (is_watching()) collect();
+  }
+
+  // ---- descriptors of the user's ----
+
+  /// Whether there is one to watch. Any thread may ask, without the lock.
+  bool is_watching() const noexcept { return count_ != 0; }
+  /// Returns 0, or the reason why the system refuses it.
+  int watch(watched_descriptor& added) noexcept {
+    if (!control(EPOLL_CTL_ADD, added)) return errno;
+    watched_.push(added);
+    ++count_;
+    return 0;
+  }
+  void rearm(watched_descriptor& watched) noexcept { static_cast<void>(control(EPOLL_CTL_MOD, watched)); }
+  void unwatch(watched_descriptor& removed) noexcept {
+    static_cast<void>(control(EPOLL_CTL_DEL, removed));
+    watched_.remove(removed);
+    --count_;
+  }
+  /// Forgets all of them. Returns whether there were any.
+  bool forget() noexcept {
+    const bool is_found = is_watching();
+    while (watched_descriptor* const left = watched_.first()) {
+      unwatch(*left);
+      left->is_forgotten = true;
+    }
+    return is_found;
+  }
+
+  /// Whether a thread that runs the loop sleeps in it. Any thread may ask, without the lock.
+  bool has_sleeper() const noexcept { return has_sleeper_; }
+  bool needs_sleeper() const noexcept { return is_watching() && !has_sleeper(); }
+  void set_sleeper(bool is_asleep) noexcept { has_sleeper_ = is_asleep; }
+
+  /// Sleeps until the descriptor is readable, at most until a point of the loop's clock, or for no reason.
+  /// \param now  of that clock
+  void sleep(deadline until, deadline now) const noexcept {
+    pollfd asked{};
+    asked.fd = joint_;
+    asked.events = POLLIN;
+    const deadline::duration left = until > now ? until - now : deadline::duration{0};
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+    timespec most{};
+    most.tv_sec = static_cast<time_t>(seconds.count());
+    most.tv_nsec = static_cast<long>((left - seconds).count());
+    static_cast<void>(::ppoll(&asked, 1, until == forever ? nullptr : &most, nullptr));
   }
 
  private:
   bool join(int descriptor) const noexcept {
     epoll_event readable{};
     readable.events = EPOLLIN;
+    readable.data.ptr = nullptr;
     return ::epoll_ctl(joint_, EPOLL_CTL_ADD, descriptor, &readable) == 0;
+  }
+  bool control(int operation, watched_descriptor& watched) const noexcept {
+    epoll_event event{};
+    event.events = watched.events | EPOLLONESHOT;
+    event.data.ptr = &watched;
+    return ::epoll_ctl(joint_, operation, watched.descriptor, &event) == 0;
+  }
+  /// Tells those that are ready. More than fit are found by the next call.
+  void collect() noexcept {
+    std::array<epoll_event, 64> events;
+    const int found = ::epoll_wait(joint_, events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < found; ++i) {
+      auto* const ready = static_cast<watched_descriptor*>(events[static_cast<std::size_t>(i)].data.ptr);
+      if (ready != nullptr) ready->on_ready(*ready);
+    }
   }
   void close() noexcept {
     for (int* const descriptor : {&event_, &timer_, &joint_}) {
@@ -85,6 +164,10 @@ class loop_descriptor final : public outside_sleep {
   int event_ = -1;
   int timer_ = -1;
   int joint_ = -1;
+  linked_queue<watched_descriptor> watched_;
+  // Read without the lock only to end a sleep early; then they are read again with the lock.
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> has_sleeper_{false};
   deadline set_ = forever;  // the time at which the timer ends; forever if it is stopped
 };
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Tasks, which are posted to a loop again and again.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tidemark/fence/wait_loop.hpp>
+
+#include "support/loop_kinds.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::wait_status;
+
+TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for each post", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  std::vector<int> order;
+  auto first = loop.make_task([&] { order.push_back(1); });
+  auto second = loop.make_task([&] { order.push_back(2); });
+  CHECK(second.post());
+  CHECK(first.post());
+  CHECK(!second.post());
+  CHECK(loop.poll() == 2);
+  CHECK(first.post());
+  CHECK(loop.poll() == 1);
+  CHECK(order == std::vector{2, 1, 1});
+}
+
+TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int runs = 0;
+  std::optional<tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>> task;
+  task.emplace(loop, [&] {
+    ++runs;
+    task->post();
+  });
+  task->post();
+  CHECK(loop.poll() == 1);
+  CHECK(loop.poll() == 1);
+  CHECK(loop.run_for(std::chrono::milliseconds{2}) == wait_status::timeout);
+  CHECK(runs > 2);
+}
+
+TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed by itself", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  bool has_run = false;
+  {
+    auto gone = loop.make_task([&] { has_run = true; });
+    gone.post();
+  }
+  CHECK(loop.poll() == 0);
+  CHECK(!has_run);
+  std::optional<tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>> own;
+  own.emplace(loop, [&] { own.reset(); });
+  own->post();
+  CHECK(loop.poll() == 1);
+  CHECK(!own);
+}
+
+TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threads run all run", Kind,
+                   EVERY_LOOP_KIND) {
+  constexpr int posters = 3;
+  constexpr int posts = 2'000;
+  typename Kind::loop loop;
+  std::atomic<int> runs{0};
+  const watchdog dog{[&] { return std::to_string(runs) + " runs"; }};
+  const auto run = [&] { CHECK(loop.run() == wait_status::stopped); };
+  std::optional<background> runners[2];
+  for (auto& each : runners) each.emplace(run);
+  {
+    std::list<background> threads;
+    for (int i = 0; i < posters; ++i) {
+      threads.emplace_back([&] {
+        std::atomic<int> own_runs{0};
+        auto task = loop.make_task([&] {
+          ++own_runs;
+          ++runs;
+        });
+        for (int done = 0; done < posts;) {
+          if (task.post()) {
+            ++done;
+          } else {
+            std::this_thread::yield();
+          }
+        }
+        await([&] { return own_runs == posts; });
+      });
+    }
+  }
+  await([&] { return runs == posters * posts; });
+  loop.stop();
+}
