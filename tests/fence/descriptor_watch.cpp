@@ -216,6 +216,41 @@ TEST_CASE_TEMPLATE("a watch may be destroyed by its callable, and one that is re
   CHECK(!other.has_value());
 }
 
+TEST_CASE("a descriptor is watched again while the callable of its former watch still runs, and is not lost") {
+  const connection pipe;
+  tidemark::wait_loop loop;
+  std::atomic<bool> is_running{false};
+  std::atomic<bool> may_return{false};
+  using watch = decltype(loop.on_readable(0, std::function<void()>{}));
+  std::optional<watch> former;
+  former.emplace(loop, pipe.here(), tidemark::descriptor_readiness::readable, [&] {
+    pipe.read();
+    is_running = true;
+    await([&] { return may_return.load(); });
+  });
+  background runner([&] { CHECK(loop.run() == wait_status::stopped); });
+  pipe.write('x');
+  await([&] { return is_running.load(); });
+  background freer([&] { former.reset(); });
+  std::atomic<int> runs{0};
+  std::optional<watch> next;
+  const auto count = [&] {
+    pipe.read();
+    ++runs;
+  };
+  // Until the former watch has given the descriptor up.
+  await([&] {
+    next.emplace(loop, pipe.here(), tidemark::descriptor_readiness::readable, count);
+    return next->error() == 0;
+  });
+  may_return = true;
+  freer.join();
+  pipe.write('y');
+  await([&] { return runs == 1; });
+  loop.stop();
+  runner.join();
+}
+
 TEST_CASE_TEMPLATE("what a watch's callable throws comes out, and the watch goes on", Kind, EVERY_LOOP_KIND) {
   const connection pipe;
   typename Kind::loop loop;

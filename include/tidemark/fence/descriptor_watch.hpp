@@ -5,8 +5,9 @@
 //
 //   auto received = loop.on_readable(socket, [&] { read_from(socket); });
 //
-// Threads that run a loop with watches sleep in the system's wait for descriptors (an epoll). While the loop is busy,
-// it looks at the descriptors whenever it has run all that was ready. Without watches none of this costs anything.
+// One of the threads that run the loop sleeps in the system's wait for descriptors, the others on the loop's word. While
+// the loop is busy, it looks at the descriptors whenever it has run all that was ready. A loop without watches makes no
+// system call for any of this.
 #ifndef TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 #define TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 

@@ -401,8 +401,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may
-  /// call it. If the platform's `is_async_signal_safe` is true, it takes no lock, and a signal handler may call it. A
-  /// poisoned fence raises the value inside it, which current_value() does not show. [A3] [A17] [trap 13]
+  /// call it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no
+  /// lock, and a signal handler may call it. A poisoned fence raises only a value inside it. [A3] [A17] [trap 13]
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);
@@ -444,8 +444,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
   /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
-  /// signaller at a time. If the platform's `is_async_signal_safe` is true, it takes no lock. A signal handler may call
-  /// it then, unless it interrupts another call of the same signaller. [A3] [A7] [A17]
+  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it
+  /// takes no lock. A signal handler may call it then, but not in the middle of another call. [A3] [A7] [A17]
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

@@ -215,8 +215,8 @@ class waiter_heap {
   ///                 value must release those.
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
   ///                       at all if it has released none. From the 17th waiter on, other threads may wake one before.
-  /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called a waker that only the
-  ///                    signaller may call.
+  /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
+  ///                    signaller may call (detail/waker.hpp).
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }

@@ -152,6 +152,85 @@ struct two_signallers_call : model::suite<2> {
   }
 };
 
+/// [A14] [A29] [trap 11] While two threads signal, a third one cancels the callable of the greater value. It has run or
+/// was cancelled, and the other one runs in any case.
+template <heap_shape Shape>
+struct cancelled_beside_two_signallers : model::suite<3> {
+  struct runs {
+    payload* ran;
+    void operator()() const { ran->store(ran->load() + 1); }
+  };
+  using callback = tidemark::signaller_callback<timeline_of<Shape>, runs>;
+  timeline_of<Shape> timeline;
+  payload ran[2];
+  std::optional<callback> registered[2];
+
+  void before() {
+    for (unsigned i = 0; i < 2; ++i) registered[i].emplace(timeline, i + 1, runs{&ran[i]});
+  }
+  void thread(unsigned index) {
+    if (index < 2) {
+      timeline.signal_next();
+    } else {
+      const callback_state how = registered[1]->cancel();
+      MODEL_REQUIRE(ran[1].load() == (how == callback_state::ran ? 1 : 0));
+      registered[1].reset();
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(registered[0]->state() == ran_or_refused(Shape));
+    MODEL_REQUIRE(ran[0].load() == (has_slot(Shape) ? 1 : 0));
+    registered[0].reset();
+    require_idle(timeline);
+  }
+};
+
+/// [trap 9] A callable signals its own fence, while another thread cancels what becomes due by that.
+template <heap_shape Shape>
+struct call_signals_its_fence : model::suite<2> {
+  struct first_runs {
+    call_signals_its_fence* of;
+    void operator()() const {
+      of->data.store(42);
+      of->timeline.signal(2);
+      // The other one does not run within that signal.
+      of->data.store(43);
+    }
+  };
+  struct second_runs {
+    call_signals_its_fence* of;
+    void operator()() const {
+      MODEL_REQUIRE(of->data.load() == 43);
+      of->ran.store(of->ran.load() + 1);
+    }
+  };
+  timeline_of<Shape> timeline;
+  payload data;
+  payload ran;
+  std::optional<tidemark::signaller_callback<timeline_of<Shape>, first_runs>> first;
+  std::optional<tidemark::signaller_callback<timeline_of<Shape>, second_runs>> second;
+
+  void before() {
+    first.emplace(timeline, 1, first_runs{this});
+    second.emplace(timeline, 2, second_runs{this});
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      timeline.signal(1);
+    } else {
+      const callback_state how = second->cancel();
+      MODEL_REQUIRE(ran.load() == (how == callback_state::ran ? 1 : 0));
+      second.reset();
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(first->state() == ran_or_refused(Shape));
+    MODEL_REQUIRE(timeline.current_value() == (has_slot(Shape) ? 2 : 1));
+    first.reset();
+    require_idle(timeline);
+  }
+};
+
 /// [A120] A timeline is poisoned while a callable is registered. It is told so once, and sees what was done before.
 template <heap_shape Shape>
 struct lost_against_call : model::suite<2> {
@@ -192,6 +271,8 @@ int main(int argc, char** argv) {
   model::add_on_shapes<call_cancelled_against_signal, model::one_slot, "call_cancelled_against_signal">(checks);
   model::add_on_shapes<one_of_two_calls_is_cancelled, model::two_slots, "one_of_two_calls_is_cancelled">(checks);
   model::add_on_shapes<two_signallers_call, model::two_slots, "two_signallers_call">(checks);
+  model::add_on_shapes<cancelled_beside_two_signallers, model::two_slots, "cancelled_beside_two_signallers">(checks);
+  model::add_on_shapes<call_signals_its_fence, model::two_slots, "call_signals_its_fence">(checks);
   model::add_on_shapes<lost_against_call, model::one_slot, "lost_against_call">(checks);
   return model::run(argc, argv, checks);
 }

@@ -32,7 +32,7 @@ namespace tidemark::detail {
 
 /// A descriptor of the user's, which the loop watches.
 struct watched_descriptor {
-  int descriptor;
+  int descriptor;                         // -1 once it is not watched any more
   std::uint32_t events;                   // of epoll
   void (*on_ready)(watched_descriptor&);  // called with the loop's lock; not again before rearm()
   bool is_forgotten = false;              // the loop was destroyed before
@@ -40,7 +40,7 @@ struct watched_descriptor {
   watched_descriptor* previous = nullptr;
 };
 
-/// The loop's lock protects all but open(), wake() and sleep().
+/// The loop's lock protects all but wake(), sleep() and the questions that say so.
 class loop_descriptor final : public outside_sleep {
  public:
   loop_descriptor() = default;
@@ -97,9 +97,13 @@ class loop_descriptor final : public outside_sleep {
     ++count_;
     return 0;
   }
-  void rearm(watched_descriptor& watched) noexcept { static_cast<void>(control(EPOLL_CTL_MOD, watched)); }
+  /// Watches it again after on_ready(). Does nothing after unwatch(): another watch may have the descriptor by then.
+  void rearm(watched_descriptor& watched) noexcept {
+    if (watched.descriptor >= 0) static_cast<void>(control(EPOLL_CTL_MOD, watched));
+  }
   void unwatch(watched_descriptor& removed) noexcept {
     static_cast<void>(control(EPOLL_CTL_DEL, removed));
+    removed.descriptor = -1;
     watched_.remove(removed);
     --count_;
   }
