@@ -5,9 +5,9 @@
 //
 //   auto received = loop.on_readable(socket, [&] { read_from(socket); });
 //
-// One of the threads that run the loop sleeps in the system's wait for descriptors, the others on the loop's word. While
-// the loop is busy, it looks at the descriptors whenever it has run all that was ready. A loop without watches makes no
-// system call for any of this.
+// One of the threads that run the loop sleeps in the system's wait for descriptors, the others on the loop's word.
+// While the loop is busy, it looks at the descriptors whenever it has run all that was ready. A loop without watches
+// makes no system call for any of this.
 #ifndef TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 #define TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 
@@ -57,8 +57,7 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
     }
     const keeper kept(core().lock());
     error_ = descriptors().watch(*this);
-    // Threads that sleep on the loop's word sleep in the system's wait from now on.
-    if (error_ == 0) core().wake_all();
+    if (error_ == 0) runner().begin_watch();
   }
   descriptor_watch(const descriptor_watch&) = delete;
   descriptor_watch& operator=(const descriptor_watch&) = delete;
@@ -69,6 +68,7 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
     {
       keeper kept(core().lock());
       descriptors().unwatch(*this);
+      runner().end_watch();
       if (!core().retract(*this)) static_cast<void>(call_.wait_for_end(core(), kept, this->phase));
     }
     if (this->phase == detail::call_phase::running) call_.destroyed();
@@ -80,6 +80,7 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
 
  private:
   auto& core() const noexcept { return detail::loop_access::core_of(loop_); }
+  auto& runner() const noexcept { return detail::loop_access::runner_of(loop_); }
   auto& descriptors() const noexcept { return detail::loop_access::descriptor_of(loop_); }
 
   static void on_ready(detail::watched_descriptor& ready) {

@@ -8,17 +8,17 @@
 // executor, to write to a descriptor. What takes longer delays the signaller, and belongs on a loop (wait_loop.hpp).
 //
 // When it runs: before signal() or poison() returns, once the pass that released it is over. If a queue or a hub
-// notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value reached, or
-// the timeline lost, it runs in the constructor. Signallers run the callables of a fence one at a time: the lowest
+// notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value reached,
+// or the timeline lost, it runs in the constructor. Signallers run the callables of a fence one at a time: the lowest
 // target first, and of equal targets the one that was registered first.
 //
 // Not promised: that a signal has run what is due to it. If another thread runs callables of this fence at that moment,
 // it runs these, too, and the signaller does not wait. So what becomes due because a callable signals its own fence
 // runs after that callable.
 //
-// A callable may signal, wait with a time-out of zero, register, cancel, and, unless it runs in the constructor, destroy
-// its own registration, for any fence, also for this one. It must not throw (std::terminate), nor destroy the fence,
-// which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
+// A callable may signal, wait with a time-out of zero, register, cancel, and, unless it runs in the constructor,
+// destroy its own registration, for any fence, also for this one. It must not throw (std::terminate), nor destroy the
+// fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A signal costs what it does without callables, when none is due. If one is due, it takes a lock of the fence, so a
 // signal handler must not signal a fence that has any. Each callable takes a slot of the fence. Where the heap is full

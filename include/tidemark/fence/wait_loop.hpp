@@ -59,6 +59,7 @@
 #include "detail/loop_awaiter.hpp"
 #include "detail/loop_core.hpp"
 #include "detail/loop_descriptor.hpp"
+#include "detail/loop_runner.hpp"
 #include "detail/posted_call.hpp"
 #include "detail/user_call.hpp"
 #include "loop_task.hpp"
@@ -318,7 +319,7 @@ class basic_wait_loop {
   std::size_t poll() {
     keeper kept(core_.lock());
     std::size_t ran = 0;
-    run_ready(never_stops{}, kept, [&] { return ++ran != 0; });
+    runner_.run_ready(never_stops{}, kept, [&] { return ++ran != 0; });
     return ran;
   }
 
@@ -412,7 +413,7 @@ class basic_wait_loop {
     const auto wake = [this] { core_.wake_all(); };
     const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
     keeper kept(core_.lock());
-    switch (run(until, token, kept, goes_on)) {
+    switch (runner_.run(until, token, kept, goes_on)) {
       case detail::loop_end::ran:
         return wait_status::reached;
       case detail::loop_end::timeout:
@@ -423,66 +424,11 @@ class basic_wait_loop {
     return wait_status::stopped;
   }
 
-  /// Runs what is ready, and then leaves the loop, even if a callable throws.
-  template <class Token, class GoesOn>
-  detail::loop_end run_ready(const Token& token, keeper& kept, const GoesOn& goes_on) {
-    struct leaving {
-      ~leaving() { of.leave(); }
-      core& of;
-    };
 #if defined(__linux__)
-    // The thread that sleeps there is the one that is told.
-    if (descriptor_.has_sleeper()) return core_.run(detail::at_once, token, kept, goes_on);
-#endif
-    core_.come_back();
-    const leaving at_the_end{core_};
-    return core_.run(detail::at_once, token, kept, goes_on);
-  }
-
-  template <class Token, class GoesOn>
-  detail::loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
-#if defined(__linux__)
-    // One thread sleeps in the system's wait for descriptors, and the others on the loop's word. This ends a sleep
-    // there when the first watch begins, and when the other sleep has ended.
-    struct stop_or_watch {
-      bool stop_requested() const noexcept { return token.stop_requested() || of.needs_sleeper(); }
-      const Token& token;
-      const detail::loop_descriptor& of;
-    };
-    for (;;) {
-      if (!descriptor_.needs_sleeper()) {
-        const detail::loop_end end = core_.run(until, stop_or_watch{token, descriptor_}, kept, goes_on);
-        if (end != detail::loop_end::stopped || core_.is_stopped() || token.stop_requested()) return end;
-        continue;
-      }
-      const auto is_late = [&] { return until != forever && Platform::now() >= until; };
-      bool has_more = true;
-      const detail::loop_end end = run_ready(token, kept, [&] {
-        has_more = goes_on();
-        return has_more && (until == detail::at_once || !is_late());
-      });
-      if (end == detail::loop_end::ran) return has_more ? detail::loop_end::timeout : end;
-      // The token once more: a stop that comes after this thread has left the loop ends its sleep.
-      if (end == detail::loop_end::stopped || token.stop_requested()) return detail::loop_end::stopped;
-      if (is_late()) return detail::loop_end::timeout;
-      // Another thread may have gone to sleep there while this one ran something.
-      if (descriptor_.has_sleeper()) continue;
-      descriptor_.set_sleeper(true);
-      {
-        const typename keeper::without lock(kept);
-        descriptor_.sleep(until, Platform::now());
-      }
-      descriptor_.set_sleeper(false);
-      core_.nudge();
-    }
-  }
-
   detail::loop_descriptor descriptor_;
-#else
-    return core_.run(until, token, kept, goes_on);
-  }
 #endif
   mutable core core_;
+  detail::loop_runner<core> runner_{core_};
 };
 
 /// A loop for fences of all kinds.

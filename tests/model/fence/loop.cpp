@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace {
@@ -67,25 +68,45 @@ class outside_poll final : public tidemark::detail::outside_sleep {
   /// Polls the loop, and sleeps in between, until `is_over` is true after a poll.
   void run_until(const auto& is_over) {
     for (loop_.poll(); !is_over(); loop_.poll()) {
-      while (is_readable_.load(std::memory_order_relaxed) == 0) {
-        if (!platform::park(is_readable_, 0, is_timed() ? some_time : tidemark::forever)) break;
-      }
+      sleep(tidemark::forever, {});
     }
   }
+  /// A descriptor that the loop watches becomes ready.
+  void make_ready() {
+    input_.store(1, std::memory_order_release);
+    wake();
+  }
+  /// What the loop's callable for it posts.
+  std::function<void()> on_ready;
+
+  void begin_watch() {
+    const tidemark::detail::lock_keeper kept(tidemark::detail::loop_access::core_of(loop_).lock());
+    tidemark::detail::loop_access::runner_of(loop_).begin_watch();
+  }
+
   /// Whether the next sleep ends by itself.
   bool is_timed() const { return is_timed_.load(std::memory_order_relaxed) != 0; }
 
   void wake() noexcept override {
     is_readable_.store(1, std::memory_order_relaxed);
-    platform::unpark(is_readable_, 1);
+    platform::unpark(is_readable_, UINT32_MAX);
   }
   void set(tidemark::deadline at) noexcept override {
     is_timed_.store(at != tidemark::forever ? 1 : 0, std::memory_order_relaxed);
   }
-  void clear() noexcept override { is_readable_.store(0, std::memory_order_relaxed); }
+  void clear() noexcept override {
+    is_readable_.store(0, std::memory_order_relaxed);
+    if (input_.exchange(0, std::memory_order_acquire) != 0) on_ready();
+  }
+  void sleep(tidemark::deadline until, tidemark::deadline) noexcept override {
+    while (is_readable_.load(std::memory_order_relaxed) == 0) {
+      if (!platform::park(is_readable_, 0, is_timed() ? some_time : until)) break;
+    }
+  }
 
  private:
   wait_loop& loop_;
+  platform::atomic<std::uint32_t> input_{0};
   platform::atomic<std::uint32_t> is_readable_{0};
   platform::atomic<std::uint32_t> is_timed_{0};
 };
@@ -724,6 +745,154 @@ struct restarted_while_left : model::suite<2> {
   }
 };
 
+// ---- watched descriptors --------------------------------------------------------------------------------------------
+
+/// [A19] [A37] A thread runs the loop, and sleeps outside because of a watch, while a value is signalled.
+template <heap_shape Shape>
+struct watched_against_signal : model::suite<2>, one_signal<Shape> {
+  wait_loop loop;
+  outside_poll outside{loop};
+
+  void before() { outside.begin_watch(); }
+  void thread(unsigned index) {
+    if (index == 0) return this->signal();
+    callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
+    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(registered.state() == callback_state::ran);
+  }
+  void after() { require_idle(this->timeline); }
+};
+
+/// A loop with a watch, whose descriptor becomes ready once, with data. Its callable stops the loop.
+struct watched_input {
+  struct stops {
+    watched_input* of;
+    void operator()() const {
+      MODEL_REQUIRE(of->data.load() == 42);
+      of->loop.stop();
+    }
+  };
+  wait_loop loop;
+  outside_poll outside{loop};
+  payload data;
+  tidemark::basic_loop_task<platform, stops> task{loop, stops{this}};
+
+  watched_input() {
+    outside.on_ready = [this] { task.post(); };
+  }
+  void make_ready() {
+    data.store(42);
+    outside.make_ready();
+  }
+};
+
+/// [A37] The first watch begins while a thread sleeps on the loop's word.
+struct watch_begins_while_asleep : model::suite<2>, watched_input {
+  void thread(unsigned index) {
+    if (index == 0) {
+      outside.begin_watch();
+      make_ready();
+    } else {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+    }
+  }
+};
+
+/// [A37] Two threads run a loop with a watch. The one that finds the descriptor ready stops both.
+struct watched_by_two : model::suite<3>, watched_input {
+  void before() { outside.begin_watch(); }
+  void thread(unsigned index) {
+    if (index == 0) return make_ready();
+    MODEL_REQUIRE(loop.run() == wait_status::stopped);
+  }
+};
+
+/// [A37] Two threads run a loop with a watch, one of them a task first, and a third one stops it. Both return.
+struct two_watchers_stopped : model::suite<3> {
+  struct counts {
+    payload* runs;
+    void operator()() const { runs->store(runs->load() + 1); }
+  };
+  wait_loop loop;
+  outside_poll outside{loop};
+  payload data;
+  payload runs;
+  tidemark::basic_loop_task<platform, counts> task{loop, counts{&runs}};
+
+  void before() {
+    outside.begin_watch();
+    MODEL_REQUIRE(task.post());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      loop.stop();
+    } else {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { MODEL_REQUIRE(runs.load() <= 1); }
+};
+
+/// [A14] [A37] Of two threads that run a loop with a watch, one is stopped. The other one takes its place outside, and
+/// finds the descriptor ready.
+struct one_of_two_watchers_stopped : model::suite<3>, watched_input {
+  stop_source<platform> source;
+
+  void before() { outside.begin_watch(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      source.request_stop();
+      make_ready();
+    } else if (index == 1) {
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+    } else {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+    }
+  }
+};
+
+/// [A14] [A37] A thread polls the loop while another one sleeps outside because of a watch, and is stopped.
+struct polled_beside_watch : model::suite<3> {
+  wait_loop loop;
+  outside_poll outside{loop};
+  stop_source<platform> source;
+  payload data;
+
+  void before() { outside.begin_watch(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      source.request_stop();
+    } else if (index == 1) {
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      MODEL_REQUIRE(loop.poll() == 0);
+    }
+  }
+};
+
+/// [A14] The token of a thread is triggered that sleeps outside because of a watch.
+struct token_against_watch : model::suite<2> {
+  wait_loop loop;
+  outside_poll outside{loop};
+  stop_source<platform> source;
+  payload data;
+
+  void before() { outside.begin_watch(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      source.request_stop();
+    } else {
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
 /// The lock of the loop alone.
 template <unsigned Threads>
 struct lock_excludes : model::suite<Threads> {
@@ -768,6 +937,13 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<left_beside_run, "left_beside_run">());
   checks.push_back(model::make_check<first_deadline_while_left, "first_deadline_while_left">());
   checks.push_back(model::make_check<restarted_while_left, "restarted_while_left">());
+  model::add_on_shapes<watched_against_signal, model::one_slot, "watched_against_signal">(checks);
+  checks.push_back(model::make_check<watch_begins_while_asleep, "watch_begins_while_asleep">());
+  checks.push_back(model::make_check<watched_by_two, "watched_by_two">());
+  checks.push_back(model::make_check<two_watchers_stopped, "two_watchers_stopped">());
+  checks.push_back(model::make_check<one_of_two_watchers_stopped, "one_of_two_watchers_stopped">());
+  checks.push_back(model::make_check<polled_beside_watch, "polled_beside_watch">());
+  checks.push_back(model::make_check<token_against_watch, "token_against_watch">());
   checks.push_back(model::make_check<lock_excludes<2>, "lock_excludes">());
   checks.push_back(model::make_check<lock_excludes<3>, "lock_excludes.three">());
   return model::run(argc, argv, checks);

@@ -8,6 +8,7 @@ namespace tidemark::detail {
 
 struct loop_access {
   static auto& core_of(auto& loop) noexcept { return loop.core_; }
+  static auto& runner_of(auto& loop) noexcept { return loop.runner_; }
   static auto& descriptor_of(auto& loop) noexcept { return loop.descriptor_; }
 };
 

@@ -11,7 +11,6 @@
 #if defined(__linux__)
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -40,7 +39,7 @@ struct watched_descriptor {
   watched_descriptor* previous = nullptr;
 };
 
-/// The loop's lock protects all but wake(), sleep() and the questions that say so.
+/// The loop's lock protects all but wake() and sleep().
 class loop_descriptor final : public outside_sleep {
  public:
   loop_descriptor() = default;
@@ -83,18 +82,26 @@ class loop_descriptor final : public outside_sleep {
     std::uint64_t calls = 0;
     static_cast<void>(!::read(event_, &calls, sizeof calls));
     if (set_ != forever && ::read(timer_, &calls, sizeof calls) > 0) set_ = forever;
-    if (is_watching()) collect();
+    if (!watched_.is_empty()) collect();
+  }
+  void sleep(deadline until, deadline now) noexcept override {
+    pollfd asked{};
+    asked.fd = joint_;
+    asked.events = POLLIN;
+    const deadline::duration left = until > now ? until - now : deadline::duration{0};
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+    timespec most{};
+    most.tv_sec = static_cast<time_t>(seconds.count());
+    most.tv_nsec = static_cast<long>((left - seconds).count());
+    static_cast<void>(::ppoll(&asked, 1, until == forever ? nullptr : &most, nullptr));
   }
 
   // ---- descriptors of the user's ----
 
-  /// Whether there is one to watch. Any thread may ask, without the lock.
-  bool is_watching() const noexcept { return count_ != 0; }
   /// Returns 0, or the reason why the system refuses it.
   int watch(watched_descriptor& added) noexcept {
     if (!control(EPOLL_CTL_ADD, added)) return errno;
     watched_.push(added);
-    ++count_;
     return 0;
   }
   /// Watches it again after on_ready(). Does nothing after unwatch(): another watch may have the descriptor by then.
@@ -105,35 +112,15 @@ class loop_descriptor final : public outside_sleep {
     static_cast<void>(control(EPOLL_CTL_DEL, removed));
     removed.descriptor = -1;
     watched_.remove(removed);
-    --count_;
   }
   /// Forgets all of them. Returns whether there were any.
   bool forget() noexcept {
-    const bool is_found = is_watching();
+    const bool is_found = !watched_.is_empty();
     while (watched_descriptor* const left = watched_.first()) {
       unwatch(*left);
       left->is_forgotten = true;
     }
     return is_found;
-  }
-
-  /// Whether a thread that runs the loop sleeps in it. Any thread may ask, without the lock.
-  bool has_sleeper() const noexcept { return has_sleeper_; }
-  bool needs_sleeper() const noexcept { return is_watching() && !has_sleeper(); }
-  void set_sleeper(bool is_asleep) noexcept { has_sleeper_ = is_asleep; }
-
-  /// Sleeps until the descriptor is readable, at most until a point of the loop's clock, or for no reason.
-  /// \param now  of that clock
-  void sleep(deadline until, deadline now) const noexcept {
-    pollfd asked{};
-    asked.fd = joint_;
-    asked.events = POLLIN;
-    const deadline::duration left = until > now ? until - now : deadline::duration{0};
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-    timespec most{};
-    most.tv_sec = static_cast<time_t>(seconds.count());
-    most.tv_nsec = static_cast<long>((left - seconds).count());
-    static_cast<void>(::ppoll(&asked, 1, until == forever ? nullptr : &most, nullptr));
   }
 
  private:
@@ -169,9 +156,6 @@ class loop_descriptor final : public outside_sleep {
   int timer_ = -1;
   int joint_ = -1;
   linked_queue<watched_descriptor> watched_;
-  // Read without the lock only to end a sleep early; then they are read again with the lock.
-  std::atomic<std::size_t> count_{0};
-  std::atomic<bool> has_sleeper_{false};
   deadline set_ = forever;  // the time at which the timer ends; forever if it is stopped
 };
 

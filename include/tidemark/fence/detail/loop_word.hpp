@@ -40,6 +40,10 @@ class outside_sleep {
   virtual void set(deadline at) noexcept = 0;
   /// Forgets the calls of wake() so far. The loop calls it with its lock, when the thread has come back.
   virtual void clear() noexcept = 0;
+  /// Sleeps until wake() is called, until the time of set(), at most until `until`, or for no reason. Returns at once
+  /// if wake() was called since clear(). A thread that runs the loop calls it, without the lock.
+  /// \param now  of the loop's clock
+  virtual void sleep(deadline until, deadline now) noexcept = 0;
 
  protected:
   ~outside_sleep() = default;
