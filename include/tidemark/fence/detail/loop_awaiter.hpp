@@ -4,17 +4,14 @@
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_AWAITER_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_AWAITER_HPP
 
-#include <array>
 #include <coroutine>
 #include <cstddef>
-#include <optional>
-#include <span>
-#include <type_traits>
 #include <utility>
 
 #include "../../platform/platform.hpp"
-#include "limits.hpp"
 #include "loop_operation.hpp"
+#include "loop_waits.hpp"
+#include "user_call.hpp"
 
 namespace tidemark::detail {
 
@@ -35,71 +32,48 @@ struct loop_resumption {
 /// \tparam Core    the loop's
 /// \tparam Result  makes the result of the `co_await` of the operation
 template <class Core, std::size_t Count, class Token, class Result>
-class loop_awaiter : private Core::operation {
+class loop_awaiter : private loop_waits<Core, Count, Token> {
  public:
   /// \param targets  an array of `Count` awaited targets
   loop_awaiter(Core& on, loop_needs what, const auto& targets, deadline until, Token token) noexcept
-      : loop_awaiter(on, what, targets, until, std::move(token), std::make_index_sequence<Count>{}) {}
-  loop_awaiter(const loop_awaiter&) = delete;
-  loop_awaiter& operator=(const loop_awaiter&) = delete;
+      : base(on, what, &act, targets, std::move(token)) {
+    this->end_at(until);
+  }
   /// A coroutine may be destroyed while it is suspended, if no other thread runs the loop.
   ~loop_awaiter() {
     if (this->loop == nullptr || this->phase == call_phase::over) return;
-    const keeper kept(core_.lock());
-    core_.cancel(*this);
+    const keeper kept(this->core().lock());
+    this->core().cancel(*this);
   }
 
   bool await_ready() noexcept { return this->look_for_reached(); }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
-    // Before the operation begins, because another thread may end it then and destroy this object. A stop that comes
-    // in between is kept in the operation.
-    stopping_.emplace(token_, stop{this});
+    this->listen();
     if constexpr (may_defer) {
       loop_resumption* const by = loop_resumption::current;
-      if (by != nullptr && by->coroutine == suspended.address() && by->loop == &core_) {
+      if (by != nullptr && by->coroutine == suspended.address() && by->loop == &this->core()) {
         by->begun = static_cast<operation*>(this);
         return;
       }
     }
-    const keeper kept(core_.lock());
-    core_.begin(*this);
+    this->begin();
   }
   auto await_resume() noexcept {
-    stopping_.reset();
+    this->stop_listening();
     return Result{}(this->status, this->index);
   }
 
  private:
+  using base = loop_waits<Core, Count, Token>;
   using operation = typename Core::operation;
-  using wait = typename operation::wait;
   using keeper = typename Core::keeper;
-
-  struct stop {
-    loop_awaiter* of;
-    void operator()() const noexcept {
-      const keeper kept(of->core_.lock());
-      of->core_.stop(*of);
-    }
-  };
-
-  template <std::size_t... Index>
-  loop_awaiter(Core& on, loop_needs what, const auto& targets, deadline until, Token token,
-               std::index_sequence<Index...>) noexcept
-      : operation(what, &act),
-        core_{on},
-        waits_{wait(targets[Index], *this, &Core::on_release)...},
-        token_{std::move(token)} {
-    this->waits = std::span{waits_.data(), Count};
-    timer_.at = until;
-    if (until != forever) this->timer = &timer_;
-  }
 
   static void act(typename Core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<loop_awaiter&>(static_cast<operation&>(of));
     self.phase = call_phase::over;
     if (what == loop_action::drop) return;
-    Core& core = self.core_;
+    Core& core = self.core();
     const std::coroutine_handle<> suspended = self.suspended_;
     if constexpr (may_defer) {
       loop_resumption now{&core, suspended.address()};
@@ -123,12 +97,7 @@ class loop_awaiter : private Core::operation {
   /// Under a model checker all threads are one.
   static constexpr bool may_defer = !requires { Core::platform::spin_looks(); };
 
-  Core& core_;
-  std::array<wait, Count> waits_;
-  typename operation::timer_type timer_;
   std::coroutine_handle<> suspended_;
-  [[no_unique_address]] Token token_;
-  std::optional<typename stop_callback_for<Token, stop>::type> stopping_;
 };
 
 /// Suspends a coroutine, which a thread that runs the loop resumes soon.

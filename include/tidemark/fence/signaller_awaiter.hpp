@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// signaller_awaiter: a coroutine that goes on in the thread whose signal reaches its value.
+//
+//   wait_status how = co_await tidemark::reached_in_signaller(uploaded, 3);
+//
+// No loop and no other thread takes part: signal() resumes the coroutine before it returns. What signaller_callback.hpp
+// says of a callable is true of what the coroutine does until it suspends itself again: it delays the signaller, it
+// must not throw, and it may await the same fence.
+//
+// Such a wait has no time limit and no stop token, since nobody would look after them. For those, and wherever what
+// follows takes longer than the wake-up of a thread, use a loop: `co_await loop.reached_for(uploaded, 3, 10ms)`. Each
+// suspended coroutine takes a slot of the fence, where those on a loop share one.
+#ifndef TIDEMARK_FENCE_SIGNALLER_AWAITER_HPP
+#define TIDEMARK_FENCE_SIGNALLER_AWAITER_HPP
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+
+#include "../platform/platform.hpp"
+#include "callback_state.hpp"
+#include "detail/fence_operations.hpp"
+#include "fence.hpp"
+#include "signaller_callback.hpp"
+#include "timeline.hpp"
+#include "wait.hpp"
+
+namespace tidemark {
+
+/// What reached_in_signaller() returns, for `co_await`. It lies in the coroutine's frame, and can't be moved.
+/// \tparam Fence   the kind of fence
+/// \tparam Handle  has resume(), as std::coroutine_handle does
+template <class Fence, class Handle = std::coroutine_handle<>>
+class signaller_awaiter {
+ public:
+  signaller_awaiter(const Fence& on, std::uint64_t target) noexcept : fence_{on}, target_{target} {}
+  signaller_awaiter(const signaller_awaiter&) = delete;
+  signaller_awaiter& operator=(const signaller_awaiter&) = delete;
+
+  bool await_ready() noexcept {
+    if (!detail::fence_access::is_over(fence_, target_)) return false;
+    const bool is_reached = detail::fence_access::has_reached(fence_, target_);
+    status_ = is_reached ? wait_status::reached : wait_status::lost;
+    return true;
+  }
+  bool await_suspend(Handle suspended) noexcept {
+    suspended_ = suspended;
+    registration_.emplace(fence_, target_, goes_on{this});
+    if (registration_->state() == callback_state::refused) return false;
+    return is_first();
+  }
+  wait_status await_resume() const noexcept { return status_; }
+
+ private:
+  struct goes_on {
+    signaller_awaiter* of;
+    void operator()(wait_status how) const noexcept {
+      of->status_ = how;
+      if (of->is_first()) return;
+      // It may destroy this object.
+      Handle suspended = of->suspended_;
+      suspended.resume();
+    }
+  };
+
+  /// Of the two that call this, the suspension and the end of the wait, the second one lets the coroutine go on.
+  bool is_first() noexcept {
+    // (I2): acq_rel, pairs with (I2): the second one finds what the first one has kept, the status or the suspended
+    // coroutine. Not stronger: no other word is involved.
+    return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
+  }
+
+  const Fence& fence_;
+  std::uint64_t target_;
+  // As a wait with a time-out of zero, unless it ends otherwise.
+  wait_status status_ = wait_status::timeout;
+  Handle suspended_{};
+  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};
+  std::optional<signaller_callback<Fence, goes_on>> registration_;
+};
+
+/// Suspends a coroutine that awaits the result until the timeline has reached the target. A signaller resumes it, or
+/// it goes on at once if the target was reached before. The `co_await` returns `reached`; `lost` if the timeline was
+/// poisoned before; or `timeout`, at once, if the fence can't take the registration, see signaller_callback.hpp.
+/// Allocates nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
+/// signaller_callback; one load if the target was reached before. [A13] [A19] [A120]
+/// \param on  a fence or a progress_fence, which must outlive the wait
+template <class Platform, fence_options Options>
+[[nodiscard]] auto reached_in_signaller(const detail::fence_core<Platform, Options>& on,
+                                        std::uint64_t target) noexcept {
+  return signaller_awaiter<detail::fence_core<Platform, Options>>(on, target);
+}
+/// The same for a view of a fence.
+template <class Fence>
+[[nodiscard]] auto reached_in_signaller(const timeline_view<Fence>& on, std::uint64_t target) noexcept
+  requires requires { detail::fence_access::calls(detail::fence_access::followed(on)); }
+{
+  return signaller_awaiter<Fence>(detail::fence_access::followed(on), target);
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_SIGNALLER_AWAITER_HPP
