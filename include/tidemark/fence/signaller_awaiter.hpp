@@ -49,7 +49,9 @@ class signaller_awaiter {
     suspended_ = suspended;
     registration_.emplace(fence_, target_, goes_on{this});
     if (registration_->state() == callback_state::refused) return false;
-    return is_first();
+    // Of this and (I3), the second one lets the coroutine go on. (I2): acq_rel. Release, pairs with (I3), for the
+    // suspended coroutine; acquire, pairs with (I3), for the status. Not stronger: no other word is involved.
+    return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
   }
   wait_status await_resume() const noexcept { return status_; }
 
@@ -58,26 +60,21 @@ class signaller_awaiter {
     signaller_awaiter* of;
     void operator()(wait_status how) const noexcept {
       of->status_ = how;
-      if (of->is_first()) return;
+      // (I3): acq_rel. Release, pairs with (I2), for the status; acquire, pairs with (I2), for the suspended coroutine.
+      // Not stronger, like (I2).
+      if (of->has_one_.exchange(1, std::memory_order_acq_rel) == 0) return;
       // It may destroy this object.
       Handle suspended = of->suspended_;
       suspended.resume();
     }
   };
 
-  /// Of the two that call this, the suspension and the end of the wait, the second one lets the coroutine go on.
-  bool is_first() noexcept {
-    // (I2): acq_rel, pairs with (I2): the second one finds what the first one has kept, the status or the suspended
-    // coroutine. Not stronger: no other word is involved.
-    return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
-  }
-
   const Fence& fence_;
   std::uint64_t target_;
   // As a wait with a time-out of zero, unless it ends otherwise.
   wait_status status_ = wait_status::timeout;
   Handle suspended_{};
-  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};
+  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // of the two that must have come
   std::optional<signaller_callback<Fence, goes_on>> registration_;
 };
 
