@@ -49,8 +49,9 @@ class signaller_awaiter {
     suspended_ = suspended;
     registration_.emplace(fence_, target_, goes_on{this});
     if (registration_->state() == callback_state::refused) return false;
-    // Of this and (I3), the second one lets the coroutine go on. (I2): acq_rel. Release, pairs with (I3), for the
-    // suspended coroutine; acquire, pairs with (I3), for the status. Not stronger: no other word is involved.
+    // The second one of this and (I3) lets the coroutine go on.
+    // (I2): acq_rel. Release, pairs with (I3), for the suspended coroutine; acquire, pairs with (I3), for the status.
+    // Not stronger: no other word is involved.
     return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
   }
   wait_status await_resume() const noexcept { return status_; }
