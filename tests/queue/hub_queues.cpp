@@ -3,6 +3,7 @@
 // hub: what it reads from the logs of queues, and what it does when entries are lost.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -311,6 +312,50 @@ TEST_CASE_TEMPLATE("[A99][A115] an overrun of one queue leaves the others' entri
   hub.catch_up();
   CHECK(fence.released_by == values{4, 5, 101, 102, 103, 104, 105});
   CHECK(hub.count(hub_event::overrun) == 1);
+}
+
+// ---- queues that go -------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("a queue that is removed is not read any more, and what was not served yet is served before",
+                   Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  hub_stand at{hub};
+  any_fence fence;
+  const auto logged = hub.add(fence).fence;
+  const auto dog = watch(fence);
+  waiter waiting{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  at.queue.signal(logged, 1);
+  hub.remove_queue(at.number);
+  hub.catch_up();
+  CHECK(waiting.status() == wait_status::reached);
+  const tally during{hub};
+  hub.notify_engine(0);
+  hub.catch_up();
+  CHECK(during.of(hub_event::log_release) == 0);
+  CHECK(during.of(hub_event::stale) == 0);
+}
+
+TEST_CASE_TEMPLATE("the place of a removed queue is used again, under another id", Service, EVERY_SERVICE) {
+  counted_hub<Service, 8, 2> hub;
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own, {.log_entries = 4}};
+  std::vector<queue_id> ids;
+  for (int round = 0; round < 5; ++round) {
+    const auto first = hub.attach(queue.signal_log());
+    const auto second = hub.attach(queue.signal_log());
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK_FALSE(hub.attach(queue.signal_log()));
+    for (const queue_id each : {first.queue, second.queue}) {
+      CHECK(std::find(ids.begin(), ids.end(), each) == ids.end());
+      ids.push_back(each);
+      hub.notify_queue(each);
+      hub.catch_up();
+      hub.remove_queue(each);
+    }
+  }
+  CHECK(hub.count(hub_event::stale) == 0);
 }
 
 // ---- what it costs --------------------------------------------------------------------------------------------------

@@ -129,6 +129,18 @@ TEST_CASE("[A111] a notification that names a queue that is not there is reporte
   CHECK(reported_by([] { hub.notify_queue(queue_id{0}); }) == "a notification names a queue that is not in the hub");
 }
 
+TEST_CASE("a queue that is removed twice, or that is notified of afterwards, is reported") {
+  static tidemark::hub hub;
+  tidemark::progress_fence own;
+  tidemark::queue queue{own};
+  const auto attached = hub.attach(queue.signal_log());
+  REQUIRE(attached);
+  hub.remove_queue(attached.queue);
+  CHECK(reported_by([&] { hub.remove_queue(attached.queue); }) == "a queue is removed that is not in the hub");
+  CHECK(reported_by([&] { hub.notify_queue(attached.queue); }) ==
+        "a notification names a queue that is not in the hub");
+}
+
 TEST_CASE("[A114] a queue that notifies before it is attached to its hub is reported") {
   CHECK(reported_by([] {
           static tidemark::hub hub;

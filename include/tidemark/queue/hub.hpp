@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // hub: serves the notifications of many fences and queues. A signaller only says whose waiters may be due. The hub
-// finds the waiters and releases them: in the signaller's thread, in a dispatcher thread, or in an event loop
-// (hub_services.hpp).
+// finds the waiters and releases them: in the signaller's thread, in a dispatcher thread, in an event loop
+// (hub_services.hpp), or in the threads that run a wait_loop (loop_served.hpp).
 //
 //   tidemark::hub hub;
 //   tidemark::hub_queue queue{finished};
@@ -78,9 +78,9 @@ namespace tidemark {
 ///
 /// \tparam Platform  must be asymmetric if the platform of any fence is. attach() takes only queues whose `platform` is
 ///                   this very type; the platform of a queue is that of its progress timeline
-/// \tparam Service   self_serving, dispatched or event_driven (hub_services.hpp)
+/// \tparam Service   self_serving, dispatched, event_driven (hub_services.hpp) or loop_served (loop_served.hpp)
 /// \tparam Fences    the greatest number of fences in the hub at a time: a power of two, at most 65,536
-/// \tparam Queues    the greatest number of queues in the hub; an attached queue is never removed
+/// \tparam Queues    the greatest number of queues in the hub at a time
 template <platform Platform = native_platform, class Service = self_serving, std::size_t Fences = 256,
           std::size_t Queues = 32>
   requires hub_service<Service, Platform>
@@ -91,10 +91,16 @@ class basic_hub {
 
   using reader_type = queue_log_reader<Platform>;
 
-  /// Makes an empty hub, which takes over `service`. An event_driven service must be given: there is no default one.
-  explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {}
+  /// Makes an empty hub, which takes over `service`. An event_driven or a loop_served one must be given: there is no
+  /// default one.
+  explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {
+    if constexpr (requires { service_.begin(*this); }) service_.begin(*this);
+  }
   basic_hub(const basic_hub&) = delete;
   basic_hub& operator=(const basic_hub&) = delete;
+  ~basic_hub() {
+    if constexpr (requires { service_.end(); }) service_.end();
+  }
 
   // ---- what is in the hub: the hub's owner, one thread at a time. Others may notify and serve meanwhile -------------
 
@@ -132,8 +138,8 @@ class basic_hub {
   /// Does not block. Throws only what the log() of a recorder of your own throws; the progress fence stays in the hub
   /// then. The caller must be the queue's owner, too.
   ///
-  /// The queue stays attached as long as the hub lives. It may be destroyed earlier, once it signals no more. Before
-  /// its progress fence is destroyed, remove that from the hub. The hub must outlive every signal of a queue with its
+  /// The queue stays attached until remove_queue(). It may be destroyed earlier, once it signals no more. Before its
+  /// progress fence is destroyed, remove that from the hub. The hub must outlive every signal of a queue with its
   /// hub_notifier. Memory that the queue's set_log() got for the signals must outlive the hub, which reads it. A
   /// progress timeline that is no fence releases its waiters itself, and is not added.
   ///
@@ -148,7 +154,7 @@ class basic_hub {
                            hub_attach_options options = {}) {
     static_assert(std::same_as<Notifier, hub_notifier<basic_hub>> || !detail::is_hub_notifier<Notifier>,
                   "the notifier of the queue is for another type of hub");
-    if (queues_.size() == Queues) return {hub_attach_status::no_space, {}, {}};
+    if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
     std::optional<fence_id> progress;
     if constexpr (notified_fence<Progress>) {
       const auto added = add(*attached.progress().fence);
@@ -169,8 +175,23 @@ class basic_hub {
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
   hub_attach_result attach(reader_type signals, std::uint32_t engine = 0) {
-    if (!queues_.add(std::move(signals), engine)) return {hub_attach_status::no_space, {}, {}};
-    return {hub_attach_status::attached, queue_id{static_cast<std::uint32_t>(queues_.size() - 1)}, {}};
+    const std::optional<queue_id> added = queues_.add(std::move(signals), engine);
+    if (!added) return {hub_attach_status::no_space, {}, {}};
+    return {hub_attach_status::attached, *added, {}};
+  }
+
+  /// Removes a queue, which must signal no more. After the return no pass reads its log any more, and no waiter of its
+  /// signals is forgotten: what was not served yet is served as notify_all(true) serves it. Blocks until the pass that
+  /// runs now, if one does, has ended; so it must not be called from within a pass. The progress fence stays in the hub.
+  /// An id that no queue has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
+  /// otherwise ignored.
+  void remove_queue(queue_id id) noexcept {
+    auto* const hidden = queues_.hide(id);
+    TIDEMARK_ASSERT(hidden != nullptr, "a queue is removed that is not in the hub");
+    if (hidden == nullptr) return note(hub_event::stale);
+    passes_.let_pass_end();
+    queues_.free(*hidden);
+    notify_all(true);
   }
 
   // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
@@ -192,17 +213,16 @@ class basic_hub {
   }
   /// Asks the hub to serve what this queue has logged since it was served last [A111] [A112].
   void notify_queue(queue_id id) noexcept {
-    const bool is_known = to_number(id) < queues_.size();
+    const bool is_known = queues_.has(id);
     TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
     if (!is_known) return note(hub_event::stale);
-    queue_marks_.leave(to_number(id));
+    queue_marks_.leave(queue_table::index_of(id));
     ring();
   }
   /// The same for all queues of this engine [A115] [trap 23]. An engine without queues is legal.
   void notify_engine(std::uint32_t engine) noexcept {
-    const std::size_t queues = queues_.size();
-    for (std::size_t index = 0; index < queues; ++index) {
-      if (queues_.engine_of(index) == engine) queue_marks_.leave(index);
+    for (std::size_t index = 0; index < Queues; ++index) {
+      if (queues_.is_filled(index) && queues_.engine_of(index) == engine) queue_marks_.leave(index);
     }
     ring();
   }
@@ -294,6 +314,7 @@ class basic_hub {
   friend hub_notifier<basic_hub>;
 
   using fence_table = detail::hub_fences<Platform, Fences>;
+  using queue_table = detail::hub_queues<Platform, reader_type, Queues>;
   using fence_operations = typename fence_table::operations;
   using fence_slot = typename fence_table::slot;
   template <class T>
@@ -408,8 +429,9 @@ class basic_hub {
 
   void serve_queues() noexcept {
     for (std::size_t at = 0; at < queue_marks_.words; ++at) {
-      queue_marks_.for_each(queue_marks_.take(at), at,
-                            [this](std::size_t index) { serve_queue(queues_.signals_of(index)); });
+      queue_marks_.for_each(queue_marks_.take(at), at, [this](std::size_t index) {
+        if (queues_.is_filled(index)) serve_queue(queues_.signals_of(index));
+      });
     }
   }
 
@@ -456,7 +478,7 @@ class basic_hub {
 
   [[no_unique_address]] Service service_;
   fence_table fences_;
-  detail::hub_queues<Platform, reader_type, Queues> queues_;
+  queue_table queues_;
   alignas(cache_line) detail::hub_marks<Platform, Fences> fence_marks_;
   detail::hub_marks<Platform, Queues> queue_marks_;
   word<std::uint32_t> scan_mark_;

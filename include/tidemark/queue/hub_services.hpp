@@ -5,6 +5,7 @@
 //   self_serving   the thread that notifies serves, unless another thread is serving, which then serves this too
 //   dispatched     a thread of the program sleeps in the hub's serve()
 //   event_driven   an event loop watches a descriptor and calls the hub's try_serve()
+//   loop_served    the threads that run a wait_loop serve (loop_served.hpp)
 #ifndef TIDEMARK_QUEUE_HUB_SERVICES_HPP
 #define TIDEMARK_QUEUE_HUB_SERVICES_HPP
 
@@ -49,6 +50,9 @@ struct [[nodiscard]] serve_result {
 ///                                 sleeps on `requests`, by Platform::unpark(). It must not change `requests`. The hub
 ///                                 calls it in the threads that notify, once for all notifications since the last
 ///                                 pass. It also calls it in the thread that triggers the stop token of a serve()
+///
+/// It may also have begin(hub), which is called once the service is in its hub, before anything else, and end(), which
+/// is called when the hub is destroyed.
 ///
 /// ring() and the move constructor must not throw. For the move constructor this is not checked.
 template <class Service, class Platform = native_platform>

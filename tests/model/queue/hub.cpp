@@ -12,6 +12,8 @@
 #include <tidemark/queue/queue.hpp>
 
 #include <array>
+#include <memory>
+#include <optional>
 
 namespace {
 
@@ -248,6 +250,53 @@ struct removed_beside_log : model::suite<2> {
   }
 };
 
+/// [A61] A queue is removed and destroyed while a pass reads its log. No waiter of its signals is forgotten, and no pass
+/// reads the log afterwards.
+template <heap_shape Shape>
+struct queue_removed_beside_pass : model::suite<3> {
+  hub_of<self> hub;
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line).fence;
+  std::unique_ptr<member<self>> by;
+
+  void before() { by = std::make_unique<member<self>>(hub, notify_style::by_queue); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      by->signal(known, output);
+      hub.remove_queue(queue_id{0});
+      by.reset();
+    } else if (index == 1) {
+      hub.notify_engine(0);
+    } else {
+      output.await();
+    }
+  }
+};
+
+/// [A115] A queue takes the slot of a removed one while an engine is notified. It is served, and has another id.
+struct queue_slot_used_again : model::suite<2> {
+  hub_of<self> hub;
+  watched output;
+  logged_fence<watched> known = hub.add(output).fence;
+  std::array<std::optional<member<self>>, 2> by;
+
+  void before() { by[0].emplace(hub, notify_style::by_queue); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      hub.remove_queue(queue_id{0});
+      by[1].emplace(hub, notify_style::by_queue);
+      output.tell();
+      by[1]->subject.signal(known, 1);
+    } else {
+      hub.notify_engine(0);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(output.is_seen());
+    hub.notify_queue(queue_id{2});
+  }
+};
+
 /// [A59] [trap 12] Two notifications meet. Whichever thread serves, it looks at each fence after everything that
 /// happens-before the fence's notification.
 template <notify_style Style>
@@ -352,6 +401,7 @@ int main(int argc, char** argv) {
       model::make_check<removed_beside_pass<1>, "removed_beside_pass">(),
       model::make_check<removed_beside_pass<2>, "removed_beside_two_passes">(),
       model::make_check<removed_beside_log, "removed_beside_log">(),
+      model::make_check<queue_slot_used_again, "queue_slot_used_again">(),
       model::make_check<both_are_served<notify_style::by_fence>, "both_are_served.fence">(),
       model::make_check<both_are_served<notify_style::by_scan>, "both_are_served.scan">(),
   };
@@ -371,5 +421,6 @@ int main(int argc, char** argv) {
   add_on_shapes<slot_of_the_hub_used_again, one_slot, "slot_used_again">(checks);
   add_on_shapes<batch, one_slot, "batch">(checks);
   add_on_shapes<engine, one_slot, "engine">(checks);
+  add_on_shapes<queue_removed_beside_pass, one_slot, "queue_removed_beside_pass">(checks);
   return model::run(argc, argv, checks);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The queues of a hub: for each the reader of its signal log, and the engine that it runs on. The hub's owner adds
-// queues; notifiers look them up, and the server reads their logs. A queue stays as long as the hub.
+// The queues of a hub: for each the reader of its signal log, and the engine that it runs on. The hub's owner adds and
+// removes queues; notifiers look them up, and the server reads their logs.
 #ifndef TIDEMARK_QUEUE_DETAIL_HUB_QUEUES_HPP
 #define TIDEMARK_QUEUE_DETAIL_HUB_QUEUES_HPP
 
@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "../../log/ids.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
@@ -20,34 +21,81 @@ namespace tidemark::detail {
 template <platform Platform, class Reader, std::size_t Count>
 class hub_queues {
  public:
-  /// Adds a queue as number size() - 1. Returns false, and does nothing, when there are `Count` of them. For the owner.
-  bool add(Reader signals, std::uint32_t engine) {
-    // (U7): relaxed alone: the owner wrote it.
-    const std::size_t index = size_.load(std::memory_order_relaxed);
-    if (index == Count) return false;
-    slots_[index].signals.emplace(std::move(signals));
-    slots_[index].engine.store(engine);
-    // (U8): release, pairs with (U9): the slot is filled.
-    size_.store(index + 1, std::memory_order_release);
+  struct slot {
+    typename Platform::template atomic<std::uint32_t> number;  // one more than the id; 0: no queue
+    typename Platform::template atomic<std::uint32_t> engine;
+    typename Platform::template var<Reader*> reader;  // the server's: `signals`
+    std::optional<Reader> signals;
+    std::uint32_t generation = 0;  // the owner's
+    bool is_used = false;          // the owner's
+  };
+
+  /// The place of a queue among all, for marks.
+  static constexpr std::size_t index_of(queue_id id) noexcept { return to_number(id) % Count; }
+
+  /// Puts a queue into a free slot, and returns its id; nothing when all slots are used. For the owner.
+  std::optional<queue_id> add(Reader signals, std::uint32_t engine) {
+    for (std::size_t index = 0; index < Count; ++index) {
+      slot& free = slots_[index];
+      if (free.is_used) continue;
+      free.reader.store(&free.signals.emplace(std::move(signals)));
+      // (U22): relaxed; (U8) releases it.
+      free.engine.store(engine, std::memory_order_relaxed);
+      free.is_used = true;
+      const auto number = static_cast<std::uint32_t>(free.generation * Count + index);
+      // (U8): release, pairs with (U19): the slot is filled.
+      free.number.store(number + 1, std::memory_order_release);
+      return queue_id{number};
+    }
+    return std::nullopt;
+  }
+  /// Returns whether add() would find no free slot. For the owner.
+  bool is_full() const noexcept {
+    for (const slot& each : slots_) {
+      if (!each.is_used) return false;
+    }
     return true;
   }
 
-  std::size_t size() const noexcept {
-    // (U9): acquire, pairs with (U8).
-    return size_.load(std::memory_order_acquire);
+  /// Hides a queue from passes that begin later. Returns its slot, which the owner must free once the running pass has
+  /// ended; null where no queue has this id. For the owner.
+  slot* hide(queue_id id) noexcept {
+    slot& known = slots_[index_of(id)];
+    // (U7): relaxed alone: the owner wrote it.
+    if (known.number.load(std::memory_order_relaxed) != to_number(id) + 1) return nullptr;
+    // (U18): relaxed; (U20) releases it: a pass that begins after that finds no queue here.
+    known.number.store(0, std::memory_order_relaxed);
+    return &known;
+  }
+  /// The slot may be used again, under another id. Ids come again after 2^32 / `Count` uses.
+  static void free(slot& hidden) noexcept {
+    hidden.signals.reset();
+    hidden.is_used = false;
+    if (++hidden.generation >= UINT32_MAX / Count) hidden.generation = 0;
   }
 
-  std::uint32_t engine_of(std::size_t index) const noexcept { return slots_[index].engine.load(); }
-  Reader& signals_of(std::size_t index) noexcept { return *slots_[index].signals; }
+  /// Returns whether a queue has this id.
+  bool has(queue_id id) const noexcept {
+    // (U9): relaxed alone: the server looks at the slot itself.
+    return slots_[index_of(id)].number.load(std::memory_order_relaxed) == to_number(id) + 1;
+  }
+  /// Returns whether there is a queue in the slot.
+  bool is_filled(std::size_t index) const noexcept {
+    // (U19): acquire, pairs with (U8).
+    return slots_[index].number.load(std::memory_order_acquire) != 0;
+  }
+
+  /// Returns the engine of the queue in a slot that is filled. If the slot was freed and used again meanwhile, it may be
+  /// that of the later queue.
+  std::uint32_t engine_of(std::size_t index) const noexcept {
+    // (U30): relaxed; (U19) has acquired it.
+    return slots_[index].engine.load(std::memory_order_relaxed);
+  }
+  /// Of a slot that is filled, for the server.
+  Reader& signals_of(std::size_t index) noexcept { return *slots_[index].reader.load(); }
 
  private:
-  struct slot {
-    std::optional<Reader> signals;  // the server's
-    typename Platform::template var<std::uint32_t> engine;
-  };
-
   std::array<slot, Count> slots_;
-  typename Platform::template atomic<std::size_t> size_;
 };
 
 }  // namespace tidemark::detail
