@@ -250,8 +250,8 @@ struct removed_beside_log : model::suite<2> {
   }
 };
 
-/// [A61] A queue is removed and destroyed while a pass reads its log. No waiter of its signals is forgotten, and no pass
-/// reads the log afterwards.
+/// [A61] A queue is removed and destroyed while a pass reads its log. No waiter of its signals is forgotten, and no
+/// pass reads the log afterwards.
 template <heap_shape Shape>
 struct queue_removed_beside_pass : model::suite<3> {
   hub_of<self> hub;

@@ -62,7 +62,7 @@ class hub_queues {
   slot* hide(queue_id id) noexcept {
     slot& known = slots_[index_of(id)];
     // (U7): relaxed alone: the owner wrote it.
-    if (known.number.load(std::memory_order_relaxed) != to_number(id) + 1) return nullptr;
+    if (!is_number_of(known.number.load(std::memory_order_relaxed), id)) return nullptr;
     // (U18): relaxed; (U20) releases it: a pass that begins after that finds no queue here.
     known.number.store(0, std::memory_order_relaxed);
     return &known;
@@ -77,7 +77,7 @@ class hub_queues {
   /// Returns whether a queue has this id.
   bool has(queue_id id) const noexcept {
     // (U9): relaxed alone: the server looks at the slot itself.
-    return slots_[index_of(id)].number.load(std::memory_order_relaxed) == to_number(id) + 1;
+    return is_number_of(slots_[index_of(id)].number.load(std::memory_order_relaxed), id);
   }
   /// Returns whether there is a queue in the slot.
   bool is_filled(std::size_t index) const noexcept {
@@ -95,6 +95,11 @@ class hub_queues {
   Reader& signals_of(std::size_t index) noexcept { return *slots_[index].reader.load(); }
 
  private:
+  /// The greatest id is no queue's.
+  static bool is_number_of(std::uint32_t number, queue_id id) noexcept {
+    return number != 0 && number - 1 == to_number(id);
+  }
+
   std::array<slot, Count> slots_;
 };
 
