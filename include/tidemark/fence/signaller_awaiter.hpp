@@ -46,12 +46,12 @@ class signaller_awaiter {
     return true;
   }
   bool await_suspend(Handle suspended) noexcept {
-    suspended_ = suspended;
     registration_.emplace(fence_, target_, goes_on{this});
     if (registration_->state() == callback_state::refused) return false;
+    suspended_ = suspended;
     // The second one of this and (I3) lets the coroutine go on.
-    // (I2): acq_rel. Release, pairs with (I3), for the suspended coroutine; acquire, pairs with (I3), for the status.
-    // Not stronger: no other word is involved.
+    // (I2): acq_rel. Release, pairs with (I3), for the suspended coroutine and the registration; acquire, pairs with
+    // (I3), for the status. Not stronger: no other word is involved.
     return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
   }
   wait_status await_resume() const noexcept { return status_; }

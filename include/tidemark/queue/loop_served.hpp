@@ -7,7 +7,7 @@
 //   loop.run();
 //
 // A notification that finds nothing asked for yet posts a task to the loop, which allocates nothing. The task serves as
-// the hub's try_serve() does. The waiters that it releases may be threads, and other loops; those that wait on this loop
+// the hub's try_serve() does. The waiters that it releases may be threads and other loops; those that wait on this loop
 // themselves run after it.
 #ifndef TIDEMARK_QUEUE_LOOP_SERVED_HPP
 #define TIDEMARK_QUEUE_LOOP_SERVED_HPP

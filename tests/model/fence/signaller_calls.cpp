@@ -5,6 +5,7 @@
 #include "support/shapes.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 
 #include <cstdint>
@@ -263,6 +264,50 @@ struct lost_against_call : model::suite<2> {
   }
 };
 
+// ---- coroutines -----------------------------------------------------------------------------------------------------
+
+/// [A19] [A37] [trap 10] A coroutine awaits while its value is signalled. It goes on once, in one of the two threads,
+/// with the data and with what it has written itself, and may end at once.
+template <heap_shape Shape>
+struct resumed_against_signal : model::suite<2>, one_signal<Shape> {
+  /// A coroutine that notes when it is kept, so that it is a race if it is found too early.
+  struct handle {
+    handle() = default;
+    explicit handle(resumed_against_signal& suite) : of{&suite} {}
+    handle(const handle&) = default;
+    handle& operator=(const handle& from) {
+      of = from.of;
+      of->kept.store(1);
+      return *this;
+    }
+    void resume() const {
+      MODEL_REQUIRE(of->kept.load() == 1);
+      of->go_on();
+    }
+    resumed_against_signal* of = nullptr;
+  };
+  payload kept;
+  std::optional<tidemark::signaller_awaiter<timeline_of<Shape>, handle>> awaiter;
+
+  void thread(unsigned index) {
+    if (index == 0) return this->signal();
+    this->runs.store(1);
+    awaiter.emplace(this->timeline, 1);
+    if (awaiter->await_ready() || !awaiter->await_suspend(handle{*this})) go_on();
+  }
+  void go_on() {
+    const wait_status how = awaiter->await_resume();
+    MODEL_REQUIRE(how == wait_status::reached || (how == wait_status::timeout && !has_slot(Shape)));
+    if (how == wait_status::reached) MODEL_REQUIRE(this->data.load() == 42);
+    this->runs.store(this->runs.load() + 1);
+    awaiter.reset();
+  }
+  void after() {
+    MODEL_REQUIRE(this->runs.load() == 2);
+    require_idle(this->timeline);
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -274,5 +319,6 @@ int main(int argc, char** argv) {
   model::add_on_shapes<cancelled_beside_two_signallers, model::two_slots, "cancelled_beside_two_signallers">(checks);
   model::add_on_shapes<call_signals_its_fence, model::two_slots, "call_signals_its_fence">(checks);
   model::add_on_shapes<lost_against_call, model::one_slot, "lost_against_call">(checks);
+  model::add_on_shapes<resumed_against_signal, model::one_slot, "resumed_against_signal">(checks);
   return model::run(argc, argv, checks);
 }

@@ -24,7 +24,7 @@ namespace tidemark::detail {
 template <class Core>
 class loop_turns : public outside_sleep, public std::enable_shared_from_this<loop_turns<Core>> {
  public:
-  loop_turns(Core& core, loop_runner<Core>& runner) noexcept : core_{core}, runner_{&runner} {}
+  loop_turns(Core& core, loop_runner<Core>& runner) noexcept : core_{core}, runner_{runner} {}
 
   /// Polls the loop. Throws what a callable throws.
   /// \param at  the time for which the turn was made; `forever` if it was made to wake the loop
@@ -44,13 +44,13 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
     if (!taken.is_taken) return;
     lock_keeper kept(core_.lock());
     std::size_t ran = 0;
-    static_cast<void>(runner_->run_ready(never_stops{}, kept, [&] { return ++ran < most_runs; }));
+    static_cast<void>(runner_.run_ready(never_stops{}, kept, [&] { return ++ran < most_runs; }));
   }
 
   /// The loop ends. Waits for the turns that are under way.
   void close() noexcept {
     lock_keeper kept(lock_);
-    runner_ = nullptr;
+    is_closed_ = true;
     while (turns_ != 0) ends_.wait(kept);
   }
 
@@ -86,7 +86,7 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
 
   bool begin(deadline at) noexcept {
     const lock_keeper kept(lock_);
-    if (runner_ == nullptr) return false;
+    if (is_closed_) return false;
     if (at != forever) {
       // An earlier turn has been made since, which has seen to this one's time, or will.
       if (at != set_) return false;
@@ -97,16 +97,17 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   }
   void end() noexcept {
     const lock_keeper kept(lock_);
-    if (--turns_ == 0 && runner_ == nullptr) ends_.wake_all();
+    if (--turns_ == 0 && is_closed_) ends_.wake_all();
   }
 
   Core& core_;
+  loop_runner<Core>& runner_;
   typename platform::template atomic<std::uint32_t> is_awaited_{0};  // a turn was made to wake the loop
   park_lock<platform> lock_;
   lock_condition<platform> ends_;
-  loop_runner<Core>* runner_;  // null when the loop has ended
-  std::size_t turns_ = 0;      // that are under way
-  deadline set_ = forever;     // the time of the next turn that was made for one
+  std::size_t turns_ = 0;   // that are under way
+  deadline set_ = forever;  // the time of the next turn that was made for one
+  bool is_closed_ = false;  // the loop has ended, or is about to when no turn is under way
 };
 
 }  // namespace tidemark::detail

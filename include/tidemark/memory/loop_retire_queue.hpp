@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// loop_retire_queue: destroys objects on a loop, when the queues that may still use them have come far enough. It does
+// what a retire_queue does, but nobody needs to call reclaim() or drain(), and its queues come and go.
+//
+//   tidemark::loop_retire_queue<> reclaimer(loop);
+//   if (!reclaimer.add_queue(graphics)) ...           it follows so many queues already
+//   ... make `mesh` unreachable for new submissions ...
+//   reclaimer.retire(mesh, dispose);                  never waits: a thread that runs the loop disposes of it
+//
+// What retire_queue.hpp says of the precondition, of serials, of aborted queues and of lost timelines is true here, too:
+// every submission that uses the object happens-before the call of retire().
+//
+// An object waits for one queue after the other. The objects that wait for the same queue stand in the order of the
+// serials that they wait for, and the loop awaits the least of these. So the executors pay nothing while nothing is due,
+// and each object costs O(log n) for each queue that it waits for, wherever the others stand. The loop's lock protects
+// all this. It is not held while a disposer runs.
+//
+// Order: the loop's threads dispose of one object at a time, in the order in which the objects become free; of those
+// that become free together, the ones with lower serials come first.
+#ifndef TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
+#define TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "../fence/awaited.hpp"
+#include "../fence/detail/limits.hpp"
+#include "../fence/detail/loop_access.hpp"
+#include "../fence/detail/loop_operation.hpp"
+#include "../fence/detail/loop_waits.hpp"
+#include "../fence/detail/ordered_waits.hpp"
+#include "../fence/detail/park_lock.hpp"
+#include "../fence/detail/user_call.hpp"
+#include "../fence/loop_task.hpp"
+#include "../fence/wait_loop.hpp"
+#include "../fence/wait_many.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "retire_queue.hpp"
+
+namespace tidemark {
+
+template <platform Platform, std::size_t Most>
+class basic_loop_retire_queue;
+
+/// A queue that a loop_retire_queue can follow: its serials are the values of its progress fence, which is a fence of
+/// this library. tidemark::queue is one.
+template <class Queue, class Platform = native_platform>
+concept awaitable_queue = submission_queue<Queue> && requires(const Queue& queue) {
+  basic_awaited<Platform>(*queue.progress().fence, std::uint64_t{});
+};
+
+/// What an object needs to be retired, as a base class of it, or as a member, see retire_hook. It belongs to the retire
+/// queue from retire() until the disposer is called.
+/// \tparam Most  how many queues the retire queue follows at a time
+template <std::size_t Most>
+class loop_retire_hook {
+ public:
+  loop_retire_hook() noexcept = default;
+  loop_retire_hook(const loop_retire_hook&) noexcept {}  // a copy is not retired, and an assignment changes nothing
+  loop_retire_hook& operator=(const loop_retire_hook&) noexcept { return *this; }
+
+ private:
+  template <platform, std::size_t>
+  friend class basic_loop_retire_queue;
+
+  struct use {
+    std::uint64_t until = 0;       // a serial of the queue
+    std::uint64_t generation = 0;  // of the place in which the queue is
+  };
+  struct order {
+    static detail::wait_links<loop_retire_hook>& links(loop_retire_hook& of) noexcept { return of.links_; }
+    static bool comes_before(const loop_retire_hook& a, const loop_retire_hook& b) noexcept {
+      return a.until() != b.until() ? a.until() < b.until() : a.number_ < b.number_;
+    }
+  };
+  std::uint64_t until() const noexcept { return used_[at_].until; }
+
+  std::array<use, Most> used_;
+  std::size_t at_ = 0;  // the queue for which it waits
+  std::uint64_t number_ = 0;
+  detail::wait_links<loop_retire_hook> links_;
+  loop_retire_hook* next_ = nullptr;  // of those to be disposed of
+  void (*dispose_)(loop_retire_hook&) noexcept = nullptr;
+  bool is_retired_ = false;
+};
+
+/// Destroys objects on a loop when nothing uses them any more; see the head of this file.
+/// \tparam Platform  the loop's
+/// \tparam Most      how many queues it follows at a time. Each costs an object 16 bytes
+template <platform Platform, std::size_t Most>
+class basic_loop_retire_queue {
+ public:
+  using platform = Platform;
+  using hook = loop_retire_hook<Most>;
+
+  /// \param on  must outlive this object
+  explicit basic_loop_retire_queue(basic_wait_loop<Platform>& on)
+      : core_{detail::loop_access::core_of(on)}, disposing_(on, disposes{this}) {}
+  basic_loop_retire_queue(const basic_loop_retire_queue&) = delete;
+  basic_loop_retire_queue& operator=(const basic_loop_retire_queue&) = delete;
+  /// Blocks as drain() does. No other call may be under way, and no disposer may destroy it.
+  ~basic_loop_retire_queue() {
+    keeper kept(core_.lock());
+    drain(kept);
+    for (auto& each : followed_) {
+      if (each) each->cancel();
+    }
+  }
+
+  // ---- what it follows: any thread ---------------------------------------------------------------------------------
+
+  /// Follows a queue from now on: objects that are retired later wait for it, too. Returns false, and does nothing, if
+  /// it follows `Most` queues already. Progress: takes the loop's lock.
+  /// \param added  must stay until it is removed, or this object is destroyed; and so must its progress fence
+  template <awaitable_queue<Platform> Queue>
+  [[nodiscard]] bool add_queue(const Queue& added) noexcept {
+    const keeper kept(core_.lock());
+    for (std::size_t place = 0; place < Most; ++place) {
+      if (followed_[place]) continue;
+      followed_[place].emplace(*this, added);
+      ++generations_[place];
+      return true;
+    }
+    return false;
+  }
+  /// Follows a queue no more. Returns false, and changes nothing, if it is not followed, or if some of its work is not
+  /// finished: then wait for it, or abort the queue. What has waited for it goes on. Progress: takes the loop's lock.
+  template <awaitable_queue<Platform> Queue>
+  bool remove_queue(const Queue& removed) noexcept {
+    const keeper kept(core_.lock());
+    for (auto& each : followed_) {
+      if (!each || each->queue != &removed) continue;
+      if (!removed.is_finished(removed.last_queued())) return false;
+      advance(*each);
+      each->cancel();
+      each.reset();
+      return true;
+    }
+    return false;
+  }
+
+  // ---- objects: any thread -----------------------------------------------------------------------------------------
+
+  /// Has `dispose(object)` called once, by a thread that runs the loop, when all work that was queued before this call
+  /// is finished. Returns true. If the object is retired already, that is asserted; then it returns false and changes
+  /// nothing. Progress: takes the loop's lock; O(log n), amortized; allocates nothing. [B3-B5]
+  template <retirable<hook> Object, disposer<Object> Dispose>
+  bool retire(Object& object, const Dispose&) noexcept {
+    hook& retired = object;
+    const keeper kept(core_.lock());
+    TIDEMARK_ASSERT(!retired.is_retired_, "an object was retired twice");
+    if (retired.is_retired_) return false;
+    retired.is_retired_ = true;
+    retired.dispose_ = [](hook& which) noexcept { Dispose{}(static_cast<Object&>(which)); };
+    retired.number_ = next_number_++;
+    for (std::size_t place = 0; place < Most; ++place) {
+      const std::uint64_t last = followed_[place] ? followed_[place]->last_queued(followed_[place]->queue) : 0;
+      retired.used_[place] = {last, generations_[place]};
+    }
+    ++count_;
+    wait_from(0, retired);
+    return true;
+  }
+
+  /// Returns how many objects are retired and not disposed of. Progress: takes the loop's lock.
+  std::size_t size() const noexcept {
+    const keeper kept(core_.lock());
+    return count_;
+  }
+
+  /// Blocks, parked, until everything that was retired is disposed of; also what the disposers retire. This thread
+  /// disposes of what it finds, beside those that run the loop, so the loop need not be run. A disposer must not call
+  /// it. [B5]
+  void drain() noexcept {
+    keeper kept(core_.lock());
+    drain(kept);
+  }
+
+ private:
+  using core = detail::core_of_loop<Platform>;
+  using keeper = typename core::keeper;
+  using awaited_type = basic_awaited<Platform>;
+
+  /// A queue, and the objects that wait for it. The loop awaits the least of their serials.
+  class followed_queue : private detail::loop_waits<core, 1, never_stops> {
+   public:
+    template <class Queue>
+    followed_queue(basic_loop_retire_queue& by, const Queue& followed) noexcept
+        : base(by.core_, detail::loop_needs::any, &act, first_target{awaited_type(*followed.progress().fence, 0)}, {}),
+          queue{&followed},
+          last_queued{[](const void* of) noexcept { return static_cast<const Queue*>(of)->last_queued(); }},
+          awaited_value{[](const void* of, std::uint64_t serial) noexcept {
+            return awaited_type(*static_cast<const Queue*>(of)->progress().fence, serial);
+          }},
+          owner_{by} {}
+
+    bool is_finished(std::uint64_t serial) const noexcept {
+      auto asked = this->waits[0].to;
+      asked.target = serial;
+      return asked.is_over();
+    }
+    /// Lets the loop await the least serial. If it is about to run advance(), it will do so then.
+    void await_least() noexcept {
+      const hook* const least = objects.least();
+      if (least == nullptr || this->phase == detail::call_phase::ready) return;
+      auto& target = this->waits[0].to.target;
+      if (this->phase == detail::call_phase::waiting && target <= least->until()) return;
+      cancel();
+      target = least->until();
+      this->core().begin(*this);
+    }
+    void cancel() noexcept { static_cast<void>(this->core().cancel(*this)); }
+
+    const void* const queue;
+    std::uint64_t (*const last_queued)(const void* queue) noexcept;
+    awaited_type (*const awaited_value)(const void* queue, std::uint64_t serial) noexcept;
+    detail::ordered_waits<hook, typename hook::order> objects;
+
+   private:
+    using base = detail::loop_waits<core, 1, never_stops>;
+    using operation = typename core::operation;
+    struct first_target {
+      const auto& operator[](std::size_t) const noexcept { return detail::awaited_access::target_of(of); }
+      awaited_type of;
+    };
+
+    static void act(typename core::work& of, detail::loop_action what, keeper&) {
+      auto& self = static_cast<followed_queue&>(static_cast<operation&>(of));
+      self.phase = detail::call_phase::over;
+      if (what == detail::loop_action::run) self.owner_.advance(self);
+    }
+
+    basic_loop_retire_queue& owner_;
+  };
+
+  struct disposes {
+    basic_loop_retire_queue* of;
+    void operator()() const noexcept {
+      keeper kept(of->core_.lock());
+      of->dispose_all(kept);
+    }
+  };
+
+  /// Lets an object wait for the first queue from this place on whose serial is not finished. If there is none, it is
+  /// to be disposed of.
+  void wait_from(std::size_t place, hook& object) noexcept {
+    for (; place < Most; ++place) {
+      const auto& use = object.used_[place];
+      auto& of = followed_[place];
+      if (use.until == 0 || !of || generations_[place] != use.generation || of->is_finished(use.until)) continue;
+      object.at_ = place;
+      of->objects.insert(object);
+      return of->await_least();
+    }
+    object.next_ = nullptr;
+    *due_end_ = &object;
+    due_end_ = &object.next_;
+    static_cast<void>(disposing_.post());
+  }
+  /// Lets the objects go on whose serials are finished.
+  void advance(followed_queue& of) noexcept {
+    while (hook* const least = of.objects.least()) {
+      if (!of.is_finished(least->until())) break;
+      of.objects.remove(*least);
+      wait_from(least->at_ + 1, *least);
+    }
+    of.await_least();
+  }
+  void dispose_all(keeper& kept) noexcept {
+    while (hook* const first = due_) {
+      due_ = first->next_;
+      if (due_ == nullptr) due_end_ = &due_;
+      first->is_retired_ = false;
+      {
+        const typename keeper::without lock(kept);
+        first->dispose_(*first);
+      }
+      if (--count_ == 0) drained_.wake_all();
+    }
+  }
+
+  void drain(keeper& kept) noexcept {
+    while (count_ != 0) {
+      for (auto& each : followed_) {
+        if (each) advance(*each);
+      }
+      dispose_all(kept);
+      const std::optional<awaited_type> next = least_awaited();
+      if (next) {
+        const typename keeper::without lock(kept);
+        static_cast<void>(wait_all(std::array{*next}));
+      } else if (count_ != 0 && due_ == nullptr) {
+        // Another thread disposes of the last ones.
+        drained_.wait(kept);
+      }
+    }
+  }
+  std::optional<awaited_type> least_awaited() const noexcept {
+    for (const auto& each : followed_) {
+      const hook* const least = each ? each->objects.least() : nullptr;
+      if (least != nullptr) return each->awaited_value(each->queue, least->until());
+    }
+    return std::nullopt;
+  }
+
+  core& core_;
+  std::array<std::optional<followed_queue>, Most> followed_;
+  std::array<std::uint64_t, Most> generations_{};
+  hook* due_ = nullptr;
+  hook** due_end_ = &due_;
+  std::size_t count_ = 0;
+  std::uint64_t next_number_ = 0;
+  detail::lock_condition<Platform> drained_;
+  basic_loop_task<Platform, disposes> disposing_;
+};
+
+/// For loops of fences of all kinds.
+template <std::size_t Most = 4>
+using loop_retire_queue = basic_loop_retire_queue<native_platform, Most>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP

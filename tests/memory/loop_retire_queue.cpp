@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Objects that a loop destroys when queues have come far enough.
+#include <tidemark/memory/loop_retire_queue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tidemark/queue/queue.hpp>
+
+#include "support/counted_allocations.hpp"
+#include "support/loop_kinds.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using tidemark::wait_status;
+
+namespace {
+
+template <class Kind>
+using queue_of = tidemark::basic_queue<typename Kind::progress_fence, tidemark::no_log_clock>;
+template <class Kind, std::size_t Most = 2>
+using reclaimer_of = tidemark::basic_loop_retire_queue<typename Kind::platform, Most>;
+
+/// A queue that finishes its work when the test says so.
+template <class Kind>
+struct stand {
+  typename Kind::progress_fence finished;
+  queue_of<Kind> queue{finished, {.log_entries = 8}};
+
+  void submit() {
+    static_cast<void>(queue.submit([](std::uint64_t) {}));
+  }
+};
+
+struct disposed_log {
+  std::vector<int> order;
+};
+
+/// An object that notes when it is disposed of.
+template <std::size_t Most>
+struct noted : tidemark::loop_retire_hook<Most> {
+  noted(disposed_log& in, int number) : log{&in}, which{number} {}
+  disposed_log* log;
+  int which;
+};
+struct note {
+  template <std::size_t Most>
+  void operator()(noted<Most>& object) const noexcept {
+    object.log->order.push_back(object.which);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("[B3][B4][B5] an object is disposed of on the loop when the work that was queued before is finished",
+                   Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  REQUIRE(reclaimer.add_queue(copies.queue));
+  disposed_log log;
+  noted<2> mesh{log, 1};
+  graphics.submit();
+  graphics.submit();
+  copies.submit();
+  CHECK(reclaimer.retire(mesh, note{}));
+  graphics.submit();
+  CHECK(reclaimer.size() == 1);
+  while (loop.poll() != 0) {
+  }
+  graphics.queue.complete();
+  copies.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order.empty());
+  graphics.queue.complete();
+  CHECK(log.order.empty());
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1});
+  CHECK(reclaimer.size() == 0);
+  // It may be retired again.
+  CHECK(reclaimer.retire(mesh, note{}));
+  graphics.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1, 1});
+  CHECK(is_idle(graphics.finished));
+}
+
+TEST_CASE_TEMPLATE("an object that nothing uses is disposed of on the loop, too, not in retire()", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  reclaimer_of<Kind> reclaimer(loop);
+  disposed_log log;
+  noted<2> mesh{log, 1};
+  CHECK(reclaimer.retire(mesh, note{}));
+  CHECK(log.order.empty());
+  CHECK(loop.poll() == 1);
+  CHECK(log.order == std::vector{1});
+}
+
+TEST_CASE_TEMPLATE(
+    "[B5] objects become free in the order of their serials, and those of different queues don't wait for "
+    "each other",
+    Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> slow;
+  stand<Kind> fast;
+  reclaimer_of<Kind> both(loop);
+  reclaimer_of<Kind> one(loop);
+  REQUIRE(both.add_queue(slow.queue));
+  REQUIRE(one.add_queue(fast.queue));
+  disposed_log log;
+  std::deque<noted<2>> objects;
+  for (int i = 0; i < 4; ++i) objects.emplace_back(log, i);
+  slow.submit();
+  fast.submit();
+  CHECK(both.retire(objects[0], note{}));
+  CHECK(one.retire(objects[1], note{}));
+  fast.submit();
+  CHECK(one.retire(objects[2], note{}));
+  CHECK(one.retire(objects[3], note{}));
+  fast.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1});
+  fast.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1, 2, 3});
+  slow.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1, 2, 3, 0});
+}
+
+TEST_CASE_TEMPLATE("[A120] a queue that is aborted counts as finished, and the others are still waited for", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> aborted;
+  stand<Kind> other;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(aborted.queue));
+  REQUIRE(reclaimer.add_queue(other.queue));
+  disposed_log log;
+  noted<2> mesh{log, 1};
+  aborted.submit();
+  other.submit();
+  CHECK(reclaimer.retire(mesh, note{}));
+  static_cast<void>(loop.poll());
+  aborted.queue.abort();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order.empty());
+  other.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1});
+}
+
+TEST_CASE_TEMPLATE("queues come and go while objects wait", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> first;
+  stand<Kind> second;
+  stand<Kind> third;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(first.queue));
+  REQUIRE(reclaimer.add_queue(second.queue));
+  CHECK_FALSE(reclaimer.add_queue(third.queue));
+  CHECK_FALSE(reclaimer.remove_queue(third.queue));
+  disposed_log log;
+  noted<2> mesh{log, 1};
+  noted<2> later{log, 2};
+  for (int i = 0; i < 5; ++i) first.submit();
+  second.submit();
+  CHECK(reclaimer.retire(mesh, note{}));
+  CHECK_FALSE(reclaimer.remove_queue(first.queue));
+  for (int i = 0; i < 5; ++i) first.queue.complete();
+  // The loop has not run meanwhile. What has waited for the queue goes on.
+  CHECK(reclaimer.remove_queue(first.queue));
+  CHECK_FALSE(reclaimer.remove_queue(first.queue));
+  // In the same place, with lower serials: the first object does not wait for it.
+  REQUIRE(reclaimer.add_queue(third.queue));
+  third.submit();
+  CHECK(reclaimer.retire(later, note{}));
+  second.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1});
+  third.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1, 2});
+}
+
+TEST_CASE_TEMPLATE("[trap 9] a disposer may retire other objects, and its own one again", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(queue.queue));
+  struct chained : tidemark::loop_retire_hook<2> {
+    reclaimer_of<Kind>* by = nullptr;
+    chained* next = nullptr;
+    int disposals = 0;
+  };
+  struct retires_more {
+    void operator()(chained& object) const noexcept {
+      if (++object.disposals != 1 || object.next == nullptr) return;
+      object.by->retire(*object.next, retires_more{});
+      object.by->retire(object, retires_more{});
+    }
+  };
+  chained second;
+  chained first;
+  first.by = &reclaimer;
+  first.next = &second;
+  CHECK(reclaimer.retire(first, retires_more{}));
+  while (loop.poll() != 0) {
+  }
+  CHECK(first.disposals == 2);
+  CHECK(second.disposals == 1);
+}
+
+TEST_CASE_TEMPLATE("[B5] drain() disposes of everything without anybody who runs the loop, and so does the end", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  disposed_log log;
+  std::deque<noted<2>> objects;
+  for (int i = 0; i < 3; ++i) objects.emplace_back(log, i);
+  {
+    reclaimer_of<Kind> reclaimer(loop);
+    REQUIRE(reclaimer.add_queue(queue.queue));
+    queue.submit();
+    CHECK(reclaimer.retire(objects[0], note{}));
+    queue.submit();
+    CHECK(reclaimer.retire(objects[1], note{}));
+    background executor{[&] {
+      queue.queue.complete();
+      queue.queue.complete();
+    }};
+    reclaimer.drain();
+    CHECK(log.order == std::vector{0, 1});
+    queue.submit();
+    CHECK(reclaimer.retire(objects[2], note{}));
+    executor.join();
+    queue.queue.complete();
+  }
+  CHECK(log.order == std::vector{0, 1, 2});
+  CHECK(loop.poll() == 0);
+  CHECK(is_idle(queue.finished));
+}
+
+TEST_CASE("10,000 objects at distinct serials are disposed of in order, and nothing is allocated") {
+  tidemark::wait_loop loop;
+  tidemark::progress_fence finished;
+  tidemark::queue queue{finished};
+  tidemark::loop_retire_queue<2> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(queue));
+  struct counted : tidemark::loop_retire_hook<2> {
+    int* disposals = nullptr;
+  };
+  struct count {
+    void operator()(counted& object) const noexcept { ++*object.disposals; }
+  };
+  int disposals = 0;
+  std::vector<counted> objects(10'000);
+  const counted_allocations during;
+  for (counted& each : objects) {
+    each.disposals = &disposals;
+    static_cast<void>(queue.submit([](std::uint64_t) {}));
+    reclaimer.retire(each, count{});
+  }
+  for (int i = 1; i <= 10'000; ++i) {
+    queue.complete();
+    while (loop.poll() != 0) {
+    }
+    if (disposals != i) break;
+  }
+  CHECK(disposals == 10'000);
+  CHECK(during.count() == 0);
+}
+
+TEST_CASE_TEMPLATE(
+    "[B5] [A37] two threads run the loop, two retire, and a queue finishes: each object is disposed of once", Kind,
+    EVERY_LOOP_KIND) {
+  constexpr int rounds = 3'000;
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  struct used : tidemark::loop_retire_hook<2> {
+    int data = 0;
+    std::uint64_t last_use = 0;
+    typename Kind::progress_fence* finished = nullptr;
+    std::atomic<int>* disposals = nullptr;
+    std::atomic<int>* wrong = nullptr;
+  };
+  struct check {
+    void operator()(used& object) const noexcept {
+      if (object.finished->current_value() < object.last_use) ++*object.wrong;
+      ++*object.disposals;
+      delete &object;
+    }
+  };
+  std::atomic<int> disposals{0};
+  std::atomic<int> wrong{0};
+  std::atomic<bool> has_retired{false};
+  const background first{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background second{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const auto retire = [&] {
+    for (int i = 0; i < rounds; ++i) {
+      auto* const object = new used;
+      object->last_use = graphics.queue.last_queued();
+      object->finished = &graphics.finished;
+      object->disposals = &disposals;
+      object->wrong = &wrong;
+      reclaimer.retire(*object, check{});
+    }
+  };
+  const background executor{[&] {
+    random_numbers random{fresh_seed()};
+    while (!has_retired) {
+      graphics.submit();
+      if (random.below(2) == 0) std::this_thread::yield();
+      graphics.queue.complete();
+    }
+  }};
+  {
+    const background other{retire};
+    retire();
+  }
+  has_retired = true;
+  await([&] { return executor.has_returned() && disposals == 2 * rounds; });
+  CHECK(wrong == 0);
+  loop.stop();
+  await([&] { return first.has_returned() && second.has_returned(); });
+}
