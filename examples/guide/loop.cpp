@@ -3,6 +3,9 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/executor_loop.hpp>
+#include <tidemark/fence/senders.hpp>
+#include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 
@@ -11,8 +14,12 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
+#include <map>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/epoll.h>
@@ -110,6 +117,58 @@ void run_a_callable_in_the_signaller() {
   expect(frames == 1, "it has run in this signal");
 }
 
+detached count_a_frame(const tidemark::progress_fence& copied, std::uint64_t& frames) {
+  const wait_status how = co_await tidemark::reached_in_signaller(copied, 3);
+  if (how == wait_status::reached) ++frames;
+}
+
+void resume_a_coroutine_in_the_signaller() {
+  tidemark::progress_fence copied;
+  std::uint64_t frames = 0;
+  count_a_frame(copied, frames);
+  copied.signal(3);
+  expect(frames == 1, "it has gone on in this signal");
+}
+
+/// An executor without threads: its owner calls what it has been given.
+struct calls {
+  using time = std::chrono::steady_clock::time_point;
+  void execute(tidemark::loop_turn turn) { soon.push_back(std::move(turn)); }
+  void execute_at(time at, tidemark::loop_turn turn) { later.emplace(at, std::move(turn)); }
+
+  std::deque<tidemark::loop_turn> soon;
+  std::multimap<time, tidemark::loop_turn> later;
+};
+
+void run_a_loop_on_an_executor() {
+  calls executor;
+  tidemark::executor_loop<calls> loop(executor);
+  tidemark::fence copied;
+  bool is_shown = false;
+  auto show = loop.on_reached(copied, 3, [&] { is_shown = true; });
+  for (; !executor.soon.empty(); executor.soon.pop_front()) executor.soon.front()();
+  copied.signal(3);  // gives the executor one turn
+  executor.soon.front()();
+  expect(is_shown, "the callable has run in that turn");
+}
+
+/// What is told how an operation has ended.
+struct shows {
+  void set_value() noexcept { *text = "copied"; }
+  void set_error(wait_status how) noexcept { *text = how == wait_status::lost ? "lost" : "too late"; }
+  void set_stopped() noexcept { *text = "stopped"; }
+  std::string* text;
+};
+
+void connect_a_sender() {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  std::string text;
+  auto operation = tidemark::when_reached_for(loop, copied, 3, 1ms).connect(shows{&text});
+  operation.start();
+  expect(loop.run_one() == wait_status::reached && text == "too late", "the deadline has passed");
+}
+
 void serve_a_loop_with_epoll() {
   tidemark::wait_loop loop;
   tidemark::fence copied;
@@ -137,6 +196,9 @@ int main() {
   wait_in_a_coroutine();
   post_to_a_loop();
   run_a_callable_in_the_signaller();
+  resume_a_coroutine_in_the_signaller();
+  run_a_loop_on_an_executor();
+  connect_a_sender();
   serve_a_loop_with_epoll();
   std::array<int, 2> ends{};
   expect(pipe(ends.data()) == 0 && write(ends[1], "hello", 5) == 5, "a pipe with a request");

@@ -4,6 +4,8 @@
 #include "executor.hpp"
 #include "expect.hpp"
 
+#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/memory/loop_retire_queue.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>
@@ -99,11 +101,34 @@ void destroy_later() {
   expect(alive == 0, "now it is gone");
 }
 
+struct loop_texture : tidemark::loop_retire_queue<>::hook {
+  bool* is_alive;
+};
+struct destroy_in_place {
+  void operator()(loop_texture& gone) const noexcept { *gone.is_alive = false; }
+};
+
+void destroy_on_a_loop() {
+  bool is_alive = true;
+  loop_texture sky;
+  sky.is_alive = &is_alive;
+  guide::executor device;
+  tidemark::wait_loop loop;
+  tidemark::loop_retire_queue<> reclaimer(loop);
+  expect(reclaimer.add_queue(device.queue()), "it follows no other queue yet");
+  device.submit([] {});
+
+  reclaimer.retire(sky, destroy_in_place{});  // never waits
+  while (is_alive) static_cast<void>(loop.run_one());
+  expect(reclaimer.remove_queue(device.queue()), "the device has finished its work");
+}
+
 }  // namespace
 
 int main() {
   write_each_frame_anew();
   upload_small_parts();
   destroy_later();
+  destroy_on_a_loop();
   return guide::result("guide_memory");
 }

@@ -4,7 +4,9 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/queue/hub.hpp>
+#include <tidemark/queue/loop_served.hpp>
 #include <tidemark/queue/queue.hpp>
 
 #include <array>
@@ -97,11 +99,30 @@ void serve_in_a_thread() {
   hub.remove(*attached.progress);  // before the fence goes
 }
 
+void serve_on_a_loop() {
+  tidemark::wait_loop loop;
+  using hub_on_loop = tidemark::basic_hub<tidemark::native_platform, tidemark::loop_served>;
+  hub_on_loop hub{tidemark::loop_served{loop}};
+  tidemark::progress_fence rendered;
+  tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock, tidemark::hub_notifier<hub_on_loop>>
+      render{rendered};
+  const auto attached = hub.attach(render);
+  auto shown = loop.on_reached(rendered, 3, [&] { loop.stop(); });
+  std::thread executor([&] {
+    for (int frame = 0; frame < 3; ++frame) render.complete();
+  });
+  expect(loop.run() == wait_status::stopped, "one thread serves the hub and runs the callable");
+  executor.join();
+  hub.remove_queue(attached.queue);
+  hub.remove(*attached.progress);
+}
+
 }  // namespace
 
 int main() {
   run_two_executors();
   give_out_serials();
   serve_in_a_thread();
+  serve_on_a_loop();
   return guide::result("guide_queue");
 }

@@ -69,6 +69,9 @@ class queue_timelines {
   }
   void signal(engine who, std::uint64_t) { queues_.complete(number(who)); }
 
+  /// The engine's timeline, for a coroutine that awaits it before it calls wait().
+  [[nodiscard]] auto timeline(engine whose) const { return queues_.timeline(number(whose)); }
+
   void abort() { queues_.abort(); }
 
   [[nodiscard]] std::uint64_t signal_count() const { return queues_.signal_count(); }

@@ -68,6 +68,9 @@ class engine_queues {
 
   // ---- any thread ----
 
+  /// The fence, for a coroutine that awaits it. Once it is reached, wait() notes that in the log and does not sleep.
+  [[nodiscard]] auto timeline(std::uint32_t fence) const { return engines_[fence].fence.view(); }
+
   [[nodiscard]] bool is_reached(std::uint32_t fence, std::uint64_t value) const {
     return engines_[fence].fence.is_reached(value);
   }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All of tidemark but the model checker's platform.
+// All of tidemark but the model checker's platform, and the senders of fence/senders.hpp, which bring the whole of
+// std::execution or stdexec with them where there is one.
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 
 #include "fence/awaited.hpp"
 #include "fence/callback_state.hpp"
 #include "fence/descriptor_watch.hpp"
+#include "fence/executor_loop.hpp"
 #include "fence/fence.hpp"
 #include "fence/loop_task.hpp"
+#include "fence/signaller_awaiter.hpp"
 #include "fence/signaller_callback.hpp"
 #include "fence/timeline.hpp"
 #include "fence/wait.hpp"
@@ -24,6 +27,7 @@
 #include "memory/coherency_tracker.hpp"
 #include "memory/host_aperture.hpp"
 #include "memory/lock_decision.hpp"
+#include "memory/loop_retire_queue.hpp"
 #include "memory/mapped_view.hpp"
 #include "memory/rename_ring.hpp"
 #include "memory/retire_queue.hpp"
@@ -35,6 +39,7 @@
 #include "queue/hub_results.hpp"
 #include "queue/hub_services.hpp"
 #include "queue/log_collector.hpp"
+#include "queue/loop_served.hpp"
 #include "queue/notifier.hpp"
 #include "queue/queue.hpp"
 #include "queue/queue_log.hpp"

@@ -8,11 +8,11 @@
 //   ... make `mesh` unreachable for new submissions ...
 //   reclaimer.retire(mesh, dispose);                  never waits: a thread that runs the loop disposes of it
 //
-// What retire_queue.hpp says of the precondition, of serials, of aborted queues and of lost timelines is true here, too:
+// What retire_queue.hpp says of the precondition, of serials, of aborted queues and of lost timelines holds here, too:
 // every submission that uses the object happens-before the call of retire().
 //
 // An object waits for one queue after the other. The objects that wait for the same queue stand in the order of the
-// serials that they wait for, and the loop awaits the least of these. So the executors pay nothing while nothing is due,
+// serials that they wait for, and the loop awaits the least of these. So executors pay nothing while nothing is due,
 // and each object costs O(log n) for each queue that it waits for, wherever the others stand. The loop's lock protects
 // all this. It is not held while a disposer runs.
 //

@@ -182,8 +182,8 @@ class basic_hub {
 
   /// Removes a queue, which must signal no more. After the return no pass reads its log any more, and no waiter of its
   /// signals is forgotten: what was not served yet is served as notify_all(true) serves it. Blocks until the pass that
-  /// runs now, if one does, has ended; so it must not be called from within a pass. The progress fence stays in the hub.
-  /// An id that no queue has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
+  /// runs now, if one does, has ended; so it must not be called from within a pass. The progress fence stays in the
+  /// hub. An id that no queue has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
   /// otherwise ignored.
   void remove_queue(queue_id id) noexcept {
     auto* const hidden = queues_.hide(id);

@@ -37,9 +37,9 @@ class basic_loop_served {
   // ---- what the hub calls ----
 
   template <class Hub>
-  void begin(Hub& hub) noexcept {
+  void begin(Hub& served) noexcept {
     task_.emplace(*loop_,
-                  serves{&hub, [](void* of) noexcept { static_cast<void>(static_cast<Hub*>(of)->try_serve()); }});
+                  serves{&served, [](void* of) noexcept { static_cast<void>(static_cast<Hub*>(of)->try_serve()); }});
   }
   void end() noexcept { task_.reset(); }
 
@@ -50,9 +50,9 @@ class basic_loop_served {
 
  private:
   struct serves {
-    void* hub;
+    void* served;
     void (*serve)(void*) noexcept;
-    void operator()() const noexcept { serve(hub); }
+    void operator()() const noexcept { serve(served); }
   };
 
   basic_wait_loop<Platform>* loop_;

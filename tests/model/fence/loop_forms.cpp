@@ -83,8 +83,8 @@ struct operation_against_signal : model::suite<2> {
   void after() { require_idle(timeline); }
 };
 
-/// [A14] [trap 11] An operation is stopped while its value is signalled. It completes once, and the receiver may destroy
-/// it then.
+/// [A14] [trap 11] An operation is stopped while its value is signalled. It completes once, and the receiver may
+/// destroy it then.
 template <heap_shape Shape>
 struct operation_stopped_against_signal : model::suite<3> {
   using token = stop_source<platform>::token;
@@ -133,8 +133,8 @@ struct scheduled_against_sleep : model::suite<2> {
 // ---- loops that executors run ---------------------------------------------------------------------------------------
 
 /// An executor with room for one turn that is to be called soon, and for one that waits for a time, which the checker
-/// may let come at any moment. All its accesses are relaxed, because the loop must not rely on an order that an executor
-/// may give.
+/// may let come at any moment. All its accesses are relaxed, because the loop must not rely on an order that an
+/// executor may give.
 class one_turn {
  public:
   void execute(tidemark::basic_loop_turn<platform> turn) {

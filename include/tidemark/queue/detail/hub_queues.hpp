@@ -85,8 +85,8 @@ class hub_queues {
     return slots_[index].number.load(std::memory_order_acquire) != 0;
   }
 
-  /// Returns the engine of the queue in a slot that is filled. If the slot was freed and used again meanwhile, it may be
-  /// that of the later queue.
+  /// Returns the engine of the queue in a slot that is filled. If the slot was freed and used again meanwhile, it may
+  /// be that of the later queue.
   std::uint32_t engine_of(std::size_t index) const noexcept {
     // (U30): relaxed; (U19) has acquired it.
     return slots_[index].engine.load(std::memory_order_relaxed);

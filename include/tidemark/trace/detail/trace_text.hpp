@@ -7,7 +7,6 @@
 #ifndef TIDEMARK_TRACE_DETAIL_TRACE_TEXT_HPP
 #define TIDEMARK_TRACE_DETAIL_TRACE_TEXT_HPP
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -103,10 +102,16 @@ class json_text {
   static constexpr std::size_t enough = 65536;
   static constexpr std::uint64_t exact_in_double = std::uint64_t{1} << 53;
 
+  /// Not by std::to_chars(), whose header is as long as ten of ours.
   json_text& decimal(std::uint64_t value) {
     char digits[20];
-    const char* const end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
-    return raw({digits, static_cast<std::size_t>(end - digits)});
+    char* const end = digits + sizeof(digits);
+    char* first = end;
+    do {
+      *--first = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    return raw({first, static_cast<std::size_t>(end - first)});
   }
 
   void ascii(char character) {

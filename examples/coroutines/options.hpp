@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+// The command line of coroutines.
+
+#pragma once
+
+#include "../support/command_line.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coroutines {
+
+using support::usage_error;
+
+struct options {
+  std::optional<std::string> input;
+  std::optional<std::string> output;
+  std::size_t threads = 1;
+  std::size_t rounds = 5;
+  std::size_t block_size = 64 * support::kibibyte;
+  std::size_t ring_length = 8;
+  std::vector<std::string> traces;
+  bool help = false;
+};
+
+inline constexpr const char* help_text =
+    "usage: coroutines [INPUT] [OPTION]...\n"
+    "\n"
+    "Moves a file through the three engines of the pipeline example, each of which is a coroutine: no thread waits for "
+    "a\n"
+    "fence. Compares the copy with the original, and says how long one and two threads take that run the coroutines,\n"
+    "and how long three threads that wait by themselves.\n"
+    "\n"
+    "  --out FILE      keep the copy there\n"
+    "  --threads N     of the copy that is traced: how many threads run the coroutines, 1 to 16 (default 1)\n"
+    "  --rounds N      how often each is measured (default 5)\n"
+    "  --block SIZE    bytes of a block, such as 4096 or 64K (default 64K)\n"
+    "  --ring N        how many blocks are on their way at most, 2 to 65536 (default 8)\n"
+    "  --trace FILE    a page (.html) or Chrome trace events (.json); may be given twice\n"
+    "  --help          this text\n"
+    "\n"
+    "Exit status: 0 if every copy is complete, 1 if not, 2 if the command line is wrong.\n";
+
+inline void apply_option(options& result, std::string_view name, std::string_view value) {
+  if (name == "--out") {
+    if (value.empty()) throw usage_error("--out: the path is empty");
+    result.output = value;
+  } else if (name == "--threads") {
+    result.threads = support::parse_number(name, value, 1, 16);
+  } else if (name == "--rounds") {
+    result.rounds = support::parse_number(name, value, 1, 1'000);
+  } else if (name == "--block") {
+    result.block_size = support::parse_number(name, value, 1, 64 * support::mebibyte, true);
+  } else if (name == "--ring") {
+    result.ring_length = support::parse_number(name, value, 2, 65'536);
+  } else if (name == "--trace") {
+    support::add_trace_path(result.traces, value);
+  } else {
+    throw usage_error("unknown option '" + std::string(name) + "'");
+  }
+}
+
+/// Reads arguments of the forms `--name value` and `--name=value`, and the input.
+inline options parse_options(const std::vector<std::string_view>& arguments) {
+  options result;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--help") {
+      result.help = true;
+      return result;
+    }
+    if (!argument.starts_with("--")) {
+      if (result.input) throw usage_error("more than one input: '" + std::string(argument) + "'");
+      result.input = argument;
+      continue;
+    }
+    const std::size_t equals = argument.find('=');
+    const std::string_view name = argument.substr(0, equals);
+    if (equals != std::string_view::npos) {
+      apply_option(result, name, argument.substr(equals + 1));
+    } else {
+      if (++i == arguments.size()) throw usage_error(std::string(name) + ": the value is missing");
+      apply_option(result, name, arguments[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace coroutines
