@@ -63,7 +63,7 @@ class server {
         if (ready == listening_.get()) {
           accept_all();
         } else if (ready == loop_.descriptor()) {
-          turns_ += loop_.poll() != 0 ? 1 : 0;
+          if (loop_.poll() != 0) ++turns_;
         } else {
           read_requests(ready);
         }

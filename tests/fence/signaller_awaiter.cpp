@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("[A34] coroutines go on in the order of their targets", Kind,
     order.push_back(target);
   };
   std::deque<coroutine> waiting;
-  for (const std::uint64_t target : {4, 2, 3, 1}) waiting.push_back(wait(target));
+  for (const std::uint64_t target : {4U, 2U, 3U, 1U}) waiting.push_back(wait(target));
   fence.signal(4);
   CHECK(order == std::vector<std::uint64_t>{1, 2, 3, 4});
 }

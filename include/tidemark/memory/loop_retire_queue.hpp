@@ -83,8 +83,10 @@ class loop_retire_hook {
   std::size_t at_ = 0;  // the queue for which it waits
   std::uint64_t number_ = 0;
   detail::wait_links<loop_retire_hook> links_;
-  loop_retire_hook* next_ = nullptr;  // of those to be disposed of
-  void (*dispose_)(loop_retire_hook&) noexcept = nullptr;
+  struct {
+    loop_retire_hook* next = nullptr;  // to be disposed of
+    void (*dispose)(loop_retire_hook&) noexcept = nullptr;
+  } disposal_;
   bool is_retired_ = false;
 };
 
@@ -155,7 +157,7 @@ class basic_loop_retire_queue {
     TIDEMARK_ASSERT(!retired.is_retired_, "an object was retired twice");
     if (retired.is_retired_) return false;
     retired.is_retired_ = true;
-    retired.dispose_ = [](hook& which) noexcept { Dispose{}(static_cast<Object&>(which)); };
+    retired.disposal_.dispose = [](hook& which) noexcept { Dispose{}(static_cast<Object&>(which)); };
     retired.number_ = next_number_++;
     for (std::size_t place = 0; place < Most; ++place) {
       const std::uint64_t last = followed_[place] ? followed_[place]->last_queued(followed_[place]->queue) : 0;
@@ -256,9 +258,9 @@ class basic_loop_retire_queue {
       of->objects.insert(object);
       return of->await_least();
     }
-    object.next_ = nullptr;
+    object.disposal_.next = nullptr;
     *due_end_ = &object;
-    due_end_ = &object.next_;
+    due_end_ = &object.disposal_.next;
     static_cast<void>(disposing_.post());
   }
   /// Lets the objects go on whose serials are finished.
@@ -272,12 +274,12 @@ class basic_loop_retire_queue {
   }
   void dispose_all(keeper& kept) noexcept {
     while (hook* const first = due_) {
-      due_ = first->next_;
+      due_ = first->disposal_.next;
       if (due_ == nullptr) due_end_ = &due_;
       first->is_retired_ = false;
       {
         const typename keeper::without lock(kept);
-        first->dispose_(*first);
+        first->disposal_.dispose(*first);
       }
       if (--count_ == 0) drained_.wake_all();
     }

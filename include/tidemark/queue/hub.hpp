@@ -93,7 +93,10 @@ class basic_hub {
 
   /// Makes an empty hub, which takes over `service`. An event_driven or a loop_served one must be given: there is no
   /// default one.
-  explicit basic_hub(Service service = {}) noexcept : service_{std::move(service)} {
+  basic_hub() noexcept
+    requires std::default_initializable<Service>
+      : basic_hub(Service{}) {}
+  explicit basic_hub(Service service) noexcept : service_{std::move(service)} {
     if constexpr (requires { service_.begin(*this); }) service_.begin(*this);
   }
   basic_hub(const basic_hub&) = delete;
