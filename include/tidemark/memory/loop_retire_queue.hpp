@@ -130,7 +130,8 @@ class basic_loop_retire_queue {
     return false;
   }
   /// Follows a queue no more. Returns false, and changes nothing, if it is not followed, or if some of its work is not
-  /// finished: then wait for it, or abort the queue. What has waited for it goes on. Progress: takes the loop's lock.
+  /// finished: then wait for it, or abort the queue. What has waited for it goes on. No thread may be in drain().
+  /// Progress: takes the loop's lock.
   template <awaitable_queue<Platform> Queue>
   bool remove_queue(const Queue& removed) noexcept {
     const keeper kept(core_.lock());
