@@ -15,6 +15,8 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/signaller_callback.hpp>
+#include <tidemark/fence/wait_loop.hpp>
 
 #include "support/child.hpp"
 #include "support/kinds.hpp"
@@ -191,6 +193,30 @@ TEST_CASE_TEMPLATE("if waiters of the parent share the overflow lane, a signal i
   CHECK(in_slot.status() == wait_status::reached);
   CHECK(in_lane.status() == wait_status::reached);
   CHECK(is_empty(fence));
+}
+
+TEST_CASE(
+    "what waits on a loop of the parent, or for its signallers, goes on after a fork, whatever the child signals") {
+  tidemark::wait_loop loop;
+  tidemark::fence fence;
+  int runs = 0;
+  auto on_loop = loop.on_reached(fence, 1, [&] { ++runs; });
+  auto in_signaller = tidemark::call_in_signaller(fence, 2, [&] { runs += 10; });
+  for (const bool has_descriptor : {false, true}) {
+    if (has_descriptor) CHECK(loop.descriptor() >= 0);
+    CHECK(loop.poll() == 0);
+    const child_end ended = run_in_child([&] {
+      // Its own copy, so neither of the two is told.
+      fence.signal(1);
+    });
+    CHECK(ended.exit_status == 0);
+    CHECK(loop.poll() == 0);
+  }
+  CHECK(runs == 0);
+  fence.signal(2);
+  CHECK(runs == 10);
+  CHECK(loop.poll() == 1);
+  CHECK(runs == 11);
 }
 
 TEST_CASE_TEMPLATE("a fork at any moment of other threads' signals and waits leaves a fence that works", Kind,

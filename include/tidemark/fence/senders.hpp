@@ -14,10 +14,10 @@
 //
 // `loop_scheduler(loop).schedule()` is a sender that completes soon, on such a thread.
 //
-// With std::execution, or where <stdexec/execution.hpp> is found, these are senders of that library: what can be done
-// with one can be done with them, for example `when_reached(loop, uploaded, 3) | stdexec::then(draw)`. All translation
-// units of a program must find the same. Without either, a receiver is a movable type that has these functions; if it
-// can be stopped, it also has get_stop_token(), see stop_token_like.
+// With std::execution, or where <stdexec/execution.hpp> is found, they use the names of that library, so that its
+// algorithms take them, as in `when_reached(loop, uploaded, 3) | stdexec::then(draw)`; this has not been tried with
+// either library yet. All translation units of a program must find the same. Without either, a receiver is a movable
+// type that has these functions; if it can be stopped, it also has get_stop_token(), see stop_token_like.
 //
 // Nothing is allocated: the wait lies in the operation. A sender may be copied, and connected any number of times. The
 // timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed. A
