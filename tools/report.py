@@ -479,6 +479,11 @@ def print_loop(results):
         compare(results, f"{subject}::signal", *rows, "min_ns", at_most=1.05)
     compare_with_limit(results, "one of 10,000 due callables, in order", "callables/in_order/10000", "median_ns", 100)
     compare_with_limit(results, "  registered in random order", "callables/random/10000", "median_ns", 100)
+    compare_with_limit(results, "one of 10,000 operations of senders", "operations/10000", "median_ns", 100)
+    compare_with_limit(results, "a signal with its callable in the signaller", "callables/signaller/10000", "median_ns",
+                       250)
+    compare_with_limit(results, "a signal with its coroutine in the signaller", "resume/signaller/10000", "median_ns",
+                       250)
     compare_with_limit(results, "a turn between two coroutines", "hand_over/progress_fence/2", "median_ns", 50)
     compare_with_limit(results, "  with fence", "hand_over/fence/2", "median_ns", 50)
     comparison_head("coroutine", "a signal that resumes one of 10,000")

@@ -5,8 +5,12 @@
 //   beside/<fence|progress_fence>/<n>   a signal while a loop sleeps that keeps n callables for values far away
 //   callables/<in_order|random>/10000   a signal that is due for 10,000 callables, each for a value of its own: the
 //                                       time for one of them, on the thread that runs the loop
+//   callables/signaller/10000           10,000 callables that run in the signaller, each for a value of its own: a signal
+//                                       with its callable
+//   operations/10000                    as callables/in_order, for the operations of senders
 //   resume/coroutines/10000             10,000 coroutines, each for a value of its own: a signal, and the loop that
 //                                       resumes the coroutine on the same thread
+//   resume/signaller/10000              10,000 coroutines, each for a value of its own: a signal that resumes one
 //   resume/thread/10000                 a signal that wakes a parked thread, until that has answered: half of it
 //   hand_over/<fence|progress_fence>/2  two coroutines of one loop hand a turn back and forth: once
 #include <benchmark/benchmark.h>
@@ -22,7 +26,9 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <tidemark/fence/senders.hpp>
 #include <tidemark/tidemark.hpp>
+#include <utility>
 #include <vector>
 
 #include "support/measure.hpp"
@@ -119,6 +125,80 @@ void resume_coroutines(State& state) {
   bench::report_per_operation(state, std::move(samples), many);
 }
 
+/// Signals one value after the other, each of which must count one more.
+template <class Counted>
+void signal_each(State& state, const Counted& register_all) {
+  std::vector<double> samples;
+  for (auto _ : state) {
+    progress_fence subject;
+    std::uint64_t runs = 0;
+    const auto registered = register_all(subject, runs);
+    const auto start = bench::steady::now();
+    for (std::uint64_t value = 1; value <= many; ++value) {
+      subject.signal(value);
+      if (runs != value) bench::fail("a signal did not run what was due");
+    }
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+    static_cast<void>(registered);
+  }
+  bench::report_per_operation(state, std::move(samples), many);
+}
+
+void callables_in_signaller(State& state) {
+  using own_call = decltype(tidemark::call_in_signaller(std::declval<const progress_fence&>(), 1, counts{}));
+  signal_each(state, [](progress_fence& subject, std::uint64_t& runs) {
+    std::deque<own_call> calls;
+    for (std::uint64_t target = 1; target <= many; ++target) calls.emplace_back(subject, target, counts{&runs});
+    return calls;
+  });
+}
+
+detached wait_in_signaller(const progress_fence& subject, std::uint64_t target, std::uint64_t& resumed) {
+  static_cast<void>(co_await tidemark::reached_in_signaller(subject, target));
+  ++resumed;
+}
+
+void resume_in_signaller(State& state) {
+  signal_each(state, [](progress_fence& subject, std::uint64_t& resumed) {
+    for (std::uint64_t target = 1; target <= many; ++target) wait_in_signaller(subject, target, resumed);
+    return 0;
+  });
+}
+
+struct counting_receiver {
+  void set_value() noexcept { ++*runs; }
+  void set_error(tidemark::wait_status) noexcept {}
+  void set_stopped() noexcept {}
+  std::uint64_t* runs;
+};
+
+void operations(State& state) {
+  struct made {
+    made(wait_loop& loop, const progress_fence& subject, std::uint64_t target, std::uint64_t& runs)
+        : operation(when_reached(loop, subject, target).connect(counting_receiver{&runs})) {
+      operation.start();
+    }
+    decltype(when_reached(std::declval<wait_loop&>(), std::declval<const progress_fence&>(), 1)
+                 .connect(counting_receiver{})) operation;
+  };
+  std::vector<double> samples;
+  for (auto _ : state) {
+    wait_loop loop;
+    progress_fence subject;
+    std::uint64_t runs = 0;
+    std::deque<made> all;
+    for (std::uint64_t target = 1; target <= many; ++target) all.emplace_back(loop, subject, target, runs);
+    subject.signal(many);
+    const auto start = bench::steady::now();
+    loop.poll();
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+    if (runs != many) bench::fail("not all operations have completed");
+  }
+  bench::report_per_operation(state, std::move(samples), many);
+}
+
 void resume_thread(State& state) {
   using parked = tidemark::basic_progress_fence<tidemark::native_platform, tidemark::fence_options{.max_spin_ns = 0}>;
   std::vector<double> samples;
@@ -184,6 +264,9 @@ int main(int argc, char** argv) {
   }
   bench::row("callables/in_order/10000", callables, false)->Iterations(10);
   bench::row("callables/random/10000", callables, true)->Iterations(10);
+  bench::row("callables/signaller/10000", callables_in_signaller)->Iterations(5);
+  bench::row("operations/10000", operations)->Iterations(10);
+  bench::row("resume/signaller/10000", resume_in_signaller)->Iterations(5);
   bench::row("resume/coroutines/10000", resume_coroutines)->Iterations(5);
   bench::row("resume/thread/10000", resume_thread)->Iterations(1);
   bench::row("hand_over/progress_fence/2", hand_over<progress_fence>)->Iterations(10);
