@@ -5,8 +5,8 @@
 //   beside/<fence|progress_fence>/<n>   a signal while a loop sleeps that keeps n callables for values far away
 //   callables/<in_order|random>/10000   a signal that is due for 10,000 callables, each for a value of its own: the
 //                                       time for one of them, on the thread that runs the loop
-//   callables/signaller/10000           10,000 callables that run in the signaller, each for a value of its own: a signal
-//                                       with its callable
+//   callables/signaller/10000           10,000 callables that run in the signaller, each for a value of its own: a
+//                                       signal with its callable
 //   operations/10000                    as callables/in_order, for the operations of senders
 //   resume/coroutines/10000             10,000 coroutines, each for a value of its own: a signal, and the loop that
 //                                       resumes the coroutine on the same thread
