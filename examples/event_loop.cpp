@@ -46,24 +46,21 @@ struct options {
   bool help = false;
 };
 
+void apply_option(options& result, std::string_view name, std::string_view value) {
+  if (name == "--clients") {
+    result.clients = support::parse_number(name, value, 1, 500);
+  } else if (name == "--requests") {
+    result.requests = support::parse_number(name, value, 1, 1'000);
+  } else {
+    throw usage_error("unknown option '" + std::string(name) + "'");
+  }
+}
+
 options parse_options(const std::vector<std::string_view>& arguments) {
   options result;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view name = arguments[i];
-    if (name == "--help") {
-      result.help = true;
-    } else if (!name.starts_with("--")) {
-      result.files.emplace_back(name);
-    } else if (name != "--clients" && name != "--requests") {
-      throw usage_error("unknown option '" + std::string(name) + "'");
-    } else if (++i == arguments.size()) {
-      throw usage_error(std::string(name) + ": the value is missing");
-    } else if (name == "--clients") {
-      result.clients = support::parse_number(name, arguments[i], 1, 500);
-    } else {
-      result.requests = support::parse_number(name, arguments[i], 1, 1'000);
-    }
-  }
+  result.help = !support::read_arguments(
+      arguments, [&](std::string_view name, std::string_view value) { apply_option(result, name, value); },
+      [&](std::string_view path) { result.files.emplace_back(path); });
   return result;
 }
 

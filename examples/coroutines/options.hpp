@@ -26,6 +26,8 @@ struct options {
   bool help = false;
 };
 
+inline constexpr std::size_t max_ring_memory = 1024 * support::mebibyte;
+
 inline constexpr const char* help_text =
     "usage: coroutines [INPUT] [OPTION]...\n"
     "\n"
@@ -63,28 +65,17 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
   }
 }
 
-/// Reads arguments of the forms `--name value` and `--name=value`, and the input.
 inline options parse_options(const std::vector<std::string_view>& arguments) {
   options result;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == "--help") {
-      result.help = true;
-      return result;
-    }
-    if (!argument.starts_with("--")) {
-      if (result.input) throw usage_error("more than one input: '" + std::string(argument) + "'");
-      result.input = argument;
-      continue;
-    }
-    const std::size_t equals = argument.find('=');
-    const std::string_view name = argument.substr(0, equals);
-    if (equals != std::string_view::npos) {
-      apply_option(result, name, argument.substr(equals + 1));
-    } else {
-      if (++i == arguments.size()) throw usage_error(std::string(name) + ": the value is missing");
-      apply_option(result, name, arguments[i]);
-    }
+  result.help = !support::read_arguments(
+      arguments, [&](std::string_view name, std::string_view value) { apply_option(result, name, value); },
+      [&](std::string_view path) {
+        if (result.input) throw usage_error("there is more than one input: '" + std::string(path) + "'");
+        result.input = path;
+      });
+  if (result.ring_length > max_ring_memory / result.block_size) {
+    throw usage_error("a ring of " + std::to_string(result.ring_length) + " buffers of " +
+                      std::to_string(result.block_size) + " bytes is larger than 1 GiB");
   }
   return result;
 }

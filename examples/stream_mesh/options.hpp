@@ -52,25 +52,11 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
   }
 }
 
-/// Reads arguments of the forms `--name value` and `--name=value`.
 inline options parse_options(const std::vector<std::string_view>& arguments) {
   options result;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    const std::size_t equals = argument.find('=');
-    const std::string_view name = argument.substr(0, equals);
-    if (argument == "--help") {
-      result.help = true;
-      return result;
-    }
-    if (!argument.starts_with("--")) throw usage_error("'" + std::string(argument) + "' is not an option");
-    if (equals != std::string_view::npos) {
-      apply_option(result, name, argument.substr(equals + 1));
-    } else {
-      if (++i == arguments.size()) throw usage_error(std::string(name) + ": the value is missing");
-      apply_option(result, name, arguments[i]);
-    }
-  }
+  result.help = !support::read_arguments(
+      arguments, [&](std::string_view name, std::string_view value) { apply_option(result, name, value); },
+      [](std::string_view other) { throw usage_error("'" + std::string(other) + "' is not an option"); });
   return result;
 }
 

@@ -46,6 +46,27 @@ inline std::size_t parse_number(std::string_view option, std::string_view text, 
   return number * scale;
 }
 
+/// Reads arguments of the forms `--name value` and `--name=value`. Returns false, and reads no further, at `--help`.
+/// @param apply  is called with the name of an option and its value
+/// @param add    is called with what is no option
+template <class Apply, class Add>
+bool read_arguments(const std::vector<std::string_view>& arguments, const Apply& apply, const Add& add) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--help") return false;
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--")) {
+      add(argument);
+    } else if (equals != std::string_view::npos) {
+      apply(argument.substr(0, equals), argument.substr(equals + 1));
+    } else {
+      if (++i == arguments.size()) throw usage_error(std::string(argument) + ": the value is missing");
+      apply(argument, arguments[i]);
+    }
+  }
+  return true;
+}
+
 /// Another file for the trace. What is to be written is told by the end of its name.
 inline void add_trace_path(std::vector<std::string>& paths, std::string_view path) {
   if (path.empty()) throw usage_error("--trace: the path is empty");

@@ -45,6 +45,7 @@ begin(command_line)
 run(${EMULATOR} "${COROUTINES}" --help)
 expect_status(0)
 expect_in(out "usage: coroutines" "--threads" "--trace")
-expect_refused("${COROUTINES}" coroutines "--nonsense 1" "--threads 0" "--ring 1" "--block x" "--trace page.txt" "a b")
+expect_refused("${COROUTINES}" coroutines "--nonsense 1" "--threads 0" "--ring 1" "--block x" "--trace page.txt" "a b"
+               "--ring 65536 --block 64M")
 
 end_tests()

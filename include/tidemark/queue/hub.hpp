@@ -91,11 +91,11 @@ class basic_hub {
 
   using reader_type = queue_log_reader<Platform>;
 
-  /// Makes an empty hub, which takes over `service`. An event_driven or a loop_served one must be given: there is no
-  /// default one.
+  /// Makes an empty hub with a service of its own. An event_driven or a loop_served one must be given instead.
   basic_hub() noexcept
     requires std::default_initializable<Service>
       : basic_hub(Service{}) {}
+  /// Makes an empty hub, which takes over `service`.
   explicit basic_hub(Service service) noexcept : service_{std::move(service)} {
     if constexpr (requires { service_.begin(*this); }) service_.begin(*this);
   }
