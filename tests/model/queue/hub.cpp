@@ -9,6 +9,7 @@
 
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/queue/hub.hpp>
+#include <tidemark/queue/loop_served.hpp>
 #include <tidemark/queue/queue.hpp>
 
 #include <array>
@@ -250,6 +251,29 @@ struct removed_beside_log : model::suite<2> {
   }
 };
 
+/// [A61] [A59] A thread that runs a loop serves: it sleeps in the loop until it is asked to, and misses no signal.
+template <heap_shape Shape>
+struct served_by_loop : model::suite<3> {
+  using served = tidemark::basic_loop_served<platform>;
+  tidemark::basic_wait_loop<platform> loop;
+  hub_of<served> hub{served{loop}};
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line).fence;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      output.data.store(42);
+      output.line.publish(1);
+      hub.notify(known.id);
+    } else if (index == 1) {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(hub.count(hub_event::pass) != 0);
+    } else {
+      output.await();
+    }
+  }
+};
+
 /// [A61] A queue is removed and destroyed while a pass reads its log. No waiter of its signals is forgotten, and no
 /// pass reads the log afterwards.
 template <heap_shape Shape>
@@ -421,6 +445,7 @@ int main(int argc, char** argv) {
   add_on_shapes<slot_of_the_hub_used_again, one_slot, "slot_used_again">(checks);
   add_on_shapes<batch, one_slot, "batch">(checks);
   add_on_shapes<engine, one_slot, "engine">(checks);
+  add_on_shapes<served_by_loop, one_slot, "served_by_loop">(checks);
   add_on_shapes<queue_removed_beside_pass, one_slot, "queue_removed_beside_pass">(checks);
   return model::run(argc, argv, checks);
 }
