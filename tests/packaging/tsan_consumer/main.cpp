@@ -189,6 +189,44 @@ bool poisoned() {
   return seen_by_waiter == 3 && seen_by_looker == 3;
 }
 
+// ---- by a loop -----------------------------------------------------------------------------------------------------
+
+/// The loop looks at the value again and again, and never sleeps.
+template <class Fence>
+bool polled() {
+  Fence fence;
+  std::uint64_t data = 0;
+  std::uint64_t seen = 0;
+  std::thread runner{[&] {
+    tidemark::wait_loop loop;
+    auto registered = loop.on_reached(fence, target, [&] { seen = data; });
+    until([&] { return loop.poll() != 0; });
+  }};
+  data = 7;
+  fence.signal(target);
+  runner.join();
+  return seen == 7;
+}
+
+/// The loop has registered, and its thread most likely sleeps, before the data is written.
+template <class Fence>
+bool awoken() {
+  Fence fence;
+  std::uint64_t data = 0;
+  std::uint64_t seen = 0;
+  std::thread runner{[&] {
+    tidemark::wait_loop loop;
+    auto registered = loop.on_reached(fence, target, [&] { seen = data; });
+    static_cast<void>(loop.run_one());
+  }};
+  until([&] { return fence.monitored_value() == target - 1; });
+  std::this_thread::sleep_for(1ms);
+  data = 7;
+  fence.signal(target);
+  runner.join();
+  return seen == 7;
+}
+
 struct hand_over {
   std::string_view name;
   bool (*run)();
@@ -206,12 +244,16 @@ constexpr hand_over hand_overs[] = {
     {"progress_fence,overflowing", overflowing<crowded_progress_fence>},
     {"progress_fence,timed_out", timed_out<progress_fence>},
     {"progress_fence,poisoned", poisoned<progress_fence>},
+    {"progress_fence,polled", polled<progress_fence>},
+    {"progress_fence,awoken", awoken<progress_fence>},
     {"fence,looked_at", looked_at<fence>},
     {"fence,pipelined", pipelined<fence>},
     {"fence,parked", parked<fence>},
     {"fence,overflowing", overflowing<crowded_fence>},
     {"fence,timed_out", timed_out<fence>},
     {"fence,poisoned", poisoned<fence>},
+    {"fence,polled", polled<fence>},
+    {"fence,awoken", awoken<fence>},
 #if defined(__cpp_lib_jthread)
     {"progress_fence,stopped", stopped<progress_fence>},
     {"fence,stopped", stopped<fence>},

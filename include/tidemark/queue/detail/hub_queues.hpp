@@ -24,10 +24,10 @@ class hub_queues {
   struct slot {
     typename Platform::template atomic<std::uint32_t> number;  // one more than the id; 0: no queue
     typename Platform::template atomic<std::uint32_t> engine;
-    typename Platform::template var<Reader*> reader;  // the server's: `signals`
-    std::optional<Reader> signals;
-    std::uint32_t generation = 0;  // the owner's
-    bool is_used = false;          // the owner's
+    std::optional<Reader> signals;                    // the server's
+    typename Platform::template var<Reader*> reader;  // leads to it, so that a model check sees a race for it
+    std::uint32_t generation = 0;                     // the owner's
+    bool is_used = false;                             // the owner's
   };
 
   /// The place of a queue among all, for marks.
