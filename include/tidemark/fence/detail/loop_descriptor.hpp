@@ -3,8 +3,8 @@
 // loop_descriptor: what makes the descriptor of a loop readable. It is an epoll descriptor over an eventfd, for what is
 // to be run, and a timerfd, for the next deadline. A timerfd alone could do both, but is ten times slower to wake.
 //
-// An io_uring polls it like any other descriptor. With its futex operation (Linux 6.7) a thread asleep in the ring runs
-// again after the same time within 2 %, and the signaller's call takes as long. But that operation knows no deadlines.
+// An io_uring polls it like any other descriptor. The kernel's futex operation (Linux 6.7) would be a second mechanism
+// for the same, and knows no deadlines.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
 
