@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // loop_descriptor: what makes the descriptor of a loop readable. It is an epoll descriptor over an eventfd, for what is
-// to be run, and a timerfd, for the next deadline. A timerfd alone could do both, but is ten times slower to wake.
+// to be run, and a timerfd, for the next deadline. A timerfd alone could do both, but each wake-up would set a timer.
 //
 // An io_uring polls it like any other descriptor. The kernel's futex operation (Linux 6.7) would be a second mechanism
 // for the same, and knows no deadlines.
