@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
+#include "fence_operations.hpp"
 #include "learning_spin.hpp"
 #include "limits.hpp"
 #include "loop_operation.hpp"
@@ -328,30 +329,31 @@ class loop_core {
     std::size_t looks = 0;
     for (wait* least = those.first(); least != nullptr; ++looks) {
       wait* const next = least->next;
-      if (least->to.is_over()) timelines_.move(*least, over);
+      const fence_state now = least->to.look();
+      if (now.is_over(least->to.target)) over.push(timelines_.take_over(*least, now));
       least = next;
     }
-    // The end of an operation may take others of them out.
-    while (wait* const least = over.first()) take_over(*least);
+    // The end of an operation may take other waits out.
+    while (wait* const least = over.take()) end_all(*least);
     return looks;
   }
   /// Ends the waits of a timeline that are over.
-  void take_over(wait& least) noexcept {
-    // In this order, so that a value is seen that was reached before the poison.
-    const bool is_lost = least.to.operations->is_poisoned(least.to.fence);
-    wait* rest = timelines_.take_while(least, [&](const wait& one) { return is_lost || one.to.is_reached(); });
-    while (rest != nullptr) {
-      wait* const next = rest->next;
-      ended(*rest);
+  void take_over(wait& least) noexcept { end_all(timelines_.take_over(least, least.to.look())); }
+  void end_all(wait& least) noexcept {
+    for (wait* rest = &least; rest != nullptr;) {
+      wait* const next = rest->links.later;
+      end(*rest);
       rest = next;
     }
   }
   /// A wait is over. It may be the end of its operation.
-  void ended(wait& one) noexcept {
-    operation& of = one.part_of;
+  void end(wait& over) noexcept {
+    operation& of = over.part_of;
     if (of.phase != call_phase::waiting) return;
-    --of.open;
-    if (of.needs == loop_needs::any || of.open == 0 || !one.to.is_reached()) conclude(of, Status::timeout);
+    if (--of.open != 0 && of.needs != loop_needs::any && over.is_reached) return;
+    take_out(of);
+    of.conclude_by(over);
+    make_ready(of);
   }
 
   /// Ends an operation.

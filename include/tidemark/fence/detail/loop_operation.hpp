@@ -84,6 +84,7 @@ struct loop_wait : waker {
     static bool comes_before(const loop_wait& a, const loop_wait& b) noexcept {
       return a.to.target != b.to.target ? a.to.target < b.to.target : a.number < b.number;
     }
+    static std::uint64_t key(const loop_wait& of) noexcept { return of.to.target; }
   };
 
   loop_wait(const awaited_target<Operations>& of_fence, operation& of, function on_release) noexcept
@@ -94,6 +95,7 @@ struct loop_wait : waker {
   std::uint64_t number = 0;  // in the order of registration
   wait_links<loop_wait> links;
   bool is_registered = false;
+  bool is_reached = false;  // when it was found to be over
 
   // The timeline, while this is the least wait for it: all waits for it, the next timeline with the same hash, the list
   // of the loop in which it is, and the registration with the fence, if there is one.
@@ -185,6 +187,12 @@ struct loop_operation : loop_work<Platform> {
     if (i == waits.size() || look_for_reached()) return;
     index = i;
     status = Status::lost;
+  }
+  /// Keeps the outcome of an operation that ends because one of its waits is over.
+  void conclude_by(const wait& over) noexcept {
+    if (!over.is_reached || waits.size() != 1) return conclude(Status::timeout);
+    index = needs == loop_needs::all ? 1 : 0;
+    status = Status::reached;
   }
 
   loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end
