@@ -190,9 +190,10 @@ struct loop_operation : loop_work<Platform> {
   }
   /// Keeps the outcome of an operation that ends because one of its waits is over.
   void conclude_by(const wait& over) noexcept {
-    if (!over.is_reached || waits.size() != 1) return conclude(Status::timeout);
-    index = needs == loop_needs::all ? 1 : 0;
-    status = Status::reached;
+    status = over.is_reached ? Status::reached : Status::lost;
+    index = needs == loop_needs::all && over.is_reached ? waits.size() : static_cast<std::size_t>(&over - waits.data());
+    // A value may have been reached since, or, of several, before.
+    if (!over.is_reached || waits.size() != 1) static_cast<void>(look_for_reached());
   }
 
   loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end
