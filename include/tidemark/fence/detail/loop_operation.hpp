@@ -20,6 +20,7 @@
 #include "../../platform/platform.hpp"
 #include "fence_operations.hpp"
 #include "linked_queue.hpp"
+#include "loop_ready.hpp"
 #include "ordered_waits.hpp"
 #include "park_lock.hpp"
 #include "user_call.hpp"
@@ -54,10 +55,12 @@ class loop_work {
 
   loop_work* next = nullptr;
   loop_work* previous = nullptr;
+  linked_queue<loop_work>* is_in = nullptr;                          // of the loop's lists of what is ready
   typename Platform::template var<loop_work*> next_posted{nullptr};  // in the stack of what was posted
   call_phase phase = call_phase::idle;
-  bool is_posted_again = false;  // while it runs
-  const bool is_owned;           // by the loop: nobody else knows it
+  std::uint8_t rank = usual_rank;  // of loop_ready
+  bool is_posted_again = false;    // while it runs
+  const bool is_owned;             // by the loop: nobody else knows it
 
  protected:
   using function = void (*)(loop_work&, loop_action, keeper&);
@@ -101,6 +104,7 @@ struct loop_wait : waker {
   // of the loop in which it is, and the registration with the fence, if there is one.
   ordered_waits<loop_wait, order> of_timeline;
   loop_wait* next_of_hash = nullptr;
+  std::uint32_t looks = 0;  // of the loop, at the value
   linked_queue<loop_wait>* is_in = nullptr;
   loop_wait* next = nullptr;
   loop_wait* previous = nullptr;

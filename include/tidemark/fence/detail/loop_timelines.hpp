@@ -135,6 +135,7 @@ class loop_timelines {
     Wait*& bucket = bucket_of(least.to.fence);
     least.next_of_hash = bucket;
     bucket = &least;
+    least.looks = 0;
     watched_.push(least);
     least.is_in = &watched_;
   }
