@@ -177,8 +177,8 @@ class basic_hub {
   /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
-  hub_attach_result attach(reader_type signals, std::uint32_t engine = 0) {
-    const std::optional<queue_id> added = queues_.add(std::move(signals), engine);
+  hub_attach_result attach(reader_type signals, std::uint32_t of_engine = 0) {
+    const std::optional<queue_id> added = queues_.add(std::move(signals), of_engine);
     if (!added) return {hub_attach_status::no_space, {}, {}};
     return {hub_attach_status::attached, *added, {}};
   }
@@ -223,9 +223,9 @@ class basic_hub {
     ring();
   }
   /// The same for all queues of this engine [A115] [trap 23]. An engine without queues is legal.
-  void notify_engine(std::uint32_t engine) noexcept {
+  void notify_engine(std::uint32_t of_engine) noexcept {
     for (std::size_t index = 0; index < Queues; ++index) {
-      if (queues_.is_filled(index) && queues_.engine_of(index) == engine) queue_marks_.leave(index);
+      if (queues_.is_filled(index) && queues_.engine_of(index) == of_engine) queue_marks_.leave(index);
     }
     ring();
   }

@@ -57,27 +57,10 @@
 #include "../platform/platform.hpp"
 #include "notifier.hpp"
 #include "queue_log.hpp"
+#include "queue_results.hpp"
 #include "recorder.hpp"
 
 namespace tidemark {
-
-/// What a queue is told when it is made.
-struct queue_options {
-  fence_id progress{};  ///< The number by which logs know the progress fence; a hub gives it another one (attach()).
-  std::size_t log_entries = default_log_entries;  ///< How many entries each log has, 2 to 2^31 - 1; see log_recorder.
-};
-
-/// How a submission ended.
-enum class submit_status {
-  submitted,
-  lost,  ///< The queue was aborted: the work was not made visible.
-};
-struct [[nodiscard]] submit_result {
-  submit_status status;
-  std::uint64_t serial;  ///< Of the work, if it was submitted.
-
-  explicit operator bool() const noexcept { return status == submit_status::submitted; }
-};
 
 /// An in-order queue; see the head of this file. It follows and signals `Progress`, whose value is the serial of the
 /// last piece of work that is finished. A queue can be neither copied nor moved.
@@ -246,6 +229,19 @@ class basic_queue {
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
     return get_past(input, value, at, std::move(token));
+  }
+
+  /// The steps of wait(), for an executor that does something else while the value is not there. begin_stall() returns
+  /// the time at which the wait was seen to stall, and tells the verbose log of it. end_wait() logs the wait, whose
+  /// value must have been reached; `observed` is that time, or 0 for a wait that did not stall. Progress: as that of
+  /// basic_queue_log::append(). [A86] [A87] [A91]
+  std::uint64_t begin_stall(fence_id input, std::uint64_t value) noexcept {
+    const std::uint64_t observed = Clock::now();
+    tell_stall(input, value, observed);
+    return observed;
+  }
+  void end_wait(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+    recorder_.record_wait({value, input, fence_operation::wait_unblocked, 0, observed, 0, Clock::now()});
   }
 
   /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
@@ -454,9 +450,7 @@ class basic_queue {
           },
           limits...);
     }
-    if (status == wait_status::reached) {
-      recorder_.record_wait({value, input.id, fence_operation::wait_unblocked, 0, observed, 0, Clock::now()});
-    }
+    if (status == wait_status::reached) end_wait(input.id, value, observed);
     return status;
   }
 
