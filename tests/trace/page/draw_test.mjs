@@ -10,9 +10,9 @@ import {Labels} from '../../../tools/trace_page/labels.mjs';
 import {RecordingContext, colors, data, modelAndView, randomNumbers, randomTrace, signal, wait} from './support.mjs';
 import {makeModel} from '../../../tools/trace_page/model.mjs';
 
-function draw({model, view}, {focus = [], pointer = null} = {}) {
+function draw({model, view}, {focus = [], matches = null, range = null, pointer = null} = {}) {
   const context = new RecordingContext();
-  const labels = drawFrame({context, view, model, colors, focus, pointer});
+  const labels = drawFrame({context, view, model, colors, focus, matches, range, pointer});
   assert.deepEqual(context.strayed, []);
   return {context, labels, texts: context.texts.map(({text}) => text)};
 }
@@ -88,9 +88,9 @@ test('an arrow goes from each signal to the waits that it released, and a focus 
   const scene = modelAndView({commands: [signal({lane: 1, end: 200}), wait({observed: 0, end: 210, by: 0}),
                                          wait({lane: 1, observed: 100, end: 400, by: 0}), signal({end: 500})]});
   assert.equal(draw(scene).context.calls.bezierCurveTo, 2);
-  assert.equal(draw(scene, {focus: [1]}).context.calls.bezierCurveTo, 3);
-  assert.equal(draw(scene, {focus: [0]}).context.calls.bezierCurveTo, 4);
-  assert.equal(draw(scene, {focus: [3]}).context.calls.bezierCurveTo, 2);
+  assert.equal(draw(scene, {focus: [{command: 1}]}).context.calls.bezierCurveTo, 3);
+  assert.equal(draw(scene, {focus: [{command: 0}]}).context.calls.bezierCurveTo, 4);
+  assert.equal(draw(scene, {focus: [{command: 3}]}).context.calls.bezierCurveTo, 2);
 });
 
 test('from afar a lane shows how long it stalled instead of each wait', () => {
