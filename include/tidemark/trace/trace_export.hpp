@@ -220,7 +220,7 @@ class chrome_writer {
 
   void work(const trace_work& span) {
     open("X", span.queue, span.derived ? "work" : span.name).raw(",\"cat\":\"work\"");
-    at(span.begin_time).raw(",\"dur\":").microseconds(span.end_time - span.begin_time);
+    at(span.begin_time).raw(",\"dur\":").microseconds(std::max<std::uint64_t>(span.end_time - span.begin_time, 1));
     out_.raw(",\"args\":{\"begin_ns\":").exact(span.begin_time).raw(",\"end_ns\":").exact(span.end_time);
     out_.raw(span.derived ? ",\"derived\":true}}" : "}}");
   }
