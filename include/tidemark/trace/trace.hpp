@@ -323,7 +323,9 @@ inline std::vector<trace_work> trace::told_work() const {
   const std::vector<std::string_view> names = work_.names();
   std::vector<trace_work> result;
   result.reserve(work_.spans().size());
-  for (const auto& [queue, name, begin, end] : work_.spans()) result.push_back({queue, names[name], begin, end, false});
+  for (const detail::work_list::span& span : work_.spans()) {
+    result.push_back({span.queue, names[span.name], span.begin, span.end, false});
+  }
   return result;
 }
 

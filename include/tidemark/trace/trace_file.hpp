@@ -209,8 +209,7 @@ inline void trace_file_writer::on_lost(queue_id queue_number, fence_log_type log
 }
 
 template <class Clock>
-void trace_file_writer::on_work(queue_id queue_number, std::string_view name, std::uint64_t begin,
-                                std::uint64_t end) {
+void trace_file_writer::on_work(queue_id queue_number, std::string_view name, std::uint64_t begin, std::uint64_t end) {
   TIDEMARK_ASSERT(!name.empty(), "a piece of work needs a name");
   const std::uint64_t from = begin == 0 ? 0 : Clock::to_nanoseconds(begin);
   const std::uint64_t to = end == 0 ? 0 : Clock::to_nanoseconds(end);
@@ -246,12 +245,14 @@ inline void trace_file_writer::complete() {
   if (buffer_.size() >= enough) spill();
 }
 
-/// Gives the stream what is in the buffer. If the stream throws, it has failed.
+/// Gives the stream what is in the buffer, and flushes it: a stream may say only then that it has failed. If it throws,
+/// it has failed.
 inline void trace_file_writer::spill() {
   if (failed_) return;
   dropped_ += buffered_;
   failed_ = true;
   stream_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  if (stream_.good()) stream_.flush();
   failed_ = !stream_.good();
   buffer_.clear();
   if (!failed_) dropped_ -= buffered_;
@@ -260,10 +261,6 @@ inline void trace_file_writer::spill() {
 
 inline trace_write_status trace_file_writer::flush() {
   spill();
-  if (failed_) return status();
-  failed_ = true;
-  stream_.flush();
-  failed_ = !stream_.good();
   return status();
 }
 

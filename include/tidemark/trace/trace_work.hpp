@@ -61,7 +61,7 @@ inline std::map<queue_id, std::vector<interval>> gaps_by_queue(const trace& sour
     const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
     result[loss.queue].push_back({std::min(loss.time_before, after), std::max(loss.time_before, after)});
   }
-  for (auto& [queue, gaps] : result) gaps = merged(std::move(gaps));
+  for (auto& [number, gaps] : result) gaps = merged(std::move(gaps));
   return result;
 }
 
@@ -78,9 +78,9 @@ inline std::vector<trace_work> work_of(const trace& source, const std::vector<tr
     busy[command.queue].push_back({stalled ? command.observed_time : command.end_time, command.end_time});
   }
   const auto gaps = detail::gaps_by_queue(source);
-  for (auto& [queue, times] : busy) {
-    const auto found = gaps.find(queue);
-    detail::derive_work(queue, std::move(times), found != gaps.end() ? found->second : std::vector<detail::interval>{},
+  for (auto& [number, times] : busy) {
+    const auto found = gaps.find(number);
+    detail::derive_work(number, std::move(times), found != gaps.end() ? found->second : std::vector<detail::interval>{},
                         result);
   }
   return result;
