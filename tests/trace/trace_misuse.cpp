@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Misuse of the trace and of its file is reported, and loses nothing where the hook of TIDEMARK_ASSERT returns: here it notes the text.
+// Misuse of the trace and of its file is reported, and loses nothing where the hook of TIDEMARK_ASSERT returns: here it
+// notes the text.
 #include <sstream>
 #include <string>
 #include <vector>

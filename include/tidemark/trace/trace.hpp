@@ -9,8 +9,8 @@
 //      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
 //      on_lost       entries overwritten unread         at its place between the entries of that log [A100]
 //
-// A program may also tell when a queue began and ended a piece of work: on_work(). Of queues of which nobody tells that,
-// trace_work.hpp derives it.
+// A program may also tell when a queue began and ended a piece of work: on_work(). Of queues of which nobody tells
+// that, trace_work.hpp derives it.
 //
 // The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
 // executed is the n-th one that was queued. Those that were queued are numbered in the order of their times, or in the
@@ -85,8 +85,8 @@ class trace {
   /// \param name  any bytes; exporters replace what is not UTF-8
   void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
 
-  /// Says which engine runs a queue, such as a device or a pool of threads. Exporters show the queues of one engine as a
-  /// group. Engines of the same name are one. From then on queues() contains the queue, even without events.
+  /// Says which engine runs a queue, such as a device or a pool of threads. Exporters show the queues of one engine as
+  /// a group. Engines of the same name are one. From then on queues() contains the queue, even without events.
   /// \param engine  as for a queue; empty: the queue belongs to no engine, as at first
   void name_engine(queue_id number, std::string engine) { queues_[number].engine = std::move(engine); }
 

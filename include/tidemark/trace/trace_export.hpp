@@ -3,8 +3,8 @@
 // trace_export: writes a trace to a file that people look at, either as Chrome trace events, which Perfetto opens, or
 // as a page that any browser opens.
 //
-// Both show a lane for each queue, and the lanes of one engine as a group; each wait, from when it was seen to stall its
-// queue to its end, for which the queue was parked; each signal, when it was executed; what the queue did in between
+// Both show a lane for each queue, and the lanes of one engine as a group; each wait, from when it was seen to stall
+// its queue to its end, while the queue was parked; each signal, when it was executed; what the queue did in between
 // (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was queued; and the gaps
 // in the logs.
 //
@@ -192,7 +192,7 @@ class chrome_writer {
     first_ = false;
     return out_.raw(",\"tid\":");
   }
-  /// Begins an event of a queue; its time comes next. Threads count from 1, because some readers take 0 for an idle one.
+  /// Begins an event of a queue; its time comes next. Threads count from 1, because some readers take 0 for idle.
   json_text& open(const char* phase, queue_id queue, std::string_view name) {
     open(phase, picture_.engine_of.at(queue)).number(picture_.lanes.at(queue) + 1);
     return out_.raw(",\"name\":").string(name);

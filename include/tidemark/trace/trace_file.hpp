@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// trace_file: a trace as a file that grows while the program runs, so that a long run loses nothing and takes no memory.
+// trace_file: a trace as a file that grows while the program runs: a long run loses nothing and takes no memory.
 //
 //   trace_file_writer   is told what a trace is told, and writes it to a stream at once
 //   read_trace_file     tells a trace, or another target, what a file holds, in the same order

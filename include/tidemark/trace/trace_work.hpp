@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -69,14 +68,13 @@ inline std::map<queue_id, std::vector<interval>> gaps_by_queue(const trace& sour
 
 inline std::vector<trace_work> work_of(const trace& source, const std::vector<trace_command>& commands) {
   std::vector<trace_work> result = source.told_work();
-  std::set<queue_id> told;
-  for (const trace_work& span : result) told.insert(span.queue);
   std::map<queue_id, std::vector<detail::interval>> busy;
   for (const trace_command& command : commands) {
-    if (!command.executed || command.end_time == 0 || command.backward || told.count(command.queue) != 0) continue;
+    if (!command.executed || command.end_time == 0 || command.backward) continue;
     const bool stalled = command.operation == fence_operation::wait_unblocked && command.observed_time != 0;
     busy[command.queue].push_back({stalled ? command.observed_time : command.end_time, command.end_time});
   }
+  for (const trace_work& span : result) busy.erase(span.queue);
   const auto gaps = detail::gaps_by_queue(source);
   for (auto& [number, times] : busy) {
     const auto found = gaps.find(number);
