@@ -44,7 +44,7 @@ inline constexpr const char trace_page_body[] =
     " </div>\n  <div class=\"keys\">wheel zooms, drag moves, click pins, <kbd>Shift</kbd> and drag counts; <kbd>&larr;"
     "</kbd>\n    <kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd> move, <kbd>+</kbd> <kbd>&minus;</kbd> zoom, <kb"
     "d>0</kbd> fit,\n    <kbd>a</kbd> fit queued, <kbd>n</kbd> <kbd>p</kbd> next and previous, <kbd>r</kbd> numbers, <"
-    "kbd>/</kbd> search, <kbd>Esc</kbd> clear</div>\n</footer>\n<script type=\"application/json\" id=\"data\">\n";
+    "kbd>/</kbd> search,\n    <kbd>Esc</kbd> clear</div>\n</footer>\n<script type=\"application/json\" id=\"data\">\n";
 // clang-format on
 
 }  // namespace tidemark::detail
