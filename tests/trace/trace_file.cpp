@@ -35,7 +35,6 @@ using namespace testing;
 using tidemark::fence_id;
 using tidemark::fence_log_entry;
 using tidemark::fence_log_type;
-using tidemark::fence_operation;
 using tidemark::queue_id;
 using tidemark::read_trace_file;
 using tidemark::trace;

@@ -56,6 +56,8 @@ function readColors() {
   redraw();
 }
 
+let drag = null; // {kind, x, y, start, id, moved} while a button or a finger is down
+
 // ---- words ----
 
 function element(tag, text, name = '') {
@@ -176,7 +178,7 @@ function showRange(range) {
     };
     table.append(line('th', head), ...rows.map((row) => line('td', row)));
     byId('statistics').replaceChildren(element('h2', title), table, element('p', note));
-    say(`${title}. ${rows.map((row) => row.map((text, i) => `${head[i]}: ${text}`).join(', ')).join('. ')}`);
+    if (!drag) say(`${title}. ${rows.map((row) => row.map((text, i) => `${head[i]}: ${text}`).join(', ')).join('. ')}`);
   }
   redraw();
 }
@@ -195,12 +197,11 @@ function nameUnder(x, y) {
 
 // ---- mouse and touch ----
 
-let drag = null;
-
 function release(event) {
-  const clicked = drag && !drag.moved && drag.kind === 'move' && event.type === 'pointerup';
+  const kind = drag?.kind, clicked = drag && !drag.moved && kind === 'move' && event.type === 'pointerup';
   drag = null;
   canvas.classList.remove('dragging');
+  if (kind === 'range') showRange(state.range); // and now it is said
   if (clicked) pin(view.pick(event.offsetX, event.offsetY));
 }
 
@@ -251,7 +252,7 @@ canvas.addEventListener('pointerleave', () => {
   state.pointer = null;
   hover(null);
 });
-canvas.addEventListener('dblclick', (event) => view.zoom(.25, event.offsetX));
+canvas.addEventListener('dblclick', ({offsetX: x}) => { if (x <= view.right) view.zoom(.25, x); });
 canvas.addEventListener('wheel', (event) => {
   event.preventDefault();
   const {deltaX, deltaY, offsetX: x, offsetY: y} = event, scale = [1, 16, 400][event.deltaMode];

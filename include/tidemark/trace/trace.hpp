@@ -129,7 +129,8 @@ class trace {
   void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
 
   /// Says that a queue executed a piece of work, from `begin` to `end`. Calls may come in any order. If a time is 0, or
-  /// `end` is smaller than `begin`, the span is not added; queues() contains the queue nevertheless.
+  /// `end` is smaller than `begin`, the span is not added; queues() contains the queue nevertheless. Spans of one queue
+  /// may overlap one another and its waits, which is not checked; exporters then show them on top of one another.
   /// \tparam Clock         turns both times, which are ticks, into nanoseconds
   /// \param  queue_number  the queue that executed the work
   /// \param  name          what it did, the same for all work of one kind, so that a reader can group by it. Any bytes,

@@ -332,9 +332,13 @@ class trace_file_reader {
     const std::uint32_t number = bytes_.short_number();
     std::string text = bytes_.characters();
     if (!whole()) return;
-    if (kind == trace_record::queue_name) target_.name_queue(queue_id{number}, std::move(text));
-    if (kind == trace_record::engine_name) target_.name_engine(queue_id{number}, std::move(text));
-    if (kind == trace_record::fence_name) target_.name_fence(fence_id{number}, std::move(text));
+    if (kind == trace_record::queue_name) {
+      target_.name_queue(queue_id{number}, std::move(text));
+    } else if (kind == trace_record::engine_name) {
+      target_.name_engine(queue_id{number}, std::move(text));
+    } else {
+      target_.name_fence(fence_id{number}, std::move(text));
+    }
   }
 
   void event(trace_record kind, std::uint8_t head) {

@@ -198,7 +198,10 @@ test('Shift and drag gives numbers of a range, r those of what is in view, and E
   assert.equal(page.numbers, null);
   page.pointer('down', 300, 120, {shiftKey: true});
   page.pointer('move', 500, 120, {shiftKey: true});
+  assert.notEqual(page.numbers, null);
+  assert.equal(page.said, '');
   page.pointer('up', 500, 120);
+  assert.match(page.said, /copy engine: upload, working: /);
   page.pointer('leave', 0, 0);
   const some = page.numbers;
   assert.match(some, /queue working parked signals mean wait greatest wait present .* copy engine: upload /);
