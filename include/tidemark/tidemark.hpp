@@ -52,6 +52,9 @@
 #include "split/splitter.hpp"
 #include "split/submit_parts.hpp"
 #include "trace/trace.hpp"
+#include "trace/trace_data.hpp"
 #include "trace/trace_export.hpp"
+#include "trace/trace_file.hpp"
+#include "trace/trace_work.hpp"
 
 #endif  // TIDEMARK_TIDEMARK_HPP
