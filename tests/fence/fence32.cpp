@@ -3,13 +3,12 @@
 // 32-bit serials: signals and waits across the wrap, the window, and the 64-bit timeline inside.
 #include "support/misuse_hook.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,6 +18,7 @@
 
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
+#include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -105,6 +105,22 @@ TEST_CASE_TEMPLATE("[A121] the window reaches UINT32_MAX / 2 ahead and as far be
     CHECK(fence.current_value() == now + most_ahead);
     CHECK(fence.view().current_value() == value + most_ahead);
     CHECK(fence.is_reached(now));
+  }
+}
+
+TEST_CASE("[A121] random jumps and looks inside the window agree with 64 bits") {
+  random_numbers random(fresh_seed());
+  tidemark::fence32 fence{most_ahead};  // so that no serial lies before the beginning
+  std::uint64_t value = most_ahead;
+  for (int i = 0; i < 20'000; ++i) {
+    value += random.below(std::uint64_t{most_ahead} + 1);
+    fence.signal(static_cast<std::uint32_t>(value));
+    REQUIRE(fence.view().current_value() == value);
+    const std::uint64_t target = value + random.below(std::uint64_t{most_ahead} + 1) - most_ahead / 2;
+    const auto serial = static_cast<std::uint32_t>(target);
+    REQUIRE(fence.extended(serial) == target);
+    REQUIRE(fence.is_reached(serial) == (target <= value));
+    REQUIRE((fence.wait_for(serial, 0s) == wait_status::reached) == (target <= value));
   }
 }
 

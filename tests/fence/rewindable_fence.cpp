@@ -7,10 +7,9 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <list>
+#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <tidemark/fence/awaited.hpp>
@@ -22,7 +21,6 @@
 
 #include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"
-#include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -199,7 +197,7 @@ TEST_CASE_TEMPLATE("[A19][trap 14] a signal releases exactly the sleepers that a
   CHECK(fence.monitored_value() == no_waiter);
 }
 
-TEST_CASE_TEMPLATE("[A7] a signal that nobody is due for wakes no thread and takes no lock", On, EVERY_PLATFORM) {
+TEST_CASE_TEMPLATE("[A7] a signal or a rewind makes no system call while nobody is due", On, EVERY_PLATFORM) {
   using platform = typename On::platform;
   typename On::fence fence;
   const auto dog = watch_rewindable(fence);

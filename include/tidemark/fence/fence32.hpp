@@ -28,8 +28,8 @@
 //   ring.retire(mapped, copied.extended(serial));
 //   wait_any({{copied.view(), copied.extended(serial)}, {compute, 40}});
 //
-// Not promised: an end to the timeline after 2^32 wraps; the value inside must not get there. For everything else, such
-// as the lifetime and what happens in a signal, see fence.hpp.
+// Not promised: anything after 2^32 wraps, where the value inside would end. For everything else, such as the lifetime
+// and what happens in a signal, see fence.hpp.
 #ifndef TIDEMARK_FENCE_FENCE32_HPP
 #define TIDEMARK_FENCE_FENCE32_HPP
 
@@ -103,7 +103,7 @@ class basic_fence32 {
     return timeline_.wait_until(extended(target), at, std::move(token));
   }
 
-  /// Returns the 64-bit value that `serial` stands for now, for blocks that follow view(). If the serial is reached, the
+  /// Returns the 64-bit value that `serial` stands for, for blocks that follow view(). If the serial is reached, the
   /// result is at most the view's current value, however far that rises meanwhile. It is asserted that the serial is
   /// not half of the range away from the current value. Progress: wait-free, one load of the value. Any thread may call
   /// it. [A121]

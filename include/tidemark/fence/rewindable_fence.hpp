@@ -7,10 +7,9 @@
 // a value.
 //
 //   value_       the owner writes it, all threads read it
-//   monitored_   least awaited target - 1, or no_waiter: waiting threads and passes write it with the lock, the owner
-//                reads it
-//   waits_       the waits in the order of their targets, each on the stack of its thread, protected by the lock
+//   monitored_   the least awaited target - 1, or no_waiter: the owner reads it; whoever changes waits_ writes it
 //   poisoned_    whether poison() was called
+//   waits_       the waits in the order of their targets, each on the stack of its thread; the lock protects them
 //
 // What a wait means
 // -----------------
@@ -31,24 +30,27 @@
 //   b1  value := lower, after s3        (F43)
 //
 // s1, s2, w1 and w2 have a single total order. If s2 comes before w1, R has begun after S: w2 finds the value of S or a
-// later one, such as that of B. Otherwise S takes the lock and marks R, unless R has left before. R leaves with the
-// lock: it looks whether it was marked, and then at the value. If it finds neither the mark nor a value of at least t,
-// no signal since w1 was undone: B comes after s3, so R would have found the mark. Then R has left before the signal.
+// later one, such as that of B. Otherwise s2 finds at most t - 1, because every thread that stores monitored_ has the
+// lock and counts R in. So S takes the lock and marks R, unless R has left before.
+//
+// R leaves with the lock. It looks whether it was marked, and then at the value. Say it finds neither the mark nor a
+// value of at least t. Then B has not undone a signal since w1: B comes after s3, so R would have found the mark. So R
+// has left before such a signal.
 //
 // This handshake is the symmetric one on every platform. An asymmetric barrier that the system refuses would only be
 // made good by a later look, which may find the value set back. So a signal is an exchange and a load if nobody is due,
 // and a wait makes no system call but for the sleep.
 //
-// A signal that is due holds the lock while it wakes the threads. Each of them takes the lock before it returns,
-// because its wait is on its stack.
+// A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
+// the lock before it returns. Nothing of the user's runs with the lock held [trap 9].
 //
 // poison() works as for other fences: a wait for a value that is reached returns `reached`, others return `lost`.
 //
 // Lifetime: as for other fences, the owner's calls and poison() must have returned before the fence is destroyed, and
 // all waits, too [trap 10].
 //
-// Not promised: lock-freedom of a signal that is due, of waits, and of poison() while threads wait: they take a lock,
-// so a signal handler must not call them; a spin before the sleep; fairness.
+// Not promised: fairness; a spin before the sleep; lock-freedom of waits, of a signal for which a waiter is due, and of
+// poison() while threads wait. They take the lock, so a signal handler must not call them.
 #ifndef TIDEMARK_FENCE_REWINDABLE_FENCE_HPP
 #define TIDEMARK_FENCE_REWINDABLE_FENCE_HPP
 
@@ -81,9 +83,9 @@ class basic_rewindable_fence {
   basic_rewindable_fence(const basic_rewindable_fence&) = delete;
   basic_rewindable_fence& operator=(const basic_rewindable_fence&) = delete;
 
-  /// Sets the value to `value`, and releases every waiter that is due. It is asserted that the value does not fall; with
-  /// NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
-  /// exchange and one load; otherwise it takes a lock, and O(k log n) for k of n waiters. Only the owner may call it.
+  /// Sets the value to `value`, and releases every waiter that is due. It is asserted that the value does not fall;
+  /// with NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
+  /// exchange and one load; otherwise it takes the lock, and O(k log n) for k of n waiters. Only the owner may call it.
   /// [A3] [A19]
   void signal(std::uint64_t value) noexcept {
     // (F40): relaxed alone; only the owner writes the value.
@@ -129,7 +131,7 @@ class basic_rewindable_fence {
     // (F50): seq_cst, the s2 of the poison, like (F42).
     if (monitored_.load(std::memory_order_seq_cst) == no_waiter) return;
     const keeper kept(lock_);
-    // Who registers after this finds the poison. A value that was signalled just now still counts.
+    // A thread that registers later finds the poison. A value that was signalled just now still counts.
     while (waiting* const next = waits_.least()) release(*next, look(next->target).value_or(wait_status::lost));
     publish_least();
   }
@@ -141,8 +143,8 @@ class basic_rewindable_fence {
     return poisoned_.load(std::memory_order_acquire) != 0;
   }
 
-  /// Returns the value that was last signalled or set back to; UINT64_MAX once the fence is poisoned. It may be lower at
-  /// the next call. What was done before the value was signalled happens-before the return. Progress: wait-free. Any
+  /// Returns the value that was signalled or set back to last; UINT64_MAX once the fence is poisoned. It may be lower
+  /// at the next call. What was done before the value was signalled happens-before the return. Progress: wait-free. Any
   /// thread may call it.
   std::uint64_t last_value() const noexcept {
     if (is_poisoned()) return UINT64_MAX;
@@ -158,23 +160,23 @@ class basic_rewindable_fence {
   }
 
   /// Blocks until the value is at least `target`, or was so at any moment since the wait began. Returns `reached`;
-  /// `stopped` if `token` is triggered first; `lost` if the fence is poisoned first. If several outcomes are possible at
-  /// the return, `reached` wins over `lost`, `lost` over `stopped`, and `stopped` over `timeout`. What the owner did
-  /// before it signalled that value happens-before a return with `reached`. Throws and allocates nothing. Any thread may
-  /// call it. [trap 14]
+  /// `stopped` if `token` is triggered first; `lost` if the fence is poisoned first. If several outcomes are possible
+  /// at the return, `reached` wins over `lost`, `lost` over `stopped`, and `stopped` over `timeout`. What the owner did
+  /// before it signalled that value happens-before a return with `reached`. Throws and allocates nothing. Progress: it
+  /// takes the lock if the value is too low at first. Any thread may call it. [trap 14]
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
     return wait_within(target, std::move(token));
   }
-  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it does not
-  /// sleep.
+  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it only
+  /// looks, and blocks only for the lock.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                        Token token = {}) const noexcept {
     return wait_within(target, timeout, std::move(token));
   }
   /// Waits like wait(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then.
-  /// With a point in the past it does not sleep. A change of the system clock has the same effect as with
+  /// With a point in the past it blocks only for the lock. A change of the system clock has the same effect as with
   /// waitable::wait_until().
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
