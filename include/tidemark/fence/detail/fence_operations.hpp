@@ -29,9 +29,14 @@ struct fence_access {
   static auto& heap(const Fence& fence) noexcept {
     return fence.heap();
   }
+  /// Returns the value that was signalled, also of a poisoned fence.
+  template <class Fence>
+  static std::uint64_t reached_value(const Fence& fence) noexcept {
+    return fence.reached_value();
+  }
   template <class Fence>
   static bool has_reached(const Fence& fence, std::uint64_t target) noexcept {
-    return fence.reached_value() >= target;
+    return reached_value(fence) >= target;
   }
   template <class Fence>
   static fence_state look(const Fence& fence) noexcept {
