@@ -5,8 +5,8 @@
 //   tidemark::loop_uring_wait ready(loop, ring.ring_fd);
 //   ready.prepare(*io_uring_get_sqe(&ring));      its completion says: call loop.poll(), and prepare the next one
 //
-// The operation is the kernel's futex operation where the ring has one (Linux 6.7), which costs the signaller and the
-// sleeper less; otherwise it polls the loop's descriptor. While the loop has a deadline or watches descriptors it polls
+// The operation is the kernel's futex operation where the ring has one (Linux 6.7); otherwise it polls the loop's
+// descriptor, where a wake-up takes one system call more. While the loop has a deadline or watches descriptors it polls
 // as well, because a futex knows of neither. The program need not care which it is.
 //
 // An operation may complete although nothing is to be run, and the first one does so. Its result says nothing: -EAGAIN

@@ -4,7 +4,7 @@
 // to be run, and a timerfd, for the next deadline. A timerfd alone could do both, but each wake-up would set a timer.
 //
 // An io_uring polls it like any other descriptor. Where its kernel has a futex operation (Linux 6.7), it may sleep on a
-// word instead (uring_word.hpp), which costs the signaller and the sleeper less. That operation knows neither deadlines
+// word instead (uring_word.hpp). Then nothing is written and read for a wake-up. That operation knows neither deadlines
 // nor other descriptors, so while there are any, and whenever a thread sleeps here, the descriptor is used.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
