@@ -24,8 +24,7 @@ void serve_a_loop_with_io_uring(const tidemark::fence& copied, io_uring& ring) {
     // Reads, writes and the like would be in the same ring.
     ready.prepare(*io_uring_get_sqe(&ring));
     io_uring_submit_and_wait(&ring, 1);
-    io_uring_cqe* done = nullptr;
-    if (io_uring_peek_cqe(&ring, &done) == 0) io_uring_cqe_seen(&ring, done);
+    io_uring_cq_advance(&ring, io_uring_cq_ready(&ring));
     loop.poll();
   }
   expect(is_shown, "the callable has run");

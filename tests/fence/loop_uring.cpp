@@ -20,12 +20,14 @@
 
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <tidemark/fence/loop_uring.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/threads.hpp"
 #include "support/uring.hpp"
 #include "support/watchdog.hpp"
 
@@ -403,6 +405,37 @@ TEST_CASE_TEMPLATE("an io_uring's wait ends when a descriptor is ready that the 
   CHECK(served.loop.poll() == 1);
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_CASE_TEMPLATE("[A37] a thread that sleeps on because of a watch that has ended is told beside an io_uring", Kind,
+                   EVERY_RING_KIND) {
+  const watchdog dog([] { return std::string("the thread sleeps on"); });
+  for (int round = 0; round < 20; ++round) {
+    served_loop<Kind> served;
+    if (!served.is_open()) return;
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    std::atomic<long> id{0};
+    std::atomic<bool> has_read{false};
+    std::optional<std::thread> runner;
+    {
+      auto watch = served.loop.on_readable(ends[0], [&] {
+        char read = 0;
+        has_read = ::read(ends[0], &read, 1) == 1;
+      });
+      runner.emplace([&] {
+        id = ::syscall(SYS_gettid);
+        CHECK(served.loop.run() == wait_status::stopped);
+      });
+      CHECK(::write(ends[1], "x", 1) == 1);
+      await([&] { return has_read && is_asleep(id); });
+    }
+    served.submit();
+    served.loop.stop();
+    runner->join();
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
 }
 
 TEST_CASE("a wait of an io_uring for a loop without a descriptor reports that, and is over at once") {
