@@ -10,7 +10,7 @@
 // as well, because a futex knows of neither. The program need not care which it is.
 //
 // An operation may complete although nothing is to be run, and the first one does so. Its result says nothing: -EAGAIN
-// is no error here.
+// is no error here. But the kernel takes it for a failure, so no other operation should be linked to this one.
 //
 // An operation may be cancelled, and its ring closed. Before this object is destroyed it should be complete or
 // cancelled, and what was prepared must have been submitted. A futex operation that is left is completed. A poll stays
