@@ -31,9 +31,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -120,7 +120,7 @@ class basic_engine {
   /// Any thread may call it. Progress: takes the locks of the engine; O(n) in the commands that are to be executed.
   [[nodiscard]] hang_report why_waiting() {
     std::vector<pending_queue> queues;
-    std::unordered_map<std::uint64_t, std::uint64_t> values;
+    std::map<std::uint64_t, std::uint64_t> values;
     {
       const detail::lock_keeper kept_members(members_lock_);
       const detail::lock_keeper kept(core().lock());

@@ -21,7 +21,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -262,7 +261,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         [](command& of) noexcept { of.template forget<Call>(); }};
     command& made = begin(kind, id, at, value);
     made.keep(std::move(call));
-    made.calls = &calls;
+    made.calls.store(&calls);
     this->commands_.record();
   }
 

@@ -15,9 +15,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -210,11 +210,11 @@ class hang_search {
   };
 
   const std::vector<pending_queue>& queues_;
-  std::vector<std::size_t> next_;                            // of each queue, the command that it has come to
-  std::unordered_map<std::uint64_t, std::uint64_t> found_;   // what the fences have come to
-  std::unordered_map<std::uint64_t, std::uint64_t> values_;  // what they come to as the commands are executed
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> waiting_;
-  std::unordered_map<std::uint64_t, std::vector<pending_signal>> signals_;
+  std::vector<std::size_t> next_;                  // of each queue, the command that it has come to
+  std::map<std::uint64_t, std::uint64_t> found_;   // what the fences have come to
+  std::map<std::uint64_t, std::uint64_t> values_;  // what they come to as the commands are executed
+  std::map<std::uint64_t, std::vector<std::size_t>> waiting_;
+  std::map<std::uint64_t, std::vector<pending_signal>> signals_;
 };
 
 }  // namespace detail

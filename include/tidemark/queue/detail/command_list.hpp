@@ -75,14 +75,14 @@ class queue_command {
     }
   }
   void drop() noexcept {
-    if (calls != nullptr) calls->drop(*this);
+    if (const call_table* const known = calls.load()) known->drop(*this);
   }
 
   command_kind kind = command_kind::work;
   fence_id id{};
   const void* fence = nullptr;
   typename Platform::template var<std::uint64_t> value{0};
-  const call_table* calls = nullptr;
+  typename Platform::template var<const call_table*> calls{nullptr};
 
  private:
   template <class Object>
@@ -125,7 +125,7 @@ class command_list {
       next_chunk_ = link;
     }
     command& made = next_chunk_->commands[place];
-    made.calls = nullptr;
+    made.calls.store(nullptr);
     return made;
   }
   void record() noexcept {

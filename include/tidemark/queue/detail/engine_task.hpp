@@ -18,8 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -83,7 +83,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   bool stands() const noexcept { return this->phase != call_phase::running; }
   /// Returns the waits and signals that it has not executed.
   /// \param values  gets what the fences have come to that are waited for
-  std::vector<pending_command> pending(std::unordered_map<std::uint64_t, std::uint64_t>& values) {
+  std::vector<pending_command> pending(std::map<std::uint64_t, std::uint64_t>& values) {
     std::vector<pending_command> found;
     commands_.for_each([&](command& each) {
       if (each.kind != command_kind::wait && each.kind != command_kind::signal) return;
@@ -202,7 +202,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// Returns false if the command is a wait whose value is missing.
   bool execute(command& first) noexcept {
     if (first.kind != command_kind::wait) {
-      first.calls->run(first, self_);
+      first.calls.load()->run(first, self_);
       return true;
     }
     const awaited_target<operations> to = awaited_of(first);
