@@ -40,6 +40,9 @@ enum class fence_operation : std::uint32_t {
   signal_notified = 3,  ///< verbose: a signal found waiters due, and began to notify them at `end_timestamp`
 };
 
+/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
+enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
+
 /// Which entries the verbose log gets [A119].
 enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
 

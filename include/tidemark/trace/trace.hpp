@@ -64,9 +64,6 @@
 
 namespace tidemark {
 
-/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
-enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
-
 /// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
 struct trace_command {
   queue_id queue{};
@@ -134,7 +131,7 @@ class trace {
   /// [A103-A105]
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
-  /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
+  /// \param  entry         wait_unblocked or signal_executed; not counted if it was cancelled [A124]. That it is one of them is asserted; where the assertion
   ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
   ///                       as an entry of the log of signals
   template <class Clock = default_log_clock>
@@ -250,6 +247,7 @@ inline void trace::on_queued(queue_id queue_number, trace_event kind, fence_id f
 
 template <class Clock>
 void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
+  if (is_cancelled(entry)) return;
   const bool wait = entry.operation == fence_operation::wait_unblocked;
   TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
   const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };
