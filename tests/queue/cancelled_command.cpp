@@ -95,11 +95,11 @@ TEST_CASE("[A124] a cancellation that leaves out work before or behind it is ref
   submit(at.queue, 4);
   at.queue.complete();
   const std::array<cancelled_command, 4> too_many{};
-  CHECK(at.queue.cancel_from(3, 4).status == cancel_status::gap);  // 2 is neither executed nor cancelled
-  CHECK(at.queue.cancel_from(1, 4).status == cancel_status::gap);  // 1 was executed
-  CHECK(at.queue.cancel_from(2, 3).status == cancel_status::gap);  // 4 was submitted behind it
-  CHECK(at.queue.cancel_from(2, 0).status == cancel_status::gap);
-  CHECK(at.queue.cancel_from(2, 4, too_many).status == cancel_status::gap);  // four ends of three pieces of work
+  CHECK(at.queue.cancel_from(3, 4).status == cancel_status::refused);  // 2 is neither executed nor cancelled
+  CHECK(at.queue.cancel_from(1, 4).status == cancel_status::refused);  // 1 was executed
+  CHECK(at.queue.cancel_from(2, 3).status == cancel_status::refused);  // 4 was submitted behind it
+  CHECK(at.queue.cancel_from(2, 0).status == cancel_status::refused);
+  CHECK(at.queue.cancel_from(2, 4, too_many).status == cancel_status::refused);  // four ends of three pieces of work
   CHECK(read_all(reader).values() == values{1});
   CHECK(at.queue.cancel_from(2, 4, std::span{too_many}.first(3)).entries == 3);
   CHECK(at.queue.cancel_from(5, 4).entries == 0);  // nothing is left
@@ -130,12 +130,12 @@ TEST_CASE("[A88][A124] reserved entries are cancelled in turn, or the cancellati
       {queue_operation::complete, {}, 0, signals.reserve()},
       {queue_operation::complete, {}, 0, signals.reserve()},
   }};
-  CHECK(at.queue.cancel_from(1, 2, commands).status == cancel_status::gap);  // the first signal is not executed yet
+  CHECK(at.queue.cancel_from(1, 2, commands).status == cancel_status::refused);  // the first signal is not executed yet
   at.queue.signal(at.logged, 2, executed);
   std::swap(commands[0], commands[2]);
-  CHECK(at.queue.cancel_from(1, 2, commands).status == cancel_status::gap);
+  CHECK(at.queue.cancel_from(1, 2, commands).status == cancel_status::refused);
   std::swap(commands[0], commands[2]);
-  CHECK(at.queue.cancel_from(1, 2, std::span{commands}.subspan(1)).status == cancel_status::gap);
+  CHECK(at.queue.cancel_from(1, 2, std::span{commands}.subspan(1)).status == cancel_status::refused);
   CHECK(at.queue.cancel_from(1, 2, commands).entries == 4);
   const auto found = read_all(reader);
   CHECK(found.values() == values{2, 3, 1, 2});

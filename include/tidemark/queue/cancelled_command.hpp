@@ -30,7 +30,7 @@ struct cancelled_command {
 
 enum class cancel_status {
   cancelled,
-  gap,  ///< Work was left out before, between or behind what was to be cancelled. No entry was written.
+  refused,  ///< There is a gap: work was left out before, between or behind that. No entry was written.
 };
 struct [[nodiscard]] cancel_result {
   cancel_status status;

@@ -83,9 +83,9 @@ class basic_log_collector {
     logs_.push_back({id, fence_log_type::signals, from.signal_log()});
   }
 
-  /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event that
-  /// is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like the
-  /// other add(). [A94]
+  /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event
+  /// that is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like
+  /// the other add(). [A94]
   void add(queue_id id, const basic_queued_events<Platform, Clock>& from) { queued_.push_back({id, from.reader()}); }
 
   /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.

@@ -8,9 +8,9 @@
 //   recording thread                                               executor, later
 //   auto entry = entries.reserve();                                queue.signal(output, 4, entry);
 //
-// The reservation says at once which number the entry will have. That number stays right if every wait, or every signal,
-// that the queue executes has a reservation. An operation without one takes the next entry of the log, as always. Then
-// what was reserved moves up by one. Nothing waits for it, and nothing is lost.
+// The reservation says at once which number the entry will have. That number stays right if every wait, or every
+// signal, that the queue executes has a reservation. An operation without one takes the next entry of the log, as
+// always. Then what was reserved moves up by one. Nothing waits for it, and nothing is lost.
 //
 // A reservation writes nothing. Readers see an entry when it is committed, and all entries before it then, too.
 //

@@ -26,8 +26,8 @@
 
 namespace tidemark {
 
-/// The logs of a queue; see the head of this file. All functions are for the queue's owner, one thread at a time, unless
-/// they say something else. The executor may be at work meanwhile.
+/// The logs of a queue; see the head of this file. All functions are for the queue's owner, one thread at a time,
+/// unless they say something else. The executor may be at work meanwhile.
 template <recorder Recorder, platform Platform>
 class logged_queue {
  public:
@@ -37,8 +37,8 @@ class logged_queue {
   static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
 
   /// Returns which events of the verbose log are turned on, for threads that record commands and leave out what nobody
-  /// wants to see. What the owner did before it turned them on happens-before the return. Returns `none` where the queue
-  /// has no logs. Any thread. Progress: wait-free, one load. [A119]
+  /// wants to see. What the owner did before it turned them on happens-before the return. Returns `none` where the
+  /// queue has no logs. Any thread. Progress: wait-free, one load. [A119]
   [[nodiscard]] verbose_events verbose_wanted() const noexcept {
     if constexpr (has_logs) {
       return recorder_.verbose_wanted();
@@ -69,8 +69,8 @@ class logged_queue {
   }
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
-  /// thread that records, and must not outlive the queue. Ask for it once: a second one is asserted. log_reservation.hpp
-  /// says more. [A88]
+  /// thread that records, and must not outlive the queue. Ask for it once: a second one is asserted.
+  /// log_reservation.hpp says more. [A88]
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {

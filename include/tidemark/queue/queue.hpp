@@ -28,6 +28,9 @@
 // overwrite: a queue never waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for
 // it [A119]. A queue with a direct_recorder has no logs (recorder.hpp).
 //
+// Commands that are recorded before they are executed may reserve their entries (log_reservation.hpp), and commands
+// that will never be executed are cancelled, which stands in the logs, too (cancelled_command.hpp).
+//
 // Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
 // submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
 // reaches n.
@@ -230,13 +233,13 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
 
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
-  // An operation whose entry was reserved when it was recorded is told the reservation; log_reservation.hpp says more. If
-  // nothing was reserved, because there was no space, it does what it does without one. [A88]
+  // An operation whose entry was reserved when it was recorded is told the reservation; log_reservation.hpp says more.
+  // If nothing was reserved, because there was no space, it does what it does without one. [A88]
 
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
-  /// stands in the log of the waits, and uses up a reservation. The timeline's functions must not throw. Blocking. [A86]
-  /// [A87] [A91]
+  /// stands in the log of the waits, and uses up a reservation. The timeline's functions must not throw. Blocking.
+  /// [A86] [A87] [A91]
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
     return get_past(input, value, recording_wait(input, value), std::move(token));
@@ -313,20 +316,22 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
 
   /// Gives up the work with the serials `first` to `last`: none of it will be executed. Writes an entry for each of
   /// `commands`, which are the waits, the signals and the ends of that work, in their order; and for each end that is
-  /// not among them, behind them. All have cancelled_timestamp in the place of the time. Nothing is signalled and nobody
-  /// is released. [A124]
+  /// not among them, behind them. All have cancelled_timestamp in the place of the time. Nothing is signalled and
+  /// nobody is released. [A124]
   ///
-  /// Returns `cancelled` and the number of entries. Returns `gap`, and nothing is written, where something would be left
-  /// out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which the
-  /// executor must get first; or there are more ends than serials; or the reserved entries among the commands are not
-  /// the next ones of their logs, in turn.
+  /// Returns `cancelled` and the number of entries. Returns `refused`, and nothing is written, where something would be
+  /// left out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which
+  /// the executor must get first; or there are more ends than serials; or the reserved entries among the commands are
+  /// not the next ones of their logs, in turn.
+  ///
+  /// If work comes through submit(), `last` must have been submitted, which is not checked.
   ///
   /// Work that was cancelled does not become finished by itself: drain() goes on waiting for it, until later work is
   /// finished or abort() is called. Progress: one append for each entry.
   cancel_result cancel_from(std::uint64_t first, std::uint64_t last,
                             std::span<const cancelled_command> commands = {}) noexcept {
     if (first != completed_ + 1 || last < completed_ || last < last_queued() || !are_next(commands, last)) {
-      return {cancel_status::gap, 0};
+      return {cancel_status::refused, 0};
     }
     for (const cancelled_command& given_up : commands) record_cancelled(given_up);
     const std::uint64_t ends = last - completed_;

@@ -13,9 +13,9 @@
 // says when. The owner leaves a log that was replaced only with its next call of replace() or reader(), or with the
 // destructor. So each of these calls may free logs, as a reader's destructor may.
 //
-// Who calls what: the producer, which is the queue's executor, calls append() and commit(). The queue's owner, one thread
-// at a time, calls replace(), reader() and reserver(). A reader's own operations are called by the thread that has the
-// reader, and those of a reserver by the thread that has the reserver.
+// Who calls what: the producer, which is the queue's executor, calls append() and commit(). The queue's owner, one
+// thread at a time, calls replace(), reader() and reserver(). A reader's own operations are called by the thread that
+// has the reader, and those of a reserver by the thread that has the reserver.
 #ifndef TIDEMARK_QUEUE_QUEUE_LOG_HPP
 #define TIDEMARK_QUEUE_QUEUE_LOG_HPP
 

@@ -8,13 +8,13 @@
 //   events.signal_queued(output_id, 4);                      any thread
 //   collector.add(tidemark::queue_id{3}, events);            beside collector.add(tidemark::queue_id{3}, queue)
 //
-// The collector tells the events to its sink, and a trace joins each with the command that was executed, by queue, fence
-// and value. The queue's own logs have no place for these times: its executor does not know them.
+// The collector tells the events to its sink, and a trace joins each with the command that was executed, by queue,
+// fence and value. The queue's own logs have no place for these times: its executor does not know them.
 //
 // The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
-// allocated after the construction. The log overwrites, so it must be large enough for what is queued between two rounds
-// of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it writes
-// an event holds the readers up at this event until the log has gone once around.
+// allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
+// rounds of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it
+// writes an event holds the readers up at this event until the log has gone once around.
 //
 // Invariant: each event is told once or counted as lost.
 //

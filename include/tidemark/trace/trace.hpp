@@ -131,9 +131,9 @@ class trace {
   /// [A103-A105]
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
-  /// \param  entry         wait_unblocked or signal_executed; not counted if it was cancelled [A124]. That it is one of them is asserted; where the assertion
+  /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
   ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
-  ///                       as an entry of the log of signals
+  ///                       as an entry of the log of signals. One that was cancelled is left out [A124]
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The fences of a hub. Each lies in a slot, and is known by an id that names the slot and counts the fences that were
-// in it. The hub's owner fills and empties slots; notifiers and the server look fences up, and the server walks over all
-// fences or over those of one device.
+// in it. The hub's owner fills and empties slots; notifiers and the server look fences up, and the server walks over
+// all fences or over those of one device.
 #ifndef TIDEMARK_QUEUE_DETAIL_HUB_FENCES_HPP
 #define TIDEMARK_QUEUE_DETAIL_HUB_FENCES_HPP
 
@@ -61,8 +61,8 @@ class hub_fences {
     return false;
   }
 
-  /// Hides a fence from passes that begin later. Returns its slot, which the owner must free() once the running pass has
-  /// ended; null where no fence has this id. For the owner.
+  /// Hides a fence from passes that begin later. Returns its slot, which the owner must free() once the running pass
+  /// has ended; null where no fence has this id. For the owner.
   slot* hide(fence_id id) noexcept {
     slot& known = slots_[index_of(id)];
     // (U3): relaxed alone: the owner wrote it.
