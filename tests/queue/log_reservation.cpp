@@ -140,7 +140,7 @@ TEST_CASE("[A88][A96] an operation without a reservation is logged at once, and 
   CHECK(at.queue.commits(fence_log_type::signals) == log_commits{1, 2, 0});
 }
 
-TEST_CASE("[A88][A92] a reservation outlives the replacement of its log") {
+TEST_CASE("[A88][A92][A124] a reservation outlives the replacement of its log") {
   progress own;
   counted_queue queue{own, {.log_entries = 4}};
   auto signals = queue.signal_reserver();

@@ -21,7 +21,6 @@
 using namespace testing;
 using tidemark::collected_entries;
 using tidemark::trace_event;
-using tidemark::wait_status;
 
 namespace {
 

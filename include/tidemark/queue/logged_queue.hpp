@@ -69,8 +69,8 @@ class logged_queue {
   }
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
-  /// thread that records, and must not outlive the queue. Ask for it once: a second one is asserted.
-  /// log_reservation.hpp says more. [A88]
+  /// thread that records, and may outlive the queue. Ask for it once: a second one is asserted, and where the assertion
+  /// returns, its entries are committed out of turn. log_reservation.hpp says more. [A88]
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {

@@ -324,7 +324,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// the executor must get first; or there are more ends than serials; or the reserved entries among the commands are
   /// not the next ones of their logs, in turn.
   ///
-  /// If work comes through submit(), `last` must have been submitted, which is not checked.
+  /// Not checked: a command whose entry was reserved must be among `commands`; and if work comes through submit(),
+  /// `last` must have been submitted.
   ///
   /// Work that was cancelled does not become finished by itself: drain() goes on waiting for it, until later work is
   /// finished or abort() is called. Progress: one append for each entry.
