@@ -31,6 +31,8 @@ from pathlib import Path
 SOURCE = "tools/trace_page"
 TARGET = "include/tidemark/trace/detail/page"
 MOST_LINES = 500  # of a header, as tests/house/check_headers.cmake has it
+MOST_COLUMNS = 120  # as tests/house/check_lines.py has it
+ESCAPES = {"\n": "\\n", '"': '\\"', "\\": "\\\\", "?": "\\?"}  # of ?, because two of them begin a trigraph
 MOST_BYTES = 16000  # of a string literal; some compilers take no more than 16,380
 
 STYLE_LINK = '<link rel="stylesheet" href="page.css">\n'
@@ -127,13 +129,20 @@ def make_pieces(folder):
     return {"head": start + "<style>", "style": style, "body": "</style>\n" + head_end}, pieces
 
 
-def literal(name, text):
-    for forbidden in (')page"', "\r", "\t"):
+def literal_lines(name, text):
+    """Returns the lines of a string literal. They are as long as they may be: lines are what a header costs."""
+    for forbidden in ("\r", "\t"):
         if forbidden in text:
             raise Problem(f"{name}: the text must not hold {forbidden!r}")
     if len(text.encode("utf-8")) > MOST_BYTES:
         raise Problem(f"{name}: more than {MOST_BYTES} bytes; split the file")
-    return f'R"page({text})page"'
+    lines = [""]
+    for character in text:
+        written = ESCAPES.get(character, character)
+        if len(lines[-1]) + len(written) > MOST_COLUMNS - len('    "";'):
+            lines.append("")
+        lines[-1] += written
+    return [f'    "{line}"' for line in lines]
 
 
 def header(name, head, includes, body):
@@ -164,7 +173,8 @@ def make_headers(root):
     made = "Made by tools/embed_trace_page.py from tools/trace_page/. Do not edit."
     headers = {}
     for name, text in {**before, **after}.items():
-        body = [f"inline constexpr const char trace_page_{name}[] = {literal(name, text)};"]
+        body = [f"inline constexpr const char trace_page_{name}[] =", *literal_lines(name, text)]
+        body[-1] += ";"
         headers[name] = header(name, [f"One piece of the trace page. {made}"], [], body)
     comment = ["The trace page, in pieces: those before the data, and those after it.", "", made]
     body = [*array("trace_page_before_data", before), "", *array("trace_page_after_data", after)]

@@ -4,11 +4,14 @@
 #include "expect.hpp"
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/fence32.hpp>
+#include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 
 namespace {
@@ -107,6 +110,36 @@ void lose_the_device() {
   expect(drawn.wait(7) == wait_status::reached, "what was reached before stays reached");
 }
 
+void follow_32_bit_values() {
+  tidemark::fence32 copied{0xFFFF'FFFE};  // an engine's counter, which is about to wrap around
+
+  std::thread engine([&] {
+    for (const std::uint32_t serial : {0xFFFF'FFFFU, 0U, 1U}) copied.signal(serial);
+  });
+  expect(copied.wait(1) == wait_status::reached, "1 comes after 0xFFFFFFFF and 0");
+  engine.join();
+
+  expect(copied.is_reached(0xFFFF'FFFF) && !copied.is_reached(2), "what is behind is reached");
+  const std::uint64_t value = copied.extended(1);  // for blocks that follow the 64-bit timeline inside
+  expect(value == 0x1'0000'0001 && copied.view().current_value() == value, "the value inside does not wrap around");
+}
+
+void set_a_value_back() {
+  tidemark::rewindable_fence shown;  // value n: frame n of the film was on the screen
+  shown.signal(120);
+  shown.rewind(24);  // the viewer goes back
+  expect(shown.wait_for(100, 0ms) == wait_status::timeout, "a wait that begins now sees the lower value");
+
+  std::thread subtitle([&] {
+    const wait_status status = shown.wait(100);
+    expect(status == wait_status::reached, "frame 100 was there, whatever has happened since");
+  });
+  while (shown.monitored_value() != 99) std::this_thread::yield();  // until the thread waits for 100
+  shown.signal(110);
+  shown.rewind(0);
+  subtitle.join();
+}
+
 }  // namespace
 
 int main() {
@@ -117,5 +150,7 @@ int main() {
   signal_from_many_threads();
   wait_for_several();
   lose_the_device();
+  follow_32_bit_values();
+  set_a_value_back();
   return guide::result("guide_fence");
 }

@@ -5,7 +5,6 @@
 
 #include <tidemark/fence/wait_loop.hpp>
 
-#include <cstddef>
 #include <cstdio>
 #include <thread>
 
@@ -16,21 +15,19 @@ namespace {
 
 using guide::expect;
 
-void serve_a_loop_with_io_uring(io_uring& ring) {
+void serve_a_loop_with_io_uring(const tidemark::fence& copied, io_uring& ring) {
   tidemark::wait_loop loop;
-  tidemark::fence copied;
   bool is_shown = false;
   auto show = loop.on_reached(copied, 3, [&] { is_shown = true; });
-  std::thread copier([&] { copied.signal(3); });
 
-  for (std::size_t ran = 0; ran == 0; ran = loop.poll()) {
+  while (!is_shown) {
     // Reads, writes and the like would be in the same ring.
     io_uring_prep_poll_add(io_uring_get_sqe(&ring), loop.descriptor(), POLLIN);
     io_uring_submit_and_wait(&ring, 1);
     io_uring_cqe* done = nullptr;
     if (io_uring_peek_cqe(&ring, &done) == 0) io_uring_cqe_seen(&ring, done);
+    loop.poll();
   }
-  copier.join();
   expect(is_shown, "the callable has run");
 }
 
@@ -42,7 +39,10 @@ int main() {
     std::puts("guide_loop_uring: the system refuses io_uring");
     return 77;
   }
-  serve_a_loop_with_io_uring(ring);
+  tidemark::fence copied;
+  std::thread copier([&] { copied.signal(3); });
+  serve_a_loop_with_io_uring(copied, ring);
+  copier.join();
   io_uring_queue_exit(&ring);
   return guide::result("guide_loop_uring");
 }

@@ -9,9 +9,13 @@
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_export.hpp>
+#include <tidemark/trace/trace_file.hpp>
+#include <tidemark/trace/trace_work.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <ios>
 #include <sstream>
 #include <thread>
 
@@ -82,6 +86,55 @@ void check(const tidemark::trace& trace) {
   expect(trace.losses().empty(), "the logs were large enough");
 }
 
+void parse_file(std::uint64_t) {}  // what the queue is for
+
+/// What the queue did is told, so it is not derived.
+void tell_work() {
+  tidemark::progress_fence files_parsed;
+  tidemark::queue parse{files_parsed, {.progress = parsed_files}};
+  tidemark::log_collector logs;
+  logs.add(parsing, parse);
+
+  tidemark::trace trace;
+  trace.name_queue(parsing, "parse");
+  trace.name_engine(parsing, "worker threads");  // its queues are one group
+  for (std::uint64_t n = 1; n <= files; ++n) {
+    const std::uint64_t begin = tidemark::default_log_clock::now();
+    parse_file(n);
+    trace.on_work(parsing, "parse a file", begin, tidemark::default_log_clock::now());
+    parse.complete();
+  }
+  logs.collect(trace);
+  expect(tidemark::work_of(trace).size() == files, "each piece of work is a span");
+}
+
+/// 10,000 signals go through logs of 84 entries.
+void stream(const std::filesystem::path& path) {
+  tidemark::progress_fence files_read;
+  tidemark::queue read{files_read, {.progress = read_files}};
+  tidemark::log_collector logs;
+  logs.add(reading, read);
+
+  std::ofstream file{path, std::ios::binary};
+  tidemark::trace_file_writer writer{file};
+  writer.name_queue(reading, "read");
+  for (int n = 1; n <= 10'000; ++n) {
+    read.complete();
+    if (n % 50 == 0) logs.collect(writer);  // before the logs are full
+  }
+  const bool is_whole = writer.close() == tidemark::trace_write_status::written;
+  expect(is_whole, "the disk had room");
+}
+
+void read_back(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  tidemark::trace trace;
+  const tidemark::trace_read_result result = tidemark::read_trace_file(file, trace);
+  expect(static_cast<bool>(result), "the file is whole");  // otherwise result.status says why not
+  expect(trace.commands().size() == 10'000, "every signal is in the trace");
+  expect(trace.losses().empty(), "nothing was lost");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -95,5 +148,10 @@ int main(int argc, char** argv) {
     std::ofstream file{argv[1]};
     expect(static_cast<bool>(file << page.str()), "the page was written");
   }
+  tell_work();
+  const std::filesystem::path streamed = std::filesystem::temp_directory_path() / "tidemark_guide_trace.tidemark";
+  stream(streamed);
+  read_back(streamed);
+  std::filesystem::remove(streamed);
   return guide::result("guide_trace");
 }

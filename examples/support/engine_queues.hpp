@@ -6,17 +6,22 @@
 // piece of work after the other. When all threads have ended, collect() joins what was queued with what the logs of the
 // queues say.
 //
-// The memory of a trace is bounded: of a long run it holds the last commands, and says how many came before them.
+// What happens is streamed to a temporary file while the engines run, so that a long run loses nothing and needs no
+// memory for it. Each engine collects the logs of all of them before its own could overflow.
 
 #pragma once
+
+#include "spool_file.hpp"
 
 #include <tidemark/tidemark.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace support {
@@ -33,10 +38,15 @@ class engine_queues {
   };
 
   /// @param is_traced  whether collect() will be called
-  engine_queues(const std::vector<names>& engines, bool is_traced) : is_traced_(is_traced) {
+  engine_queues(const std::vector<names>& engines, bool is_traced)
+      : record_(is_traced ? std::make_unique<recording>() : nullptr) {
     for (const names& name : engines) {
       const auto number = static_cast<std::uint32_t>(engines_.size());
-      logs_.add(tidemark::queue_id{number}, engines_.emplace_back(name, number, is_traced).queue);
+      lane& made = engines_.emplace_back(number, is_traced);
+      if (!is_traced) continue;
+      record_->logs.add(tidemark::queue_id{number}, made.queue);
+      record_->file.name_queue(tidemark::queue_id{number}, name.engine);
+      record_->file.name_fence(tidemark::fence_id{number}, name.fence);
     }
   }
 
@@ -64,7 +74,15 @@ class engine_queues {
   }
 
   /// Says that the engine's next piece of work is done: its fence rises by one.
-  void complete(std::uint32_t engine) { engines_[engine].queue.complete(); }
+  void complete(std::uint32_t engine) {
+    lane& own = engines_[engine];
+    own.queue.complete();
+    if (record_ && ++own.uncollected == traced_entries / 4) {
+      own.uncollected = 0;
+      const std::lock_guard guard(record_->mutex);
+      record_->logs.collect(record_->file);
+    }
+  }
 
   // ---- any thread ----
 
@@ -95,21 +113,20 @@ class engine_queues {
 
   /// Call it once.
   [[nodiscard]] tidemark::trace collect() {
+    record_->logs.collect(record_->file);
+    if (record_->file.close() != tidemark::trace_write_status::written) {
+      throw std::runtime_error("cannot write the temporary file of the trace");
+    }
     tidemark::trace result;
-    for (std::uint32_t number = 0; number < engines_.size(); ++number) {
-      result.name_queue(tidemark::queue_id{number}, engines_[number].name.engine);
-      result.name_fence(tidemark::fence_id{number}, engines_[number].name.fence);
+    if (!tidemark::read_trace_file(record_->spool.input(), result)) {
+      throw std::runtime_error("cannot read the temporary file of the trace");
     }
-    for (const queued_command& command : queued_) {
-      result.on_queued(tidemark::queue_id{command.engine}, command.kind, tidemark::fence_id{command.fence},
-                       command.value, clock::to_nanoseconds(command.ticks));
-    }
-    logs_.collect(result);
     return result;
   }
 
  private:
-  static constexpr std::size_t traced_entries = 16'384;  // in each log, at most
+  static constexpr std::size_t traced_entries =
+      16'384;  // in each log: an engine waits twice for a piece of work at most
 
   /// Releases the waiters itself, as a queue without a hub does, and counts how often.
   struct counting_service {
@@ -124,40 +141,32 @@ class engine_queues {
   using queue_type = tidemark::basic_queue<progress_type, clock, counting_service>;
 
   struct lane {
-    lane(names given, std::uint32_t number, bool is_traced)
-        : name(std::move(given)), queue(fence, {.progress = tidemark::fence_id{number}}) {
+    lane(std::uint32_t number, bool is_traced) : queue(fence, {.progress = tidemark::fence_id{number}}) {
       if (is_traced) queue.enable_tracing(traced_entries);  // before the first command, so that nothing is lost
     }
 
-    names name;
     progress_type fence;
     queue_type queue;
+    std::size_t uncollected = 0;  // pieces of work that this engine has done since it collected
   };
 
-  struct queued_command {
-    std::uint32_t engine;
-    tidemark::trace_event kind;
-    std::uint32_t fence;
-    std::uint64_t value;
-    std::uint64_t ticks;
+  /// What happened, on its way to the file. One thread at a time, by the mutex.
+  struct recording {
+    spool_file spool;
+    tidemark::trace_file_writer file{spool.output()};
+    tidemark::basic_log_collector<platform, clock> logs;
+    std::mutex mutex;
   };
 
   void record(std::uint32_t engine, tidemark::trace_event kind, std::uint32_t fence, std::uint64_t value) {
-    if (!is_traced_) return;
-    const queued_command command{engine, kind, fence, value, clock::now()};
-    const std::size_t most = 2 * traced_entries * engines_.size();  // as many as all logs have
-    if (queued_.size() < most) {
-      queued_.push_back(command);
-    } else {
-      queued_[next_oldest_++ % most] = command;  // no value comes twice, so the others are joined as before
-    }
+    if (!record_) return;
+    const std::uint64_t now = clock::to_nanoseconds(clock::now());
+    const std::lock_guard guard(record_->mutex);
+    record_->file.on_queued(tidemark::queue_id{engine}, kind, tidemark::fence_id{fence}, value, now);
   }
 
-  bool is_traced_;
-  std::deque<lane> engines_;  // never moved: each queue has the address of its fence
-  tidemark::basic_log_collector<platform, clock> logs_;
-  std::vector<queued_command> queued_;  // a ring once it is full
-  std::size_t next_oldest_ = 0;
+  std::unique_ptr<recording> record_;  // none if nothing is traced
+  std::deque<lane> engines_;           // never moved: each queue has the address of its fence
 };
 
 }  // namespace support

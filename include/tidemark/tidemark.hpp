@@ -10,7 +10,9 @@
 #include "fence/descriptor_watch.hpp"
 #include "fence/executor_loop.hpp"
 #include "fence/fence.hpp"
+#include "fence/fence32.hpp"
 #include "fence/loop_task.hpp"
+#include "fence/rewindable_fence.hpp"
 #include "fence/signaller_awaiter.hpp"
 #include "fence/signaller_callback.hpp"
 #include "fence/timeline.hpp"
@@ -56,6 +58,9 @@
 #include "split/splitter.hpp"
 #include "split/submit_parts.hpp"
 #include "trace/trace.hpp"
+#include "trace/trace_data.hpp"
 #include "trace/trace_export.hpp"
+#include "trace/trace_file.hpp"
+#include "trace/trace_work.hpp"
 
 #endif  // TIDEMARK_TIDEMARK_HPP

@@ -23,6 +23,7 @@ struct entry {
     static bool comes_before(const entry& a, const entry& b) {
       return std::pair{a.key, a.number} < std::pair{b.key, b.number};
     }
+    static std::uint64_t key(const entry& of) { return of.key; }
   };
   std::uint64_t key;
   std::uint64_t number;
@@ -43,6 +44,20 @@ class both {
     const auto place = std::next(model_.begin(), static_cast<std::ptrdiff_t>(at));
     ordered_.remove(*place->second);
     model_.erase(place);
+    check();
+  }
+  /// Takes the entries out whose keys are less than this.
+  void take(std::uint64_t less_than) {
+    std::size_t taken = 0;
+    const entry* one =
+        ordered_.take_while([&](const entry& each) { return each.key < less_than; }, [&](const entry&) { ++taken; });
+    for (; !model_.empty() && model_.begin()->first.first < less_than; --taken) {
+      REQUIRE(one == model_.begin()->second);
+      one = one->links.later;
+      model_.erase(model_.begin());
+    }
+    REQUIRE(one == nullptr);
+    REQUIRE(taken == 0);
     check();
   }
   std::size_t size() const { return model_.size(); }
@@ -83,7 +98,7 @@ TEST_CASE("the least entry is the model's after any random insertion, removal an
     const std::uint64_t keys = 1 + random.below(std::uint64_t{50});
     std::uint64_t rising = 0;
     for (int i = 0; i < 300; ++i) {
-      const std::uint64_t what = random.below(std::uint64_t{10});
+      const std::uint64_t what = random.below(std::uint64_t{11});
       if (entries.size() == 0 || what < 4) {
         entries.insert(random.below(keys));
       } else if (what < 6) {
@@ -94,10 +109,31 @@ TEST_CASE("the least entry is the model's after any random insertion, removal an
         entries.remove(entries.size() - 1);
       } else if (what < 9) {
         entries.move();
+      } else if (what < 10) {
+        entries.take(random.below(keys));
       } else {
         entries.remove(random.below(entries.size()));
       }
     }
     while (entries.size() != 0) entries.remove(random.below(entries.size()));
+  }
+}
+
+TEST_CASE("many entries that are taken together come in the model's order, whatever their keys") {
+  random_numbers random{fresh_seed()};
+  for (const std::size_t count : {100U, 255U, 256U, 3000U}) {
+    for (const std::uint64_t keys : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{300}, std::uint64_t{70'000},
+                                     std::uint64_t{1} << 40, UINT64_MAX}) {
+      CAPTURE(count);
+      CAPTURE(keys);
+      both entries;
+      for (std::size_t i = 0; i < count; ++i) entries.insert(random.below(keys));
+      entries.take(keys / 2);
+      for (std::size_t i = 0; i < count; ++i) entries.insert(random.below(keys));
+      for (std::size_t i = 0; i < count / 10; ++i) entries.remove(random.below(entries.size()));
+      entries.take(keys / 4 * 3);
+      entries.take(keys);
+      REQUIRE(entries.size() == 0);
+    }
   }
 }

@@ -34,10 +34,10 @@ using house::violation;
 const std::array vocabulary{"added", "allocated", "applied", "attached", "begun", "cancelled", "closed", "ended",
                             "known", "locked", "mapped", "placed", "planned", "prepared", "reached", "ready",
                             "reserved", "retired", "served", "still_locked", "commit_now", "submitted", "unlocked",
-                            "valid",
+                            "valid", "written",
                             // How it ends otherwise.
                             "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",
-                            "stopped", "timeout", "too_large", "unknown", "unsatisfiable"};
+                            "stopped", "timeout", "too_large", "truncated", "unknown", "unsatisfiable"};
 
 const std::regex include_pattern{R"re(^\s*#include ")re"};
 const std::regex namespace_pattern{R"(^namespace\s+([\w:]+)\s*\{)"};

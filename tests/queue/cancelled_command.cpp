@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>
+#include <tidemark/trace/trace_file.hpp>
 
 #include "support/hubs.hpp"
 #include "support/queues.hpp"
@@ -179,4 +181,16 @@ TEST_CASE("[A124] a trace does not take a cancelled command for one that was exe
   CHECK(commands[1].queued);
   CHECK_FALSE(commands[1].executed);
   CHECK(trace.backward_count() == 0);
+}
+
+TEST_CASE("[A124] a trace file does not hold a cancelled command as one that was executed") {
+  std::stringstream file;
+  tidemark::trace_file_writer writer{file};
+  writer.on_executed<ticking_clock>(queue_id{3}, {.fence_value = 1, .fence = own_id, .end_timestamp = 7});
+  writer.on_executed<ticking_clock>(
+      queue_id{3}, {.fence_value = 2, .fence = own_id, .end_timestamp = tidemark::cancelled_timestamp});
+  CHECK(writer.flush() == tidemark::trace_write_status::written);
+  tidemark::trace trace;
+  CHECK(tidemark::read_trace_file(file, trace));
+  CHECK(trace.commands().size() == 1);
 }

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
+#include "../support/coroutine.hpp"
 #include "fault.hpp"
 #include "subject.hpp"
 
@@ -74,6 +76,45 @@ class in_list {
   const Timeline& timeline_;
 };
 
+/// A wait of a coroutine on a loop of the thread's own.
+template <class Timeline>
+class on_loop {
+ public:
+  explicit on_loop(const Timeline& timeline) : timeline_{timeline} {}
+
+  template <class... Token>
+  tidemark::wait_status wait(std::uint64_t target, const Token&... token) const {
+    return run([&](auto& loop) { return loop.reached(timeline_, target, token...); });
+  }
+  template <class Duration, class... Token>
+  tidemark::wait_status wait_for(std::uint64_t target, const Duration& timeout, const Token&... token) const {
+    return run([&](auto& loop) { return loop.reached_for(timeline_, target, timeout, token...); });
+  }
+  template <class Time, class... Token>
+  tidemark::wait_status wait_until(std::uint64_t target, const Time& at, const Token&... token) const {
+    return run([&](auto& loop) { return loop.reached_until(timeline_, target, at, token...); });
+  }
+
+ private:
+  using loop_type = tidemark::basic_wait_loop<typename Timeline::platform>;
+
+  template <class Awaiter>
+  static testing::coroutine keep(tidemark::wait_status& status, loop_type& loop, const Awaiter& awaiter_on) {
+    status = co_await awaiter_on(loop);
+    loop.stop();
+  }
+  template <class Awaiter>
+  static tidemark::wait_status run(const Awaiter& awaiter_on) {
+    loop_type loop;
+    tidemark::wait_status status{};
+    const testing::coroutine waiting = keep(status, loop, awaiter_on);
+    static_cast<void>(loop.run());
+    return status;
+  }
+
+  const Timeline& timeline_;
+};
+
 template <class Fence>
 class fence_subject final : public subject {
   static constexpr bool is_elsewhere = Fence::options.storage == tidemark::value_storage::caller;
@@ -98,9 +139,7 @@ class fence_subject final : public subject {
   void poison() override { fence_.poison(); }
 
   tidemark::wait_status wait(const wait_request& request) override {
-    const auto view = fence_.view();
-    if (request.in_list) return request.by_view ? wait_on(in_list{view}, request) : wait_on(in_list{fence_}, request);
-    return request.by_view ? wait_on(view, request) : wait_on(fence_, request);
+    return request.by_view ? wait_through(fence_.view(), request) : wait_through(fence_, request);
   }
 
   std::uint64_t current_value(bool by_view) const override {
@@ -124,6 +163,18 @@ class fence_subject final : public subject {
   bool may_have_lost_a_signal() const override { return is_elsewhere && fence_.is_poisoned(); }
 
  private:
+  template <class Waitable>
+  static tidemark::wait_status wait_through(const Waitable& on, const wait_request& request) {
+    switch (request.way) {
+      case wait_way::in_list:
+        return wait_on(in_list{on}, request);
+      case wait_way::on_loop:
+        return wait_on(on_loop{on}, request);
+      default:
+        return wait_on(on, request);
+    }
+  }
+
   alignas(8) std::array<std::byte, 8> value_{};
   Fence fence_;
 };

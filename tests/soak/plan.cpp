@@ -83,8 +83,13 @@ class planner {
     made.what = what;
     made.dawdle = random_.one_in(2) ? number(dawdle_) : 0;
     made.by_view = random_.one_in(3);
-    made.in_list = what == action::wait && random_.one_in(3);
+    if (what == action::wait) made.way = some_way();
     return made;
+  }
+
+  wait_way some_way() {
+    if (random_.one_in(3)) return wait_way::in_list;
+    return random_.one_in(3) ? wait_way::on_loop : wait_way::direct;
   }
 
   /// Walks up to the last value in steps that the number of waits allows, with steps aside.
@@ -229,7 +234,8 @@ std::string describe_wait(const operation& one) {
   if (one.source != no_source) {
     text += ", unless stop " + std::to_string(one.source) + (one.standard_token ? " (std)" : "");
   }
-  if (one.in_list) text += ", in a list";
+  if (one.way == wait_way::in_list) text += ", in a list";
+  if (one.way == wait_way::on_loop) text += ", on a loop";
   return one.by_view ? text + ", by view" : text;
 }
 
@@ -260,7 +266,7 @@ std::uint64_t plan::hash() const {
     add(static_cast<std::uint64_t>(thread.part));
     for (const auto& one : thread.operations) {
       add(static_cast<std::uint64_t>(one.what) | static_cast<std::uint64_t>(one.form) << 8 |
-          std::uint64_t{one.by_view} << 16 | std::uint64_t{one.in_list} << 17 |
+          std::uint64_t{one.by_view} << 16 | static_cast<std::uint64_t>(one.way) << 17 |
           std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
       add(one.value);
       add(std::uint64_t{one.microseconds} | std::uint64_t{one.source} << 32);

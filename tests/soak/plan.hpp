@@ -37,7 +37,7 @@ struct operation {
   action what = action::look;
   wait_form form = wait_form::plain;
   bool by_view = false;
-  bool in_list = false;              ///< A wait that names the timeline twice, as one for several timelines.
+  wait_way way = wait_way::direct;
   bool standard_token = false;       ///< std::stop_token where there is one.
   std::uint64_t value = 0;           ///< Signalled, awaited or asked for.
   std::uint32_t microseconds = 0;    ///< Of a wait with a deadline; may be `no_limit`.

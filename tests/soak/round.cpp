@@ -142,7 +142,7 @@ void running_round::wait(const operation& one, const history& seen) {
                        .stop = one.source == no_source ? nullptr : stop_[one.source],
                        .standard_token = one.standard_token,
                        .by_view = one.by_view,
-                       .in_list = one.in_list};
+                       .way = one.way};
   const auto before = model_.before(one.source);
   const auto start = steady_clock::now();
   request.at = start + std::chrono::microseconds{one.microseconds};

@@ -38,6 +38,11 @@ struct stop_source {
 };
 
 enum class wait_form : std::uint8_t { plain, timed, until };
+enum class wait_way : std::uint8_t {
+  direct,
+  in_list,  ///< The timeline is named twice, as in a wait for several timelines.
+  on_loop,  ///< A coroutine waits, on a loop that the thread runs.
+};
 inline constexpr std::uint32_t no_limit = UINT32_MAX;
 
 struct wait_request {
@@ -48,7 +53,7 @@ struct wait_request {
   stop_source* stop = nullptr;
   bool standard_token = false;
   bool by_view = false;
-  bool in_list = false;
+  wait_way way = wait_way::direct;
 };
 
 class subject {

@@ -2,7 +2,8 @@
 //
 // Draws the arrows from signals to the waits that they released, and what belongs to a command that a reader looks at.
 
-import {BOX_BEGIN, BOX_END, EXECUTED, FLAGS, IS_WAIT, LANE, QUEUED, RELEASED_BY, releasedBy} from './model.mjs';
+import {BOX_BEGIN, BOX_END, EXECUTED, FLAGS, IS_WAIT, LANE, QUEUED, RELEASED_BY, placeOf,
+        releasedBy} from './model.mjs';
 import {roundBox} from './frame.mjs';
 import {isFar} from './lanes.mjs';
 import {STRIP} from './view.mjs';
@@ -40,16 +41,29 @@ export function drawArrows(scene, lane) {
   if (isFar(view, lane)) return;
   let previous = -Infinity;
   view.eachRun(lane.waits, (first, last, left, right) => {
-    if (last - first > 1 || right - left < 3 || right - previous < 7 || right > view.width + 40) return;
+    if (last - first > 1 || right - left < 3 || right - previous < 7 || right > view.right + 40) return;
     previous = right;
     drawArrow(scene, lane.waits.item[first], false);
   });
 }
 
+/// Draws a rim around a command or a span of work.
+export function drawRim({context, view, model, colors}, target) {
+  const {lane, from: begin, to: end} = placeOf(model, target), right = view.toX(end);
+  const bar = target.command !== undefined && !model.commands[target.command][IS_WAIT], rim = bar ? 4 : 1;
+  const from = Math.max(bar ? right - 4 : view.toX(begin), view.gutter - 9);
+  const to = Math.max(Math.min(right + 1, view.right + 9), from + 2);
+  context.strokeStyle = colors.ink;
+  context.lineWidth = 2;
+  roundBox(context, from - 1, view.boxTop(lane) - rim, to - from + 2, view.boxHeight + 2 * rim, 4);
+  context.stroke();
+  context.lineWidth = 1;
+}
+
 /// Draws a rim around a command, a line from where it was queued, and the arrows from and to it.
 export function drawFocus(scene, index) {
   const {context, view, model, colors} = scene, command = model.commands[index], lane = command[LANE];
-  const shown = command[BOX_END] !== null, left = view.toX(command[BOX_BEGIN]), right = view.toX(command[BOX_END]);
+  const shown = command[BOX_END] !== null, left = view.toX(command[BOX_BEGIN]);
   if (command[QUEUED] !== null) {
     const x = view.toX(command[QUEUED]), y = view.laneTop(lane) + view.lane - STRIP / 2 - 1;
     context.strokeStyle = context.fillStyle = command[FLAGS] & EXECUTED ? colors.queued : colors.pending;
@@ -61,14 +75,7 @@ export function drawFocus(scene, index) {
     context.stroke();
     context.fillRect(x - 2, y - 6, 4, 11);
   }
-  if (shown) {
-    const rim = command[IS_WAIT] ? 1 : 4, from = Math.max(command[IS_WAIT] ? left : right - 4, view.gutter - 9);
-    context.strokeStyle = colors.ink;
-    context.lineWidth = 2;
-    const to = Math.max(Math.min(right + 1, view.width + 9), from + 2);
-    roundBox(context, from - 1, view.boxTop(lane) - rim, to - from + 2, view.boxHeight + 2 * rim, 4);
-    context.stroke();
-  }
+  if (shown) drawRim(scene, {command: index});
   context.lineWidth = 1;
   if (command[RELEASED_BY] >= 0) drawArrow(scene, index, true);
   let drawn = 0;

@@ -3,7 +3,7 @@
 // What the page says about the trace, a command or a gap, in words.
 
 import {BACKWARD, END, EXECUTED, FENCE, FLAGS, GUESSED, IS_WAIT, LANE, OBSERVED, QUEUED, RELEASED_BY, UNCERTAIN, VALUE,
-        releasedBy} from './model.mjs';
+        WORK_BEGIN, WORK_END, WORK_LANE, WORK_NAME, releasedBy} from './model.mjs';
 import {countText, durationText, timeText} from './text.mjs';
 
 /// Returns the fence and the value of a command, for example "uploaded >= 3" with the mathematical sign.
@@ -19,6 +19,7 @@ export const lossText = ({count, waits}) =>
 export function describeTrace(model) {
   const facts = [
     {text: countText(model.lanes.length, 'queue'), kind: 'strong'},
+    ...model.groups.length > 0 ? [{text: countText(model.groups.length, 'engine'), kind: 'plain'}] : [],
     {text: countText(model.commands.length, 'command'), kind: 'strong'},
   ];
   const {from, to} = model.range;
@@ -77,12 +78,14 @@ function commandNotes(command) {
   return notes;
 }
 
+const queueRows = ({name, engine}) => [['queue', name], ...engine ? [['engine', engine]] : []];
+
 /// Returns what is known about a command: {title, rows: [[name, text]], notes: [text]}.
 export function describeCommand(model, index) {
   const command = model.commands[index];
   return {
     title: `${command[IS_WAIT] ? 'wait' : 'signal'} ${fenceText(model, command)}`,
-    rows: [['queue', model.lanes[command[LANE]].name], ...timeRows(command), ...releaseRows(model, index)],
+    rows: [...queueRows(model.lanes[command[LANE]]), ...timeRows(command), ...releaseRows(model, index)],
     notes: commandNotes(command),
   };
 }
@@ -92,8 +95,20 @@ export function describeLoss(model, index) {
   const loss = model.losses[index];
   return {
     title: lossText(loss),
-    rows: [['queue', model.lanes[loss.lane].name], ['first entry', `number ${loss.first}`],
+    rows: [...queueRows(model.lanes[loss.lane]), ['first entry', `number ${loss.first}`],
            ['after', timeText(loss.before)], ['before', timeText(loss.after)]],
     notes: ['The log was overwritten before these entries were read.'],
+  };
+}
+
+/// Returns what is known about a span of work, in the same form.
+export function describeWork(model, index) {
+  const span = model.work[index], name = model.workNames[span[WORK_NAME]];
+  return {
+    title: name === '' ? 'work' : name,
+    rows: [...queueRows(model.lanes[span[WORK_LANE]]), ['began', timeText(span[WORK_BEGIN])],
+           ['ended', timeText(span[WORK_END])], ['worked for', durationText(span[WORK_END] - span[WORK_BEGIN])]],
+    notes: name === ''
+      ? ['Derived from the logs: the time between two waits or signals. The queue may have had nothing to do.'] : [],
   };
 }

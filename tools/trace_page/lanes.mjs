@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Draws what stands in a lane: gaps, waits, signals, time stamps that went backward, and what was queued.
+// Draws what stands in a lane: gaps, work, waits, signals, time stamps that went backward, and what was queued.
 
 import {FLAGS, GUESSED, VALUE} from './model.mjs';
 import {countText} from './text.mjs';
 import {fenceText, lossText} from './describe.mjs';
 import {roundBox} from './frame.mjs';
 import {STRIP} from './view.mjs';
+import {drawShares, drawWork} from './work.mjs';
 
-const COLUMN = 3;
-
-/// Whether a lane holds too many waits to draw each: then it shows for which share of the time the queue stalled.
-export const isFar = (view, lane) => view.count(lane.waits) > view.plotWidth / 7;
+/// Whether a lane holds too much to draw each wait and span: then it shows for which share of the time the queue was
+/// parked, and for which it worked.
+export const isFar = (view, {waits, work}) => Math.max(view.count(waits), view.count(work)) > view.plotWidth / 7;
 
 export function drawLane(scene, lane, index) {
   drawGaps(scene, lane, index);
-  if (isFar(scene.view, lane)) drawStalls(scene, lane, index);
-  else drawWaits(scene, lane, index);
+  if (isFar(scene.view, lane)) {
+    drawShares(scene, lane, index);
+  } else {
+    drawWork(scene, lane, index);
+    drawWaits(scene, lane, index);
+  }
   drawSignals(scene, lane, index);
   drawBackward(scene, lane, index);
   drawQueued(scene, lane, index);
@@ -28,13 +32,13 @@ function drawGaps(scene, lane, index) {
   const {context, view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;
   const style = {ink: colors['lost-ink'], ground: colors['lost-fill']};
   view.eachRun(lane.lost, (first, last, left, right) => {
-    const from = Math.max(left, view.gutter - 2), width = Math.max(Math.min(right, view.width + 2) - from, 3);
+    const from = Math.max(left, view.gutter - 2), width = Math.max(Math.min(right, view.right + 2) - from, 3);
     drawHatched(scene, from, top, width, height);
     const losses = Array.from(lane.lost.item.slice(first, Math.min(last, first + 3)), (item) => model.losses[item]);
     const texts = losses.length > 2 ? [`${countText(last - first, 'gap')} here`] : losses.map(lossText);
     // A queue often loses waits and signals at the same time; then their labels stand on two lines.
     const bottom = view.boxBottom(index) - 8;
-    const middle = (Math.max(from, view.gutter) + Math.min(from + width, view.width)) / 2;
+    const middle = (Math.max(from, view.gutter) + Math.min(from + width, view.right)) / 2;
     for (const text of texts) {
       if (labels.widthOf(text) > width - 12) continue;
       [bottom, bottom - 15].find((y) => labels.addCentered(text, middle, y, style));
@@ -69,7 +73,7 @@ function drawHatched({context, colors}, left, top, width, height) {
 function drawWaits(scene, lane, index) {
   const {context, view, colors} = scene, top = view.boxTop(index);
   view.eachRun(lane.waits, (first, last, left, right) => {
-    const from = Math.max(left, view.gutter - 8), width = Math.max(Math.min(right, view.width + 8) - from, 1.5);
+    const from = Math.max(left, view.gutter - 8), width = Math.max(Math.min(right, view.right + 8) - from, 1.5);
     if (width >= 4) {
       drawWait(scene, last - first === 1 ? lane.waits.item[first] : -1, from, width, top);
       return;
@@ -89,30 +93,10 @@ function drawWait({context, view, model, colors, labels}, item, left, width, top
   if (guessed) context.setLineDash([3, 2]);
   context.stroke();
   context.setLineDash([]);
-  const start = Math.max(left, view.gutter) + 7, room = Math.min(left + width, view.width) - start - 6;
+  const start = Math.max(left, view.gutter) + 7, room = Math.min(left + width, view.right) - start - 6;
   if (!command || room < 18) return;
   const style = {ink: colors['wait-ink'], ground: guessed ? colors.ground : colors.wait};
   labels.add([fenceText(model, command), `\u2265 ${command[VALUE]}`], start, top + height / 2, room, style);
-}
-
-/// Draws for each few pixels a column as high as the share of the time for which the queue was stalled.
-function drawStalls({context, view, colors}, {waits}, index) {
-  const columns = new Float64Array(Math.ceil(view.plotWidth / COLUMN) + 1);
-  view.eachRun(waits, (first, last, left, right) => {
-    const from = (left - view.gutter) / COLUMN, to = Math.max((right - view.gutter) / COLUMN, from + .01);
-    const stalled = view.toPixels(waits.sum[last] - waits.sum[first]) / COLUMN;
-    const share = Math.min(1, stalled / (to - from));
-    for (let i = Math.max(0, Math.floor(from)); i < to && i < columns.length; ++i) {
-      columns[i] += share * (Math.min(to, i + 1) - Math.max(from, i));
-    }
-  });
-  context.beginPath();
-  columns.forEach((share, i) => {
-    const height = Math.max(1, Math.min(1, share) * view.boxHeight);
-    if (share > 0) context.rect(view.gutter + i * COLUMN, view.boxBottom(index) - height, COLUMN, height);
-  });
-  context.fillStyle = colors['wait-far'];
-  context.fill();
 }
 
 // ---- signals ----

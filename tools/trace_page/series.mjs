@@ -63,6 +63,15 @@ export function countBetween(series, from, to) {
   return Math.max(0, lowerBound(series.begin, to) - lowerBound(series.reach, from));
 }
 
+/// Returns how long the items are together between two times.
+export function durationBetween(series, from, to) {
+  let sum = 0;
+  for (let i = lowerBound(series.reach, from); i < series.size && series.begin[i] < to; ++i) {
+    sum += Math.max(0, Math.min(endOf(series, i), to) - Math.max(series.begin[i], from));
+  }
+  return sum;
+}
+
 /// Returns the number of the item nearest to `time` and less than `slack` away, or -1. Where several items hold `time`,
 /// the one that begins last wins. Looks at the 200 items before `time` at most.
 export function nearest(series, time, slack) {

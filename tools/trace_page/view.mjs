@@ -7,11 +7,12 @@
 //                        boxes of waits, bars of signals
 //                STRIP   marks of what was queued
 //
-// The names of the queues stand in the gutter on the left, which does not move.
+// Above the first lane of each engine there are HEAD pixels for its name. The names of the queues stand in the gutter
+// on the left, which does not move. If not all lanes are in view, a scroll bar takes BAR pixels on the right.
 
 import {countBetween, endOf, greatestEnd, lowerBound, nearest} from './series.mjs';
 
-export const AXIS = 30, TOP = 24, STRIP = 9;
+export const AXIS = 30, TOP = 24, STRIP = 9, HEAD = 24, BAR = 14;
 const LEAST_LANE = 66, MOST_LANE = 116, LEAST_SPAN = 20;
 const clamp = (value, least, most) => Math.max(Math.min(value, most), least);
 
@@ -23,15 +24,34 @@ export class View {
 
   // ---- from times and lanes to pixels, and back ----
 
-  get plotWidth() { return Math.max(50, this.width - this.gutter); }
+  get plotWidth() { return Math.max(50, this.width - this.gutter - (this.mostTop > 0 ? BAR : 0)); }
+  get right() { return this.gutter + this.plotWidth; }
   get span() { return this.to - this.from; }
   get boxHeight() { return this.lane - TOP - STRIP - 6; }
-  get contentHeight() { return this.model.lanes.length * this.lane; }
+  get contentHeight() { return this.model.lanes.length * this.lane + this.model.groups.length * HEAD; }
+  get mostTop() { return Math.max(0, this.contentHeight - (this.height - AXIS)); }
   toX(time) { return this.gutter + (time - this.from) / this.span * this.plotWidth; }
   toTime(x) { return this.from + (x - this.gutter) / this.plotWidth * this.span; }
   toPixels(duration) { return duration / this.span * this.plotWidth; }
-  laneTop(index) { return AXIS + index * this.lane - this.top; }
-  laneAt(y) { return Math.floor((y - AXIS + this.top) / this.lane); }
+  laneTop(index) { return AXIS + index * this.lane + this.model.lanes[index].heads * HEAD - this.top; }
+
+  /// Returns the last lane that begins at `y` or above it; -1 if none does.
+  lastLaneAbove(y) {
+    let first = -1, last = this.model.lanes.length - 1;
+    while (first < last) {
+      const middle = (first + last + 1) >> 1;
+      if (this.laneTop(middle) <= y) first = middle;
+      else last = middle - 1;
+    }
+    return first;
+  }
+
+  /// Returns the lane at `y`; -1 if there is none.
+  laneAt(y) {
+    const index = this.lastLaneAbove(y);
+    return index >= 0 && y < this.laneTop(index) + this.lane ? index : -1;
+  }
+
   boxTop(index) { return this.laneTop(index) + TOP; }
   boxBottom(index) { return this.boxTop(index) + this.boxHeight; }
 
@@ -68,8 +88,22 @@ export class View {
   }
 
   scroll(pixels) {
-    this.top = clamp(this.top + pixels, 0, Math.max(0, this.contentHeight - (this.height - AXIS)));
+    this.top = clamp(this.top + pixels, 0, this.mostTop);
     this.changed();
+  }
+
+  /// Returns the part of the scroll bar that moves: {top, length}; null if all lanes are in view.
+  get bar() {
+    const height = this.height - AXIS;
+    if (this.mostTop === 0) return null;
+    const length = Math.max(height * height / this.contentHeight, Math.min(24, height));
+    return {top: AXIS + this.top / this.mostTop * (height - length), length};
+  }
+
+  /// Moves the lanes as far as the bar is moved.
+  dragBar(pixels) {
+    const room = this.height - AXIS - (this.bar?.length ?? 0);
+    if (room > 0) this.scroll(pixels / room * this.mostTop);
   }
 
   /// Moves no more than is needed to show a time in a lane.
@@ -89,7 +123,8 @@ export class View {
   /// Fits the view to a canvas, with a gutter of `wanted` pixels if the canvas is large enough for that.
   resize(width, height, wanted) {
     Object.assign(this, {width, height, gutter: Math.round(clamp(wanted, 90, clamp(width * .25, 90, 260)))});
-    const share = Math.floor((height - AXIS) / Math.max(this.model.lanes.length, 1));
+    const room = height - AXIS - this.model.groups.length * HEAD;
+    const share = Math.floor(room / Math.max(this.model.lanes.length, 1));
     this.lane = clamp(share, LEAST_LANE, MOST_LANE);
     this.scroll(0);
   }
@@ -97,9 +132,15 @@ export class View {
   // ---- what is in view ----
 
   eachLane(visit) {
-    const first = Math.max(0, this.laneAt(AXIS));
-    const last = Math.min(this.model.lanes.length - 1, this.laneAt(this.height));
+    const first = Math.max(0, this.lastLaneAbove(AXIS)), last = this.lastLaneAbove(this.height);
     for (let index = first; index <= last; ++index) visit(this.model.lanes[index], index);
+  }
+
+  eachGroup(visit) {
+    for (const group of this.model.groups) {
+      const top = this.laneTop(group.lane) - HEAD;
+      if (top + HEAD > AXIS && top < this.height) visit(group, top);
+    }
   }
 
   count(series) { return countBetween(series, this.from, this.to); }
@@ -119,16 +160,18 @@ export class View {
     }
   }
 
-  /// Returns what is drawn at a point: {command: index}, {loss: index} or null.
+  /// Returns what is drawn at a point: {command: index}, {work: index}, {loss: index} or null.
   pick(x, y) {
     const index = this.laneAt(y), lane = this.model.lanes[index];
-    if (!lane || x < this.gutter || y < AXIS) return null;
+    if (!lane || x < this.gutter || x > this.right || y < AXIS) return null;
     const time = this.toTime(x), pixel = this.span / this.plotWidth;
     const kinds = y > this.boxBottom(index) + 2 ? ['pending', 'queued'] : ['signals', 'waits'];
     for (const kind of kinds) {
       const command = nearest(lane[kind], time, (kind === 'waits' ? 3 : 5) * pixel);
       if (command >= 0) return {command};
     }
+    const work = y <= this.boxBottom(index) + 2 ? nearest(lane.work, time, 2 * pixel) : -1;
+    if (work >= 0) return {work};
     const loss = nearest(lane.lost, time, 4 * pixel);
     return loss >= 0 ? {loss} : null;
   }

@@ -15,9 +15,12 @@
 // `loop_scheduler(loop).schedule()` is a sender that completes soon, on such a thread.
 //
 // With std::execution, or where <stdexec/execution.hpp> is found, they use the names of that library, so that its
-// algorithms take them, as in `when_reached(loop, uploaded, 3) | stdexec::then(draw)`; this has not been tried with
-// either library yet. All translation units of a program must find the same. Without either, a receiver is a movable
-// type that has these functions; if it can be stopped, it also has get_stop_token(), see stop_token_like.
+// algorithms take them, as in `when_reached(loop, uploaded, 3) | stdexec::then(draw)`. All translation units of a
+// program must find the same. A receiver is one of that library, or a movable type that has these functions; if it can
+// be stopped, it also has get_stop_token(), see stop_token_like.
+//
+// They are tested with receivers of our own. A test with stdexec is built where CMake finds that library, which no
+// machine of ours has had yet; nor has std::execution been tried.
 //
 // Nothing is allocated: the wait lies in the operation. A sender may be copied, and connected any number of times. The
 // timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed. A
@@ -138,6 +141,12 @@ class reached_sender {
       typename std::conditional_t<For == detail::sender_waits::any, detail::completes<wait_status, std::size_t>,
                                   detail::completes<wait_status>>::signatures;
 
+  /// The same as `completion_signatures`, for libraries that ask in this way.
+  template <class Self, class... Env>
+  static consteval auto get_completion_signatures() noexcept {
+    return completion_signatures();
+  }
+
   /// Made by the functions below.
   reached_sender(basic_wait_loop<Platform>& on, const std::array<basic_awaited<Platform>, Count>& those,
                  detail::sender_limit limit) noexcept
@@ -200,6 +209,12 @@ class schedule_sender {
   using sender_concept = detail::sender_tag;
   using completion_signatures = typename detail::completes<void>::signatures;
 
+  /// The same as `completion_signatures`, for libraries that ask in this way.
+  template <class Self, class... Env>
+  static consteval auto get_completion_signatures() noexcept {
+    return completion_signatures();
+  }
+
   /// Made by loop_scheduler::schedule().
   explicit schedule_sender(basic_wait_loop<Platform>& on) noexcept : loop_{&on} {}
 
@@ -217,7 +232,7 @@ class schedule_sender {
 
 /// A loop as a scheduler. It is copyable, and the loop must outlive it.
 template <platform Platform>
-class loop_scheduler {
+class loop_scheduler : public detail::scheduler_attributes {
  public:
   using scheduler_concept = detail::scheduler_tag;
 

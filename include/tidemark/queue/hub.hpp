@@ -184,9 +184,9 @@ class basic_hub {
   /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
-  hub_attach_result attach(reader_type signals, std::uint32_t engine = 0, device_id device = {}) {
+  hub_attach_result attach(reader_type signals, std::uint32_t of_engine = 0, device_id device = {}) {
     if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
-    const auto added = queues_.add(std::move(signals), engine, fences_.devices().enter(device));
+    const auto added = queues_.add(std::move(signals), of_engine, fences_.devices().enter(device));
     return {hub_attach_status::attached, *added, {}};
   }
 
@@ -231,9 +231,9 @@ class basic_hub {
     ring();
   }
   /// The same for all queues of this engine [A115] [trap 23]. An engine without queues is legal.
-  void notify_engine(std::uint32_t engine) noexcept {
+  void notify_engine(std::uint32_t of_engine) noexcept {
     for (std::size_t index = 0; index < Queues; ++index) {
-      if (queues_.is_filled(index) && queues_.engine_of(index) == engine) queue_marks_.leave(index);
+      if (queues_.is_filled(index) && queues_.engine_of(index) == of_engine) queue_marks_.leave(index);
     }
     ring();
   }

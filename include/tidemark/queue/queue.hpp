@@ -64,27 +64,10 @@
 #include "log_reservation.hpp"
 #include "logged_queue.hpp"
 #include "notifier.hpp"
+#include "queue_results.hpp"
 #include "recorder.hpp"
 
 namespace tidemark {
-
-/// What a queue is told when it is made.
-struct queue_options {
-  fence_id progress{};  ///< The number by which logs know the progress fence; a hub gives it another one (attach()).
-  std::size_t log_entries = default_log_entries;  ///< How many entries each log has, 2 to 2^31 - 1; see log_recorder.
-};
-
-/// How a submission ended.
-enum class submit_status {
-  submitted,
-  lost,  ///< The queue was aborted: the work was not made visible.
-};
-struct [[nodiscard]] submit_result {
-  submit_status status;
-  std::uint64_t serial;  ///< Of the work, if it was submitted.
-
-  explicit operator bool() const noexcept { return status == submit_status::submitted; }
-};
 
 /// An in-order queue; see the head of this file. It follows and signals `Progress`, whose value is the serial of the
 /// last piece of work that is finished. A queue can be neither copied nor moved.
@@ -242,42 +225,60 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// [A86] [A87] [A91]
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
-    return get_past(input, value, recording_wait(input, value), std::move(token));
+    return get_past(input, value, ending(input, value), std::move(token));
   }
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
                    Token token = {}) noexcept
     requires(has_logs)
   {
-    return get_past(input, value, recording_wait(input, value, entry), std::move(token));
+    return get_past(input, value, ending(input, value, entry), std::move(token));
   }
   /// The same, but waits for the duration `timeout` at most, and returns the status `timeout` then. With a duration of
   /// zero or less it does not sleep, but may look several times.
   template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value,
                        const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
-    return get_past(input, value, recording_wait(input, value), timeout, std::move(token));
+    return get_past(input, value, ending(input, value), timeout, std::move(token));
   }
   template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
                        const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
     requires(has_logs)
   {
-    return get_past(input, value, recording_wait(input, value, entry), timeout, std::move(token));
+    return get_past(input, value, ending(input, value, entry), timeout, std::move(token));
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`. With a point in the
   /// past it does not sleep, but may look several times.
   template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
-    return get_past(input, value, recording_wait(input, value), at, std::move(token));
+    return get_past(input, value, ending(input, value), at, std::move(token));
   }
   template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept
     requires(has_logs)
   {
-    return get_past(input, value, recording_wait(input, value, entry), at, std::move(token));
+    return get_past(input, value, ending(input, value, entry), at, std::move(token));
+  }
+
+  /// The steps of wait(), for an executor that does something else while the value is not there. begin_stall() returns
+  /// the time at which the wait was seen to stall, and tells the verbose log of it. end_wait() logs the wait, whose
+  /// value must have been reached; `observed` is that time, or 0 for a wait that did not stall. Progress: as that of
+  /// basic_queue_log::append(). [A86] [A87] [A91]
+  std::uint64_t begin_stall(fence_id input, std::uint64_t value) noexcept {
+    const std::uint64_t observed = Clock::now();
+    tell_stall(input, value, observed);
+    return observed;
+  }
+  void end_wait(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+    logs::record_wait(value, input, observed, Clock::now());
+  }
+  void end_wait(fence_id input, std::uint64_t value, std::uint64_t observed, const log_reservation& entry) noexcept
+    requires(has_logs)
+  {
+    logs::record_wait(value, input, observed, Clock::now(), entry);
   }
 
   /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
@@ -403,24 +404,23 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     }
   }
 
-  template <class Timeline, class... Entry>
-  auto recording_wait(const logged_fence<Timeline>& input, std::uint64_t value, const Entry&... entry) noexcept {
-    return [this, id = input.id, value, &entry...](std::uint64_t observed) {
-      logs::record_wait(value, id, observed, Clock::now(), entry...);
-    };
-  }
   /// Waits, and writes the entry by `record(observed)`: when the wait was seen to stall, or 0.
-  template <class Record, class Timeline, class... Limits>
+  template <class Timeline, class Record, class... Limits>
   wait_status get_past(const logged_fence<Timeline>& input, std::uint64_t value, const Record& record,
                        const Limits&... limits) noexcept {
-    const auto tell_stall = [&](std::uint64_t observed) {
-      record_verbose(verbose_events::stalls, [&] {
-        return fence_log_entry{value, input.id, fence_operation::wait_stalled, 0, observed, 0, 0};
-      });
-    };
-    const detail::ended_wait ended = detail::get_past<Clock>(*input.fence, value, tell_stall, limits...);
+    const auto stall = [&](std::uint64_t observed) { tell_stall(input.id, value, observed); };
+    const detail::ended_wait ended = detail::get_past<Clock>(*input.fence, value, stall, limits...);
     if (ended.status == wait_status::reached) record(ended.observed);
     return ended.status;
+  }
+  template <class Timeline, class... Entry>
+  auto ending(const logged_fence<Timeline>& input, std::uint64_t value, const Entry&... entry) noexcept {
+    return [this, id = input.id, value, &entry...](std::uint64_t observed) { end_wait(id, value, observed, entry...); };
+  }
+
+  void tell_stall(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+    record_verbose(verbose_events::stalls,
+                   [&] { return fence_log_entry{value, input, fence_operation::wait_stalled, 0, observed, 0, 0}; });
   }
 
   /// Signals, and writes the entry by `record()`.

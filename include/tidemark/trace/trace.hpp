@@ -9,6 +9,9 @@
 //      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
 //      on_lost       entries overwritten unread         at its place between the entries of that log [A100]
 //
+// A program may also tell when a queue began and ended a piece of work: on_work(). Of queues of which nobody tells
+// that, trace_work.hpp derives it.
+//
 // The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
 // executed is the n-th one that was queued. Those that were queued are numbered in the order of their times, or in the
 // order of the calls if one of them has the time 0. Therefore on_queued must be called for all commands of a queue or
@@ -52,6 +55,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -61,40 +65,11 @@
 #include "../log/log_clock.hpp"
 #include "../platform/assert.hpp"
 #include "detail/intervals.hpp"
+#include "detail/rises.hpp"
+#include "detail/work_list.hpp"
+#include "trace_data.hpp"
 
 namespace tidemark {
-
-/// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
-struct trace_command {
-  queue_id queue{};
-  fence_id fence{};
-  std::uint64_t value = 0;  ///< the value that was signalled or waited for
-  fence_operation operation = fence_operation::signal_executed;
-  bool queued = false;    ///< on_queued told of it
-  bool executed = false;  ///< on_executed told of it
-  /// Its time stamp is smaller than the last one recorded in its log, or its end_time is smaller than its
-  /// observed_time. Neither must happen [A105].
-  bool backward = false;
-  bool uncertain = false;  ///< its other half is not known, because entries of its log were lost [A100]
-  std::uint64_t queued_time = 0;
-  std::uint64_t observed_time = 0;         ///< when a wait was seen to stall its queue
-  std::uint64_t end_time = 0;              ///< when the signal was executed, or when the wait ended
-  std::optional<std::size_t> released_by;  ///< of a wait: the index of the signal that released it, if that is known
-
-  friend bool operator==(const trace_command&, const trace_command&) = default;
-};
-
-/// A gap in a log: entries that were overwritten before they were read [A100].
-struct trace_loss {
-  queue_id queue{};
-  fence_log_type log = fence_log_type::waits;
-  std::uint64_t first_sequence = 0;  ///< the number of the first lost entry
-  std::uint64_t count = 0;           ///< how many entries were lost
-  std::uint64_t time_before = 0;     ///< the last time in the log before the gap, in nanoseconds; 0: none
-  std::uint64_t time_after = 0;      ///< the first time in the log after the gap, in nanoseconds; 0: none yet
-
-  friend bool operator==(const trace_loss&, const trace_loss&) = default;
-};
 
 /// Collects events and joins them. It is a `trace_sink`, so a log_collector can tell it what it read.
 ///
@@ -109,6 +84,11 @@ class trace {
   /// queue 3 is called "queue 3".
   /// \param name  any bytes; exporters replace what is not UTF-8
   void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
+
+  /// Says which engine runs a queue, such as a device or a pool of threads. Exporters show the queues of one engine as
+  /// a group. Engines of the same name are one. From then on queues() contains the queue, even without events.
+  /// \param engine  as for a queue; empty: the queue belongs to no engine, as at first
+  void name_engine(queue_id number, std::string engine) { queues_[number].engine = std::move(engine); }
 
   /// Names a fence, or gives it another name. Without a name, fence 3 is called "fence 3".
   /// \param name  as for a queue
@@ -148,6 +128,18 @@ class trace {
   /// \param count           how many entries were lost. 0 adds no gap; queues() contains the queue then, too
   void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
 
+  /// Says that a queue executed a piece of work, from `begin` to `end`. Calls may come in any order. If a time is 0, or
+  /// `end` is smaller than `begin`, the span is not added; queues() contains the queue nevertheless. Spans of one queue
+  /// may overlap one another and its waits, which is not checked; exporters then show them on top of one another.
+  /// \tparam Clock         turns both times, which are ticks, into nanoseconds
+  /// \param  queue_number  the queue that executed the work
+  /// \param  name          what it did, the same for all work of one kind, so that a reader can group by it. Any bytes,
+  ///                       but not empty, which is asserted; where the assertion returns, the name becomes "work"
+  /// \param  begin         when the work began
+  /// \param  end           when it ended
+  template <class Clock = default_log_clock>
+  void on_work(queue_id queue_number, std::string_view name, std::uint64_t begin, std::uint64_t end);
+
   // ---- what is known ----
 
   /// Returns all commands: first those that were executed, in the order of the calls, then those that were only queued.
@@ -162,11 +154,21 @@ class trace {
   /// Returns how many executed commands are marked as `backward`. Progress: wait-free. [A105]
   [[nodiscard]] std::uint64_t backward_count() const noexcept { return backward_count_; }
 
+  /// Returns the spans that on_work told of, in the order of the calls; work_of() in trace_work.hpp returns derived
+  /// ones, too. O(n).
+  [[nodiscard]] std::vector<trace_work> told_work() const;
+
   /// Returns the numbers of all queues that were named or that an event told of, rising.
   [[nodiscard]] std::vector<queue_id> queues() const;
 
   /// Returns the name of a queue, or "queue " and its number if it has none or an empty one.
   [[nodiscard]] std::string queue_name(queue_id number) const;
+
+  /// Returns the name of the engine that runs a queue; empty if nobody said that one does.
+  [[nodiscard]] std::string engine_name(queue_id number) const {
+    const auto found = queues_.find(number);
+    return found != queues_.end() ? found->second.engine : std::string{};
+  }
 
   /// Returns the name of a fence, or "fence " and its number if it has none or an empty one.
   [[nodiscard]] std::string fence_name(fence_id number) const;
@@ -202,14 +204,8 @@ class trace {
   };
   struct queue_state {
     std::string name;
+    std::string engine;
     std::array<log_state, 2> logs;  ///< of waits, of signals
-  };
-  /// A signal that raised the value of its fence.
-  struct rise {
-    fence_id fence;
-    std::uint64_t value;
-    std::uint64_t time;
-    std::size_t command;
   };
   using indices = std::vector<std::size_t>;
 
@@ -223,7 +219,7 @@ class trace {
   std::size_t certain(std::ptrdiff_t queued, indices::const_iterator first, indices::const_iterator last) const;
   trace_command only_queued(const queued_record& event) const;
   void find_releases(std::vector<trace_command>& commands) const;
-  static std::vector<rise> find_rises(const std::vector<trace_command>& commands);
+  static std::vector<detail::rise> find_rises(const std::vector<trace_command>& commands);
   std::vector<detail::interval> signal_gaps() const;
 
   std::map<queue_id, queue_state> queues_;
@@ -231,6 +227,7 @@ class trace {
   std::vector<queued_record> queued_;
   std::vector<executed_record> executed_;
   std::vector<trace_loss> losses_;
+  detail::work_list work_;
   std::uint64_t backward_count_ = 0;
 };
 
@@ -298,6 +295,14 @@ inline void trace::pass(log_state& log, std::uint64_t time) {
   }
 }
 
+template <class Clock>
+void trace::on_work(queue_id queue_number, std::string_view name, std::uint64_t begin, std::uint64_t end) {
+  TIDEMARK_ASSERT(!name.empty(), "a piece of work needs a name");
+  queues_.try_emplace(queue_number);
+  if (begin == 0 || end < begin) return;
+  work_.add(queue_number, name.empty() ? "work" : name, Clock::to_nanoseconds(begin), Clock::to_nanoseconds(end));
+}
+
 // ---- what is known --------------------------------------------------------------------------------------------------
 
 inline std::vector<trace_command> trace::commands() const {
@@ -313,6 +318,16 @@ inline std::vector<trace_command> trace::commands() const {
   }
   join_queued(result);
   find_releases(result);
+  return result;
+}
+
+inline std::vector<trace_work> trace::told_work() const {
+  const std::vector<std::string_view> names = work_.names();
+  std::vector<trace_work> result;
+  result.reserve(work_.spans().size());
+  for (const detail::work_list::span& span : work_.spans()) {
+    result.push_back({span.queue, names[span.name], span.begin, span.end, false});
+  }
   return result;
 }
 
@@ -422,14 +437,15 @@ inline trace_command trace::only_queued(const queued_record& event) const {
 
 /// Finds for each wait the signal that released it.
 inline void trace::find_releases(std::vector<trace_command>& commands) const {
-  const std::vector<rise> rises = find_rises(commands);
+  const std::vector<detail::rise> rises = find_rises(commands);
   const std::vector<detail::interval> gaps = signal_gaps();
   for (std::size_t i = 0; i < executed_.size(); ++i) {
     trace_command& wait = commands[i];
     if (wait.operation != fence_operation::wait_unblocked) continue;
-    const auto first = std::lower_bound(rises.begin(), rises.end(), wait, [](const rise& a, const trace_command& b) {
-      return std::tie(a.fence, a.value) < std::tie(b.fence, b.value);
-    });
+    const auto first =
+        std::lower_bound(rises.begin(), rises.end(), wait, [](const detail::rise& a, const trace_command& b) {
+          return std::tie(a.fence, a.value) < std::tie(b.fence, b.value);
+        });
     if (first == rises.end() || first->fence != wait.fence) continue;
     const bool too_late = first->time != 0 && wait.end_time != 0 && first->time > wait.end_time;
     const bool has_previous = first != rises.begin() && std::prev(first)->fence == wait.fence;
@@ -440,38 +456,15 @@ inline void trace::find_releases(std::vector<trace_command>& commands) const {
   }
 }
 
-/// Returns the signals that raised their fences, sorted by fence and value. Of the signals with a time, taken in the
-/// order of time, these are the ones that exceed all before them. A signal without a time counts if no other one has
-/// its value.
-inline std::vector<trace::rise> trace::find_rises(const std::vector<trace_command>& commands) {
-  std::vector<rise> signals;
+/// Returns the signals that raised their fences, sorted by fence and value.
+inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_command>& commands) {
+  std::vector<detail::rise> signals;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const trace_command& command = commands[i];
     if (!command.executed || command.operation != fence_operation::signal_executed) continue;
     signals.push_back({command.fence, command.value, command.end_time, i});
   }
-  std::sort(signals.begin(), signals.end(), [](const rise& a, const rise& b) {
-    return std::tie(a.fence, a.time, a.value, a.command) < std::tie(b.fence, b.time, b.value, b.command);
-  });
-  const rise* highest = nullptr;
-  const auto raises_nothing = [&](const rise& signal) {
-    if (signal.time == 0) return false;
-    if (highest != nullptr && highest->fence == signal.fence && highest->value >= signal.value) return true;
-    highest = &signal;
-    return false;
-  };
-  std::vector<rise> result;
-  for (const rise& signal : signals) {
-    if (!raises_nothing(signal)) result.push_back(signal);
-  }
-  std::sort(result.begin(), result.end(), [](const rise& a, const rise& b) {
-    const bool a_untimed = a.time == 0;
-    const bool b_untimed = b.time == 0;
-    return std::tie(a.fence, a.value, a_untimed, a.command) < std::tie(b.fence, b.value, b_untimed, b.command);
-  });
-  const auto same = [](const rise& a, const rise& b) { return a.fence == b.fence && a.value == b.value; };
-  result.erase(std::unique(result.begin(), result.end(), same), result.end());
-  return result;
+  return detail::only_rises(std::move(signals));
 }
 
 /// Returns when signals may have been executed whose entries were lost. A time after a gap may be smaller than the one

@@ -3,9 +3,10 @@
 // trace_export: writes a trace to a file that people look at, either as Chrome trace events, which Perfetto opens, or
 // as a page that any browser opens.
 //
-// Both show a lane for each queue; each wait, from when it was seen to stall its queue to its end; each signal, when it
-// was executed; an arrow from each signal to the waits that it released; when each command was queued; and the gaps in
-// the logs.
+// Both show a lane for each queue, and the lanes of one engine as a group; each wait, from when it was seen to stall
+// its queue to its end, while the queue was parked; each signal, when it was executed; what the queue did in between
+// (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was queued; and the gaps
+// in the logs.
 //
 // If it is not known when a command was executed [A104], it is shown at the last known time before it in its log. If
 // there is none, it is shown at the first known time after it. If there is none either, it is shown at the later one of
@@ -22,17 +23,23 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "detail/page/pieces.hpp"
 #include "detail/trace_text.hpp"
 #include "trace.hpp"
+#include "trace_data.hpp"
+#include "trace_work.hpp"
 
 namespace tidemark {
 
-/// Writes a trace as a JSON object of trace events: "X" for waits and signals, "s" and "f" for the two ends of an
-/// arrow, "i" for queued commands and for gaps, "M" for names. Times are microseconds since one nanosecond before the
+/// Writes a trace as a JSON object of trace events: "X" for waits, signals and work, "s" and "f" for the two ends of an
+/// arrow, "i" for queued commands and for gaps, "M" for names. An engine is a process, a queue is a thread; queues
+/// without an engine are threads of the process "tidemark". The name of an event is the same for all commands of one
+/// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
+/// by it; what differs is in `args`. Times are microseconds since one nanosecond before the
 /// first event; `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was
 /// seen to stall if that is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box
 /// of a signal ends after that of the wait, there is no arrow between them. A gap is shown at the last known time
@@ -62,8 +69,9 @@ class trace_picture {
     bool shown() const noexcept { return end != 0; }
   };
 
-  explicit trace_picture(const trace& source) : commands{source.commands()}, boxes(commands.size()) {
-    for (const queue_id queue : source.queues()) lanes.emplace(queue, lanes.size());
+  explicit trace_picture(const trace& source)
+      : commands{source.commands()}, work{work_of(source, commands)}, boxes(commands.size()) {
+    arrange(source);
     for (const trace_command& command : commands) fences.try_emplace(command.fence, 0);
     std::size_t number = 0;
     for (auto& [fence, index] : fences) index = number++;
@@ -71,6 +79,10 @@ class trace_picture {
   }
 
   std::vector<trace_command> commands;
+  std::vector<trace_work> work;
+  std::vector<queue_id> order;       ///< the queues by their lanes, those of one engine together
+  std::vector<std::string> engines;  ///< their names, by number; the number 0 stands for no engine
+  std::map<queue_id, std::size_t> engine_of;
   std::vector<box> boxes;                     ///< by command; not shown for a command that was only queued
   std::map<queue_id, std::size_t> lanes;      ///< by queue
   std::map<fence_id, std::size_t> fences;     ///< the index of each fence in the data, by its number
@@ -80,6 +92,26 @@ class trace_picture {
 
  private:
   using log = std::pair<queue_id, fence_operation>;
+
+  /// Gives the engines numbers, in the order of their first queues, and the queues their lanes: first those without an
+  /// engine, then the queues of each engine, by number.
+  void arrange(const trace& source) {
+    std::map<std::string, std::vector<queue_id>> queues;
+    engines.emplace_back();
+    for (const queue_id queue : source.queues()) {
+      const std::string engine = source.engine_name(queue);
+      std::vector<queue_id>& group = queues[engine];
+      if (group.empty() && !engine.empty()) engines.push_back(engine);
+      group.push_back(queue);
+    }
+    for (std::size_t engine = 0; engine < engines.size(); ++engine) {
+      for (const queue_id queue : queues[engines[engine]]) {
+        engine_of.emplace(queue, engine);
+        lanes.emplace(queue, order.size());
+        order.push_back(queue);
+      }
+    }
+  }
 
   void place(const std::vector<trace_loss>& losses) {
     std::map<log, std::uint64_t> neighbor;
@@ -93,6 +125,7 @@ class trace_picture {
     neighbor.clear();
     for (std::size_t i = commands.size(); i-- > 0;) guess(i);
     for (std::size_t i = 0; i < commands.size(); ++i) finish(commands[i], boxes[i]);
+    for (const trace_work& span : work) note(executed_start, span.begin_time);
     for (const trace_loss& loss : losses) {
       for (const std::uint64_t time : {loss.time_before, loss.time_after}) note(executed_start, time);
     }
@@ -142,6 +175,7 @@ class chrome_writer {
     out_.raw("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"tidemark\",\"start_nanoseconds\":\"");
     out_.number(picture_.start).raw("\",\"not_shown\":").number(picture_.not_shown).raw("},\n\"traceEvents\":[\n");
     names();
+    for (const trace_work& span : picture_.work) work(span);
     for (std::size_t i = 0; i < picture_.commands.size(); ++i) command(i);
     for (const trace_loss& loss : source_.losses()) lost(loss);
     // Arrows come after all boxes, and their beginnings before all ends. Readers that sort by time keep the order of
@@ -152,27 +186,43 @@ class chrome_writer {
   }
 
  private:
-  /// Begins an event; its time comes next. Threads count from 1, because some readers take 0 for an idle thread.
-  json_text& open(const char* phase, queue_id queue, const std::string& name) {
-    out_.raw(first_ ? "" : ",\n").raw("{\"ph\":\"").raw(phase).raw("\",\"pid\":1,\"tid\":");
+  /// Begins an event. Processes count from 1.
+  json_text& open(const char* phase, std::size_t engine) {
+    out_.raw(first_ ? "" : ",\n").raw("{\"ph\":\"").raw(phase).raw("\",\"pid\":").number(engine + 1);
     first_ = false;
-    return out_.number(picture_.lanes.at(queue) + 1).raw(",\"name\":").string(name);
+    return out_.raw(",\"tid\":");
+  }
+  /// Begins an event of a queue; its time comes next. Threads count from 1, because some readers take 0 for idle.
+  json_text& open(const char* phase, queue_id queue, std::string_view name) {
+    open(phase, picture_.engine_of.at(queue)).number(picture_.lanes.at(queue) + 1);
+    return out_.raw(",\"name\":").string(name);
   }
   json_text& at(std::uint64_t time) { return out_.raw(",\"ts\":").microseconds(time - picture_.start); }
 
   void names() {
-    out_.raw("{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"tidemark\"}}");
-    first_ = false;
-    for (const auto& [queue, lane] : picture_.lanes) {
+    const auto describe = [&](std::size_t engine, std::string_view name) {
+      open("M", engine).raw("0,\"name\":\"process_name\",\"args\":{\"name\":").string(name).raw("}}");
+      open("M", engine).raw("0,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":").number(engine).raw("}}");
+    };
+    const bool all_have_engines = !picture_.order.empty() && picture_.engine_of.at(picture_.order.front()) != 0;
+    if (!all_have_engines) describe(0, "tidemark");
+    for (std::size_t engine = 1; engine < picture_.engines.size(); ++engine) describe(engine, picture_.engines[engine]);
+    for (std::size_t lane = 0; lane < picture_.order.size(); ++lane) {
+      const queue_id queue = picture_.order[lane];
       open("M", queue, "thread_name").raw(",\"args\":{\"name\":").string(source_.queue_name(queue)).raw("}}");
       open("M", queue, "thread_sort_index").raw(",\"args\":{\"sort_index\":").number(lane).raw("}}");
     }
   }
 
   std::string title(const trace_command& command) const {
-    const std::string relation = is_wait(command) ? " >= " : " = ";
-    return (is_wait(command) ? "wait " : "signal ") + source_.fence_name(command.fence) + relation +
-           std::to_string(command.value);
+    return (is_wait(command) ? "wait " : "signal ") + source_.fence_name(command.fence);
+  }
+
+  void work(const trace_work& span) {
+    open("X", span.queue, span.derived ? "work" : span.name).raw(",\"cat\":\"work\"");
+    at(span.begin_time).raw(",\"dur\":").microseconds(std::max<std::uint64_t>(span.end_time - span.begin_time, 1));
+    out_.raw(",\"args\":{\"begin_ns\":").exact(span.begin_time).raw(",\"end_ns\":").exact(span.end_time);
+    out_.raw(span.derived ? ",\"derived\":true}}" : "}}");
   }
 
   void command(std::size_t index) {
@@ -199,6 +249,9 @@ class chrome_writer {
     time(",\"queued_ns\":", command.queued_time);
     time(",\"observed_ns\":", command.observed_time);
     time(",\"end_ns\":", command.end_time);
+    if (is_wait(command) && command.observed_time != 0 && command.end_time > command.observed_time) {
+      time(",\"parked_ns\":", command.end_time - command.observed_time);
+    }
     const auto mark = [&](const char* text, bool set) { out_.raw(set ? text : ""); };
     mark(",\"not_executed\":true", !command.executed);
     mark(",\"backward\":true", command.backward);
@@ -209,8 +262,8 @@ class chrome_writer {
 
   void lost(const trace_loss& loss) {
     const bool waits = loss.log == fence_log_type::waits;
-    const std::string what = waits ? " waits lost" : " signals lost";
-    open("i", loss.queue, std::to_string(loss.count) + what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
+    const std::string_view what = waits ? "waits lost" : "signals lost";
+    open("i", loss.queue, what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
     const std::uint64_t time = loss.time_before != 0 ? loss.time_before : loss.time_after;
     at(time != 0 ? time : picture_.start);
     out_.raw(",\"args\":{\"first\":").exact(loss.first_sequence).raw(",\"count\":").exact(loss.count);
@@ -260,23 +313,27 @@ class page_writer {
 
   void data() {
     out_.raw("{\"start\":\"").number(picture_.executed_start).raw("\",\"notShown\":").number(picture_.not_shown);
-    out_.raw(",\"backward\":").number(source_.backward_count()).raw(",\"queues\":[");
-    const char* separator = "";
-    for (const auto& [queue, lane] : picture_.lanes) {
-      out_.raw(separator).string(source_.queue_name(queue));
-      separator = ",";
-    }
-    out_.raw("],\"fences\":[");
-    separator = "";
-    for (const auto& [fence, index] : picture_.fences) {
-      out_.raw(separator).string(source_.fence_name(fence));
-      separator = ",";
-    }
+    out_.raw(",\"backward\":").number(source_.backward_count());
+    list(",\"queues\":[", picture_.order, [&](queue_id queue) { out_.string(source_.queue_name(queue)); });
+    list("],\"engines\":[", picture_.engines, [&](const std::string& engine) { out_.string(engine); });
+    list("],\"engineOf\":[", picture_.order, [&](queue_id queue) { out_.number(picture_.engine_of.at(queue)); });
+    list("],\"fences\":[", picture_.fences, [&](const auto& fence) { out_.string(source_.fence_name(fence.first)); });
+    std::map<std::string_view, std::size_t> names;
+    for (const trace_work& span : picture_.work) names.try_emplace(span.name, names.size());
+    std::vector<std::string_view> by_number(names.size());
+    for (const auto& [name, number] : names) by_number[number] = name;
+    list("],\"workNames\":[", by_number, [&](std::string_view name) { out_.string(name); });
     out_.raw("],\n\"commands\":[");
-    separator = "\n";
+    const char* separator = "\n";
     for (std::size_t i = 0; i < picture_.commands.size(); ++i) {
       out_.raw(std::exchange(separator, ",\n"));
       command(picture_.commands[i], picture_.boxes[i]);
+    }
+    out_.raw("],\n\"work\":[");
+    separator = "\n";
+    for (const trace_work& span : picture_.work) {
+      out_.raw(std::exchange(separator, ",\n"));
+      work(span, names.at(span.name));
     }
     out_.raw("],\n\"losses\":[");
     separator = "\n";
@@ -285,6 +342,23 @@ class page_writer {
       lost(loss);
     }
     out_.raw("]}\n");
+  }
+
+  template <class Range, class Write>
+  void list(const char* opening, const Range& range, const Write& write) {
+    out_.raw(opening);
+    const char* separator = "";
+    for (const auto& item : range) {
+      out_.raw(std::exchange(separator, ","));
+      write(item);
+    }
+  }
+
+  /// Writes [lane, number of the name, begin, end]. The name of derived work is empty.
+  void work(const trace_work& span, std::size_t name) {
+    out_.raw("[").number(picture_.lanes.at(span.queue)).raw(",").number(name).raw(",");
+    time(span.begin_time).raw(",");
+    time(span.end_time).raw("]");
   }
 
   /// Writes [lane, is wait, fence, "value", queued, observed, end, begin of box, end of box, flags, released by or -1].

@@ -281,6 +281,31 @@ struct lost_against_registration : model::suite<2> {
   }
 };
 
+/// [A120] A timeline is signalled and lost while a callable is registered, which is told one of the two.
+template <heap_shape Shape>
+struct lost_against_signal : model::suite<3>, one_signal<Shape> {
+  struct told {
+    lost_against_signal* of;
+    void operator()(wait_status how) const {
+      if (how == wait_status::reached) return of->require();
+      MODEL_REQUIRE(how == wait_status::lost);
+    }
+  };
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal();
+    } else if (index == 1) {
+      this->timeline.poison();
+    } else {
+      callback<told> registered(loop, awaited(this->timeline, 1), {this});
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(registered.state() != callback_state::waiting);
+    }
+  }
+};
+
 // ---- coroutines -----------------------------------------------------------------------------------------------------
 
 /// [A65] [trap 11] A coroutine awaits any of two values that two threads signal.
@@ -915,6 +940,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<least_target_falls, model::one_slot, "least_target_falls">(checks);
   model::add_on_shapes<least_target_rises, model::one_slot, "least_target_rises">(checks);
   model::add_on_shapes<lost_against_registration, model::one_slot, "lost_against_registration">(checks);
+  model::add_on_shapes<lost_against_signal, model::one_slot, "lost_against_signal">(checks);
   model::add_on_shapes<any_of_two, model::one_slot, "any_of_two">(checks);
   model::add_on_shapes<all_of_two, model::one_slot, "all_of_two">(checks);
   model::add_on_shapes<stopped_against_signal, model::one_slot, "stopped_against_signal">(checks);

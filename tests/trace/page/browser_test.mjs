@@ -13,7 +13,8 @@ import {Browser} from './browser.mjs';
 
 const [folder, program, shots] = process.argv.slice(2);
 const names = readdirSync(folder).filter((name) => name.endsWith('.html')).map((name) => name.slice(0, -5));
-const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'a', '-', 'Escape', 'PageUp', '0', 'ArrowRight', 'n'];
+const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'a', '-', 'r', 'Escape', 'PageUp', '0', 'ArrowRight', 'n',
+              'End', 'r'];
 let browser;
 
 before(async () => { browser = await Browser.start(program); });
@@ -49,15 +50,56 @@ const countColors = (page) => page.evaluate(`(() => {
   context.drawImage(canvas, 0, 0);
   const counts = new Map(), pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
   for (const pixel of pixels) counts.set(pixel & 0xffffff, (counts.get(pixel & 0xffffff) ?? 0) + 1);
-  return Object.fromEntries(['ground', 'panel', 'wait', 'signal', 'queued', 'pending', 'lost-fill'].map((name) => {
+  return Object.fromEntries(['ground', 'panel', 'wait', 'work', 'signal', 'queued', 'pending',
+                              'lost-fill', 'match'].map((name) => {
     const parts = style.getPropertyValue('--' + name).match(/[0-9a-f]{2}/g);
     const [red, green, blue] = parts.map((part) => parseInt(part, 16));
     return [name, counts.get(blue << 16 | green << 8 | red) ?? 0];
   }));
 })()`);
 
-const tip = (page) => page.evaluate(`document.getElementById('tip').checkVisibility() ? tip.innerText : null`);
+/// Returns the text of an element; null if it is not shown.
+const shown = (page, id) =>
+  page.evaluate(`((one) => one.checkVisibility() ? one.innerText : null)(document.getElementById('${id}'))`);
+const tip = (page) => shown(page, 'tip');
 const said = (page) => page.evaluate(`document.getElementById('said').textContent`);
+
+/// Types a text into the search field, in place of what is there.
+async function search(page, text) {
+  await page.key('/');
+  await page.evaluate(`document.getElementById('search').select()`);
+  await page.send('Input.insertText', {text});
+  await page.drawn();
+}
+
+async function wheel(page, x, y, deltaY) {
+  await page.mouse('mouseMoved', x, y);
+  await page.mouse('mouseWheel', x, y, {deltaX: 0, deltaY});
+}
+
+/// Presses the button at the first point, moves to the second, and releases it.
+async function drag(page, [x0, y0], [x1, y1], modifiers = 0) {
+  await page.mouse('mouseMoved', x0, y0, {modifiers});
+  await page.mouse('mousePressed', x0, y0, {button: 'left', buttons: 1, clickCount: 1, modifiers});
+  await page.mouse('mouseMoved', (x0 + x1) / 2, (y0 + y1) / 2, {button: 'left', buttons: 1, modifiers});
+  await page.mouse('mouseMoved', x1, y1, {button: 'left', buttons: 1, modifiers});
+  await page.mouse('mouseReleased', x1, y1, {button: 'left', clickCount: 1, modifiers});
+  await page.drawn();
+}
+
+/// Keeps what the canvas shows, and returns which of the pictures that were kept before looks the same; the number of
+/// the new one if none does. The pointer must be elsewhere. Two frames may differ by a step of a color at the edge of a
+/// text.
+const keep = (page) => page.evaluate(`(() => {
+  const {width, height} = canvas, copy = Object.assign(document.createElement('canvas'), {width, height});
+  const context = copy.getContext('2d', {willReadFrequently: true});
+  context.drawImage(canvas, 0, 0);
+  const picture = context.getImageData(0, 0, width, height).data;
+  window.pictures ??= [];
+  const same = (other) => other.length === picture.length && other.every((part, i) => Math.abs(part - picture[i]) < 8);
+  const found = window.pictures.findIndex(same);
+  return found < 0 ? window.pictures.push(picture) - 1 : found;
+})()`);
 
 for (const name of names) {
   test(`${name}: nothing on the console, in both schemes, by mouse and by keys, in windows of all sizes`, async () => {
@@ -83,14 +125,14 @@ for (const name of names) {
   });
 }
 
-test('waits, signals, gaps and what was queued are seen, and in an empty trace none of them', async () => {
+test('waits, work, signals, gaps and what was queued are seen, and in an empty trace none of them', async () => {
   for (const scheme of ['light', 'dark']) {
     await visit('ordinary', async (page) => {
       await page.prefer(scheme);
       await page.drawn();
       const counts = await countColors(page);
-      for (const [name, least] of Object.entries({wait: 20_000, signal: 4_000, 'lost-fill': 2_000, queued: 300,
-                                                  pending: 20, ground: 100_000})) {
+      for (const [name, least] of Object.entries({wait: 20_000, work: 2_000, signal: 4_000, 'lost-fill': 2_000,
+                                                  queued: 300, pending: 20, ground: 100_000})) {
         assert.ok(counts[name] >= least, `${counts[name]} pixels of ${name} in the ${scheme} scheme`);
       }
     });
@@ -159,25 +201,126 @@ test('the description stays within the canvas, wherever the pointer is', async (
   });
 });
 
-test('with the keyboard alone all buttons and the canvas are reached, and the selection is said', async () => {
+test('with the keyboard alone all buttons and the canvas are reached, and what is pinned is said', async () => {
   await visit('ordinary', async (page) => {
     const reached = [];
-    for (let i = 0; i < 5; ++i) {
+    for (let i = 0; i < 9; ++i) {
       await page.send('Input.dispatchKeyEvent', {type: 'keyDown', key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9});
       reached.push(await page.evaluate('document.activeElement.id'));
     }
-    assert.deepEqual(reached, ['out', 'in', 'fit', 'all', 'canvas']);
+    assert.deepEqual(reached, ['search', 'previous', 'next', 'numbers', 'out', 'in', 'fit', 'all', 'canvas']);
     assert.notEqual(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`), 'none');
     await page.key('n');
     await page.drawn();
     assert.match(await said(page), /^(?:wait|signal) /);
-    assert.match(await tip(page), /^(?:wait|signal) /);
+    assert.match(await shown(page, 'pin'), /^(?:wait|signal) /);
     await shoot(page, 'keyboard');
     await page.key('Escape');
     await page.drawn();
-    assert.equal(await tip(page), null);
+    assert.equal(await shown(page, 'pin'), null);
   });
 });
+
+for (const [name, queues, wanted, below] of [['three_queues', 3, 'blurred 7', 90],
+                                             ['forty_queues', 40, 'signal graphics 7', 157]]) {
+  test(`${name}: a search marks what it finds, and goes from one match to the next`, async () => {
+    await visit(name, async (page) => {
+      assert.equal((await countColors(page)).match, 0);
+      await search(page, wanted);
+      assert.match(await shown(page, 'found'), /^[1-9]\d* match/);
+      const {match} = await countColors(page);
+      assert.ok(match >= 60, `${match} pixels of match`);
+      await page.key('Enter');
+      await page.drawn();
+      const first = await shown(page, 'pin');
+      assert.match(first, /^(?:wait|signal) (?:blurred|stage \d+ done) [=\u2265] 7\n/);
+      await shoot(page, `${name}-search`);
+      await page.key('Enter');
+      await page.drawn();
+      assert.notEqual(await shown(page, 'pin'), first);
+      await page.key('Escape');
+      await page.drawn();
+      assert.equal(await page.evaluate(`document.activeElement.id`), 'canvas');
+      assert.equal((await countColors(page)).match, 0);
+    });
+  });
+
+  test(`${name}: what is pinned stays described while others are hovered`, async () => {
+    await visit(name, async (page) => {
+      const [{left, top, right}] = await boxes(page, 'canvas'), y = top + below;
+      const found = [];
+      for (let x = left + 200; x < right - 20 && found.length < 2; x += 4) {
+        await page.mouse('mouseMoved', x, y);
+        await page.drawn();
+        const text = await tip(page);
+        if (!text || text === found[0]) continue;
+        if (found.push(text) === 1) await page.click(x, y);
+      }
+      assert.equal(found.length, 2);
+      await page.drawn();
+      assert.deepEqual([await shown(page, 'pin'), await tip(page)], found);
+      await shoot(page, `${name}-pinned`);
+      const [close] = await boxes(page, '#unpin');
+      await page.click((close.left + close.right) / 2, (close.top + close.bottom) / 2);
+      await page.drawn();
+      assert.equal(await shown(page, 'pin'), null);
+    });
+  });
+
+  test(`${name}: keys and wheel zoom, and fit goes back`, async () => {
+    await visit(name, async (page) => {
+      assert.equal(await keep(page), 0);
+      await page.key('+');
+      await page.drawn();
+      assert.equal(await keep(page), 1);
+      await wheel(page, 600, 300, -400);
+      await page.mouse('mouseMoved', 600, 700);
+      await page.drawn();
+      assert.equal(await keep(page), 2);
+      await page.key('0');
+      await page.drawn();
+      assert.equal(await keep(page), 0);
+    });
+  });
+
+  test(`${name}: the lanes scroll if there are more than fit`, async () => {
+    await visit(name, async (page) => {
+      const [{left, top, right, bottom}] = await boxes(page, 'canvas'), away = () => page.mouse('mouseMoved', 600, 710);
+      const seen = [await keep(page)];
+      const look = async () => {
+        await away();
+        await page.drawn();
+        seen.push(await keep(page));
+      };
+      await drag(page, [right - 6, top + 50], [right - 6, bottom + 200]);
+      await look();
+      await shoot(page, `${name}-bottom`);
+      await wheel(page, left + 40, top + 200, -300);
+      await look();
+      await page.key('End');
+      await look();
+      await page.key('Home');
+      await look();
+      if (queues > 3) assert.deepEqual(seen, [0, 1, 2, 1, 0]);
+    });
+  });
+
+  test(`${name}: Shift and drag gives numbers for each queue`, async () => {
+    await visit(name, async (page) => {
+      await drag(page, [420, 200], [760, 230], 8);
+      const rows = await page.evaluate(`document.querySelectorAll('#statistics tr').length`);
+      assert.equal(rows, queues + 1);
+      assert.match(await shown(page, 'statistics'), /working\s+parked\s+signals\s+mean wait\s+greatest wait/);
+      await shoot(page, `${name}-numbers`);
+      const [main] = await boxes(page, 'canvas'), [card] = await boxes(page, '#range');
+      assert.ok(card.left >= main.left && card.right <= main.right);
+      assert.ok(card.top >= main.top && card.bottom <= main.bottom);
+      await page.key('Escape');
+      await page.drawn();
+      assert.equal(await shown(page, 'statistics'), null);
+    });
+  });
+}
 
 test('names are text: no markup, no script', async () => {
   await visit('hostile_names', async (page) => {
@@ -185,13 +328,17 @@ test('names are text: no markup, no script', async () => {
     for (let i = 0; i < 8; ++i) {
       await page.key('n');
       await page.drawn();
-      text += await tip(page);
+      text += await shown(page, 'pin');
     }
-    for (const name of ['</script><script>window.broken = true</script>', "<img src=x onerror='window.broken = true'>",
-                        '<!-- <script> = 1', '\u{1F30A}\uFFFD"\\${}`']) {
+    await search(page, 'work engine');
+    await page.key('Enter');
+    await page.drawn();
+    text += await shown(page, 'pin');
+    for (const name of ['<b>engine</b>', '<script>work</script>', '</script><script>window.broken = true</script>',
+                        "<img src=x onerror='window.broken = true'>", '<!-- <script> = 1', '\u{1F30A}\uFFFD"\\${}`']) {
       assert.ok(text.includes(name), `${name} is not in ${text}`);
     }
-    assert.equal(await page.evaluate(`document.querySelectorAll('script, img').length`), 2);
+    assert.equal(await page.evaluate(`document.querySelectorAll('script, img, main b').length`), 2);
     assert.equal(await page.evaluate('window.broken'), undefined);
   });
 });

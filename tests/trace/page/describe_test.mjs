@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {describeCommand, describeLoss, describeTrace, fenceText} from '../../../tools/trace_page/describe.mjs';
+import {describeCommand, describeLoss, describeTrace, describeWork,
+        fenceText} from '../../../tools/trace_page/describe.mjs';
 import {makeModel} from '../../../tools/trace_page/model.mjs';
 import {data, signal, wait} from './support.mjs';
 
@@ -72,4 +73,22 @@ test('a gap says what is missing and between which times', () => {
 test('values are exact to the last bit', () => {
   const model = makeModel(data({commands: [signal({value: '18446744073709551615', end: 1})]}));
   assert.equal(fenceText(model, model.commands[0]), 'F = 18446744073709551615');
+});
+
+test('work is described by its name or as derived, and everything with its engine if there is one', () => {
+  const model = makeModel(data({engines: ['', 'gpu'], engineOf: [0, 1], workNames: ['', 'blur'],
+                                work: [[1, 1, 10, 1510], [0, 0, 20, 30]], losses: [[1, 1, '0', '1', 5, 6]],
+                                commands: [signal({lane: 1, end: 40}), signal({end: 50})]}));
+  assert.deepEqual(describeWork(model, 0), {
+    title: 'blur', notes: [],
+    rows: [['queue', 'B'], ['engine', 'gpu'], ['began', '10 ns'], ['ended', '1.510 \u00b5s'],
+           ['worked for', '1.500 \u00b5s']]});
+  const derived = describeWork(model, 1);
+  assert.equal(derived.title, 'work');
+  assert.deepEqual(derived.rows[1], ['began', '20 ns']);
+  assert.match(derived.notes.join(), /^Derived from the logs/);
+  assert.equal(rowsOf(model, 0).engine, 'gpu');
+  assert.equal(rowsOf(model, 1).engine, undefined);
+  assert.equal(Object.fromEntries(describeLoss(model, 0).rows).engine, 'gpu');
+  assert.deepEqual(describeTrace(model)[1], {text: '1 engine', kind: 'plain'});
 });

@@ -9,10 +9,11 @@ import {gutterFor} from '../../../tools/trace_page/frame.mjs';
 import {Labels} from '../../../tools/trace_page/labels.mjs';
 import {RecordingContext, colors, data, modelAndView, randomNumbers, randomTrace, signal, wait} from './support.mjs';
 import {makeModel} from '../../../tools/trace_page/model.mjs';
+import {findMatches, matchSeries} from '../../../tools/trace_page/search.mjs';
 
-function draw({model, view}, {focus = [], pointer = null} = {}) {
+function draw({model, view}, {focus = [], matches = null, range = null, pointer = null} = {}) {
   const context = new RecordingContext();
-  const labels = drawFrame({context, view, model, colors, focus, pointer});
+  const labels = drawFrame({context, view, model, colors, focus, matches, range, pointer});
   assert.deepEqual(context.strayed, []);
   return {context, labels, texts: context.texts.map(({text}) => text)};
 }
@@ -88,9 +89,9 @@ test('an arrow goes from each signal to the waits that it released, and a focus 
   const scene = modelAndView({commands: [signal({lane: 1, end: 200}), wait({observed: 0, end: 210, by: 0}),
                                          wait({lane: 1, observed: 100, end: 400, by: 0}), signal({end: 500})]});
   assert.equal(draw(scene).context.calls.bezierCurveTo, 2);
-  assert.equal(draw(scene, {focus: [1]}).context.calls.bezierCurveTo, 3);
-  assert.equal(draw(scene, {focus: [0]}).context.calls.bezierCurveTo, 4);
-  assert.equal(draw(scene, {focus: [3]}).context.calls.bezierCurveTo, 2);
+  assert.equal(draw(scene, {focus: [{command: 1}]}).context.calls.bezierCurveTo, 3);
+  assert.equal(draw(scene, {focus: [{command: 0}]}).context.calls.bezierCurveTo, 4);
+  assert.equal(draw(scene, {focus: [{command: 3}]}).context.calls.bezierCurveTo, 2);
 });
 
 test('from afar a lane shows how long it stalled instead of each wait', () => {
@@ -103,6 +104,61 @@ test('from afar a lane shows how long it stalled instead of each wait', () => {
   assert.equal(context.calls.roundRect, undefined);
   scene.view.show(0, 100);
   assert.ok(draw(scene).context.calls.roundRect >= 10);
+});
+
+test('work that was told has its name and an edge, derived work has neither', () => {
+  const scene = modelAndView({workNames: ['', 'blur'], work: [[0, 1, 0, 500], [1, 0, 0, 500]],
+                              commands: [signal({end: 1000})]});
+  const {context, labels} = draw(scene);
+  assert.deepEqual(labels.map(({text}) => text), ['blur', 'F = 1']);
+  assert.equal(context.calls.stroke, 2);
+  const near = draw(modelAndView({workNames: ['', 'blur'], work: [[0, 1, 0, 1], [1, 0, 0, 1]],
+                                  commands: [signal({end: 1000})]})).context.rectangles;
+  for (const color of [colors['work-edge'], colors.work]) assert.ok(near.some((one) => one.color === color), color);
+});
+
+test('from afar a lane shows how long it worked, above how long it was parked', () => {
+  const commands = [], work = [];
+  for (let i = 0; i < 5000; ++i) {
+    commands.push(wait({value: i, observed: 10 * i, end: 10 * i + 4}));
+    work.push([0, 0, 10 * i + 4, 10 * i + 7]);
+  }
+  const scene = modelAndView({workNames: ['w'], work, commands}), context = new RecordingContext(), columns = [];
+  context.rect = (left, top, width, height) => columns.push({top, height});
+  drawFrame({context, view: scene.view, model: scene.model, colors, focus: [], matches: null, range: null,
+             pointer: null});
+  const {boxHeight} = scene.view, bottom = scene.view.boxBottom(0);
+  const middle = (share) => columns.filter(({height}) => Math.abs(height / boxHeight - share) < .02);
+  const parked = middle(.4), worked = middle(.3);
+  assert.ok(parked.length > 300 && worked.length > 300);
+  for (const {top, height} of parked) assert.ok(Math.abs(top + height - bottom) < 1e-6);
+  for (const {top, height} of worked) assert.ok(Math.abs(bottom - .4 * boxHeight - top - height) < 2);
+});
+
+test('engines have their names above their lanes', () => {
+  const parts = {queues: ['a', 'b', 'c'], engines: ['', 'gpu', 'copy'], engineOf: [1, 1, 2]};
+  const {texts} = draw(modelAndView(parts, {gutter: 200}));
+  for (const text of ['gpu \u00b7 2 queues', 'copy \u00b7 1 queue']) assert.ok(texts.includes(text), text);
+});
+
+test('matches are marked where they are in view, however many there are', () => {
+  const commands = Array.from({length: 5000}, (_, i) => signal({value: i, end: 10 * i}));
+  const scene = modelAndView({commands}), matches = matchSeries(scene.model, findMatches(scene.model, 'signal'));
+  const marks = () => draw(scene, {matches}).context.calls.strokeRect;
+  assert.ok(marks() > 100 && marks() <= scene.view.plotWidth + 2);
+  scene.view.show(0, 95);
+  assert.ok(marks() >= 10 && marks() <= 15);
+});
+
+test('a range that was chosen is drawn as far as it is in view', () => {
+  const scene = modelAndView({commands: [signal({end: 0}), signal({end: 1000})]});
+  const areas = (range) => draw(scene, {range}).context.rectangles.filter(({color, height}) =>
+    color === colors.arrow && height > 100);
+  assert.equal(areas(null).length, 0);
+  const [area] = areas({from: 200, to: 400});
+  assert.ok(Math.abs(area.left - scene.view.toX(200)) < 1e-6 && Math.abs(area.width - scene.view.toPixels(200)) < 1e-6);
+  assert.ok(areas({from: -1e9, to: 1e9})[0].left >= scene.view.gutter);
+  assert.equal(areas({from: 1e6, to: 2e6}).length, 0);
 });
 
 test('the bars of signals are as high as the boxes, but short where there are many', () => {

@@ -8,7 +8,7 @@ import {RecordingContext} from './support.mjs';
 class FakeElement {
   constructor(tag = 'div') {
     Object.assign(this, {tag, textContent: '', children: [], listeners: {}, style: {}, hidden: false, title: '',
-                         className: '', offsetWidth: 200, offsetHeight: 100});
+                         value: '', className: '', offsetWidth: 200, offsetHeight: 100});
     this.classList = {add: (name) => { this.className = name; }, remove: () => { this.className = ''; }};
   }
   append(...children) { this.children.push(...children); }
@@ -39,6 +39,8 @@ export class FakePage {
   constructor(text) {
     const ids = [...text.matchAll(/<(\w+) [^>]*\bid="(\w+)"/g)];
     this.elements = Object.fromEntries(ids.map(([, tag, id]) => [id, new FakeElement(tag)]));
+    for (const one of Object.values(this.elements)) one.focus = () => { this.focused = one; };
+    for (const id of ['pinned', 'range']) this.elements[id].hidden = true;
     this.context = new RecordingContext();
     this.canvas = this.elements.canvas;
     this.canvas.getContext = () => this.context;
@@ -85,8 +87,18 @@ export class FakePage {
     this.pointer('up', x, y, more);
   }
 
-  /// What the description next to the pointer or the selection says; null if none is shown.
+  /// Types a text into the search field, in place of what is there.
+  search(text) {
+    this.elements.search.value = text;
+    this.send(this.elements.search, 'input');
+  }
+  searchKey(key, more = {}) { return this.send(this.elements.search, 'keydown', {key, ...more}); }
+
+  /// What the description next to the pointer says; null if none is shown.
   get tip() { return this.elements.tip.hidden ? null : this.elements.tip.text; }
+  /// What the card of the pinned target says, and the one with the numbers of a range; null if it is not shown.
+  get pinned() { return this.elements.pinned.hidden ? null : this.elements.pin.text; }
+  get numbers() { return this.elements.range.hidden ? null : this.elements.statistics.text; }
   get said() { return this.elements.said.textContent; }
 
   /// The texts of the last frame.

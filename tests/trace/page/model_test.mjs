@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {makeModel, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
+import {makeModel, placeOf, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
 import {endOf} from '../../../tools/trace_page/series.mjs';
 import {data, signal, wait} from './support.mjs';
 
@@ -66,4 +66,28 @@ test('the waits that a signal released are found from it', () => {
   assert.deepEqual([...releasedBy(model, 0)].sort(), [1, 2]);
   assert.deepEqual([...releasedBy(model, 4)], [5]);
   assert.deepEqual([...releasedBy(model, 1)], []);
+});
+
+test('the lanes of an engine are a group, and each lane knows how many groups begin above it', () => {
+  const {lanes, groups} = makeModel(data({queues: ['a', 'b', 'c', 'd'], engines: ['', 'x', 'y'],
+                                          engineOf: [0, 1, 1, 2]}));
+  assert.deepEqual(groups, [{lane: 1, name: 'x', size: 2}, {lane: 3, name: 'y', size: 1}]);
+  assert.deepEqual(lanes.map(({engine, heads}) => [engine, heads]), [['', 0], ['x', 1], ['x', 1], ['y', 2]]);
+  assert.deepEqual(makeModel(data({})).groups, []);
+});
+
+test('work is in the lane of its queue, and widens the range', () => {
+  const {lanes, range} = makeModel(data({workNames: [''], work: [[1, 0, 5, 40], [0, 0, -3, 9]],
+                                         commands: [signal({end: 20})]}));
+  assert.deepEqual(lanes.map((lane) => items(lane.work)), [[1], [0]]);
+  assert.deepEqual(range, {from: -3, to: 40});
+});
+
+test('a command, a span of work and a gap have a place', () => {
+  const model = makeModel(data({
+    workNames: ['w'], work: [[1, 0, 5, 40]], losses: [[1, 1, '0', '1', null, 30], [0, 1, '0', '1', 8, 9]],
+    commands: [wait({observed: 2, end: 20}), signal({lane: 1, queued: 3}), signal({flags: 1})]}));
+  const places = [{command: 0}, {command: 1}, {command: 2}, {work: 0}, {loss: 0}, {loss: 1}];
+  assert.deepEqual(places.map((target) => Object.values(placeOf(model, target))),
+                   [[0, 2, 20], [1, 3, 3], [0, null, null], [1, 5, 40], [1, 30, 30], [0, 8, 9]]);
 });

@@ -17,7 +17,7 @@ const read = (name) => readFileSync(join(folder, `${name}.html`), 'utf8');
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'ArrowDown', 'a', '-', 'Escape', 'N', 'PageUp', '0',
-              'ArrowRight', 'ArrowUp', '='];
+              'ArrowRight', 'ArrowUp', '=', 'r', 'Home', 'End', '/'];
 
 /// Returns where the first wait of the first queue is, found as a reader finds it: by moving the pointer.
 function findWait(page, y = 90) {
@@ -29,8 +29,9 @@ function findWait(page, y = 90) {
 }
 
 test('all pages are there', () => {
-  assert.deepEqual(names.sort(), ['empty', 'far_apart', 'hostile_names', 'lost_only', 'many_commands', 'many_queues',
-                                  'named_only', 'one_signal', 'ordinary', 'without_times']);
+  assert.deepEqual(names.sort(), ['empty', 'far_apart', 'forty_queues', 'hostile_names', 'lost_only', 'many_commands',
+                                  'many_queues', 'named_only', 'one_signal', 'ordinary', 'three_queues',
+                                  'without_times']);
 });
 
 for (const name of names) {
@@ -47,7 +48,9 @@ for (const name of names) {
       for (const key of KEYS) {
         assert.ok(page.key(key), `${key} is not handled`);
       }
-      for (const id of ['in', 'out', 'fit', 'all']) page.send(page.elements[id], 'click');
+      for (const id of ['in', 'out', 'fit', 'all', 'numbers', 'next', 'previous']) {
+        page.send(page.elements[id], 'click');
+      }
       for (const deltaY of [-500, 40, 1000]) page.send(page.canvas, 'wheel', {deltaX: 0, deltaY, deltaMode: 0,
                                                                               offsetX: 700, offsetY: 200});
       page.pointer('down', 600, 300);
@@ -72,21 +75,33 @@ test('a command under the pointer is described, and no longer when the pointer l
   assert.equal(page.said, '');
 });
 
-test('a click selects, and the selection stays described until Escape or a click beside it', () => {
+test('a click pins, and what is pinned stays described until Escape, its button or a click beside it', () => {
   const page = new FakePage(read('ordinary')), [x, y] = findWait(page);
-  for (const clear of [() => page.key('Escape'), () => page.click(x, 480)]) {
+  const unpin = () => page.send(page.elements.unpin, 'click');
+  assert.equal(page.pinned, null);
+  for (const clear of [() => page.key('Escape'), unpin, () => page.click(x, 480)]) {
     page.click(x, y);
     page.pointer('leave', 0, 0);
-    assert.match(page.tip, /^wait presented/);
+    assert.match(page.pinned, /^wait presented/);
     assert.match(page.said, /^wait presented \u2265 0\. queue: copy\. queued: /);
     clear();
-    page.pointer('leave', 0, 0);
-    assert.equal(page.tip, null);
-    assert.equal(page.said, 'Nothing is selected.');
+    assert.equal(page.pinned, null);
+    assert.equal(page.said, 'Nothing is pinned.');
   }
 });
 
-test('a drag moves the view and selects nothing', () => {
+test('what is pinned stays while something else is under the pointer', () => {
+  const page = new FakePage(read('ordinary')), [x, y] = findWait(page);
+  page.click(x, y);
+  assert.equal(page.tip, null); // it is described at the side already
+  const {pinned} = page, [otherX, otherY] = findWait(page, 320);
+  page.pointer('move', otherX, otherY);
+  assert.match(page.tip, /^wait blurred \u2265 1/);
+  assert.equal(page.pinned, pinned);
+  assert.match(pinned, /^wait presented/);
+});
+
+test('a drag moves the view and pins nothing', () => {
   const page = new FakePage(read('ordinary')), [x, y] = findWait(page);
   page.pointer('leave', 0, 0);
   const before = page.frame().join();
@@ -100,7 +115,7 @@ test('a drag moves the view and selects nothing', () => {
   assert.equal(page.frame().join(), before);
 });
 
-test('a finger selects by a tap and does not hover', () => {
+test('a finger pins by a tap and does not hover', () => {
   const page = new FakePage(read('ordinary')), [x, y] = findWait(page), touch = {pointerType: 'touch'};
   page.pointer('leave', 0, 0);
   const before = page.frame().join();
@@ -108,7 +123,7 @@ test('a finger selects by a tap and does not hover', () => {
   assert.equal(page.tip, null);
   assert.equal(page.frame().join(), before);
   page.click(x, y, touch);
-  assert.match(page.tip, /^wait/);
+  assert.match(page.pinned, /^wait/);
 });
 
 test('n and p go through all commands in time, stop at both ends, and say each', () => {
@@ -119,7 +134,7 @@ test('n and p go through all commands in time, stop at both ends, and say each',
     seen.push(page.said);
   }
   assert.ok(new Set(seen).size >= 60);
-  assert.notEqual(page.tip, null);
+  assert.notEqual(page.pinned, null);
   const last = page.said;
   page.key('p');
   assert.notEqual(page.said, last);
@@ -127,14 +142,103 @@ test('n and p go through all commands in time, stop at both ends, and say each',
   assert.equal(page.said, last);
 });
 
-test('a selection that is moved out of view is described again when it is back', () => {
+test('what is pinned stays described when it is moved out of view', () => {
   const page = new FakePage(read('ordinary'));
   page.key('n');
-  assert.notEqual(page.tip, null);
+  const {pinned} = page;
+  assert.notEqual(pinned, null);
   for (let i = 0; i < 30; ++i) page.key('ArrowRight');
-  assert.equal(page.tip, null);
-  page.key('0');
-  assert.notEqual(page.tip, null);
+  assert.equal(page.pinned, pinned);
+});
+
+test('a search counts what matches, marks it, and steps through it in time, round and round', () => {
+  const page = new FakePage(read('three_queues')), {found} = page.elements;
+  const marks = () => {
+    page.context.calls.strokeRect = 0;
+    page.frame();
+    return page.context.calls.strokeRect;
+  };
+  assert.equal(marks(), 0);
+  page.search('blurred wait');
+  assert.equal(found.text, '16 matches');
+  assert.equal(marks(), 16);
+  page.searchKey('Enter');
+  assert.match(page.pinned, /^wait blurred \u2265 1 queue present/);
+  assert.equal(found.text, '1 of 16 matches');
+  page.searchKey('Enter');
+  assert.match(page.pinned, /^wait blurred \u2265 2/);
+  page.send(page.elements.previous, 'click');
+  page.searchKey('Enter', {shiftKey: true});
+  assert.match(page.pinned, /^wait blurred \u2265 16/);
+  page.send(page.elements.next, 'click');
+  assert.match(page.pinned, /^wait blurred \u2265 1 /);
+  page.search('blur y');
+  page.searchKey('Enter');
+  assert.match(page.pinned, /^blur y queue blur engine compute began/);
+  page.search('nothing of this name');
+  assert.equal(found.text, '0 matches');
+  const {pinned} = page;
+  page.searchKey('Enter');
+  assert.equal(page.pinned, pinned);
+  page.searchKey('Escape');
+  assert.deepEqual([found.text, page.elements.search.value, marks()], ['', '', 0]);
+});
+
+test('keys that are typed into the search field do nothing else, and / goes there', () => {
+  const page = new FakePage(read('three_queues')), before = page.frame().join(), target = page.elements.search;
+  for (const key of ['n', '0', '+', 'a', 'ArrowLeft', 'Home']) assert.ok(!page.key(key, {target}), key);
+  assert.equal(page.frame().join(), before);
+  assert.equal(page.pinned, null);
+  assert.ok(page.key('/'));
+  assert.equal(page.focused, target);
+});
+
+test('Shift and drag gives numbers of a range, r those of what is in view, and Escape takes them away', () => {
+  const page = new FakePage(read('three_queues')), before = page.frame().join();
+  assert.equal(page.numbers, null);
+  page.pointer('down', 300, 120, {shiftKey: true});
+  page.pointer('move', 500, 120, {shiftKey: true});
+  assert.notEqual(page.numbers, null);
+  assert.equal(page.said, '');
+  page.pointer('up', 500, 120);
+  assert.match(page.said, /copy engine: upload, working: /);
+  page.pointer('leave', 0, 0);
+  const some = page.numbers;
+  assert.match(some, /queue working parked signals mean wait greatest wait present .* copy engine: upload /);
+  assert.equal(page.pinned, null);
+  assert.equal(page.frame().join(), before);
+  page.key('r');
+  assert.match(page.numbers, / 16 .* 16 .* 16 /);
+  assert.notEqual(page.numbers, some);
+  assert.match(page.said, /compute: blur, working: /);
+  page.key('Escape');
+  assert.equal(page.numbers, null);
+  page.send(page.elements.numbers, 'click');
+  assert.notEqual(page.numbers, null);
+  page.send(page.elements.close, 'click');
+  assert.equal(page.numbers, null);
+});
+
+test('40 queues scroll by the bar, by a wheel over their names, and by keys', () => {
+  const page = new FakePage(read('forty_queues'));
+  const first = () => page.frame().find((text) => /^stage \d+$/.test(text));
+  const last = () => page.frame().findLast((text) => /^stage \d+$/.test(text));
+  assert.equal(first(), 'stage 0');
+  page.key('End');
+  assert.equal(last(), 'stage 39');
+  page.key('Home');
+  assert.equal(first(), 'stage 0');
+  page.pointer('down', 995, 40);
+  page.pointer('move', 995, 60);
+  page.pointer('move', 995, 600);
+  page.pointer('up', 995, 600);
+  assert.equal(last(), 'stage 39');
+  assert.equal(page.pinned, null);
+  page.send(page.canvas, 'wheel', {deltaX: 0, deltaY: -1e6, deltaMode: 0, offsetX: 50, offsetY: 200});
+  assert.equal(first(), 'stage 0');
+  page.pointer('down', 995, 480); // beside the part that moves: it comes to the pointer
+  page.pointer('up', 995, 480);
+  assert.equal(last(), 'stage 39');
 });
 
 test('the buttons zoom in and out, and fit as the keys do', () => {

@@ -34,11 +34,13 @@ function contrast(a, b) {
 const TEXTS = [
   ['ink', 'ground'], ['ink', 'panel'], ['faint', 'panel'], ['faint', 'ground'], ['wait-ink', 'wait'],
   ['wait-ink', 'ground'], ['signal', 'ground'], ['signal', 'band'], ['lost-ink', 'lost-fill'], ['lost-ink', 'panel'],
-  ['ground', 'ink'],
+  ['ground', 'ink'], ['work-ink', 'work'], ['ink', 'head'],
 ];
 const MARKS = [
   ['wait-edge', 'ground'], ['wait-edge', 'band'], ['signal', 'wait'], ['signal', 'lost-fill'], ['arrow', 'ground'],
   ['arrow', 'band'], ['queued', 'ground'], ['pending', 'ground'], ['lost', 'ground'], ['lost', 'lost-fill'],
+  ['work-edge', 'ground'], ['work-edge', 'band'], ['signal', 'work'], ['match', 'ground'], ['match', 'band'],
+  ['match', 'wait'],
 ];
 
 for (const [scheme, colors] of Object.entries(schemes)) {

@@ -13,10 +13,11 @@ export function command({lane = 0, wait = false, fence = 0, value = 1, queued = 
 export const wait = (parts) => command({wait: true, ...parts});
 export const signal = (parts) => command(parts);
 
-/// Returns the data of a page; what is not given is empty, and there are two queues and two fences.
-export function data(parts) {
-  const empty = {start: '0', notShown: 0, backward: 0, commands: [], losses: []};
-  return {...empty, queues: ['A', 'B'], fences: ['F', 'G'], ...parts};
+/// Returns the data of a page; what is not given is empty, and there are two queues without engines and two fences.
+export function data({queues = ['A', 'B'], engineOf = queues.map(() => 0), ...parts}) {
+  const empty = {start: '0', notShown: 0, backward: 0, engines: [''], workNames: [], commands: [], work: [],
+                 losses: []};
+  return {...empty, queues, engineOf, fences: ['F', 'G'], ...parts};
 }
 
 /// Returns a model, and a view of it with 1,000 pixels for times, fitted.
@@ -38,9 +39,10 @@ export function randomNumbers(seed) {
   };
 }
 
-/// Returns the parts of a trace with queues that wait for one another, gaps, and times that are missing or backward.
+/// Returns the parts of a trace with queues of engines that wait for one another, work, gaps, and times that are
+/// missing or backward.
 export function randomTrace(random, {queues = 4, rounds = 60} = {}) {
-  const commands = [], losses = [];
+  const commands = [], losses = [], work = [];
   let time = 0;
   for (let value = 1; value <= rounds; ++value) {
     for (let lane = 0; lane < queues; ++lane) {
@@ -52,13 +54,16 @@ export function randomTrace(random, {queues = 4, rounds = 60} = {}) {
       }
       commands.push(wait({lane, fence: (lane + 1) % queues, value, queued, observed, end: time, by,
                           flags: 3 + 4 * Number(random(9) === 0) + 16 * Number(random(9) === 0)}));
+      if (random(3) > 0) work.push([lane, random(3), time, time + random(300)]);
       time += random(300);
       if (random(15) > 0) commands.push(signal({lane, fence: lane, value, queued, end: time}));
       else commands.push(signal({lane, fence: lane, value, queued: time, flags: 2 + 8 * random(2)}));
     }
   }
-  return {queues: Array.from({length: queues}, (_, i) => `queue number ${i}`),
-          fences: Array.from({length: queues}, (_, i) => `fence ${i}`), commands, losses};
+  return {queues: Array.from({length: queues}, (_, i) => `queue number ${i}`), engines: ['', 'left', 'right'],
+          engineOf: Array.from({length: queues}, (_, i) => Math.floor(3 * i / queues)), work,
+          workNames: ['', 'blur', 'sum'], fences: Array.from({length: queues}, (_, i) => `fence ${i}`), commands,
+          losses};
 }
 
 export const colors = Object.fromEntries(COLORS.map((name) => [name, `color of ${name}`]));

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {endOf} from '../../../tools/trace_page/series.mjs';
-import {AXIS} from '../../../tools/trace_page/view.mjs';
+import {AXIS, BAR, HEAD} from '../../../tools/trace_page/view.mjs';
 import {modelAndView, randomNumbers, randomTrace, signal, wait} from './support.mjs';
 
 const near = (actual, expected, slack = 1e-6) =>
@@ -161,4 +161,46 @@ test('a point picks the signal or wait that is drawn there, in the strip what wa
   assert.equal(view.pick(view.gutter - 5, box(0)), null);
   assert.equal(view.pick(view.toX(250), 5), null);
   assert.equal(view.pick(view.toX(250), 1000), null);
+});
+
+test('lanes stand below the names of their engines, and a point on a name is in no lane', () => {
+  const engines = {queues: Array.from({length: 12}, (_, i) => `q${i}`), engines: ['', 'x', 'y'],
+                   engineOf: Array.from({length: 12}, (_, i) => Math.floor(i / 4))};
+  const {view} = modelAndView(engines);
+  assert.equal(view.contentHeight, 12 * view.lane + 2 * HEAD);
+  assert.equal(view.laneTop(4) - view.laneTop(3), view.lane + HEAD);
+  assert.equal(view.laneAt(view.laneTop(4) - 1), -1);
+  for (let index = 0; index < 12; ++index) {
+    assert.equal(view.laneAt(view.laneTop(index)), index);
+    assert.equal(view.laneAt(view.laneTop(index) + view.lane - 1), index);
+  }
+  assert.equal(view.laneAt(AXIS - 1), -1);
+  view.scroll(1e9);
+  near(view.laneTop(11) + view.lane, view.height);
+  const groups = [];
+  view.eachGroup(({name}, top) => groups.push([name, top]));
+  assert.deepEqual(groups, [['y', view.laneTop(8) - HEAD]]);
+});
+
+test('the scroll bar is as long as the share in view, and moves the lanes as far as it is moved', () => {
+  assert.equal(modelAndView({}).view.bar, null);
+  const {view} = modelAndView({queues: Array.from({length: 40}, (_, i) => `q${i}`)});
+  const room = view.height - AXIS;
+  near(view.bar.length, room * room / view.contentHeight);
+  near(view.bar.top, AXIS);
+  assert.equal(view.right, view.width - BAR);
+  view.dragBar(100);
+  near(view.bar.top, AXIS + 100);
+  view.dragBar(1e6);
+  near(view.bar.top + view.bar.length, view.height);
+  assert.equal(view.top, view.mostTop);
+});
+
+test('a point between waits and signals picks the work that is drawn there', () => {
+  const {view} = modelAndView({workNames: ['w'], work: [[0, 0, 100, 400]],
+                               commands: [wait({observed: 400, end: 600}), signal({end: 1000})]});
+  assert.deepEqual(view.pick(view.toX(250), view.boxTop(0) + 10), {work: 0});
+  assert.deepEqual(view.pick(view.toX(500), view.boxTop(0) + 10), {command: 0});
+  assert.equal(view.pick(view.toX(250), view.boxBottom(0) + 8), null);
+  assert.equal(view.pick(view.toX(250), view.boxTop(1) + 10), null);
 });

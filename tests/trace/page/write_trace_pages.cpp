@@ -65,6 +65,67 @@ trace ordinary() {
   return source;
 }
 
+/// Two engines with three queues, which tell what they do. The queue that presents is on no engine and tells nothing.
+trace three_queues() {
+  trace source;
+  const char* const names[] = {"present", "upload", "blur"};
+  const char* const fences[] = {"presented", "uploaded", "blurred"};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    source.name_queue(queue_id{i}, names[i]);
+    source.name_fence(fence_id{10 + i}, fences[i]);
+  }
+  source.name_engine(queue_id{1}, "copy engine");
+  source.name_engine(queue_id{2}, "compute");
+  std::uint64_t time = 2 * second;
+  for (std::uint64_t frame = 1; frame <= 16; ++frame) {
+    std::uint64_t ready = time;
+    for (const std::uint32_t queue : {1U, 2U, 0U}) {
+      const std::uint32_t input = queue == 1 ? 10 : queue == 2 ? 11 : 12;
+      const std::uint64_t begin = ready + 200;
+      const std::uint64_t end = begin + 20'000 + 6'000 * ((frame * 5 + queue) % 4);
+      const std::uint64_t awaited = queue == 1 ? frame - 1 : frame;
+      executed(source, queue_id{queue}, wait_entry(fence_id{input}, awaited, ready - 11'000, begin));
+      if (queue == 1) source.on_work<nanosecond_clock>(queue_id{1}, "copy to device", begin, end - 300);
+      if (queue == 2) {
+        const std::uint64_t middle = begin + (end - begin) / 3;
+        source.on_work<nanosecond_clock>(queue_id{2}, "blur x", begin, middle);
+        source.on_work<nanosecond_clock>(queue_id{2}, "blur y", middle + 400, end - 300);
+      }
+      executed(source, queue_id{queue}, signal_entry(fence_id{10 + queue}, frame, end));
+      ready = end;
+    }
+    time = ready + 3'000;
+  }
+  return source;
+}
+
+/// Forty queues on four engines, each of which waits for the one before it.
+trace forty_queues() {
+  std::mt19937_64 random{3};
+  trace source;
+  const char* const engines[] = {"graphics", "compute", "copy", "video"};
+  for (std::uint32_t queue = 0; queue < 40; ++queue) {
+    source.name_queue(queue_id{queue}, "stage " + std::to_string(queue));
+    source.name_fence(fence_id{queue}, "stage " + std::to_string(queue) + " done");
+    source.name_engine(queue_id{queue}, engines[queue % 4]);
+  }
+  std::uint64_t start = second;
+  for (std::uint64_t round = 1; round <= 10; ++round, start += 600'000) {
+    std::uint64_t time = start;
+    for (std::uint32_t queue = 0; queue < 40; ++queue) {
+      const std::uint64_t end = time + 10'000 + random() % 9'000;
+      if (queue > 0)
+        executed(source, queue_id{queue}, wait_entry(fence_id{queue - 1}, round, start - 50'000, time + 50));
+      if (queue % 2 == 0) {
+        source.on_work<nanosecond_clock>(queue_id{queue}, queue % 4 == 0 ? "draw" : "transfer", time + 60, end - 90);
+      }
+      executed(source, queue_id{queue}, signal_entry(fence_id{queue}, round, end));
+      time = end + 100;
+    }
+  }
+  return source;
+}
+
 /// More commands than a screen has pixels.
 trace many(std::uint32_t queues, std::uint64_t rounds) {
   std::mt19937_64 random{1};
@@ -128,6 +189,8 @@ trace hostile_names() {
   source.name_queue(queue_id{2},
                     "\xF0\x9F\x8C\x8A\xF0\x9F\x8C\x8A\xF0\x9F\x8C\x8A\xF0\x9F\x8C\x8A\xF0\x9F\x8C\x8A\xFF\"\\${}`");
   source.name_fence(fence_id{10}, "<!-- <script>");
+  source.name_engine(queue_id{2}, "<b>engine</b>");
+  source.on_work<nanosecond_clock>(queue_id{2}, "<script>work</script>", 5 * second, 5 * second + 3'000);
   return source;
 }
 
@@ -140,11 +203,12 @@ int main(int argument_count, char** arguments) {
   }
   const std::filesystem::path folder{arguments[1]};
   std::filesystem::create_directories(folder);
-  const std::pair<const char*, trace> pages[] = {
-      {"ordinary", ordinary()},           {"empty", trace{}},           {"one_signal", one_signal()},
-      {"named_only", named_only()},       {"lost_only", lost_only()},   {"without_times", without_times()},
-      {"many_commands", many(4, 12'500)}, {"many_queues", many(60, 8)}, {"far_apart", far_apart()},
-      {"hostile_names", hostile_names()}};
+  const std::pair<const char*, trace> pages[] = {{"ordinary", ordinary()},           {"empty", trace{}},
+                                                 {"one_signal", one_signal()},       {"named_only", named_only()},
+                                                 {"lost_only", lost_only()},         {"without_times", without_times()},
+                                                 {"many_commands", many(4, 12'500)}, {"many_queues", many(60, 8)},
+                                                 {"far_apart", far_apart()},         {"hostile_names", hostile_names()},
+                                                 {"three_queues", three_queues()},   {"forty_queues", forty_queues()}};
   for (const auto& [name, source] : pages) {
     const std::filesystem::path path = folder / (std::string{name} + ".html");
     std::ofstream file{path, std::ios::binary};

@@ -14,15 +14,35 @@
 
 namespace tidemark::detail {
 
+/// What a fence has come to.
+struct fence_state {
+  bool has_reached(std::uint64_t target) const noexcept { return value >= target; }
+  bool is_over(std::uint64_t target) const noexcept { return is_poisoned || has_reached(target); }
+
+  std::uint64_t value;
+  bool is_poisoned;
+};
+
 /// Gives access to parts of a fence that are not public.
 struct fence_access {
   template <class Fence>
   static auto& heap(const Fence& fence) noexcept {
     return fence.heap();
   }
+  /// Returns the value that was signalled, also of a poisoned fence.
+  template <class Fence>
+  static std::uint64_t reached_value(const Fence& fence) noexcept {
+    return fence.reached_value();
+  }
   template <class Fence>
   static bool has_reached(const Fence& fence, std::uint64_t target) noexcept {
-    return fence.reached_value() >= target;
+    return reached_value(fence) >= target;
+  }
+  template <class Fence>
+  static fence_state look(const Fence& fence) noexcept {
+    // In this order, so that a value is seen that was reached before the poison.
+    const bool is_poisoned = fence.is_poisoned();
+    return fence_state{fence.reached_value(), is_poisoned};
   }
   template <class Fence>
   static bool is_over(const Fence& fence, std::uint64_t target) noexcept {
@@ -64,7 +84,7 @@ struct fence_operations {
   // For waits; fence.hpp explains the steps.
   bool is_asymmetric = false;
   bool (*has_reached)(const void*, std::uint64_t target) noexcept = nullptr;
-  bool (*is_poisoned)(const void*) noexcept = nullptr;
+  fence_state (*look)(const void*) noexcept = nullptr;
   bool (*is_over)(const void*, std::uint64_t target) noexcept = nullptr;
   bool (*is_pinned)(const void*) noexcept = nullptr;
   Ticket (*add)(const void*, std::uint64_t target, waker* woken) noexcept = nullptr;
@@ -88,7 +108,7 @@ struct fence_operations {
     has_reached = [](const void* self, std::uint64_t target) noexcept {
       return fence_access::has_reached(as<Fence>(self), target);
     };
-    is_poisoned = [](const void* self) noexcept { return as<Fence>(self).is_poisoned(); };
+    look = [](const void* self) noexcept { return fence_access::look(as<Fence>(self)); };
     is_over = [](const void* self, std::uint64_t target) noexcept {
       return fence_access::is_over(as<Fence>(self), target);
     };
@@ -115,9 +135,11 @@ template <class Operations>
 struct awaited_target {
   bool is_reached() const noexcept { return operations->has_reached(fence, target); }
   bool is_lost() const noexcept {
-    // In this order, so that a value is seen that was reached before the poison.
-    return operations->is_poisoned(fence) && !is_reached();
+    const fence_state now = look();
+    return now.is_poisoned && !now.has_reached(target);
   }
+  fence_state look() const noexcept { return operations->look(fence); }
+  /// As a step of the handshake of a registration.
   bool is_over() const noexcept { return operations->is_over(fence, target); }
   auto add(waker* woken) const noexcept { return operations->add(fence, target, woken); }
   bool withdraw(const auto& ticket) const noexcept { return operations->withdraw(fence, ticket); }

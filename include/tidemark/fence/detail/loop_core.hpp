@@ -5,7 +5,7 @@
 //   lock       protects all that is not named here; held for a few instructions, and while waits are registered
 //   word       counts changes and the threads that sleep, which sleep on it (loop_word.hpp)
 //   posted     a stack of work that other threads have posted
-//   released   a stack of waits whose registrations were released; their signallers push them
+//   awaited    all waits, and a stack of those whose registrations were released (loop_registrations.hpp)
 //
 // A thread that runs the loop runs what is ready. When nothing is, it collects: it takes what was posted and released,
 // and looks at the values of the timelines that are watched. Only when nothing is ready even then, it registers the
@@ -35,7 +35,8 @@
 #include "learning_spin.hpp"
 #include "limits.hpp"
 #include "loop_operation.hpp"
-#include "loop_timelines.hpp"
+#include "loop_ready.hpp"
+#include "loop_registrations.hpp"
 #include "loop_word.hpp"
 #include "park_lock.hpp"
 #include "push_stack.hpp"
@@ -70,7 +71,7 @@ class loop_core {
   static bool on_release(waker& self, release_reason) noexcept {
     auto& released = static_cast<wait&>(self);
     loop_core& of = *released.part_of.loop;
-    of.released_.push(released, released.next_released);
+    of.awaited_.push_released(released);
     of.nudge();
     // The thread that is woken may run something else before it withdraws the registration.
     return false;
@@ -85,13 +86,13 @@ class loop_core {
     added.open = added.waits.size();
     for (wait& one : added.waits) {
       one.number = next_number_++;
-      timelines_.insert(one, [this](wait& least) { disarm(least); });
+      awaited_.insert(one);
     }
     const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
     if (added.is_stopped) conclude(added, Status::stopped);
     settle();
     // The sleepers don't know of this time.
-    if (idle_ != 0 && (is_first_timer || !timelines_.refused().is_empty())) wake_all();
+    if (idle_ != 0 && (is_first_timer || awaited_.must_look_again())) wake_all();
   }
 
   /// Ends an operation because it was stopped, unless its wait is over.
@@ -128,6 +129,11 @@ class loop_core {
     return true;
   }
 
+  /// Work that has run is to run again, when what is ready now has had its turn.
+  void run_later(work& of) noexcept {
+    of.phase = call_phase::ready;
+    ready_.push_later(of);
+  }
   /// Posted work has run. It runs again if it was posted again meanwhile.
   void has_run(work& posted) noexcept {
     posted.phase = call_phase::over;
@@ -142,23 +148,19 @@ class loop_core {
   /// Takes everything out, and drops it. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {
     take_posted();
-    while (wait* const least = timelines_.armed().first()) {
-      end_registration(*least);
-      timelines_.move(*least, timelines_.watched());
-    }
-    take_released();
     linked_queue<work> dropped;
     const auto drop = [&](operation& of) {
       if (of.phase != call_phase::waiting) return;
       of.phase = call_phase::over;
       dropped.push(of);
     };
-    timelines_.clear([&](wait& one) { drop(one.part_of); });
+    awaited_.clear([&](wait& one) { drop(one.part_of); });
     while (operation* const next = timers_.late(forever)) {
       timers_.remove(*next->timer);
       drop(*next);
     }
     linked_queue<work> owned;
+    ready_.take_later();
     while (work* const next = ready_.take()) {
       next->phase = call_phase::over;
       (next->is_owned ? owned : dropped).push(*next);
@@ -185,6 +187,9 @@ class loop_core {
         if (until == at_once && has_collected) return loop_end::timeout;
         seen = collect(passed);
         has_collected = true;
+      } else if (until != at_once && ++runs_ % most_runs == 0) {
+        // What others wait for is looked at even if there is always something to run.
+        seen = collect(passed);
       }
       if (work* const next = ready_.take()) {
         next->phase = call_phase::running;
@@ -244,7 +249,7 @@ class loop_core {
     ++idle_;
     while (!is_stopped_) {
       const std::uint32_t seen = collect(deadline::min());
-      arm_watched();
+      awaited_.arm(ends_all());
       if (!ready_.is_empty()) return outside_->wake();
       outside_->set(next_look(forever));
       if (word_.leave(seen)) return;
@@ -255,7 +260,7 @@ class loop_core {
  private:
   using spin = learning_spin<Platform, 1'000'000>;
 
-  static constexpr std::size_t most_looks = 16'384;
+  static constexpr std::uint32_t most_runs = 64;
 
   // ---- what becomes ready ----
 
@@ -263,12 +268,10 @@ class loop_core {
   std::uint32_t collect(deadline passed) noexcept {
     const std::uint32_t seen = word_.look();
     take_posted();
-    take_released();
-    looks_ += look_at(timelines_.watched());
-    static_cast<void>(look_at(timelines_.refused()));
+    awaited_.take_released();
+    awaited_.look(ends_all());
     expire(passed);
-    // A loop that is never idle looks again and again. After so many looks, registrations cost less than they did.
-    if (looks_ > most_looks) arm_watched();
+    ready_.take_later();
     return seen;
   }
 
@@ -281,7 +284,7 @@ class loop_core {
   /// thread sleeps, each timeline is registered with its fence, and what is ready has woken somebody.
   void settle() noexcept {
     if (idle_ == 0) return;
-    arm_watched();
+    awaited_.arm(ends_all());
     if (!ready_.is_empty()) nudge();
   }
 
@@ -298,60 +301,25 @@ class loop_core {
     }
   }
 
-  /// Ends the registrations that were released, and watches their timelines.
-  void take_released() noexcept {
-    wait* rest = released_.take();
-    while (rest != nullptr) {
-      wait* const next = rest->next_released.load();
-      // It may have been withdrawn since.
-      if (rest->ticket) {
-        end_registration(*rest);
-        timelines_.move(*rest, timelines_.watched());
-      }
-      rest = next;
-    }
+  auto ends_all() noexcept {
+    return [this](wait& least) { end_all(least); };
   }
-  /// Ends the registration of a wait. Returns whether it was withdrawn before it was released.
-  static bool end_registration(wait& least) noexcept {
-    const bool is_withdrawn = least.to.withdraw(*least.ticket);
-    least.ticket.reset();
-    return is_withdrawn;
-  }
-  /// Does the same, and takes the wait off the stack on which its signaller has put it. Its owner may destroy it then.
-  void disarm(wait& least) noexcept {
-    if (!end_registration(least)) take_released();
-  }
-
-  /// Returns how many timelines it has looked at.
-  std::size_t look_at(typename loop_timelines<wait>::list& those) noexcept {
-    typename loop_timelines<wait>::list over;
-    std::size_t looks = 0;
-    for (wait* least = those.first(); least != nullptr; ++looks) {
-      wait* const next = least->next;
-      if (least->to.is_over()) timelines_.move(*least, over);
-      least = next;
-    }
-    // The end of an operation may take others of them out.
-    while (wait* const least = over.first()) take_over(*least);
-    return looks;
-  }
-  /// Ends the waits of a timeline that are over.
-  void take_over(wait& least) noexcept {
-    // In this order, so that a value is seen that was reached before the poison.
-    const bool is_lost = least.to.operations->is_poisoned(least.to.fence);
-    wait* rest = timelines_.take_while(least, [&](const wait& one) { return is_lost || one.to.is_reached(); });
-    while (rest != nullptr) {
-      wait* const next = rest->next;
-      ended(*rest);
+  /// Waits of a timeline are over.
+  void end_all(wait& least) noexcept {
+    for (wait* rest = &least; rest != nullptr;) {
+      wait* const next = rest->links.later;
+      end(*rest);
       rest = next;
     }
   }
   /// A wait is over. It may be the end of its operation.
-  void ended(wait& one) noexcept {
-    operation& of = one.part_of;
+  void end(wait& over) noexcept {
+    operation& of = over.part_of;
     if (of.phase != call_phase::waiting) return;
-    --of.open;
-    if (of.needs == loop_needs::any || of.open == 0 || !one.to.is_reached()) conclude(of, Status::timeout);
+    if (--of.open != 0 && of.needs != loop_needs::any && over.is_reached) return;
+    take_out(of);
+    of.conclude_by(over);
+    make_ready(of);
   }
 
   /// Ends an operation.
@@ -363,7 +331,7 @@ class loop_core {
   }
   void take_out(operation& of) noexcept {
     for (wait& one : of.waits) {
-      if (one.is_registered) timelines_.remove(one, [this](wait& least) { disarm(least); });
+      if (one.is_registered) awaited_.remove(one);
     }
     if (of.timer != nullptr) timers_.remove(*of.timer);
   }
@@ -384,47 +352,6 @@ class loop_core {
     if (!std::exchange(is_left_, false)) return;
     --idle_;
     word_.come_back();
-  }
-
-  /// Registers the least wait of each watched timeline.
-  void arm_watched() noexcept {
-    looks_ = 0;
-    auto& refused = timelines_.refused();
-    while (wait* const least = refused.first()) timelines_.move(*least, timelines_.watched());
-    // What was over may have been the least wait of its timeline. Then that is watched again.
-    while (!timelines_.watched().is_empty()) arm_all();
-  }
-  void arm_all() noexcept {
-    typename loop_timelines<wait>::list added;
-    bool is_asymmetric = false;
-    while (wait* const least = timelines_.watched().first()) {
-      // A target of 0 can't be registered.
-      if (least->to.is_over()) {
-        take_over(*least);
-        continue;
-      }
-      auto ticket = least->to.add(least);
-      // The lane would not call the waker.
-      if (ticket.is_in_lane()) {
-        static_cast<void>(least->to.withdraw(ticket));
-        timelines_.move(*least, timelines_.refused());
-        continue;
-      }
-      least->ticket = ticket;
-      is_asymmetric = is_asymmetric || least->to.operations->is_asymmetric;
-      timelines_.move(*least, added);
-    }
-    // (Y10): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
-    // (F3), against (F22). If it is refused, a signaller may miss the registrations that rely on it.
-    const bool is_ordered = !is_asymmetric || Platform::heavy_barrier();
-    while (wait* const least = added.first()) {
-      timelines_.move(*least, timelines_.armed());
-      const bool is_over = least->to.is_over();
-      if (!is_over && (is_ordered || !least->to.needs_barrier())) continue;
-      disarm(*least);
-      timelines_.move(*least, is_over ? timelines_.watched() : timelines_.refused());
-      if (is_over) take_over(*least);
-    }
   }
 
   /// Spins, and then sleeps, until there may be something to run. Returns the time that has certainly passed.
@@ -452,7 +379,7 @@ class loop_core {
   template <class Token>
   deadline park(deadline until, const Token& token, std::uint32_t seen, typename spin::wait& spinning,
                 keeper& kept) noexcept {
-    arm_watched();
+    awaited_.arm(ends_all());
     // The token is looked at after the word: a stop that comes later changes the count.
     if (is_stopped_ || token.stop_requested() || !ready_.is_empty()) return deadline::min();
     const deadline limit = next_look(until);
@@ -473,20 +400,19 @@ class loop_core {
   deadline next_look(deadline until) noexcept {
     const deadline first = timers_.next();
     const deadline limit = first < until ? first : until;
-    return timelines_.refused().is_empty() ? limit : look_again_before(limit, Platform::now());
+    return awaited_.must_look_again() ? look_again_before(limit, Platform::now()) : limit;
   }
 
   park_lock<Platform> lock_;
   loop_word<Platform> word_;
   lock_condition<Platform> ends_;
   push_stack<Platform, work> posted_;
-  push_stack<Platform, wait> released_;
-  linked_queue<work> ready_;
-  loop_timelines<wait> timelines_;
+  loop_ready<work> ready_;
+  loop_registrations<Platform, wait> awaited_;
   loop_timers<operation> timers_;
   std::uint64_t next_number_ = 0;
-  std::size_t looks_ = 0;  // at values of timelines, since they were last registered
-  std::size_t idle_ = 0;   // threads that sleep, also outside
+  std::uint32_t runs_ = 0;
+  std::size_t idle_ = 0;  // threads that sleep, also outside
   outside_sleep* outside_ = nullptr;
   bool is_left_ = false;  // a thread sleeps outside
   bool is_stopped_ = false;

@@ -20,6 +20,7 @@
 #include "../../platform/platform.hpp"
 #include "fence_operations.hpp"
 #include "linked_queue.hpp"
+#include "loop_ready.hpp"
 #include "ordered_waits.hpp"
 #include "park_lock.hpp"
 #include "user_call.hpp"
@@ -54,10 +55,12 @@ class loop_work {
 
   loop_work* next = nullptr;
   loop_work* previous = nullptr;
+  linked_queue<loop_work>* is_in = nullptr;                          // of the loop's lists of what is ready
   typename Platform::template var<loop_work*> next_posted{nullptr};  // in the stack of what was posted
   call_phase phase = call_phase::idle;
-  bool is_posted_again = false;  // while it runs
-  const bool is_owned;           // by the loop: nobody else knows it
+  std::uint8_t rank = usual_rank;  // of loop_ready
+  bool is_posted_again = false;    // while it runs
+  const bool is_owned;             // by the loop: nobody else knows it
 
  protected:
   using function = void (*)(loop_work&, loop_action, keeper&);
@@ -84,6 +87,7 @@ struct loop_wait : waker {
     static bool comes_before(const loop_wait& a, const loop_wait& b) noexcept {
       return a.to.target != b.to.target ? a.to.target < b.to.target : a.number < b.number;
     }
+    static std::uint64_t key(const loop_wait& of) noexcept { return of.to.target; }
   };
 
   loop_wait(const awaited_target<Operations>& of_fence, operation& of, function on_release) noexcept
@@ -94,11 +98,13 @@ struct loop_wait : waker {
   std::uint64_t number = 0;  // in the order of registration
   wait_links<loop_wait> links;
   bool is_registered = false;
+  bool is_reached = false;  // when it was found to be over
 
   // The timeline, while this is the least wait for it: all waits for it, the next timeline with the same hash, the list
   // of the loop in which it is, and the registration with the fence, if there is one.
   ordered_waits<loop_wait, order> of_timeline;
   loop_wait* next_of_hash = nullptr;
+  std::uint32_t looks = 0;  // of the loop, at the value
   linked_queue<loop_wait>* is_in = nullptr;
   loop_wait* next = nullptr;
   loop_wait* previous = nullptr;
@@ -185,6 +191,13 @@ struct loop_operation : loop_work<Platform> {
     if (i == waits.size() || look_for_reached()) return;
     index = i;
     status = Status::lost;
+  }
+  /// Keeps the outcome of an operation that ends because one of its waits is over.
+  void conclude_by(const wait& over) noexcept {
+    status = over.is_reached ? Status::reached : Status::lost;
+    index = needs == loop_needs::all && over.is_reached ? waits.size() : static_cast<std::size_t>(&over - waits.data());
+    // A value may have been reached since, or, of several, before.
+    if (!over.is_reached || waits.size() != 1) static_cast<void>(look_for_reached());
   }
 
   loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end

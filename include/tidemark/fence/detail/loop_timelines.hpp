@@ -21,6 +21,7 @@
 #include <span>
 #include <utility>
 
+#include "fence_operations.hpp"
 #include "linked_queue.hpp"
 
 namespace tidemark::detail {
@@ -68,26 +69,19 @@ class loop_timelines {
     keep(std::move(others));
   }
 
-  /// Removes the waits of a timeline that are over, from the least one on. Returns the first of them; `next` leads to
-  /// the others.
-  /// \param least    the least wait of a timeline that is not armed
-  /// \param is_over  says of a wait whether it is over
-  template <class IsOver>
-  Wait* take_while(Wait& least, const IsOver& is_over) noexcept {
+  /// Removes the waits of a timeline that are over. Returns the least of them; `links.later` leads to the others.
+  /// \param least  the least wait of a timeline that is not armed; it must be over
+  /// \param now    the state of the fence
+  Wait& take_over(Wait& least, const fence_state& now) noexcept {
     remove_timeline(least);
     auto waits = std::move(least.of_timeline);
-    Wait* first = nullptr;
-    Wait** end = &first;
-    while (Wait* const next = waits.least()) {
-      if (!is_over(*next)) break;
-      waits.remove(*next);
-      next->is_registered = false;
-      *end = next;
-      end = &next->next;
-    }
-    *end = nullptr;
+    Wait* const first = waits.take_while([&](const Wait& one) { return now.is_over(one.to.target); },
+                                         [&](Wait& one) {
+                                           one.is_registered = false;
+                                           one.is_reached = now.has_reached(one.to.target);
+                                         });
     keep(std::move(waits));
-    return first;
+    return *first;
   }
 
   /// Moves a timeline to another list.
@@ -141,6 +135,7 @@ class loop_timelines {
     Wait*& bucket = bucket_of(least.to.fence);
     least.next_of_hash = bucket;
     bucket = &least;
+    least.looks = 0;
     watched_.push(least);
     least.is_in = &watched_;
   }

@@ -6,7 +6,8 @@
 // It is a pairing heap of runs. A run is a list in ascending order. A wait that comes with a key no less than the one
 // before it is appended to that one's run, in constant time; any other begins a run of its own. So waits that come in
 // ascending order, as most do, stand in one list, and the least one is taken without a comparison. Waits in random
-// order take O(log n), amortized.
+// order take O(log n), amortized. Those that are due together are taken out together and then sorted, which is faster
+// than to take out the least one again and again.
 //
 //   head of a run   child: the first of the heads below it;  sibling: the next head below the same one;
 //                   back: the head above it if it is the first one below that, else the sibling before it
@@ -16,8 +17,10 @@
 #ifndef TIDEMARK_FENCE_DETAIL_ORDERED_WAITS_HPP
 #define TIDEMARK_FENCE_DETAIL_ORDERED_WAITS_HPP
 
-#include <cstdint>
+#include <cstddef>
 #include <utility>
+
+#include "linked_sort.hpp"
 
 namespace tidemark::detail {
 
@@ -29,8 +32,9 @@ struct wait_links {
   Wait* later = nullptr;
 };
 
-/// \tparam Traits  names the links and the key of a wait: `links(Wait&)` returns a wait_links<Wait>&, and
-///                 `comes_before(const Wait&, const Wait&)` is a strict order in which no two waits are equal
+/// \tparam Traits  names the links and the key of a wait: `links(Wait&)` returns a wait_links<Wait>&,
+///                 `comes_before(const Wait&, const Wait&)` is a strict order in which no two waits are equal, and
+///                 `key(const Wait&)`, for take_while() alone, is a number that never falls in that order
 template <class Wait, class Traits>
 class ordered_waits {
  public:
@@ -85,7 +89,48 @@ class ordered_waits {
     least_ = joined(least_, below);
   }
 
+  /// Takes out all waits that are over, and returns the least of them; `links().later` leads to the next ones.
+  /// \param is_over  says of a wait whether it is over. It must hold for each that comes before one for which it holds.
+  /// \param on_take  is called with each of them, in any order
+  template <class IsOver, class OnTake>
+  Wait* take_while(const IsOver& is_over, const OnTake& on_take) noexcept {
+    Wait* taken = nullptr;
+    Wait** end = &taken;
+    std::size_t count = 0;
+    std::size_t runs = 0;
+    Wait* kept = nullptr;
+    for (Wait* heads = std::exchange(least_, nullptr); heads != nullptr;) {
+      Wait* const head = heads;
+      heads = links(*head).sibling;
+      Wait* rest = head;
+      if (is_over(*head)) {
+        while (Wait* const below = links(*head).child) {
+          links(*head).child = std::exchange(links(*below).sibling, heads);
+          heads = below;
+        }
+        ++runs;
+        for (; rest != nullptr && is_over(*rest); rest = *end) {
+          *end = rest;
+          end = &links(*rest).later;
+          ++count;
+          on_take(*rest);
+          if (newest_ == rest) newest_ = nullptr;
+        }
+        *end = nullptr;
+      }
+      if (rest == nullptr) continue;
+      links(*rest).sibling = kept;
+      kept = rest;
+    }
+    least_ = all_joined(kept);
+    return runs > 1 ? linked_sort<Wait, later_in>::sorted(taken, count) : taken;
+  }
+
  private:
+  struct later_in : Traits {
+    static Wait*& next(Wait& of) noexcept { return Traits::links(of).later; }
+  };
+
   static wait_links<Wait>& links(Wait& of) noexcept { return Traits::links(of); }
 
   /// Puts the greater one of two heads below the other, and returns that one. Either may be null.

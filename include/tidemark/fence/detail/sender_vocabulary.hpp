@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // sender_vocabulary: how senders.hpp speaks to receivers. With std::execution, or with stdexec where its headers are
-// found, it uses their names, so that its senders are theirs, too. Without either, it calls the functions that a
-// receiver must have there.
+// found, it uses their names, so that its senders are theirs, too. Of a receiver that is not one of theirs, it calls
+// the functions that such a receiver must have.
 #ifndef TIDEMARK_FENCE_DETAIL_SENDER_VOCABULARY_HPP
 #define TIDEMARK_FENCE_DETAIL_SENDER_VOCABULARY_HPP
 
@@ -19,19 +19,52 @@
 
 namespace tidemark::detail {
 
+// For receivers that belong to no library:
+
+template <class Receiver, class... Values>
+void complete_with_value(Receiver& to, Values... values) {
+  std::move(to).set_value(std::move(values)...);
+}
+template <class Receiver, class Status>
+void complete_with_error(Receiver& to, Status status) {
+  std::move(to).set_error(std::move(status));
+}
+template <class Receiver>
+void complete_stopped(Receiver& to) {
+  std::move(to).set_stopped();
+}
+template <class Receiver>
+auto stop_token_of(const Receiver& of) {
+  if constexpr (requires { of.get_stop_token(); }) {
+    return of.get_stop_token();
+  } else {
+    return never_stops{};
+  }
+}
+
 #if defined(__cpp_lib_senders) || __has_include(<stdexec/execution.hpp>)
 
 #if defined(__cpp_lib_senders)
 namespace execution = std::execution;
+using execution::operation_state_tag;
+using execution::scheduler_tag;
+using execution::sender_tag;
 using std::get_stop_token;
 #else
 namespace execution = stdexec;
 using stdexec::get_stop_token;
+// Older versions have other names for the tags: sender_t and so on. Any version marks its own senders with the tag
+// that it asks for. Older ones ask for no tag of an operation state or a scheduler; there, these two stay incomplete
+// types of this namespace.
+namespace stdexec_detail {
+using namespace stdexec;
+using of_operation_state = struct operation_state_tag;
+using of_scheduler = struct scheduler_tag;
+}  // namespace stdexec_detail
+using operation_state_tag = stdexec_detail::of_operation_state;
+using scheduler_tag = stdexec_detail::of_scheduler;
+using sender_tag = decltype(stdexec::just())::sender_concept;
 #endif
-
-using sender_tag = execution::sender_t;
-using scheduler_tag = execution::scheduler_t;
-using operation_state_tag = execution::operation_state_t;
 
 /// How an operation may complete: with these values, with a wait_status as the error, or stopped.
 template <class Status, class... Values>
@@ -54,19 +87,31 @@ struct sender_attributes {
   Scheduler on;
 };
 
-template <class Receiver, class... Values>
+/// What a scheduler says of itself: what has begun to run there goes on. std::execution demands an answer.
+struct scheduler_attributes {
+  constexpr execution::forward_progress_guarantee query(execution::get_forward_progress_guarantee_t) const noexcept {
+    return execution::forward_progress_guarantee::parallel;
+  }
+  friend bool operator==(const scheduler_attributes&, const scheduler_attributes&) = default;
+};
+
+/// A receiver that says it is one of the library's.
+template <class Receiver>
+concept receiver_of_library = requires { typename Receiver::receiver_concept; };
+
+template <receiver_of_library Receiver, class... Values>
 void complete_with_value(Receiver& to, Values... values) {
   execution::set_value(std::move(to), std::move(values)...);
 }
-template <class Receiver, class Status>
+template <receiver_of_library Receiver, class Status>
 void complete_with_error(Receiver& to, Status status) {
-  execution::set_error(std::move(to), status);
+  execution::set_error(std::move(to), std::move(status));
 }
-template <class Receiver>
+template <receiver_of_library Receiver>
 void complete_stopped(Receiver& to) {
   execution::set_stopped(std::move(to));
 }
-template <class Receiver>
+template <receiver_of_library Receiver>
 auto stop_token_of(const Receiver& of) {
   return get_stop_token(execution::get_env(of));
 }
@@ -87,26 +132,9 @@ struct sender_attributes {
   Scheduler on;
 };
 
-template <class Receiver, class... Values>
-void complete_with_value(Receiver& to, Values... values) {
-  std::move(to).set_value(std::move(values)...);
-}
-template <class Receiver, class Status>
-void complete_with_error(Receiver& to, Status status) {
-  std::move(to).set_error(status);
-}
-template <class Receiver>
-void complete_stopped(Receiver& to) {
-  std::move(to).set_stopped();
-}
-template <class Receiver>
-auto stop_token_of(const Receiver& of) {
-  if constexpr (requires { of.get_stop_token(); }) {
-    return of.get_stop_token();
-  } else {
-    return never_stops{};
-  }
-}
+struct scheduler_attributes {
+  friend bool operator==(const scheduler_attributes&, const scheduler_attributes&) = default;
+};
 
 #endif
 

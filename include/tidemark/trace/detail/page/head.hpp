@@ -7,16 +7,11 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_head[] = R"page(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none';
- style-src 'sha256-WWb9NeEsi6a8s4c9cpmkfhWm1GRoMkI78DLjjpb/w1o=';
- script-src 'sha256-9fCYakh0FEYCFiioKxG7xr4cab7Eg9pY4JYT0fZHgUw='">
-<title>tidemark trace</title>
-<style>)page";
+inline constexpr const char trace_page_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=de"
+    "vice-width,initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';\n style"
+    "-src 'sha256-jOHm1tGt7sKL0w63azP221JNjmAM9FvmmS0M42ctbuo=';\n script-src 'sha256-MJjbs5WX2tDuekbchKpr9PSTKV2Xekog"
+    "eAGFj+yh1KA='\">\n<title>tidemark trace</title>\n<style>";
 // clang-format on
 
 }  // namespace tidemark::detail

@@ -7,179 +7,66 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_lanes[] = R"page(
-// Draws what stands in a lane: gaps, waits, signals, time stamps that went backward, and what was queued.
-
-const COLUMN = 3;
-
-/// Whether a lane holds too many waits to draw each: then it shows for which share of the time the queue stalled.
-const isFar = (view, lane) => view.count(lane.waits) > view.plotWidth / 7;
-
-function drawLane(scene, lane, index) {
-  drawGaps(scene, lane, index);
-  if (isFar(scene.view, lane)) drawStalls(scene, lane, index);
-  else drawWaits(scene, lane, index);
-  drawSignals(scene, lane, index);
-  drawBackward(scene, lane, index);
-  drawQueued(scene, lane, index);
-}
-
-// ---- gaps ----
-
-function drawGaps(scene, lane, index) {
-  const {context, view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;
-  const style = {ink: colors['lost-ink'], ground: colors['lost-fill']};
-  view.eachRun(lane.lost, (first, last, left, right) => {
-    const from = Math.max(left, view.gutter - 2), width = Math.max(Math.min(right, view.width + 2) - from, 3);
-    drawHatched(scene, from, top, width, height);
-    const losses = Array.from(lane.lost.item.slice(first, Math.min(last, first + 3)), (item) => model.losses[item]);
-    const texts = losses.length > 2 ? [`${countText(last - first, 'gap')} here`] : losses.map(lossText);
-    // A queue often loses waits and signals at the same time; then their labels stand on two lines.
-    const bottom = view.boxBottom(index) - 8;
-    const middle = (Math.max(from, view.gutter) + Math.min(from + width, view.width)) / 2;
-    for (const text of texts) {
-      if (labels.widthOf(text) > width - 12) continue;
-      [bottom, bottom - 15].find((y) => labels.addCentered(text, middle, y, style));
-    }
-  });
-}
-
-function drawHatched({context, colors}, left, top, width, height) {
-  context.fillStyle = colors['lost-fill'];
-  context.fillRect(left, top, width, height);
-  context.save();
-  context.beginPath();
-  context.rect(left, top, width, height);
-  context.clip();
-  context.globalAlpha = .35;
-  context.strokeStyle = colors.lost;
-  context.beginPath();
-  for (let x = Math.floor((left - height) / 9) * 9; x < left + width; x += 9) {
-    context.moveTo(x, top + height);
-    context.lineTo(x + height, top);
-  }
-  context.stroke();
-  context.restore();
-  context.strokeStyle = colors.lost;
-  context.setLineDash([3, 2]);
-  context.strokeRect(left + .5, top + .5, width - 1, height - 1);
-  context.setLineDash([]);
-}
-
-// ---- waits ----
-
-function drawWaits(scene, lane, index) {
-  const {context, view, colors} = scene, top = view.boxTop(index);
-  view.eachRun(lane.waits, (first, last, left, right) => {
-    const from = Math.max(left, view.gutter - 8), width = Math.max(Math.min(right, view.width + 8) - from, 1.5);
-    if (width >= 4) {
-      drawWait(scene, last - first === 1 ? lane.waits.item[first] : -1, from, width, top);
-      return;
-    }
-    context.fillStyle = colors['wait-edge'];
-    context.fillRect(from, top, width, view.boxHeight);
-  });
-}
-
-/// Draws the box of one wait, or of several (`item` is -1), which then has no label.
-function drawWait({context, view, model, colors, labels}, item, left, width, top) {
-  const command = model.commands[item], guessed = command && command[FLAGS] & GUESSED, height = view.boxHeight;
-  roundBox(context, left + .5, top + .5, width - 1, height - 1, Math.min(4, width / 3));
-  context.fillStyle = guessed ? colors.ground : colors.wait;
-  context.fill();
-  context.strokeStyle = colors['wait-edge'];
-  if (guessed) context.setLineDash([3, 2]);
-  context.stroke();
-  context.setLineDash([]);
-  const start = Math.max(left, view.gutter) + 7, room = Math.min(left + width, view.width) - start - 6;
-  if (!command || room < 18) return;
-  const style = {ink: colors['wait-ink'], ground: guessed ? colors.ground : colors.wait};
-  labels.add([fenceText(model, command), `\u2265 ${command[VALUE]}`], start, top + height / 2, room, style);
-}
-
-/// Draws for each few pixels a column as high as the share of the time for which the queue was stalled.
-function drawStalls({context, view, colors}, {waits}, index) {
-  const columns = new Float64Array(Math.ceil(view.plotWidth / COLUMN) + 1);
-  view.eachRun(waits, (first, last, left, right) => {
-    const from = (left - view.gutter) / COLUMN, to = Math.max((right - view.gutter) / COLUMN, from + .01);
-    const stalled = view.toPixels(waits.sum[last] - waits.sum[first]) / COLUMN;
-    const share = Math.min(1, stalled / (to - from));
-    for (let i = Math.max(0, Math.floor(from)); i < to && i < columns.length; ++i) {
-      columns[i] += share * (Math.min(to, i + 1) - Math.max(from, i));
-    }
-  });
-  context.beginPath();
-  columns.forEach((share, i) => {
-    const height = Math.max(1, Math.min(1, share) * view.boxHeight);
-    if (share > 0) context.rect(view.gutter + i * COLUMN, view.boxBottom(index) - height, COLUMN, height);
-  });
-  context.fillStyle = colors['wait-far'];
-  context.fill();
-}
-
-// ---- signals ----
-
-/// Signals are bars, with labels where there is room. Where they are many, the bars are short, so that waits are seen.
-function drawSignals(scene, {signals}, index) {
-  const {context, view, model, colors, labels} = scene, top = view.boxTop(index) - 3, height = view.boxHeight + 6;
-  if (view.count(signals) > view.plotWidth / 9) {
-    drawMarks(scene, signals, top, 7, colors.signal);
-    return;
-  }
-  const style = {ink: colors.signal, ground: index % 2 === 1 ? colors.band : colors.ground};
-  view.eachRun(signals, (first, last, left) => {
-    const command = model.commands[signals.item[first]], alone = last - first === 1;
-    if (alone && command[FLAGS] & GUESSED) {
-      context.strokeStyle = colors.signal;
-      context.setLineDash([3, 2]);
-      context.strokeRect(left - 3, top + .5, 4, height - 1);
-      context.setLineDash([]);
-    } else {
-      context.fillStyle = colors.signal;
-      context.fillRect(left - 3, top, 3, height);
-    }
-    // Only where the next signal is far enough that a reader sees which one the label belongs to.
-    const next = last < signals.size ? view.toX(signals.begin[last]) : Infinity;
-    if (alone && left > view.gutter && next - left >= 26) {
-      labels.addCentered(fenceText(model, command), left - 1.5, view.laneTop(index) + 8, style);
-    }
-  });
-}
-
-/// Draws a mark at each item; marks that touch are drawn as one.
-function drawMarks({context, view}, series, top, height, color) {
-  let from = 0, to = -1;
-  context.fillStyle = color;
-  view.eachRun(series, (first, last, left) => {
-    if (left - 2 > to) {
-      if (to > from) context.fillRect(from, top, to - from, height);
-      from = left - 2;
-    }
-    to = left;
-  });
-  if (to > from) context.fillRect(from, top, to - from, height);
-}
-
-// ---- the rest ----
-
-function drawBackward({context, view, colors}, {backward}, index) {
-  const bottom = view.boxBottom(index) + 2;
-  context.fillStyle = colors.lost;
-  view.eachRun(backward, (first, last, left) => {
-    context.beginPath();
-    context.moveTo(left - 1.5, bottom - 10);
-    context.lineTo(left + 4.5, bottom);
-    context.lineTo(left - 7.5, bottom);
-    context.fill();
-  });
-}
-
-function drawQueued(scene, {queued, pending}, index) {
-  const {view, colors} = scene, top = view.laneTop(index) + view.lane - STRIP - 2;
-  drawMarks(scene, queued, top + 3, STRIP - 3, colors.queued);
-  drawMarks(scene, pending, top, STRIP, colors.pending);
-}
-)page";
+inline constexpr const char trace_page_lanes[] =
+    "\n// Draws what stands in a lane: gaps, work, waits, signals, time stamps that went backward, and what was queued"
+    ".\n\n/// Whether a lane holds too much to draw each wait and span: then it shows for which share of the time the "
+    "queue was\n/// parked, and for which it worked.\nconst isFar = (view, {waits, work}) => Math.max(view.count(waits"
+    "), view.count(work)) > view.plotWidth / 7;\n\nfunction drawLane(scene, lane, index) {\n  drawGaps(scene, lane, in"
+    "dex);\n  if (isFar(scene.view, lane)) {\n    drawShares(scene, lane, index);\n  } else {\n    drawWork(scene, lan"
+    "e, index);\n    drawWaits(scene, lane, index);\n  }\n  drawSignals(scene, lane, index);\n  drawBackward(scene, la"
+    "ne, index);\n  drawQueued(scene, lane, index);\n}\n\n// ---- gaps ----\n\nfunction drawGaps(scene, lane, index) {"
+    "\n  const {context, view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;"
+    "\n  const style = {ink: colors['lost-ink'], ground: colors['lost-fill']};\n  view.eachRun(lane.lost, (first, last"
+    ", left, right) => {\n    const from = Math.max(left, view.gutter - 2), width = Math.max(Math.min(right, view.righ"
+    "t + 2) - from, 3);\n    drawHatched(scene, from, top, width, height);\n    const losses = Array.from(lane.lost.it"
+    "em.slice(first, Math.min(last, first + 3)), (item) => model.losses[item]);\n    const texts = losses.length > 2 "
+    "\? [`${countText(last - first, 'gap')} here`] : losses.map(lossText);\n    // A queue often loses waits and signa"
+    "ls at the same time; then their labels stand on two lines.\n    const bottom = view.boxBottom(index) - 8;\n    co"
+    "nst middle = (Math.max(from, view.gutter) + Math.min(from + width, view.right)) / 2;\n    for (const text of text"
+    "s) {\n      if (labels.widthOf(text) > width - 12) continue;\n      [bottom, bottom - 15].find((y) => labels.addC"
+    "entered(text, middle, y, style));\n    }\n  });\n}\n\nfunction drawHatched({context, colors}, left, top, width, h"
+    "eight) {\n  context.fillStyle = colors['lost-fill'];\n  context.fillRect(left, top, width, height);\n  context.sa"
+    "ve();\n  context.beginPath();\n  context.rect(left, top, width, height);\n  context.clip();\n  context.globalAlph"
+    "a = .35;\n  context.strokeStyle = colors.lost;\n  context.beginPath();\n  for (let x = Math.floor((left - height)"
+    " / 9) * 9; x < left + width; x += 9) {\n    context.moveTo(x, top + height);\n    context.lineTo(x + height, top)"
+    ";\n  }\n  context.stroke();\n  context.restore();\n  context.strokeStyle = colors.lost;\n  context.setLineDash([3"
+    ", 2]);\n  context.strokeRect(left + .5, top + .5, width - 1, height - 1);\n  context.setLineDash([]);\n}\n\n// --"
+    "-- waits ----\n\nfunction drawWaits(scene, lane, index) {\n  const {context, view, colors} = scene, top = view.bo"
+    "xTop(index);\n  view.eachRun(lane.waits, (first, last, left, right) => {\n    const from = Math.max(left, view.gu"
+    "tter - 8), width = Math.max(Math.min(right, view.right + 8) - from, 1.5);\n    if (width >= 4) {\n      drawWait("
+    "scene, last - first === 1 \? lane.waits.item[first] : -1, from, width, top);\n      return;\n    }\n    context.f"
+    "illStyle = colors['wait-edge'];\n    context.fillRect(from, top, width, view.boxHeight);\n  });\n}\n\n/// Draws t"
+    "he box of one wait, or of several (`item` is -1), which then has no label.\nfunction drawWait({context, view, mod"
+    "el, colors, labels}, item, left, width, top) {\n  const command = model.commands[item], guessed = command && comm"
+    "and[FLAGS] & GUESSED, height = view.boxHeight;\n  roundBox(context, left + .5, top + .5, width - 1, height - 1, M"
+    "ath.min(4, width / 3));\n  context.fillStyle = guessed \? colors.ground : colors.wait;\n  context.fill();\n  cont"
+    "ext.strokeStyle = colors['wait-edge'];\n  if (guessed) context.setLineDash([3, 2]);\n  context.stroke();\n  conte"
+    "xt.setLineDash([]);\n  const start = Math.max(left, view.gutter) + 7, room = Math.min(left + width, view.right) -"
+    " start - 6;\n  if (!command || room < 18) return;\n  const style = {ink: colors['wait-ink'], ground: guessed \? c"
+    "olors.ground : colors.wait};\n  labels.add([fenceText(model, command), `\\u2265 ${command[VALUE]}`], start, top +"
+    " height / 2, room, style);\n}\n\n// ---- signals ----\n\n/// Signals are bars, with labels where there is room. W"
+    "here they are many, the bars are short, so that waits are seen.\nfunction drawSignals(scene, {signals}, index) {"
+    "\n  const {context, view, model, colors, labels} = scene, top = view.boxTop(index) - 3, height = view.boxHeight +"
+    " 6;\n  if (view.count(signals) > view.plotWidth / 9) {\n    drawMarks(scene, signals, top, 7, colors.signal);\n  "
+    "  return;\n  }\n  const style = {ink: colors.signal, ground: index % 2 === 1 \? colors.band : colors.ground};\n  "
+    "view.eachRun(signals, (first, last, left) => {\n    const command = model.commands[signals.item[first]], alone = "
+    "last - first === 1;\n    if (alone && command[FLAGS] & GUESSED) {\n      context.strokeStyle = colors.signal;\n  "
+    "    context.setLineDash([3, 2]);\n      context.strokeRect(left - 3, top + .5, 4, height - 1);\n      context.set"
+    "LineDash([]);\n    } else {\n      context.fillStyle = colors.signal;\n      context.fillRect(left - 3, top, 3, h"
+    "eight);\n    }\n    // Only where the next signal is far enough that a reader sees which one the label belongs to"
+    ".\n    const next = last < signals.size \? view.toX(signals.begin[last]) : Infinity;\n    if (alone && left > vie"
+    "w.gutter && next - left >= 26) {\n      labels.addCentered(fenceText(model, command), left - 1.5, view.laneTop(in"
+    "dex) + 8, style);\n    }\n  });\n}\n\n/// Draws a mark at each item; marks that touch are drawn as one.\nfunction"
+    " drawMarks({context, view}, series, top, height, color) {\n  let from = 0, to = -1;\n  context.fillStyle = color;"
+    "\n  view.eachRun(series, (first, last, left) => {\n    if (left - 2 > to) {\n      if (to > from) context.fillRec"
+    "t(from, top, to - from, height);\n      from = left - 2;\n    }\n    to = left;\n  });\n  if (to > from) context."
+    "fillRect(from, top, to - from, height);\n}\n\n// ---- the rest ----\n\nfunction drawBackward({context, view, colo"
+    "rs}, {backward}, index) {\n  const bottom = view.boxBottom(index) + 2;\n  context.fillStyle = colors.lost;\n  vie"
+    "w.eachRun(backward, (first, last, left) => {\n    context.beginPath();\n    context.moveTo(left - 1.5, bottom - 1"
+    "0);\n    context.lineTo(left + 4.5, bottom);\n    context.lineTo(left - 7.5, bottom);\n    context.fill();\n  });"
+    "\n}\n\nfunction drawQueued(scene, {queued, pending}, index) {\n  const {view, colors} = scene, top = view.laneTop"
+    "(index) + view.lane - STRIP - 2;\n  drawMarks(scene, queued, top + 3, STRIP - 3, colors.queued);\n  drawMarks(sce"
+    "ne, pending, top, STRIP, colors.pending);\n}\n";
 // clang-format on
 
 }  // namespace tidemark::detail

@@ -7,222 +7,114 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_main[] = R"page(
-// The page itself: reads the data, listens to mouse, touch and keys, and keeps canvas and description up to date.
-
-const byId = (id) => document.getElementById(id);
-const canvas = byId('canvas'), context = canvas.getContext('2d'), tip = byId('tip');
-const model = makeModel(JSON.parse(byId('data').textContent));
-
-/// What is under the pointer, and what was chosen by a click or a key: {command} or {loss}, or null.
-const state = {hovered: null, selected: null, pointer: null, colors: {}, frame: 0};
-
-function redraw() {
-  if (state.frame === 0) {
-    state.frame = requestAnimationFrame(() => {
-      state.frame = 0;
-      draw();
-    });
-  }
-}
-
-const view = new View(model, redraw);
-
-function draw() {
-  const focus = new Set();
-  for (const target of [state.selected, state.hovered]) {
-    if (target && target.command !== undefined) focus.add(target.command);
-  }
-  drawFrame({context, view, model, colors: state.colors, focus, pointer: state.pointer});
-  showTip();
-}
-
-function resize() {
-  const ratio = window.devicePixelRatio || 1, {width, height} = canvas.getBoundingClientRect();
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  view.resize(width, height, gutterFor(context, model));
-  draw(); // at once: a new size clears the canvas, and the next frame would come too late for this one
-}
-
-function readColors() {
-  const style = getComputedStyle(document.documentElement);
-  for (const name of COLORS) state.colors[name] = style.getPropertyValue(`--${name}`).trim();
-  redraw();
-}
-
-// ---- words ----
-
-function element(tag, text, name = '') {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  made.className = name;
-  return made;
-}
-
-function showFacts() {
-  describeTrace(model).forEach(({text, kind}, i) => {
-    byId('facts').append(i > 0 ? ' \u00b7 ' : '', element(kind === 'strong' ? 'b' : 'span', text, kind));
-  });
-}
-
-const describe = (target) =>
-  target.loss === undefined ? describeCommand(model, target.command) : describeLoss(model, target.loss);
-
-/// Returns where the description of the selection belongs, or null if the selection is not in view.
-function anchorOf({command, loss}) {
-  const {lane, time} = loss === undefined
-    ? {lane: model.commands[command][LANE], time: whenShown(model.commands[command])}
-    : {lane: model.losses[loss].lane, time: model.losses[loss].before ?? model.losses[loss].after ?? model.range.from};
-  return view.holds(time, lane) ? {x: view.toX(time), y: view.boxBottom(lane)} : null;
-}
-
-function showTip() {
-  const target = state.hovered ?? state.selected;
-  const anchor = state.hovered ? state.pointer : target && anchorOf(target);
-  tip.hidden = !anchor;
-  if (!anchor) return;
-  if (tip.target !== target) fillTip(target);
-  const {offsetWidth: width, offsetHeight: height} = tip, {x, y} = anchor;
-  const left = x + 16 + width > view.width ? x - 16 - width : x + 16;
-  const top = y + 14 + height > view.height ? y - 14 - height : y + 14;
-  tip.style.transform = `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
-}
-
-function fillTip(target) {
-  const {title, rows, notes} = describe(target), list = document.createElement('dl');
-  for (const [name, text] of rows) list.append(element('dt', name), element('dd', text));
-  tip.replaceChildren(element('h2', title), list, ...notes.map((note) => element('p', note)));
-  tip.target = target;
-}
-
-// ---- hovering and selecting ----
-
-const isSame = (a, b) => a?.command === b?.command && a?.loss === b?.loss;
-
-function hover(found) {
-  if (!isSame(found, state.hovered)) state.hovered = found;
-  redraw();
-}
-
-function select(found) {
-  state.selected = found;
-  const {title, rows, notes} = found ? describe(found) : {title: 'Nothing is selected.', rows: [], notes: []};
-  byId('said').textContent = [title, ...rows.map((row) => row.join(': ')), ...notes].join('. ');
-  redraw();
-}
-
-/// Selects the next command in time, or the previous one; the first one in view if none is selected.
-function step(direction) {
-  const {walk, commands} = model;
-  if (walk.length === 0) return;
-  const at = state.selected ? walk.indexOf(state.selected.command) : -1;
-  const inView = () => walk.findIndex((index) => whenShown(commands[index]) >= view.from);
-  const next = at < 0 ? inView() : at + direction;
-  const index = walk[Math.min(Math.max(next, 0), walk.length - 1)];
-  view.reveal(whenShown(commands[index]), commands[index][LANE]);
-  state.hovered = state.pointer = null;
-  select({command: index});
-}
-
-function clear() {
-  state.hovered = null;
-  select(null);
-}
-
-/// Shows a name that the gutter had to cut.
-function nameUnder(x, y) {
-  const lane = x < view.gutter ? model.lanes[view.laneAt(y)] : undefined;
-  canvas.title = lane ? lane.name : '';
-}
-
-// ---- mouse and touch ----
-
-let drag = null;
-
-function release(event) {
-  const clicked = drag && !drag.moved && event.type === 'pointerup';
-  drag = null;
-  canvas.classList.remove('dragging');
-  if (clicked) select(view.pick(event.offsetX, event.offsetY));
-}
-
-canvas.addEventListener('pointerdown', (event) => {
-  if (event.button !== 0 || drag) return;
-  drag = {x: event.offsetX, y: event.offsetY, id: event.pointerId, moved: false};
-  canvas.setPointerCapture(event.pointerId);
-});
-canvas.addEventListener('pointermove', (event) => {
-  const {offsetX: x, offsetY: y} = event;
-  if (event.pointerType !== 'touch') state.pointer = {x, y};
-  if (drag && event.pointerId === drag.id) {
-    if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < 4) return;
-    canvas.classList.add('dragging');
-    view.pan((drag.x - x) / view.plotWidth);
-    view.scroll(drag.y - y);
-    Object.assign(drag, {x, y, moved: true});
-    hover(null);
-  } else if (event.pointerType !== 'touch') {
-    nameUnder(x, y);
-    hover(view.pick(x, y));
-  }
-});
-canvas.addEventListener('pointerup', release);
-canvas.addEventListener('pointercancel', release);
-canvas.addEventListener('pointerleave', () => {
-  state.pointer = null;
-  hover(null);
-});
-canvas.addEventListener('dblclick', (event) => view.zoom(.25, event.offsetX));
-canvas.addEventListener('wheel', (event) => {
-  event.preventDefault();
-  const {deltaX, deltaY, offsetX: x, offsetY: y} = event, scale = [1, 16, 400][event.deltaMode];
-  if (event.shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) {
-    view.pan((deltaX || deltaY) * scale / view.plotWidth);
-  } else {
-    const turned = Math.max(-240, Math.min(240, deltaY * scale));
-    view.zoom(Math.exp(turned * (event.ctrlKey ? .01 : .002)), x);
-  }
-  state.pointer = {x, y};
-  hover(view.pick(x, y));
-}, {passive: false});
-
-// ---- keys and buttons ----
-
-const KEYS = {
-  arrowleft: (event) => view.pan(event.shiftKey ? -.5 : -.1),
-  arrowright: (event) => view.pan(event.shiftKey ? .5 : .1),
-  arrowup: () => view.scroll(-view.lane / 2),
-  arrowdown: () => view.scroll(view.lane / 2),
-  pageup: () => view.scroll(-view.height / 2),
-  pagedown: () => view.scroll(view.height / 2),
-  '+': () => view.zoom(.7),
-  '=': () => view.zoom(.7),
-  '-': () => view.zoom(1 / .7),
-  0: () => view.fit(model.range),
-  a: () => view.fit(model.queuedRange),
-  n: () => step(1),
-  p: () => step(-1),
-  escape: clear,
-};
-window.addEventListener('keydown', (event) => {
-  const act = KEYS[event.key.toLowerCase()];
-  if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
-  event.preventDefault();
-  act(event);
-});
-byId('in').addEventListener('click', () => view.zoom(.5));
-byId('out').addEventListener('click', () => view.zoom(2));
-byId('fit').addEventListener('click', () => view.fit(model.range));
-byId('all').addEventListener('click', () => view.fit(model.queuedRange));
-new ResizeObserver(resize).observe(canvas);
-window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', readColors);
-showFacts();
-readColors();
-resize();
-view.fit(model.range);
-)page";
+inline constexpr const char trace_page_main[] =
+    "\n// The page itself: reads the data, listens to mouse, touch and keys, and keeps canvas and description up to da"
+    "te.\n\nconst byId = (id) => document.getElementById(id);\nconst canvas = byId('canvas'), context = canvas.getCont"
+    "ext('2d'), tip = byId('tip'), search = byId('search');\nconst model = makeModel(JSON.parse(byId('data').textConte"
+    "nt));\n\n/// hovered, pinned    what is under the pointer, and what was chosen by a click, a key or a search: {co"
+    "mmand}, {work}\n///                    or {loss}, or null\n/// range              the times of which numbers are "
+    "shown, {from, to}, or null\n/// matches, places    what the search has found, and where, for each lane; null with"
+    "out a search\nconst state = {\n  hovered: null, pinned: null, pointer: null, range: null, matches: null, places: "
+    "null, colors: {}, frame: 0,\n};\n\nfunction redraw() {\n  if (state.frame === 0) {\n    state.frame = requestAnim"
+    "ationFrame(() => {\n      state.frame = 0;\n      draw();\n    });\n  }\n}\n\nconst view = new View(model, redraw"
+    ");\n\nfunction draw() {\n  const {pinned, hovered, places: matches, range, pointer, colors} = state;\n  const foc"
+    "us = [pinned, ...isSame(pinned, hovered) \? [] : [hovered]].filter((target) => target);\n  drawFrame({context, vi"
+    "ew, model, colors, focus, matches, range, pointer});\n  showTip();\n}\n\nfunction resize() {\n  const ratio = win"
+    "dow.devicePixelRatio || 1, {width, height} = canvas.getBoundingClientRect();\n  canvas.width = Math.round(width *"
+    " ratio);\n  canvas.height = Math.round(height * ratio);\n  context.setTransform(ratio, 0, 0, ratio, 0, 0);\n  vie"
+    "w.resize(width, height, gutterFor(context, model));\n  draw(); // at once: a new size clears the canvas, and the "
+    "next frame would come too late for this one\n}\n\nfunction readColors() {\n  const style = getComputedStyle(docum"
+    "ent.documentElement);\n  for (const name of COLORS) state.colors[name] = style.getPropertyValue(`--${name}`).trim"
+    "();\n  redraw();\n}\n\nlet drag = null; // {kind, x, y, start, id, moved} while a button or a finger is down\n\n/"
+    "/ ---- words ----\n\nfunction element(tag, text, name = '') {\n  const made = document.createElement(tag);\n  mad"
+    "e.textContent = text;\n  made.className = name;\n  return made;\n}\n\nfunction showFacts() {\n  describeTrace(mod"
+    "el).forEach(({text, kind}, i) => {\n    byId('facts').append(i > 0 \? ' \\u00b7 ' : '', element(kind === 'strong'"
+    " \? 'b' : 'span', text, kind));\n  });\n}\n\nfunction describe(target) {\n  if (target.work !== undefined) return"
+    " describeWork(model, target.work);\n  return target.loss === undefined \? describeCommand(model, target.command) "
+    ": describeLoss(model, target.loss);\n}\n\nfunction fill(card, {title, rows, notes}) {\n  const list = document.cr"
+    "eateElement('dl');\n  for (const [name, text] of rows) list.append(element('dt', name), element('dd', text));\n  "
+    "card.replaceChildren(element('h2', title), list, ...notes.map((note) => element('p', note)));\n}\n\n/// What is p"
+    "inned is described at the side already.\nfunction showTip() {\n  const {hovered: target, pinned, pointer} = state"
+    ";\n  tip.hidden = !target || !pointer || isSame(target, pinned);\n  if (tip.hidden) return;\n  if (tip.target !=="
+    " target) fill(tip, describe(target));\n  tip.target = target;\n  const {offsetWidth: width, offsetHeight: height}"
+    " = tip, {x, y} = pointer;\n  const left = x + 16 + width > view.width \? x - 16 - width : x + 16;\n  const top = "
+    "y + 14 + height > view.height \? y - 14 - height : y + 14;\n  tip.style.transform = `translate(${Math.max(left, 4"
+    ")}px, ${Math.max(top, 4)}px)`;\n}\n\nconst say = (text) => { byId('said').textContent = text; };\n\n// ---- hover"
+    "ing and pinning ----\n\nconst isSame = (a, b) => a\?.command === b\?.command && a\?.work === b\?.work && a\?.loss"
+    " === b\?.loss;\n\nfunction hover(found) {\n  if (!isSame(found, state.hovered)) state.hovered = found;\n  redraw("
+    ");\n}\n\n/// Describes a target at the side until another one is pinned; none for null.\nfunction pin(target) {\n"
+    "  state.pinned = target;\n  byId('pinned').hidden = !target;\n  const description = target \? describe(target) : "
+    "{title: 'Nothing is pinned.', rows: [], notes: []};\n  if (target) fill(byId('pin'), description);\n  say([descri"
+    "ption.title, ...description.rows.map((row) => row.join(': ')), ...description.notes].join('. '));\n  redraw();\n}"
+    "\n\n/// Shows a target, and pins it.\nfunction goTo(target) {\n  const {lane, to} = placeOf(model, target);\n  vi"
+    "ew.reveal(to, lane);\n  state.hovered = state.pointer = null;\n  pin(target);\n}\n\n/// Pins the next command in "
+    "time, or the previous one; the first one in view if none is pinned.\nfunction step(direction) {\n  const {walk, c"
+    "ommands} = model;\n  if (walk.length === 0) return;\n  const at = state.pinned \? walk.indexOf(state.pinned.comma"
+    "nd) : -1;\n  const inView = () => walk.findIndex((index) => whenShown(commands[index]) >= view.from);\n  const ne"
+    "xt = at < 0 \? inView() : at + direction;\n  goTo({command: walk[Math.min(Math.max(next, 0), walk.length - 1)]});"
+    "\n}\n\nfunction clear() {\n  state.hovered = null;\n  showRange(null);\n  pin(null);\n}\n\n// ---- searching ----"
+    "\n\nfunction findText() {\n  state.matches = findMatches(model, search.value);\n  state.places = state.matches &&"
+    " matchSeries(model, state.matches);\n  byId('found').textContent = state.matches \? countText(state.matches.lengt"
+    "h, 'match', 'matches') : '';\n  redraw();\n}\n\n/// Pins the next match in time, or the previous one; after the l"
+    "ast one comes the first one.\nfunction stepMatch(direction) {\n  const {matches, pinned} = state;\n  if (!matches"
+    " || matches.length === 0) return;\n  const at = matches.findIndex((match) => isSame(match, pinned));\n  const inV"
+    "iew = matches.findIndex((match) => placeOf(model, match).to >= view.from);\n  const first = direction > 0 \? inVi"
+    "ew : matches.length - 1;\n  const next = at < 0 \? Math.max(first, 0) : (at + direction + matches.length) % match"
+    "es.length;\n  goTo(matches[next]);\n  byId('found').textContent = `${(next + 1).toLocaleString('en')} of ${countT"
+    "ext(matches.length, 'match', 'matches')}`;\n}\n\n// ---- numbers of a range ----\n\nfunction showRange(range) {\n"
+    "  state.range = range;\n  byId('range').hidden = !range;\n  if (range) {\n    const {title, head, rows, note} = d"
+    "escribeRange(model, range.from, range.to);\n    const table = document.createElement('table');\n    const line = "
+    "(tag, texts) => {\n      const row = document.createElement('tr');\n      row.append(...texts.map((text, i) => el"
+    "ement(i === 0 \? 'th' : tag, text)));\n      return row;\n    };\n    table.append(line('th', head), ...rows.map("
+    "(row) => line('td', row)));\n    byId('statistics').replaceChildren(element('h2', title), table, element('p', not"
+    "e));\n    if (!drag) say(`${title}. ${rows.map((row) => row.map((text, i) => `${head[i]}: ${text}`).join(', ')).j"
+    "oin('. ')}`);\n  }\n  redraw();\n}\n\n/// Chooses the times from one pixel to another.\nfunction chooseRange(a, b"
+    ") {\n  const times = [a, b].map((x) => view.toTime(Math.max(view.gutter, Math.min(x, view.right)))).sort((x, y) ="
+    "> x - y);\n  if (times[1] > times[0]) showRange({from: times[0], to: times[1]});\n}\n\n/// Shows a name that the "
+    "gutter had to cut.\nfunction nameUnder(x, y) {\n  const lane = x < view.gutter \? model.lanes[view.laneAt(y)] : u"
+    "ndefined;\n  canvas.title = lane \? lane.name : '';\n}\n\n// ---- mouse and touch ----\n\nfunction release(event)"
+    " {\n  const kind = drag\?.kind, clicked = drag && !drag.moved && kind === 'move' && event.type === 'pointerup';\n"
+    "  drag = null;\n  canvas.classList.remove('dragging');\n  if (kind === 'range') showRange(state.range); // and no"
+    "w it is said\n  if (clicked) pin(view.pick(event.offsetX, event.offsetY));\n}\n\n/// Returns what a drag does tha"
+    "t begins here: it moves the view or the scroll bar, or chooses a range.\nfunction dragKind({offsetX: x, offsetY: "
+    "y, shiftKey}) {\n  if (view.bar && x >= view.width - BAR) {\n    const {top, length} = view.bar;\n    if (y < top"
+    " || y > top + length) view.dragBar(y - top - length / 2);\n    return 'bar';\n  }\n  return shiftKey \? 'range' :"
+    " 'move';\n}\n\nfunction dragTo(x, y) {\n  if (drag.kind === 'bar') {\n    view.dragBar(y - drag.y);\n  } else if "
+    "(drag.kind === 'range') {\n    chooseRange(drag.start, x);\n  } else {\n    view.pan((drag.x - x) / view.plotWidt"
+    "h);\n    view.scroll(drag.y - y);\n  }\n  Object.assign(drag, {x, y, moved: true});\n}\n\ncanvas.addEventListener"
+    "('pointerdown', (event) => {\n  if (event.button !== 0 || drag) return;\n  const {offsetX: x, offsetY: y} = event"
+    ";\n  drag = {x, y, start: x, id: event.pointerId, moved: false, kind: dragKind(event)};\n  canvas.setPointerCaptu"
+    "re(event.pointerId);\n});\ncanvas.addEventListener('pointermove', (event) => {\n  const {offsetX: x, offsetY: y} "
+    "= event;\n  if (event.pointerType !== 'touch') state.pointer = {x, y};\n  if (drag && event.pointerId === drag.id"
+    ") {\n    if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < 4) return;\n    canvas.classList.add('dragging')"
+    ";\n    dragTo(x, y);\n    hover(null);\n  } else if (event.pointerType !== 'touch') {\n    nameUnder(x, y);\n    "
+    "hover(view.pick(x, y));\n  }\n});\ncanvas.addEventListener('pointerup', release);\ncanvas.addEventListener('point"
+    "ercancel', release);\ncanvas.addEventListener('pointerleave', () => {\n  state.pointer = null;\n  hover(null);\n}"
+    ");\ncanvas.addEventListener('dblclick', ({offsetX: x}) => { if (x <= view.right) view.zoom(.25, x); });\ncanvas.a"
+    "ddEventListener('wheel', (event) => {\n  event.preventDefault();\n  const {deltaX, deltaY, offsetX: x, offsetY: y"
+    "} = event, scale = [1, 16, 400][event.deltaMode];\n  if (x < view.gutter || x >= view.width - BAR && view.bar) {"
+    "\n    view.scroll(deltaY * scale);\n  } else if (event.shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) {\n    vi"
+    "ew.pan((deltaX || deltaY) * scale / view.plotWidth);\n  } else {\n    const turned = Math.max(-240, Math.min(240,"
+    " deltaY * scale));\n    view.zoom(Math.exp(turned * (event.ctrlKey \? .01 : .002)), x);\n  }\n  state.pointer = {"
+    "x, y};\n  hover(view.pick(x, y));\n}, {passive: false});\n\n// ---- keys and buttons ----\n\nconst KEYS = {\n  ar"
+    "rowleft: (event) => view.pan(event.shiftKey \? -.5 : -.1),\n  arrowright: (event) => view.pan(event.shiftKey \? ."
+    "5 : .1),\n  arrowup: () => view.scroll(-view.lane / 2),\n  arrowdown: () => view.scroll(view.lane / 2),\n  pageup"
+    ": () => view.scroll(-view.height / 2),\n  pagedown: () => view.scroll(view.height / 2),\n  '+': () => view.zoom(."
+    "7),\n  '=': () => view.zoom(.7),\n  '-': () => view.zoom(1 / .7),\n  0: () => view.fit(model.range),\n  a: () => "
+    "view.fit(model.queuedRange),\n  home: () => view.scroll(-view.mostTop),\n  end: () => view.scroll(view.mostTop),"
+    "\n  n: () => step(1),\n  p: () => step(-1),\n  r: () => showRange({from: view.from, to: view.to}),\n  '/': () => "
+    "search.focus(),\n  escape: clear,\n};\nwindow.addEventListener('keydown', (event) => {\n  const act = KEYS[event."
+    "key.toLowerCase()];\n  if (!act || event.target === search || event.ctrlKey || event.altKey || event.metaKey) ret"
+    "urn;\n  event.preventDefault();\n  act(event);\n});\nsearch.addEventListener('input', findText);\nsearch.addEvent"
+    "Listener('keydown', (event) => {\n  if (event.key === 'Enter') stepMatch(event.shiftKey \? -1 : 1);\n  if (event."
+    "key !== 'Escape') return;\n  search.value = '';\n  findText();\n  canvas.focus();\n});\nbyId('previous').addEvent"
+    "Listener('click', () => stepMatch(-1));\nbyId('next').addEventListener('click', () => stepMatch(1));\nbyId('unpin"
+    "').addEventListener('click', () => pin(null));\nbyId('close').addEventListener('click', () => showRange(null));\n"
+    "byId('numbers').addEventListener('click', KEYS.r);\nbyId('in').addEventListener('click', () => view.zoom(.5));\nb"
+    "yId('out').addEventListener('click', () => view.zoom(2));\nbyId('fit').addEventListener('click', () => view.fit(m"
+    "odel.range));\nbyId('all').addEventListener('click', () => view.fit(model.queuedRange));\nnew ResizeObserver(resi"
+    "ze).observe(canvas);\nwindow.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', readColors);\n"
+    "showFacts();\nreadColors();\nresize();\nview.fit(model.range);\n";
 // clang-format on
 
 }  // namespace tidemark::detail

@@ -7,108 +7,68 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_model[] = R"page(
-// The model: the data of the page, sorted into lanes, with the relations that the page shows.
-//
-// All times are nanoseconds since the first event that was executed; null is a time that is not known. Values of fences
-// and counts of entries are 64-bit numbers, which JavaScript can't hold, so they are strings.
-
-/// A command is an array; these are the places of its parts. BOX_BEGIN and BOX_END say where it is drawn, which may be
-/// a guess. RELEASED_BY is the index of the signal that released a wait, or -1.
-const LANE = 0, IS_WAIT = 1, FENCE = 2, VALUE = 3, QUEUED = 4, OBSERVED = 5, END = 6, BOX_BEGIN = 7, BOX_END = 8,
-  FLAGS = 9, RELEASED_BY = 10;
-
-/// The flags of a command that the page looks at. 2 is set if the command is known to have been queued.
-const EXECUTED = 1, BACKWARD = 4, UNCERTAIN = 8, GUESSED = 16;
-
-/// The kinds of items that a lane has a series of.
-const KINDS = ['waits', 'signals', 'queued', 'pending', 'lost', 'backward'];
-
-function widen(range, ...times) {
-  for (const time of times) {
-    if (time === null) continue;
-    range.from = Math.min(range.from, time);
-    range.to = Math.max(range.to, time);
-  }
-}
-
-const isEmpty = (range) => !(range.from <= range.to);
-
-/// Returns when a command is shown: at the end of its box, otherwise when it was queued, otherwise null.
-const whenShown = (command) => command[BOX_END] ?? command[QUEUED];
-
-function sortCommand(model, command, index) {
-  const lane = model.lanes[command[LANE]], flags = command[FLAGS];
-  const begin = command[BOX_BEGIN], end = command[BOX_END], queued = command[QUEUED];
-  if (end !== null) {
-    (command[IS_WAIT] ? lane.waits : lane.signals).push([begin, end, index]);
-    if (flags & BACKWARD) lane.backward.push([end, end, index]);
-    widen(model.range, begin, end);
-  }
-  if (queued !== null) {
-    (flags & EXECUTED ? lane.queued : lane.pending).push([queued, queued, index]);
-    widen(model.queuedRange, queued);
-  }
-  if (end !== null || queued !== null) model.walk.push(index);
-  const by = command[RELEASED_BY];
-  if (by >= 0) {
-    model.nextReleased[index] = model.firstReleased[by];
-    model.firstReleased[by] = index;
-  }
-}
-
-/// Makes both ranges hold something: `range` what was executed or lost, `queuedRange` that and what was queued.
-function completeRanges({range, queuedRange, losses}) {
-  for (const {before, after} of losses) widen(range, before, after);
-  if (!isEmpty(range)) widen(queuedRange, range.from, range.to);
-  else if (!isEmpty(queuedRange)) Object.assign(range, queuedRange);
-  else for (const bounds of [range, queuedRange]) Object.assign(bounds, {from: 0, to: 1000});
-}
-
-/// Returns the model of `data`, which is what the exporter writes:
-///   {notShown, backward, queues: [name], fences: [name], commands: [command],
-///    losses: [[lane, is of waits, first, count, time before, time after]]}
-/// The model has:
-///   lanes          one for each queue: its name and a series for each kind of item; a gap's number is its index
-///   commands       as in the data
-///   losses         the gaps: {lane, waits, first, count, before, after}
-///   range          from the first to the last time that was executed or lost
-///   queuedRange    from the first to the last time of all
-///   walk           the indices of all commands that are shown, in the order of time
-///   firstReleased, nextReleased    chains of the waits that a signal released; -1 ends a chain
-function makeModel(data) {
-  const count = data.commands.length;
-  const model = {
-    fences: data.fences,
-    commands: data.commands,
-    notShown: data.notShown,
-    backward: data.backward,
-    lanes: data.queues.map((name) => ({name, ...Object.fromEntries(KINDS.map((kind) => [kind, []]))})),
-    losses: data.losses.map(([lane, waits, first, lost, before, after]) => ({
-      lane, waits: waits === 1, first, count: lost, before, after})),
-    range: {from: Infinity, to: -Infinity},
-    queuedRange: {from: Infinity, to: -Infinity},
-    walk: [],
-    firstReleased: new Int32Array(count).fill(-1),
-    nextReleased: new Int32Array(count).fill(-1),
-  };
-  model.commands.forEach((command, index) => sortCommand(model, command, index));
-  model.walk.sort((a, b) => whenShown(model.commands[a]) - whenShown(model.commands[b]));
-  completeRanges(model);
-  model.losses.forEach(({lane, before, after}, index) => {
-    model.lanes[lane].lost.push([before ?? model.range.from, after ?? model.range.to, index]);
-  });
-  for (const lane of model.lanes) {
-    for (const kind of KINDS) lane[kind] = makeSeries(lane[kind]);
-  }
-  return model;
-}
-
-/// Returns the indices of the waits that the signal `index` released.
-function* releasedBy(model, index) {
-  for (let i = model.firstReleased[index]; i >= 0; i = model.nextReleased[i]) yield i;
-}
-)page";
+inline constexpr const char trace_page_model[] =
+    "\n// The model: the data of the page, sorted into lanes, with the relations that the page shows.\n//\n// All time"
+    "s are nanoseconds since the first event that was executed; null is a time that is not known. Values of fences\n//"
+    " and counts of entries are 64-bit numbers, which JavaScript can't hold, so they are strings.\n\n/// A command is "
+    "an array; these are the places of its parts. BOX_BEGIN and BOX_END say where it is drawn, which may be\n/// a gue"
+    "ss. RELEASED_BY is the index of the signal that released a wait, or -1.\nconst LANE = 0, IS_WAIT = 1, FENCE = 2, "
+    "VALUE = 3, QUEUED = 4, OBSERVED = 5, END = 6, BOX_BEGIN = 7, BOX_END = 8,\n  FLAGS = 9, RELEASED_BY = 10;\n\n/// "
+    "A span of work is an array, too. WORK_NAME is an index of workNames; the name of derived work is empty.\nconst WO"
+    "RK_LANE = 0, WORK_NAME = 1, WORK_BEGIN = 2, WORK_END = 3;\n\n/// The flags of a command that the page looks at. 2"
+    " is set if the command is known to have been queued.\nconst EXECUTED = 1, BACKWARD = 4, UNCERTAIN = 8, GUESSED = "
+    "16;\n\n/// The kinds of items that a lane has a series of.\nconst KINDS = ['waits', 'signals', 'work', 'queued', "
+    "'pending', 'lost', 'backward'];\n\nfunction widen(range, ...times) {\n  for (const time of times) {\n    if (time"
+    " === null) continue;\n    range.from = Math.min(range.from, time);\n    range.to = Math.max(range.to, time);\n  }"
+    "\n}\n\nconst isEmpty = (range) => !(range.from <= range.to);\n\n/// Returns when a command is shown: at the end o"
+    "f its box, otherwise when it was queued, otherwise null.\nconst whenShown = (command) => command[BOX_END] \?\? co"
+    "mmand[QUEUED];\n\nfunction sortCommand(model, command, index) {\n  const lane = model.lanes[command[LANE]], flags"
+    " = command[FLAGS];\n  const begin = command[BOX_BEGIN], end = command[BOX_END], queued = command[QUEUED];\n  if ("
+    "end !== null) {\n    (command[IS_WAIT] \? lane.waits : lane.signals).push([begin, end, index]);\n    if (flags & "
+    "BACKWARD) lane.backward.push([end, end, index]);\n    widen(model.range, begin, end);\n  }\n  if (queued !== null"
+    ") {\n    (flags & EXECUTED \? lane.queued : lane.pending).push([queued, queued, index]);\n    widen(model.queuedR"
+    "ange, queued);\n  }\n  if (end !== null || queued !== null) model.walk.push(index);\n  const by = command[RELEASE"
+    "D_BY];\n  if (by >= 0) {\n    model.nextReleased[index] = model.firstReleased[by];\n    model.firstReleased[by] ="
+    " index;\n  }\n}\n\n/// Returns the lanes, and where a group of them begins that has a name. `heads` of a lane say"
+    "s how many groups begin at\n/// it or before it. Lanes of one engine stand together.\nfunction makeLanes({queues,"
+    " engines, engineOf}) {\n  const groups = [];\n  const lanes = queues.map((name, index) => {\n    const number = e"
+    "ngineOf[index], engine = engines[number];\n    if (number > 0 && number !== engineOf[index - 1]) groups.push({lan"
+    "e: index, name: engine, size: 0});\n    if (number > 0) ++groups[groups.length - 1].size;\n    return {name, engi"
+    "ne, heads: groups.length, ...Object.fromEntries(KINDS.map((kind) => [kind, []]))};\n  });\n  return {lanes, group"
+    "s};\n}\n\n/// Makes both ranges hold something: `range` what was executed or lost, `queuedRange` that and what wa"
+    "s queued.\nfunction completeRanges({range, queuedRange, losses}) {\n  for (const {before, after} of losses) widen"
+    "(range, before, after);\n  if (!isEmpty(range)) widen(queuedRange, range.from, range.to);\n  else if (!isEmpty(qu"
+    "euedRange)) Object.assign(range, queuedRange);\n  else for (const bounds of [range, queuedRange]) Object.assign(b"
+    "ounds, {from: 0, to: 1000});\n}\n\n/// Returns the model of `data`, which is what the exporter writes:\n///   {no"
+    "tShown, backward, queues: [name], engines: [name], engineOf: [engine of the queue], fences: [name],\n///    workN"
+    "ames: [name], commands: [command], work: [span],\n///    losses: [[lane, is of waits, first, count, time before, "
+    "time after]]}\n/// The engine 0 stands for none.\n/// The model has:\n///   lanes          one for each queue: it"
+    "s name, its engine's, and a series for each kind of item; the number of a gap\n///                  and of a span"
+    " is its index\n///   groups         the engines that have a name: {lane: the first one, name, size}\n///   comman"
+    "ds, work, workNames    as in the data\n///   losses         the gaps: {lane, waits, first, count, before, after}"
+    "\n///   range          from the first to the last time that was executed or lost\n///   queuedRange    from the f"
+    "irst to the last time of all\n///   walk           the indices of all commands that are shown, in the order of ti"
+    "me\n///   firstReleased, nextReleased    chains of the waits that a signal released; -1 ends a chain\nfunction ma"
+    "keModel(data) {\n  const count = data.commands.length;\n  const model = {\n    fences: data.fences,\n    commands"
+    ": data.commands,\n    work: data.work,\n    workNames: data.workNames,\n    notShown: data.notShown,\n    backwar"
+    "d: data.backward,\n    ...makeLanes(data),\n    losses: data.losses.map(([lane, waits, first, lost, before, after"
+    "]) => ({\n      lane, waits: waits === 1, first, count: lost, before, after})),\n    range: {from: Infinity, to: "
+    "-Infinity},\n    queuedRange: {from: Infinity, to: -Infinity},\n    walk: [],\n    firstReleased: new Int32Array("
+    "count).fill(-1),\n    nextReleased: new Int32Array(count).fill(-1),\n  };\n  model.commands.forEach((command, ind"
+    "ex) => sortCommand(model, command, index));\n  model.work.forEach(([lane, , begin, end], index) => {\n    model.l"
+    "anes[lane].work.push([begin, end, index]);\n    widen(model.range, begin, end);\n  });\n  model.walk.sort((a, b) "
+    "=> whenShown(model.commands[a]) - whenShown(model.commands[b]));\n  completeRanges(model);\n  model.losses.forEac"
+    "h(({lane, before, after}, index) => {\n    model.lanes[lane].lost.push([before \?\? model.range.from, after \?\? "
+    "model.range.to, index]);\n  });\n  for (const lane of model.lanes) {\n    for (const kind of KINDS) lane[kind] = "
+    "makeSeries(lane[kind]);\n  }\n  return model;\n}\n\n/// Returns where a target is, which is a {command}, a span o"
+    "f {work} or a {loss}: {lane, from, to}. `from` and `to` are\n/// null if its times are not known.\nfunction place"
+    "Of({commands, work, losses}, target) {\n  if (target.work !== undefined) {\n    const [lane, , from, to] = work[t"
+    "arget.work];\n    return {lane, from, to};\n  }\n  if (target.loss !== undefined) {\n    const {lane, before, aft"
+    "er} = losses[target.loss];\n    return {lane, from: before \?\? after, to: after \?\? before};\n  }\n  const comm"
+    "and = commands[target.command], time = whenShown(command);\n  return {lane: command[LANE], from: command[BOX_BEGI"
+    "N] \?\? time, to: time};\n}\n\n/// Returns the indices of the waits that the signal `index` released.\nfunction* "
+    "releasedBy(model, index) {\n  for (let i = model.firstReleased[index]; i >= 0; i = model.nextReleased[i]) yield i"
+    ";\n}\n";
 // clang-format on
 
 }  // namespace tidemark::detail

@@ -16,11 +16,14 @@
 #include "lanes.hpp"
 #include "main.hpp"
 #include "model.hpp"
+#include "search.hpp"
 #include "series.hpp"
+#include "statistics.hpp"
 #include "style.hpp"
 #include "tail.hpp"
 #include "text.hpp"
 #include "view.hpp"
+#include "work.hpp"
 
 namespace tidemark::detail {
 
@@ -36,8 +39,11 @@ inline constexpr const char* trace_page_after_data[] = {
     trace_page_model,
     trace_page_text,
     trace_page_describe,
+    trace_page_search,
+    trace_page_statistics,
     trace_page_view,
     trace_page_frame,
+    trace_page_work,
     trace_page_lanes,
     trace_page_arrows,
     trace_page_labels,

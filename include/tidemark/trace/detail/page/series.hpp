@@ -7,85 +7,39 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_series[] = R"page(</script>
-<script type="module">
-// A series holds what one lane shows of one kind, for example its waits, in arrays sorted by begin. Whatever is in view
-// is found by binary search, so a frame costs as many steps as the lane has pixels, however many items there are.
-//
-//   begin[i]   when item i begins; never falls from one i to the next
-//   reach[i]   the greatest end of the items 0 to i
-//   item[i]    the number that the owner gave the item, for example the index of a command
-//   sum[i]     how long the items 0 to i - 1 are together
-//   tree       a binary tree of maxima over the ends; its leaves start at tree[size]
-
-/// Returns the first index from `low` on with values[index] >= value, or values.length. `values` must not fall.
-function lowerBound(values, value, low = 0) {
-  let first = low, last = values.length;
-  while (first < last) {
-    const middle = (first + last) >> 1;
-    if (values[middle] < value) first = middle + 1;
-    else last = middle;
-  }
-  return first;
-}
-
-/// Returns the series of `items`, each of which is [begin, end, number]. Sorts `items`.
-function makeSeries(items) {
-  items.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  const size = items.length;
-  const series = {
-    size,
-    begin: new Float64Array(size),
-    reach: new Float64Array(size),
-    item: new Int32Array(size),
-    sum: new Float64Array(size + 1),
-    tree: new Float64Array(2 * size),
-  };
-  let reach = -Infinity;
-  items.forEach(([begin, end, number], i) => {
-    reach = Math.max(reach, end);
-    series.begin[i] = begin;
-    series.reach[i] = reach;
-    series.item[i] = number;
-    series.sum[i + 1] = series.sum[i] + end - begin;
-    series.tree[size + i] = end;
-  });
-  for (let i = size - 1; i > 0; --i) series.tree[i] = Math.max(series.tree[2 * i], series.tree[2 * i + 1]);
-  return series;
-}
-
-/// Returns when item i ends.
-const endOf = (series, i) => series.tree[series.size + i];
-
-/// Returns the greatest end of the items `first` to `last` - 1, or -Infinity if there are none.
-function greatestEnd(series, first, last) {
-  let result = -Infinity;
-  for (let low = first + series.size, high = last + series.size; low < high; low >>= 1, high >>= 1) {
-    if (low & 1) result = Math.max(result, series.tree[low++]);
-    if (high & 1) result = Math.max(result, series.tree[--high]);
-  }
-  return result;
-}
-
-/// Returns an upper bound of the number of items between two times. It is exact unless items overlap.
-function countBetween(series, from, to) {
-  return Math.max(0, lowerBound(series.begin, to) - lowerBound(series.reach, from));
-}
-
-/// Returns the number of the item nearest to `time` and less than `slack` away, or -1. Where several items hold `time`,
-/// the one that begins last wins. Looks at the 200 items before `time` at most.
-function nearest(series, time, slack) {
-  let best = -1, least = slack;
-  const start = lowerBound(series.begin, time + slack) - 1;
-  for (let i = start; i >= 0 && i > start - 200; --i) {
-    if (series.reach[i] < time - slack) break;
-    const away = Math.max(series.begin[i] - time, time - endOf(series, i), 0);
-    if (away < least) [best, least] = [series.item[i], away];
-    if (least === 0) break;
-  }
-  return best;
-}
-)page";
+inline constexpr const char trace_page_series[] =
+    "</script>\n<script type=\"module\">\n// A series holds what one lane shows of one kind, for example its waits, in"
+    " arrays sorted by begin. Whatever is in view\n// is found by binary search, so a frame costs as many steps as the"
+    " lane has pixels, however many items there are.\n//\n//   begin[i]   when item i begins; never falls from one i t"
+    "o the next\n//   reach[i]   the greatest end of the items 0 to i\n//   item[i]    the number that the owner gave "
+    "the item, for example the index of a command\n//   sum[i]     how long the items 0 to i - 1 are together\n//   tr"
+    "ee       a binary tree of maxima over the ends; its leaves start at tree[size]\n\n/// Returns the first index fro"
+    "m `low` on with values[index] >= value, or values.length. `values` must not fall.\nfunction lowerBound(values, va"
+    "lue, low = 0) {\n  let first = low, last = values.length;\n  while (first < last) {\n    const middle = (first + "
+    "last) >> 1;\n    if (values[middle] < value) first = middle + 1;\n    else last = middle;\n  }\n  return first;\n"
+    "}\n\n/// Returns the series of `items`, each of which is [begin, end, number]. Sorts `items`.\nfunction makeSerie"
+    "s(items) {\n  items.sort((a, b) => a[0] - b[0] || a[1] - b[1]);\n  const size = items.length;\n  const series = {"
+    "\n    size,\n    begin: new Float64Array(size),\n    reach: new Float64Array(size),\n    item: new Int32Array(siz"
+    "e),\n    sum: new Float64Array(size + 1),\n    tree: new Float64Array(2 * size),\n  };\n  let reach = -Infinity;"
+    "\n  items.forEach(([begin, end, number], i) => {\n    reach = Math.max(reach, end);\n    series.begin[i] = begin;"
+    "\n    series.reach[i] = reach;\n    series.item[i] = number;\n    series.sum[i + 1] = series.sum[i] + end - begin"
+    ";\n    series.tree[size + i] = end;\n  });\n  for (let i = size - 1; i > 0; --i) series.tree[i] = Math.max(series"
+    ".tree[2 * i], series.tree[2 * i + 1]);\n  return series;\n}\n\n/// Returns when item i ends.\nconst endOf = (seri"
+    "es, i) => series.tree[series.size + i];\n\n/// Returns the greatest end of the items `first` to `last` - 1, or -I"
+    "nfinity if there are none.\nfunction greatestEnd(series, first, last) {\n  let result = -Infinity;\n  for (let lo"
+    "w = first + series.size, high = last + series.size; low < high; low >>= 1, high >>= 1) {\n    if (low & 1) result"
+    " = Math.max(result, series.tree[low++]);\n    if (high & 1) result = Math.max(result, series.tree[--high]);\n  }"
+    "\n  return result;\n}\n\n/// Returns an upper bound of the number of items between two times. It is exact unless "
+    "items overlap.\nfunction countBetween(series, from, to) {\n  return Math.max(0, lowerBound(series.begin, to) - lo"
+    "werBound(series.reach, from));\n}\n\n/// Returns how long the items are together between two times.\nfunction dur"
+    "ationBetween(series, from, to) {\n  let sum = 0;\n  for (let i = lowerBound(series.reach, from); i < series.size "
+    "&& series.begin[i] < to; ++i) {\n    sum += Math.max(0, Math.min(endOf(series, i), to) - Math.max(series.begin[i]"
+    ", from));\n  }\n  return sum;\n}\n\n/// Returns the number of the item nearest to `time` and less than `slack` aw"
+    "ay, or -1. Where several items hold `time`,\n/// the one that begins last wins. Looks at the 200 items before `ti"
+    "me` at most.\nfunction nearest(series, time, slack) {\n  let best = -1, least = slack;\n  const start = lowerBoun"
+    "d(series.begin, time + slack) - 1;\n  for (let i = start; i >= 0 && i > start - 200; --i) {\n    if (series.reach"
+    "[i] < time - slack) break;\n    const away = Math.max(series.begin[i] - time, time - endOf(series, i), 0);\n    i"
+    "f (away < least) [best, least] = [series.item[i], away];\n    if (least === 0) break;\n  }\n  return best;\n}\n";
 // clang-format on
 
 }  // namespace tidemark::detail

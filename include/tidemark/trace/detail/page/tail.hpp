@@ -7,10 +7,8 @@
 namespace tidemark::detail {
 
 // clang-format off
-inline constexpr const char trace_page_tail[] = R"page(</script>
-</body>
-</html>
-)page";
+inline constexpr const char trace_page_tail[] =
+    "</script>\n</body>\n</html>\n";
 // clang-format on
 
 }  // namespace tidemark::detail

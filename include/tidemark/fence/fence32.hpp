@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// fence32: a timeline for executors that know only 32-bit values [A121]. Signals and waits take 32-bit serials, which
+// wrap around. Inside is a fence, whose 64-bit value does not:
+//
+//   serial            0xFFFFFFFE   0xFFFFFFFF             0             1
+//   value inside      0xFFFFFFFE   0xFFFFFFFF   0x100000000   0x100000001
+//
+// A serial stands for the value nearest to the current one that has these low 32 bits. So it is to come if it is ahead
+// of the current value by 1 to UINT32_MAX / 2, and reached if it is equal or behind by at most as much. A serial that
+// would lie before the beginning of the timeline counts as value 0, which is reached.
+//
+// The window: while a call with a serial runs, the current value must be within UINT32_MAX / 2 of the serial. So
+// signallers must not run further ahead than that of a thread that is about to wait. A call reads the current value
+// once to extend its serial to 64 bits. From then on it does not matter how far the value rises: a thread that sleeps
+// waits for a 64-bit value.
+//
+// A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. This is asserted; with NDEBUG it
+// counts as behind. A serial further away can't be told from one in the window that has the same 32 bits, and is taken
+// for that one. If signal() takes a serial for one behind, it does what the fence inside does with a lower value: a
+// fence returns false, and a progress fence asserts.
+//
+// Other blocks, waits for several timelines and loops follow view(), which is a 64-bit timeline, and take extended()
+// serials:
+//
+//   tidemark::fence32 copied;
+//   tidemark::rename_ring ring{copied.view(), {.bytes = 4096}};
+//   ring.retire(mapped, copied.extended(serial));
+//   wait_any({{copied.view(), copied.extended(serial)}, {compute, 40}});
+//
+// Not promised: anything after 2^32 wraps, where the value inside would end. For everything else, such as the lifetime
+// and what happens in a signal, see fence.hpp.
+#ifndef TIDEMARK_FENCE_FENCE32_HPP
+#define TIDEMARK_FENCE_FENCE32_HPP
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include "../platform/platform.hpp"
+#include "detail/fence_operations.hpp"
+#include "fence.hpp"
+#include "wait.hpp"
+
+namespace tidemark {
+
+/// A timeline of 32-bit serials.
+/// \tparam Fence  the fence inside: a basic_fence, so that any thread may signal, or a basic_progress_fence, for one
+///                signaller at a time. It holds its value itself
+template <class Fence>
+  requires std::derived_from<Fence, detail::fence_core<typename Fence::platform, Fence::options>>
+class basic_fence32 {
+ public:
+  using platform = typename Fence::platform;
+
+  /// A timeline that begins at `initial`.
+  explicit basic_fence32(std::uint32_t initial = 0) noexcept : timeline_{initial} {}
+
+  /// Signals `serial`, and releases every waiter that is due. Returns what the signal() of the fence inside returns: of
+  /// a fence, whether the value has risen; of a progress fence, nothing. Progress, assertions and callers: as that
+  /// signal(). [A3] [A121]
+  auto signal(std::uint32_t serial) noexcept { return timeline_.signal(extended(serial)); }
+
+  /// Signals the serial after the current one, and returns it. After UINT32_MAX comes 0. Progress and callers: as the
+  /// signal_next() of the fence inside. [A121]
+  std::uint32_t signal_next() noexcept { return static_cast<std::uint32_t>(timeline_.signal_next()); }
+
+  /// Declares the timeline lost, as fence_core::poison() does. Any thread may call it. [A120]
+  void poison() noexcept { timeline_.poison(); }
+  /// Returns whether poison() was called. Progress: wait-free. Any thread may call it.
+  bool is_poisoned() const noexcept { return timeline_.is_poisoned(); }
+
+  /// Returns the serial signalled last; UINT32_MAX once the timeline is poisoned, which is a serial like any other: ask
+  /// is_poisoned(). What was done before the serial was signalled happens-before the return. Progress: wait-free. Any
+  /// thread may call it.
+  std::uint32_t current_value() const noexcept { return static_cast<std::uint32_t>(timeline_.current_value()); }
+
+  /// Returns whether `target` is reached: equal to the current value or behind it. It returns true for every target
+  /// once the timeline is poisoned. Progress: wait-free. Any thread may call it. [A121]
+  [[nodiscard]] bool is_reached(std::uint32_t target) const noexcept { return timeline_.is_reached(extended(target)); }
+
+  /// Waits until `target` is reached, without a time limit. Returns `reached`; `stopped` if `token` is triggered first;
+  /// `lost` if the timeline is poisoned before it reaches the target. Blocks. It allocates as a wait for the fence
+  /// inside does, and throws nothing. Any thread may call it. [A121]
+  template <stop_token_like Token = never_stops>
+  wait_status wait(std::uint32_t target, Token token = {}) const noexcept {
+    return timeline_.wait(extended(target), std::move(token));
+  }
+  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it only
+  /// looks and does not sleep.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status wait_for(std::uint32_t target, const std::chrono::duration<Rep, Period>& timeout,
+                       Token token = {}) const noexcept {
+    return timeline_.wait_for(extended(target), timeout, std::move(token));
+  }
+  /// Waits like wait(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then.
+  /// With a point in the past it does not sleep. A change of the system clock has the same effect as with
+  /// waitable::wait_until().
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status wait_until(std::uint32_t target, const std::chrono::time_point<Clock, Duration>& at,
+                         Token token = {}) const noexcept {
+    return timeline_.wait_until(extended(target), at, std::move(token));
+  }
+
+  /// Returns the 64-bit value that `serial` stands for, for blocks that follow view(). If the serial is reached, the
+  /// result is at most the view's current value, however far that rises meanwhile. It is asserted that the serial is
+  /// not half of the range away from the current value. Progress: wait-free, one load of the value. Any thread may call
+  /// it. [A121]
+  [[nodiscard]] std::uint64_t extended(std::uint32_t serial) const noexcept {
+    // The value itself: a poisoned timeline shows UINT64_MAX, from which no serial could be told.
+    const std::uint64_t current = detail::fence_access::reached_value(timeline_);
+    const std::uint32_t ahead = serial - static_cast<std::uint32_t>(current);
+    TIDEMARK_ASSERT(ahead != half_of_range, "a 32-bit serial is half of the range away: neither ahead nor behind");
+    if (ahead < half_of_range) return current + ahead;
+    const std::uint32_t behind = 0 - ahead;
+    return current >= behind ? current - behind : 0;
+  }
+
+  /// Returns a view of the 64-bit timeline, which can look and wait, but not signal [A10]. This object must outlive it.
+  /// Any thread may call it.
+  auto view() const noexcept { return timeline_.view(); }
+
+ private:
+  static constexpr std::uint32_t half_of_range = std::uint32_t{1} << 31;
+
+  Fence timeline_;
+};
+
+/// A timeline of 32-bit serials that any thread may signal; the one furthest ahead wins.
+using fence32 = basic_fence32<fence>;
+/// A timeline of 32-bit serials with exactly one signaller at a time.
+using progress_fence32 = basic_fence32<progress_fence>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_FENCE_FENCE32_HPP

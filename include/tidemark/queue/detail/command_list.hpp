@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// command_list: the commands of a queue of an engine, from the thread that records them to the thread that executes
+// them.
+//
+//   taken        published        recorded
+//     |-- to be executed --|-- not yet submitted --|        three counts that only rise
+//
+// The commands lie in chunks, which are linked in order. The executor gives a chunk that it has left back to the
+// submitter, so a queue whose executor keeps up allocates nothing.
+//
+// Who writes what: the submitter (one thread at a time) `recorded` and `published`; the executor (one thread at a time)
+// `taken`. While no thread executes, whoever may become the executor may look at the commands that are to be executed.
+#ifndef TIDEMARK_QUEUE_DETAIL_COMMAND_LIST_HPP
+#define TIDEMARK_QUEUE_DETAIL_COMMAND_LIST_HPP
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "../../log/ids.hpp"
+#include "../../platform/platform.hpp"
+
+namespace tidemark::detail {
+
+enum class command_kind : std::uint8_t {
+  work,
+  wait,    ///< for `value` of the timeline at `fence`
+  signal,  ///< of `value` of the timeline at `fence`
+  finish,  ///< a submission is finished
+};
+
+/// One command. What it does beside that, `calls` knows.
+template <platform Platform>
+class queue_command {
+ public:
+  struct call_table {
+    void (*run)(queue_command&, void* queue);
+    void (*drop)(queue_command&) noexcept;
+  };
+  static constexpr std::size_t payload_bytes = 32;
+
+  /// Keeps an object in the command.
+  template <class Object>
+  void keep(Object&& kept) {
+    using object = std::remove_cvref_t<Object>;
+    if constexpr (fits<object>) {
+      ::new (static_cast<void*>(payload_.data())) object(std::forward<Object>(kept));
+    } else {
+      ::new (static_cast<void*>(payload_.data())) object*(new object(std::forward<Object>(kept)));
+    }
+  }
+  /// Returns what keep() was given.
+  template <class Object>
+  Object& kept() noexcept {
+    void* const at = payload_.data();
+    if constexpr (fits<Object>) {
+      return *std::launder(static_cast<Object*>(at));
+    } else {
+      return **std::launder(static_cast<Object**>(at));
+    }
+  }
+  template <class Object>
+  void forget() noexcept {
+    Object& kept_object = kept<Object>();
+    if constexpr (fits<Object>) {
+      std::destroy_at(&kept_object);
+    } else {
+      delete &kept_object;
+    }
+  }
+  void drop() noexcept {
+    if (calls != nullptr) calls->drop(*this);
+  }
+
+  command_kind kind = command_kind::work;
+  fence_id id{};
+  const void* fence = nullptr;
+  typename Platform::template var<std::uint64_t> value{0};
+  const call_table* calls = nullptr;
+
+ private:
+  template <class Object>
+  static constexpr bool fits = sizeof(Object) <= payload_bytes && alignof(Object) <= alignof(void*);
+
+  alignas(void*) std::array<std::byte, payload_bytes> payload_;
+};
+
+template <platform Platform>
+class command_list {
+ public:
+  using command = queue_command<Platform>;
+
+  command_list() = default;
+  command_list(const command_list&) = delete;
+  command_list& operator=(const command_list&) = delete;
+  /// No other thread may use it any more.
+  ~command_list() {
+    drop_between(taken_, recorded_, head_ == nullptr ? first_ : taken_ == head_end_ ? head_->next : head_);
+    for (chunk* each = head_ != nullptr ? head_ : first_; each != nullptr;) {
+      chunk* const next = each->next;
+      delete each;
+      each = next;
+    }
+    // (QE7): relaxed alone: no other thread is here any more.
+    delete spare_.load(std::memory_order_relaxed);
+  }
+
+  // ---- the submitter ----
+
+  /// Returns the next command, to be filled in. It counts once record() is called. Allocates, and throws what the
+  /// allocation throws.
+  command& next() {
+    const std::size_t place = recorded_ % chunk_size;
+    if (place != 0) {
+      next_chunk_ = last_;
+    } else {
+      chunk*& link = last_ != nullptr ? last_->next : first_;
+      if (link == nullptr) link = take_spare();
+      next_chunk_ = link;
+    }
+    command& made = next_chunk_->commands[place];
+    made.calls = nullptr;
+    return made;
+  }
+  void record() noexcept {
+    last_ = next_chunk_;
+    ++recorded_;
+  }
+  std::uint64_t recorded() const noexcept { return recorded_; }
+  bool has_unpublished() const noexcept { return recorded_ != published_own_; }
+  /// Makes what was recorded visible to the executor.
+  void publish() noexcept {
+    last_published_ = last_;
+    published_own_ = recorded_;
+    // (QE1): release, pairs with (QE2): the executor finds the commands as they were recorded. Not stronger: whether
+    // the executor looks again is decided by (QE3) and (QE4).
+    published_.store(recorded_, std::memory_order_release);
+  }
+  /// Drops what was recorded and is not published.
+  void discard() noexcept {
+    chunk* const last = last_published_;
+    chunk* const next = last != nullptr ? last->next : first_;
+    drop_between(published_own_, recorded_, published_own_ % chunk_size != 0 ? last : next);
+    last_ = last;
+    recorded_ = published_own_;
+  }
+
+  // ---- the executor ----
+
+  /// Returns the next command that is to be executed; null if there is none.
+  command* front() noexcept {
+    if (taken_ == seen_) {
+      // (QE2): acquire, pairs with (QE1). Not stronger, like (QE1).
+      seen_ = published_.load(std::memory_order_acquire);
+      if (taken_ == seen_) return nullptr;
+    }
+    if (taken_ == head_end_) {
+      chunk* const left = std::exchange(head_, head_ != nullptr ? head_->next : first_);
+      head_end_ += chunk_size;
+      if (left != nullptr) give_back(left);
+    }
+    return &head_->commands[taken_ % chunk_size];
+  }
+  /// The first command is executed. It must have been dropped.
+  void pop() noexcept { ++taken_; }
+  std::uint64_t taken() const noexcept { return taken_; }
+
+  /// Calls `act` with each command that is to be executed, in order.
+  template <class Act>
+  void for_each(const Act& act) {
+    if (front() == nullptr) return;
+    chunk* at = head_;
+    for (std::uint64_t position = taken_; position != seen_; ++position) {
+      if (position != taken_ && position % chunk_size == 0) at = at->next;
+      act(at->commands[position % chunk_size]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t chunk_size = [] {
+    if constexpr (requires { Platform::spin_looks(); }) {
+      return std::size_t{2};  // under a model checker
+    } else {
+      return std::size_t{4};
+    }
+  }();
+  struct chunk {
+    std::array<command, chunk_size> commands;
+    chunk* next = nullptr;
+  };
+
+  chunk* take_spare() {
+    // (QE6): acquire, pairs with (QE5): the executor has left the chunk. Not stronger: no other word is involved.
+    chunk* const spare = spare_.exchange(nullptr, std::memory_order_acquire);
+    if (spare == nullptr) return new chunk;
+    spare->next = nullptr;
+    return spare;
+  }
+  void give_back(chunk* left) noexcept {
+    // (QE5): release, pairs with (QE6). Not stronger: a chunk that comes back was given back by an executor, too, and
+    // nobody has used it since.
+    delete spare_.exchange(left, std::memory_order_release);
+  }
+  /// \param at  the chunk of the first of them
+  static void drop_between(std::uint64_t from, std::uint64_t to, chunk* at) noexcept {
+    for (std::uint64_t position = from; position != to; ++position) {
+      if (position != from && position % chunk_size == 0) at = at->next;
+      at->commands[position % chunk_size].drop();
+    }
+  }
+
+  // The submitter's.
+  chunk* first_ = nullptr;           // which the executor reads once something is published
+  chunk* last_ = nullptr;            // of the last command that was recorded
+  chunk* next_chunk_ = nullptr;      // of the next one
+  chunk* last_published_ = nullptr;  // of the last command that was published
+  std::uint64_t recorded_ = 0;
+  std::uint64_t published_own_ = 0;
+
+  typename Platform::template atomic<std::uint64_t> published_{0};
+  typename Platform::template atomic<chunk*> spare_{nullptr};
+
+  // The executor's.
+  chunk* head_ = nullptr;
+  std::uint64_t head_end_ = 0;  // the position behind the last command of that chunk
+  std::uint64_t taken_ = 0;
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_QUEUE_DETAIL_COMMAND_LIST_HPP

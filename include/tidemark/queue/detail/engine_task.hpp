@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// engine_task: a queue of an engine as work of the engine's loop: its turns, and what it does between them.
+//
+//   rests ---(doorbell)---> ready ---> has its turn ---(a value is missing)---> parked on the loop ---> ready
+//     ^                                   |   |---(its quantum is over)--------> ready, behind the others
+//     |-----(nothing is to be executed)---|   |---(it is paused)---------------> held, until it is resumed
+//
+// Why no submission is lost
+// -------------------------
+// The submitter publishes commands, and then sets the doorbell (QE3). If it was set before, the queue has not come to
+// rest, and will look again. Otherwise the submitter gives the queue to the loop. A queue that finds nothing to execute
+// clears the doorbell (QE4) and looks once more. Both are exchanges of one word. If (QE3) comes before (QE4), the queue
+// finds the commands. If it comes after, the submitter finds the doorbell clear.
+#ifndef TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
+#define TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../../fence/awaited.hpp"
+#include "../../fence/detail/fence_operations.hpp"
+#include "../../fence/detail/loop_operation.hpp"
+#include "../../fence/detail/user_call.hpp"
+#include "../../fence/wait_loop.hpp"
+#include "../../log/ids.hpp"
+#include "../../platform/assert.hpp"
+#include "../../platform/platform.hpp"
+#include "../hang_report.hpp"
+#include "command_list.hpp"
+
+namespace tidemark::detail {
+
+/// What a queue does for its commands, on the thread that has its turn, and to give itself up. No virtual functions: a
+/// queue whose destruction begins may have a turn.
+struct engine_task_calls {
+  std::uint64_t (*begin_stall)(void* self, fence_id id, std::uint64_t value) noexcept;
+  void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed) noexcept;
+  void (*lose)(void* self) noexcept;  // its progress
+};
+
+template <platform Platform>
+class engine_task : protected core_of_loop<Platform>::operation {
+ public:
+  using core = core_of_loop<Platform>;
+  using command = queue_command<Platform>;
+
+  engine_task(const engine_task&) = delete;
+  engine_task& operator=(const engine_task&) = delete;
+
+  // ---- any thread ----
+
+  void pause() noexcept {
+    const keeper kept(core_.lock());
+    set(paused);
+  }
+  void resume() noexcept {
+    const keeper kept(core_.lock());
+    // (QE9): relaxed alone: the lock orders it; see (QE8).
+    control_.fetch_and(~paused, std::memory_order_relaxed);
+    let_go();
+  }
+  /// Gives the queue up: its progress is lost, and it drops what it has not executed.
+  void abort() noexcept {
+    calls_.lose(self_);
+    const keeper kept(core_.lock());
+    set(aborted);
+    if (this->phase == call_phase::waiting) {
+      static_cast<void>(core_.cancel(*this));
+      is_held_ = true;
+    }
+    let_go();
+  }
+
+  // ---- with the loop's lock ----
+
+  /// Returns whether the queue stands still, so that its commands can be looked at.
+  bool stands() const noexcept { return this->phase != call_phase::running; }
+  /// Returns the waits and signals that it has not executed.
+  /// \param values  gets what the fences have come to that are waited for
+  std::vector<pending_command> pending(std::unordered_map<std::uint64_t, std::uint64_t>& values) {
+    std::vector<pending_command> found;
+    commands_.for_each([&](command& each) {
+      if (each.kind != command_kind::wait && each.kind != command_kind::signal) return;
+      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(each.fence));
+      const bool is_wait = each.kind == command_kind::wait;
+      found.push_back({is_wait, key, each.id, each.value.load()});
+      if (is_wait) values[key] = awaited_of(each).look().value;
+    });
+    return found;
+  }
+
+  std::size_t place = 0;  // among the queues of the engine, under the lock of these
+
+ protected:
+  using operation = typename core::operation;
+  using keeper = typename core::keeper;
+  using operations = wait_operations<Platform>;
+
+  /// \param quantum  how many commands it executes in one turn
+  /// \param self     what the commands and `calls` are called with
+  engine_task(core& on, std::uint8_t rank_of_turns, unsigned quantum, void* self,
+              const engine_task_calls& calls) noexcept
+      : operation(loop_needs::any, &act),
+        core_{on},
+        wait_({nullptr, nullptr, 0}, *this, &core::on_release),
+        quantum_{quantum},
+        self_{self},
+        calls_{calls} {
+    this->waits = std::span{&wait_, 1};
+    this->rank = rank_of_turns;
+  }
+  ~engine_task() = default;
+
+  /// Must be called before the queue is destroyed. Waits for the end of a turn, and ends the rest.
+  void end() noexcept {
+    keeper kept(core_.lock());
+    set(aborted);
+    while (this->phase == call_phase::running) {
+      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
+      is_awaited_ = true;
+      core_.ends().wait(kept);
+    }
+    if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
+  }
+
+  /// Tells the executor that commands were published.
+  void ring() noexcept {
+    // (QE3): acq_rel. Release, pairs with (QE4): the queue finds what was published. Acquire, pairs with (QE4): the
+    // links of its last turn are free. Not stronger: no other word is involved.
+    if (doorbell_.exchange(1, std::memory_order_acq_rel) == 0) core_.post(*this);
+  }
+
+  command_list<Platform> commands_;
+
+ private:
+  enum class turn_end { rests, parks, goes_on, is_held };
+
+  static constexpr std::uint32_t paused = 1;
+  static constexpr std::uint32_t aborted = 2;
+
+  static void act(typename core::work& of, loop_action what, keeper& kept) {
+    auto& self = static_cast<engine_task&>(static_cast<operation&>(of));
+    if (what == loop_action::drop) {
+      self.phase = call_phase::over;
+      return;
+    }
+    self.runner_ = current_thread<Platform>();
+    turn_end end = turn_end::rests;
+    {
+      const typename keeper::without lock(kept);
+      end = self.take_turn();
+    }
+    self.after_turn(end);
+    if (std::exchange(self.is_awaited_, false)) self.core_.ends().wake_all();
+  }
+  void after_turn(turn_end end) noexcept {
+    switch (end) {
+      case turn_end::rests:
+        return core_.has_run(*this);
+      case turn_end::parks:
+        return core_.begin(*this);
+      case turn_end::goes_on:
+        return core_.run_later(*this);
+      case turn_end::is_held:
+        this->phase = call_phase::over;
+        is_held_ = true;
+        if (look_at_control() != paused) let_go();
+    }
+  }
+  /// Gives a queue that is held another turn.
+  void let_go() noexcept {
+    if (!std::exchange(is_held_, false)) return;
+    core_.run_later(*this);
+    core_.nudge();
+  }
+
+  turn_end take_turn() noexcept {
+    for (unsigned executed = 0; executed < quantum_;) {
+      const std::uint32_t control = look_at_control();
+      if ((control & aborted) == 0 && (control & paused) != 0) return turn_end::is_held;
+      command* const first = commands_.front();
+      if (first == nullptr) {
+        if (comes_to_rest()) return turn_end::rests;
+        continue;
+      }
+      if ((control & aborted) == 0 && !execute(*first)) return turn_end::parks;
+      first->drop();
+      commands_.pop();
+      ++executed;
+    }
+    return turn_end::goes_on;
+  }
+  static awaited_target<operations> awaited_of(command& wait) noexcept {
+    return {wait.fence, wait.template kept<const operations*>(), wait.value.load()};
+  }
+  /// Returns false if the command is a wait whose value is missing.
+  bool execute(command& first) noexcept {
+    if (first.kind != command_kind::wait) {
+      first.calls->run(first, self_);
+      return true;
+    }
+    const awaited_target<operations> to = awaited_of(first);
+    const fence_state now = to.look();
+    if (now.has_reached(to.target)) {
+      calls_.end_wait(self_, first.id, to.target, std::exchange(is_stalled_, false) ? observed_ : 0);
+      return true;
+    }
+    if (now.is_poisoned) {
+      calls_.lose(self_);
+      set(aborted);
+      return true;
+    }
+    if (!std::exchange(is_stalled_, true)) observed_ = calls_.begin_stall(self_, first.id, to.target);
+    wait_.to = to;
+    return false;
+  }
+  /// Returns false if there is something to execute after all.
+  bool comes_to_rest() noexcept {
+    // (QE4): acq_rel, pairs with (QE3), for the reasons given there.
+    doorbell_.exchange(0, std::memory_order_acq_rel);
+    if (commands_.front() == nullptr) return true;
+    // (QE11): relaxed alone: what was published is found already. If a submitter has set the doorbell meanwhile, it has
+    // given the queue to the loop.
+    return doorbell_.exchange(1, std::memory_order_relaxed) != 0;
+  }
+
+  std::uint32_t look_at_control() const noexcept {
+    // (QE8): relaxed alone: it only ends a turn early. Whatever follows from it is done with the lock.
+    return control_.load(std::memory_order_relaxed);
+  }
+  void set(std::uint32_t what) noexcept {
+    // (QE10): relaxed alone, like (QE9).
+    control_.fetch_or(what, std::memory_order_relaxed);
+  }
+
+  core& core_;
+  typename operation::wait wait_;
+  typename Platform::template atomic<std::uint32_t> doorbell_{0};  // 0: it rests
+  typename Platform::template atomic<std::uint32_t> control_{0};
+  const unsigned quantum_;
+  void* const self_;
+  const engine_task_calls& calls_;
+  std::uint64_t observed_ = 0;  // when its wait was seen to stall
+  bool is_stalled_ = false;
+  bool is_held_ = false;
+  bool is_awaited_ = false;
+  decltype(current_thread<Platform>()) runner_{};
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP

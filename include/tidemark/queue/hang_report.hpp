@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// hang_report: who waits for what, which queue has the signal next, and which waits can never end.
+//
+// It is made of a picture of some queues: the waits and signals that each of them still has to execute, in order, and
+// what the fences have come to. Two questions are answered by executing that picture:
+//
+//   which queues are stuck    all commands are executed as far as the waits allow
+//   which of these for ever   waits whose signal no queue has are taken for reached, because the program may still
+//                             signal them; what is stuck even then waits in a circle
+//
+// So a cycle is reported only if nothing but a signal from outside of these queues could break it.
+#ifndef TIDEMARK_QUEUE_HANG_REPORT_HPP
+#define TIDEMARK_QUEUE_HANG_REPORT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../log/ids.hpp"
+
+namespace tidemark {
+
+/// A wait or a signal that a queue has not executed yet.
+struct pending_command {
+  bool is_wait;
+  std::uint64_t fence_key;  ///< The same for the same fence, and for no other: its address, or its number in logs.
+  fence_id fence;           ///< How logs know the fence.
+  std::uint64_t value;
+};
+
+/// A queue as it stands: what it still has to execute, in order.
+struct pending_queue {
+  queue_id queue;
+  std::string_view name;
+  std::vector<pending_command> commands;
+};
+
+/// A queue that waits.
+struct hanging_wait {
+  queue_id queue;
+  std::string_view name;  ///< Of the queue.
+  fence_id fence;
+  std::uint64_t value;              ///< What the queue waits for.
+  std::uint64_t current_value;      ///< What the fence has come to.
+  std::optional<queue_id> held_by;  ///< The queue that has the signal next; nothing if none of these queues has it.
+};
+
+/// The answer; see the head of this file.
+struct hang_report {
+  /// All queues that wait, in the order in which they were given.
+  std::vector<hanging_wait> waits;
+  /// Each cycle once: the wait of the first queue ends by a signal of the second, and so on; that of the last one by a
+  /// signal of the first.
+  std::vector<std::vector<hanging_wait>> cycles;
+};
+
+namespace detail {
+
+/// Executes the waits and signals of some queues, which it only looks at.
+class hang_search {
+ public:
+  /// \param value_of  returns what the fence with a key has come to
+  template <class ValueOf>
+  hang_search(const std::vector<pending_queue>& queues, const ValueOf& value_of)
+      : queues_{queues}, next_(queues.size(), 0) {
+    for (const pending_queue& queue : queues_) {
+      for (const pending_command& each : queue.commands) found_.try_emplace(each.fence_key, value_of(each.fence_key));
+    }
+    values_ = found_;
+  }
+
+  hang_report find() {
+    hang_report report;
+    find_signals();
+    for (const pending_queue& queue : queues_) {
+      if (const pending_command* const first = first_of(queue))
+        report.waits.push_back(wait_of(queue, *first, next_holder(*first)));
+    }
+    std::vector<std::size_t> able;
+    for (std::size_t i = 0; i < queues_.size(); ++i) able.push_back(i);
+    execute(std::move(able));
+    for (std::vector<std::size_t> freed = take_outside(); !freed.empty(); freed = take_outside()) {
+      execute(std::move(freed));
+    }
+    find_cycles(report);
+    return report;
+  }
+
+ private:
+  /// Returns the wait in which the queue stands now; null if it does not wait.
+  const pending_command* first_of(const pending_queue& queue) const {
+    if (queue.commands.empty() || !queue.commands[0].is_wait || is_reached(queue.commands[0])) return nullptr;
+    return &queue.commands[0];
+  }
+  bool is_reached(const pending_command& wait) const { return values_.at(wait.fence_key) >= wait.value; }
+  bool is_stuck(std::size_t queue) const { return next_[queue] < queues_[queue].commands.size(); }
+  const pending_command& stuck_in(std::size_t queue) const { return queues_[queue].commands[next_[queue]]; }
+
+  /// Executes what these queues can execute, and what becomes possible by that.
+  void execute(std::vector<std::size_t> able) {
+    while (!able.empty()) {
+      const std::size_t queue = able.back();
+      able.pop_back();
+      for (; is_stuck(queue); ++next_[queue]) {
+        const pending_command& each = stuck_in(queue);
+        if (each.is_wait) {
+          if (is_reached(each)) continue;
+          waiting_[each.fence_key].push_back(queue);
+          break;
+        }
+        raise(each.fence_key, each.value, able);
+      }
+    }
+  }
+  void raise(std::uint64_t key, std::uint64_t value, std::vector<std::size_t>& able) {
+    std::uint64_t& now = values_.at(key);
+    if (value <= now) return;
+    now = value;
+    std::vector<std::size_t> left;
+    for (const std::size_t queue : std::exchange(waiting_[key], {})) {
+      (is_reached(stuck_in(queue)) ? able : left).push_back(queue);
+    }
+    waiting_[key] = std::move(left);
+  }
+
+  /// Takes the waits for reached whose signal no stuck queue has. Returns the queues that go on.
+  std::vector<std::size_t> take_outside() {
+    find_signals();
+    std::vector<std::size_t> freed;
+    for (auto& [key, queues] : waiting_) {
+      std::vector<std::size_t> left;
+      for (const std::size_t queue : std::exchange(queues, {})) {
+        if (holder_of(queue)) {
+          left.push_back(queue);
+        } else {
+          ++next_[queue];
+          freed.push_back(queue);
+        }
+      }
+      queues = std::move(left);
+    }
+    return freed;
+  }
+
+  /// Finds for each fence the signals that the queues still have to execute.
+  void find_signals() {
+    signals_.clear();
+    for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
+      const auto& commands = queues_[queue].commands;
+      for (std::size_t i = next_[queue]; i < commands.size(); ++i) {
+        if (!commands[i].is_wait) signals_[commands[i].fence_key].push_back({commands[i].value, queue});
+      }
+    }
+  }
+  /// Returns the first stuck queue that has the signal for which another one waits.
+  std::optional<std::size_t> holder_of(std::size_t queue) const {
+    const pending_command& wait = stuck_in(queue);
+    const auto found = signals_.find(wait.fence_key);
+    if (found == signals_.end()) return std::nullopt;
+    for (const auto& [value, holder] : found->second) {
+      if (value >= wait.value) return holder;
+    }
+    return std::nullopt;
+  }
+
+  void find_cycles(hang_report& report) const {
+    std::vector<std::size_t> visit(queues_.size(), 0);  // the number of the walk that has been here
+    std::size_t walk = 0;
+    for (std::size_t start = 0; start < queues_.size(); ++start) {
+      if (!is_stuck(start) || visit[start] != 0) continue;
+      ++walk;
+      std::size_t at = start;
+      for (; visit[at] == 0; at = *holder_of(at)) visit[at] = walk;
+      if (visit[at] != walk) continue;
+      std::vector<hanging_wait>& cycle = report.cycles.emplace_back();
+      const std::size_t first = at;
+      do {
+        const std::optional<std::size_t> holder = holder_of(at);
+        cycle.push_back(wait_of(queues_[at], stuck_in(at), holder));
+        at = *holder;
+      } while (at != first);
+    }
+  }
+
+  hanging_wait wait_of(const pending_queue& queue, const pending_command& wait,
+                       std::optional<std::size_t> holder) const {
+    std::optional<queue_id> held_by;
+    if (holder) held_by = queues_[*holder].queue;
+    return {queue.queue, queue.name, wait.fence, wait.value, found_.at(wait.fence_key), held_by};
+  }
+  /// Returns the queue that has the signal of least value that ends a wait.
+  std::optional<std::size_t> next_holder(const pending_command& wait) const {
+    const pending_signal* least = nullptr;
+    const auto found = signals_.find(wait.fence_key);
+    if (found == signals_.end()) return std::nullopt;
+    for (const pending_signal& each : found->second) {
+      if (each.value >= wait.value && (least == nullptr || each.value < least->value)) least = &each;
+    }
+    return least != nullptr ? std::optional(least->queue) : std::nullopt;
+  }
+
+  struct pending_signal {
+    std::uint64_t value;
+    std::size_t queue;
+  };
+
+  const std::vector<pending_queue>& queues_;
+  std::vector<std::size_t> next_;                            // of each queue, the command that it has come to
+  std::unordered_map<std::uint64_t, std::uint64_t> found_;   // what the fences have come to
+  std::unordered_map<std::uint64_t, std::uint64_t> values_;  // what they come to as the commands are executed
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> waiting_;
+  std::unordered_map<std::uint64_t, std::vector<pending_signal>> signals_;
+};
+
+}  // namespace detail
+
+/// Returns who waits for what, and the cycles.
+/// \param value_of  returns what the fence with a key has come to; it is called once for each fence
+template <class ValueOf>
+[[nodiscard]] hang_report find_hangs(const std::vector<pending_queue>& queues, const ValueOf& value_of) {
+  return detail::hang_search(queues, value_of).find();
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_HANG_REPORT_HPP

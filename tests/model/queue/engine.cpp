@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the queues of an engine: submissions against queues that come to rest, waits against signals, and
+// what is paused, aborted or destroyed against turns. Commands hand plain data over.
+#include "support/model_check.hpp"
+#include "support/shapes.hpp"
+
+#include <tidemark/queue/engine_queue.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using model::heap_shape;
+using tidemark::doorbell_status;
+using tidemark::fence_log_entry;
+using tidemark::fence_log_type;
+using tidemark::queue_id;
+using tidemark::wait_status;
+
+/// The logs have checks of their own (queue.cpp).
+struct forgets {
+  template <class>
+  void on_executed(queue_id, const fence_log_entry&) {}
+  void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) {}
+};
+using no_logs = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
+using engine = tidemark::basic_engine<platform>;
+using queue_base = tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, no_logs>;
+
+template <heap_shape Shape>
+using fence_of = model::shaped_fence<platform, Shape>;
+
+/// An engine whose loop the threads of the check run.
+struct stepped {
+  forgets nowhere;
+  engine on{{.threads = 0}};
+
+  void run_one() { MODEL_REQUIRE(on.loop().run_one() == wait_status::reached); }
+};
+struct queue : queue_base {
+  explicit queue(stepped& of, const tidemark::engine_queue_options& options = {})
+      : queue_base(of.on, options, {}, no_logs(of.nowhere, queue_id{0})) {}
+};
+bool is_accepted(queue& submitting) { return submitting.submit().status == doorbell_status::accepted; }
+
+/// [A6] [A37] A queue waits for a value, on the thread that executes it, while that is signalled.
+template <heap_shape Shape>
+struct parked_against_signal : model::suite<2>, stepped {
+  fence_of<Shape> timeline;
+  payload data;
+  bool has_run = false;
+  queue waits{*this};
+
+  void before() {
+    waits.wait(timeline, 1);
+    waits.run([this] {
+      MODEL_REQUIRE(data.load() == 42);
+      has_run = true;
+    });
+    MODEL_REQUIRE(is_accepted(waits));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      while (!has_run) run_one();
+      MODEL_REQUIRE(waits.is_idle());
+    }
+  }
+};
+
+/// [A122] Commands are submitted one by one, while the queue comes to rest again and again. All are executed, in order.
+template <int Submissions>
+struct doorbell_against_rest : model::suite<2>, stepped {
+  payload data[Submissions];
+  int ran = 0;
+  queue filled{*this};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (int i = 0; i < Submissions; ++i) {
+        data[i].store(i + 100);
+        filled.run([this, i] {
+          MODEL_REQUIRE(ran == i);
+          MODEL_REQUIRE(data[i].load() == i + 100);
+          ++ran;
+        });
+        MODEL_REQUIRE(is_accepted(filled));
+      }
+    } else {
+      while (ran != Submissions) run_one();
+    }
+  }
+  void after() { MODEL_REQUIRE(filled.is_idle()); }
+};
+
+/// [A122] Two threads execute a queue that a third one fills: never both at the same time.
+struct two_execute : model::suite<3>, stepped {
+  payload count;
+  queue filled{*this, {.quantum = 1}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      filled.run([this] { count.store(count.load() + 1); });
+      MODEL_REQUIRE(is_accepted(filled));
+      filled.run([this] {
+        count.store(count.load() + 1);
+        on.loop().stop();
+      });
+      MODEL_REQUIRE(is_accepted(filled));
+    } else {
+      MODEL_REQUIRE(on.loop().run() == wait_status::stopped);
+    }
+  }
+  void after() { MODEL_REQUIRE(count.load() == 2); }
+};
+
+/// [A6] Each of two queues waits for a signal of the other one, and two threads execute them.
+struct handed_over : model::suite<2>, stepped {
+  tidemark::basic_fence<platform> there;
+  tidemark::basic_fence<platform> back;
+  payload data;
+  queue first{*this};
+  queue second{*this};
+
+  void before() {
+    first.run([this] { data.store(1); });
+    first.signal(there, 1);
+    first.wait(back, 1);
+    first.run([this] {
+      MODEL_REQUIRE(data.load() == 2);
+      on.loop().stop();
+    });
+    MODEL_REQUIRE(is_accepted(first));
+    second.wait(there, 1);
+    second.run([this] {
+      MODEL_REQUIRE(data.load() == 1);
+      data.store(2);
+    });
+    second.signal(back, 1);
+    MODEL_REQUIRE(is_accepted(second));
+  }
+  void thread(unsigned) { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
+};
+
+/// [A122] A queue is aborted while it is filled and executed. What was accepted is executed or dropped, once.
+struct aborted_against_submission : model::suite<3>, stepped {
+  payload data;
+  bool has_run = false;
+  queue filled{*this};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      filled.run([this] {
+        MODEL_REQUIRE(data.load() == 42);
+        MODEL_REQUIRE(!has_run);
+        has_run = true;
+      });
+      const doorbell_status answer = filled.submit().status;
+      MODEL_REQUIRE(answer == doorbell_status::accepted || answer == doorbell_status::aborted);
+    } else if (index == 1) {
+      filled.abort();
+    } else {
+      static_cast<void>(on.loop().poll());
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(filled.submit().status == doorbell_status::aborted);
+    while (on.loop().poll() != 0) {
+    }
+    MODEL_REQUIRE(filled.drain() == (has_run ? filled.drain() : wait_status::lost));
+  }
+};
+
+/// [A122] A queue that waits is aborted while its value is signalled. It executes its work, or drops it.
+template <heap_shape Shape>
+struct aborted_against_signal : model::suite<3>, stepped {
+  fence_of<Shape> timeline;
+  payload data;
+  std::optional<int> kept;
+  bool is_dropped = false;
+  queue waits{*this};
+
+  struct work {
+    explicit work(aborted_against_signal& check) : of{&check} {}
+    work(work&& from) noexcept : of{std::exchange(from.of, nullptr)} {}
+    ~work() {
+      if (of != nullptr) of->is_dropped = true;
+    }
+    void operator()() const { MODEL_REQUIRE(of->data.load() == 42); }
+    aborted_against_signal* of;
+  };
+
+  void before() {
+    waits.wait(timeline, 1);
+    waits.run(work(*this));
+    MODEL_REQUIRE(is_accepted(waits));
+    static_cast<void>(on.loop().poll());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else if (index == 1) {
+      waits.abort();
+    } else {
+      while (!is_dropped) run_one();
+    }
+  }
+};
+
+/// A queue is destroyed while it may have its turn. What the turn did is visible then.
+struct destroyed_against_turn : model::suite<2>, stepped {
+  payload data;
+  std::optional<queue> filled;
+
+  void before() {
+    filled.emplace(*this);
+    filled->run([this] { data.store(42); });
+    MODEL_REQUIRE(is_accepted(*filled));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      filled.reset();
+      data.store(1);
+    } else {
+      static_cast<void>(on.loop().poll());
+    }
+  }
+};
+
+/// A queue is paused and resumed while it is executed. Its work is done once.
+struct paused_against_turn : model::suite<2>, stepped {
+  payload data;
+  int ran = 0;
+  queue filled{*this};
+
+  void before() {
+    data.store(1);
+    for (int i = 0; i < 2; ++i) {
+      filled.run([this] {
+        data.store(data.load() + 1);
+        ++ran;
+      });
+    }
+    MODEL_REQUIRE(is_accepted(filled));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      filled.pause();
+      filled.resume();
+    } else {
+      while (ran != 2) run_one();
+    }
+  }
+  void after() { MODEL_REQUIRE(data.load() == 3); }
+};
+
+/// A report is made while a queue is filled and executed.
+struct reported_against_turn : model::suite<3>, stepped {
+  tidemark::basic_fence<platform> never;
+  payload data;
+  queue filled{*this};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      filled.run([this] { MODEL_REQUIRE(data.load() == 42); });
+      filled.wait(never, 5);
+      MODEL_REQUIRE(is_accepted(filled));
+    } else if (index == 1) {
+      const auto report = on.why_waiting();
+      MODEL_REQUIRE(report.cycles.empty());
+      for (const auto& each : report.waits) MODEL_REQUIRE(each.value == 5 && each.current_value == 0);
+    } else {
+      static_cast<void>(on.loop().poll());
+    }
+  }
+  void after() {
+    static_cast<void>(on.loop().poll());
+    MODEL_REQUIRE(on.why_waiting().waits.size() == 1);
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks;
+  model::add_on_shapes<parked_against_signal, model::one_slot, "parked_against_signal">(checks);
+  model::add_on_shapes<aborted_against_signal, model::one_slot, "aborted_against_signal">(checks);
+  checks.push_back(model::make_check<doorbell_against_rest<2>, "doorbell_against_rest">());
+  checks.push_back(model::make_check<doorbell_against_rest<4>, "doorbell_against_rest.four">());
+  checks.push_back(model::make_check<two_execute, "two_execute">());
+  checks.push_back(model::make_check<handed_over, "handed_over">());
+  checks.push_back(model::make_check<aborted_against_submission, "aborted_against_submission">());
+  checks.push_back(model::make_check<destroyed_against_turn, "destroyed_against_turn">());
+  checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
+  checks.push_back(model::make_check<reported_against_turn, "reported_against_turn">());
+  return model::run(argc, argv, checks);
+}
