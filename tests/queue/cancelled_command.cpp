@@ -189,7 +189,7 @@ TEST_CASE("[A124] a trace file does not hold a cancelled command as one that was
   writer.on_executed<ticking_clock>(queue_id{3}, {.fence_value = 1, .fence = own_id, .end_timestamp = 7});
   writer.on_executed<ticking_clock>(
       queue_id{3}, {.fence_value = 2, .fence = own_id, .end_timestamp = tidemark::cancelled_timestamp});
-  CHECK(writer.flush() == tidemark::trace_write_status::written);
+  CHECK(writer.close() == tidemark::trace_write_status::written);
   tidemark::trace trace;
   CHECK(tidemark::read_trace_file(file, trace));
   CHECK(trace.commands().size() == 1);
