@@ -489,6 +489,10 @@ def print_loop(results):
     comparison_head("coroutine", "a signal that resumes one of 10,000")
     compare(results, "coroutine / parked thread", "resume/coroutines/10000", "resume/thread/10000", "median_ns",
             at_most=0.2)
+    comparison_head("futex", "a signal that wakes a loop in an io_uring, beside a poll of its descriptor")
+    compare(results, "the signaller's call", "uring/futex/wake", "uring/poll/wake", "back_ns")
+    compare(results, "until the callable runs", "uring/futex/wake", "uring/poll/wake", "runs_ns")
+    compare(results, "all of it on one thread", "uring/futex/turn", "uring/poll/turn", "median_ns")
 
 
 def print_lockstep(results):

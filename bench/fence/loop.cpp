@@ -13,6 +13,10 @@
 //   resume/signaller/10000              10,000 coroutines, each for a value of its own: a signal that resumes one
 //   resume/thread/10000                 a signal that wakes a parked thread, until that has answered: half of it
 //   hand_over/<fence|progress_fence>/2  two coroutines of one loop hand a turn back and forth: once
+//   uring/<futex|poll>/wake             a signal that is due for a loop whose thread sleeps in an io_uring: the
+//                                       signaller's call, `back_ns`, and the time until the callable runs, `runs_ns`
+//   uring/<futex|poll>/turn             the same on one thread, which does not sleep: it submits the wait, signals,
+//                                       takes the completion, and polls the loop
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,15 +26,18 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <numeric>
 #include <random>
 #include <string>
+#include <tidemark/fence/loop_uring.hpp>
 #include <tidemark/fence/senders.hpp>
 #include <tidemark/tidemark.hpp>
 #include <utility>
 #include <vector>
 
+#include "../../tests/support/uring.hpp"
 #include "support/measure.hpp"
 #include "support/threads.hpp"
 
@@ -255,6 +262,95 @@ void hand_over(State& state) {
   bench::report_per_operation(state, std::move(samples), 2 * many);
 }
 
+/// A loop that an io_uring serves.
+struct uring_loop {
+  explicit uring_loop(tidemark::uring_way way) : ready(loop, ring.descriptor(), way) {}
+
+  void submit() {
+    if (!ring.submit([&](io_uring_sqe& entry) { ready.prepare(entry); })) bench::fail("an io_uring takes nothing");
+  }
+  void take() {
+    if (!ring.take().is_complete) bench::fail("an io_uring does not wait");
+    loop.poll();
+  }
+
+  wait_loop loop;
+  testing::uring ring;
+  tidemark::loop_uring_wait<wait_loop> ready;
+};
+
+/// Returns whether the system has what a row is about.
+bool has_uring(State& state, tidemark::uring_way way) {
+  const uring_loop tried(way);
+  if (tried.ring.is_open() && tried.ready.way() == way) return true;
+  state.SkipWithError("the system refuses io_uring, or has no futex operation");
+  return false;
+}
+
+void turn_uring(State& state, tidemark::uring_way way) {
+  if (!has_uring(state, way)) return;
+  uring_loop served(way);
+  progress_fence subject;
+  std::uint64_t runs = 0;
+  std::deque<callback> callbacks;
+  const auto calls = static_cast<std::uint64_t>(state.max_iterations);
+  for (std::uint64_t target = 1; target <= calls; ++target)
+    callbacks.emplace_back(served.loop, tidemark::awaited(subject, target), counts{&runs});
+  // The first wait is over at once.
+  served.submit();
+  served.take();
+  const auto nothing = [] {};
+  bench::measure_calls(state, nothing, [&] {
+    served.submit();
+    subject.signal(runs + 1);
+    served.take();
+  });
+  if (runs != calls) bench::fail("not all callables ran");
+}
+
+void wake_uring(State& state, tidemark::uring_way way) {
+  if (!has_uring(state, way)) return;
+  uring_loop served(way);
+  progress_fence subject;
+  std::atomic<std::uint64_t> value{0};
+  std::atomic<bench::steady::rep> ran_at{0};
+  std::deque<tidemark::basic_callback<tidemark::native_platform, std::function<void()>>> callbacks;
+  const auto calls = static_cast<std::uint64_t>(state.max_iterations);
+  for (std::uint64_t target = 1; target <= calls; ++target) {
+    callbacks.emplace_back(served.loop, tidemark::awaited(subject, target), [&, target] {
+      ran_at.store(bench::steady::now().time_since_epoch().count(), std::memory_order_relaxed);
+      value.store(target, std::memory_order_release);
+    });
+  }
+  bench::thread_group server;
+  // Otherwise the thread that is woken may interrupt the signaller.
+  const bench::pinned here(bench::processors().front());
+  server.start(
+      1,
+      [&](std::size_t) {
+        while (value.load(std::memory_order_relaxed) != calls) {
+          served.submit();
+          served.take();
+        }
+      },
+      bench::processors().back());
+  std::vector<double> back;
+  std::vector<double> runs;
+  std::uint64_t signalled = 0;
+  for (auto _ : state) {
+    server.wait_until_parked();
+    const auto start = bench::steady::now();
+    subject.signal(++signalled);
+    back.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    while (value.load(std::memory_order_acquire) != signalled) tidemark::native_platform::pause();
+    const bench::steady::time_point ran{bench::steady::duration{ran_at.load(std::memory_order_relaxed)}};
+    runs.push_back(bench::nanoseconds_between(start, ran));
+    state.SetIterationTime(runs.back() * 1e-9);
+  }
+  state.counters["back_ns"] = bench::median(std::move(back));
+  state.counters["runs_ns"] = bench::median(std::move(runs));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -271,5 +367,10 @@ int main(int argc, char** argv) {
   bench::row("resume/thread/10000", resume_thread)->Iterations(1);
   bench::row("hand_over/progress_fence/2", hand_over<progress_fence>)->Iterations(10);
   bench::row("hand_over/fence/2", hand_over<fence>)->Iterations(10);
+  for (const auto way : {tidemark::uring_way::futex, tidemark::uring_way::poll}) {
+    const std::string name = way == tidemark::uring_way::futex ? "uring/futex/" : "uring/poll/";
+    bench::row(name + "wake", wake_uring, way)->Iterations(2'000);
+    bench::row(name + "turn", turn_uring, way)->Iterations(many);
+  }
   return bench::run_all(argc, argv);
 }

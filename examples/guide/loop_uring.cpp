@@ -3,13 +3,12 @@
 
 #include "expect.hpp"
 
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/fence/loop_uring.hpp>
 
 #include <cstdio>
 #include <thread>
 
 #include <liburing.h>
-#include <poll.h>
 
 namespace {
 
@@ -20,12 +19,12 @@ void serve_a_loop_with_io_uring(const tidemark::fence& copied, io_uring& ring) {
   bool is_shown = false;
   auto show = loop.on_reached(copied, 3, [&] { is_shown = true; });
 
+  tidemark::loop_uring_wait ready(loop, ring.ring_fd);
   while (!is_shown) {
     // Reads, writes and the like would be in the same ring.
-    io_uring_prep_poll_add(io_uring_get_sqe(&ring), loop.descriptor(), POLLIN);
+    ready.prepare(*io_uring_get_sqe(&ring));
     io_uring_submit_and_wait(&ring, 1);
-    io_uring_cqe* done = nullptr;
-    if (io_uring_peek_cqe(&ring, &done) == 0) io_uring_cqe_seen(&ring, done);
+    io_uring_cq_advance(&ring, io_uring_cq_ready(&ring));
     loop.poll();
   }
   expect(is_shown, "the callable has run");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All of tidemark but the model checker's platform, and the senders of fence/senders.hpp, which bring the whole of
-// std::execution or stdexec with them where there is one.
+// All of tidemark but the model checker's platform; the senders of fence/senders.hpp, which bring the whole of
+// std::execution or stdexec with them where there is one; and fence/loop_uring.hpp, for programs with an io_uring.
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 

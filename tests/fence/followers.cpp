@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // All ways to follow a fence, at the same time: threads that wait, callables that write to an eventfd, and loops that
-// poll(), epoll and an io_uring serve.
+// poll(), epoll and io_urings serve.
 #include <doctest/doctest.h>
 
 #if defined(__linux__)
@@ -19,12 +19,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <tidemark/fence/loop_uring.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/loop_kinds.hpp"
-#include "support/poll_ring.hpp"
 #include "support/random.hpp"
+#include "support/uring.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -68,10 +69,10 @@ void wait_in_a_thread(const typename Kind::progress_fence& fence, followed& of, 
 }
 
 /// Follows with a loop. All targets are registered before the first one is awaited.
-/// \param await_readable  sleeps until the loop's descriptor is readable
-template <class Kind, class AwaitReadable>
+/// \param make_sleep  returns for a loop what sleeps until it should be polled, and returns whether it has done so
+template <class Kind, class MakeSleep>
 void serve_a_loop(const typename Kind::progress_fence& fence, followed& of, std::latch& ready,
-                  const AwaitReadable& await_readable) {
+                  const MakeSleep& make_sleep) {
   typename Kind::loop loop;
   std::list<typename Kind::any_callback> registered;
   for (const std::uint64_t target : of.targets()) {
@@ -79,31 +80,46 @@ void serve_a_loop(const typename Kind::progress_fence& fence, followed& of, std:
                             [&of, &fence, target] { of.report(target, fence.current_value()); });
   }
   ready.count_down();
-  while (!of.is_complete() && await_readable(loop.descriptor())) loop.poll();
+  auto sleep = make_sleep(loop);
+  while (!of.is_complete() && sleep()) loop.poll();
 }
 
-bool await_with_poll(int descriptor) {
-  pollfd asked{descriptor, POLLIN, 0};
-  return ::poll(&asked, 1, -1) == 1;
+auto sleep_in_poll(auto& loop) {
+  return [asked = pollfd{loop.descriptor(), POLLIN, 0}]() mutable { return ::poll(&asked, 1, -1) == 1; };
 }
 
-class epoll {
+class sleep_in_epoll {
  public:
-  epoll() = default;
-  epoll(const epoll&) = delete;
-  epoll& operator=(const epoll&) = delete;
-  ~epoll() { ::close(epoll_); }
-
-  bool await_readable(int descriptor) {
+  explicit sleep_in_epoll(int descriptor) {
     epoll_event event{};
     event.events = EPOLLIN;
-    if (!is_added_) is_added_ = ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0;
+    static_cast<void>(::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event));
+  }
+  sleep_in_epoll(const sleep_in_epoll&) = delete;
+  sleep_in_epoll& operator=(const sleep_in_epoll&) = delete;
+  ~sleep_in_epoll() { ::close(epoll_); }
+
+  bool operator()() {
+    epoll_event event{};
     return ::epoll_wait(epoll_, &event, 1, -1) == 1;
   }
 
  private:
   int epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-  bool is_added_ = false;
+};
+
+template <class Loop>
+class sleep_in_uring {
+ public:
+  sleep_in_uring(Loop& loop, tidemark::uring_way way) : wait_(loop, ring_.descriptor(), way) {}
+
+  bool operator()() {
+    return ring_.submit([&](io_uring_sqe& entry) { wait_.prepare(entry); }) && ring_.take().is_complete;
+  }
+
+ private:
+  uring ring_;
+  tidemark::loop_uring_wait<Loop> wait_;
 };
 
 /// Follows with an eventfd, which counts the targets that were reached.
@@ -134,7 +150,7 @@ void read_an_eventfd(const typename Kind::progress_fence& fence, followed& of, s
 }  // namespace
 
 TEST_CASE_TEMPLATE(
-    "[A19] [A37] an eventfd, three loops and two threads follow one fence: each reports every target once, in order",
+    "[A19] [A37] an eventfd, four loops and two threads follow one fence: each reports every target once, in order",
     Kind, testing::native_loop, testing::symmetric_loop) {
   const std::uint64_t seed = fresh_seed();
   typename Kind::progress_fence fence;
@@ -142,20 +158,21 @@ TEST_CASE_TEMPLATE(
   std::list<followed> all;
   const auto next = [&]() -> followed& { return all.emplace_back(seed, all.size()); };
   std::vector<std::thread> threads;
-  poll_ring ring;
+  const bool has_uring = uring().is_open();
   // Nobody signals before all are registered.
-  std::latch ready(ring.is_open() ? 6 : 5);
+  std::latch ready(has_uring ? 7 : 5);
   for (int i = 0; i < 2; ++i) threads.emplace_back([&, &of = next()] { wait_in_a_thread<Kind>(fence, of, ready); });
   threads.emplace_back([&, &of = next()] { read_an_eventfd<Kind>(fence, of, ready); });
-  threads.emplace_back([&, &of = next()] { serve_a_loop<Kind>(fence, of, ready, await_with_poll); });
-  threads.emplace_back([&, &of = next()] {
-    epoll waiting;
-    serve_a_loop<Kind>(fence, of, ready, [&](int descriptor) { return waiting.await_readable(descriptor); });
-  });
-  if (ring.is_open()) {
-    threads.emplace_back([&, &of = next()] {
-      serve_a_loop<Kind>(fence, of, ready, [&](int descriptor) { return ring.await_readable(descriptor); });
-    });
+  using loop = typename Kind::loop;
+  const auto follow = [&](const auto& make_sleep) {
+    threads.emplace_back([&, make_sleep, &of = next()] { serve_a_loop<Kind>(fence, of, ready, make_sleep); });
+  };
+  follow([](loop& served) { return sleep_in_poll(served); });
+  follow([](loop& served) { return sleep_in_epoll(served.descriptor()); });
+  if (has_uring) {
+    // By the kernel's futex operation where there is one, and by a poll.
+    for (const auto way : {tidemark::uring_way::futex, tidemark::uring_way::poll})
+      follow([way](loop& served) { return sleep_in_uring<loop>(served, way); });
   } else {
     MESSAGE("no follower uses an io_uring, because the system refuses it");
   }

@@ -328,8 +328,8 @@ class basic_wait_loop {
   /// Returns a descriptor for poll(), epoll, io_uring and the like, which is readable when there may be something to
   /// run: also when a deadline has passed. Then poll() should be called. It is readable at first. It belongs to the
   /// loop, is always the same, and must not be read or closed. Returns -1 if the system refuses it, with the reason in
-  /// errno, and a later call tries again; or if an executor runs the loop (ENOTSUP). Any thread may call it. Progress:
-  /// takes the loop's lock.
+  /// errno, and a later call tries again; or if an executor runs the loop (ENOTSUP). An io_uring has a cheaper way, see
+  /// loop_uring_wait. Any thread may call it. Progress: takes the loop's lock.
   int descriptor() noexcept {
     const keeper kept(core_.lock());
     if (core_.outside() != nullptr && core_.outside() != &descriptor_) {

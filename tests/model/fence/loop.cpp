@@ -111,6 +111,73 @@ class outside_poll final : public tidemark::detail::outside_sleep {
   platform::atomic<std::uint32_t> is_timed_{0};
 };
 
+/// The same in an io_uring, which sleeps on a word where that is enough, as prepare() of loop_uring.hpp arms it. Other
+/// threads may poll the loop, too.
+class outside_uring final : public tidemark::detail::outside_sleep {
+ public:
+  explicit outside_uring(wait_loop& of) : loop_{of} {
+    auto& core = tidemark::detail::loop_access::core_of(of);
+    const tidemark::detail::lock_keeper kept(core.lock());
+    core.set_outside(*this);
+  }
+
+  /// Polls the loop, and sleeps in between, until `is_over` is true after a poll.
+  void run_until(const auto& is_over) {
+    for (loop_.poll(); !is_over(); loop_.poll()) {
+      if (arm()) {
+        platform::park(word_.sleeps_on(), word_.armed, tidemark::forever);
+      } else {
+        sleep(tidemark::forever, {});
+      }
+    }
+  }
+
+  /// Whether a sleep ends by itself.
+  bool is_timed() {
+    const tidemark::detail::lock_keeper kept(tidemark::detail::loop_access::core_of(loop_).lock());
+    return is_timed_;
+  }
+
+  void wake() noexcept override {
+    if (!word_.tell()) make_readable();
+  }
+  void set(tidemark::deadline at) noexcept override {
+    disarm();
+    is_timed_ = at != tidemark::forever;
+  }
+  void clear() noexcept override {
+    if (word_.clear()) is_readable_.store(0, std::memory_order_relaxed);
+  }
+  void sleep(tidemark::deadline, tidemark::deadline) noexcept override {
+    while (is_readable_.load(std::memory_order_relaxed) == 0) {
+      if (!platform::park(is_readable_, 0, some_time)) break;
+    }
+  }
+
+ private:
+  bool arm() {
+    const tidemark::detail::lock_keeper kept(tidemark::detail::loop_access::core_of(loop_).lock());
+    if (is_timed_) {
+      disarm();
+    } else {
+      word_.arm();
+    }
+    return !is_timed_;
+  }
+  void disarm() noexcept {
+    if (word_.disarm()) make_readable();
+  }
+  void make_readable() noexcept {
+    is_readable_.store(1, std::memory_order_relaxed);
+    platform::unpark(is_readable_, UINT32_MAX);
+  }
+
+  wait_loop& loop_;
+  tidemark::detail::uring_word<platform> word_;
+  platform::atomic<std::uint32_t> is_readable_{0};
+  bool is_timed_ = false;
+};
+
 /// Awaits as a coroutine would, whose frame is this object.
 template <class Awaiter>
 class suspended {
@@ -770,6 +837,89 @@ struct restarted_while_left : model::suite<2> {
   }
 };
 
+// ---- an io_uring ----------------------------------------------------------------------------------------------------
+
+/// [A19] [A34] [A37] A value is signalled while an io_uring begins to wait for the loop.
+struct uring_against_signal : model::suite<2>, one_signal<model::one_slot> {
+  wait_loop loop;
+
+  void thread(unsigned index) {
+    if (index == 0) return signal();
+    outside_uring outside(loop);
+    callback<requires_data<model::one_slot>> registered(loop, awaited(timeline, 1), {this});
+    outside.run_until([&] { return registered.state() == callback_state::ran; });
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// A task is posted twice, with data, while an io_uring begins to wait for the loop. It runs after the second post.
+struct uring_against_post : model::suite<2>, two_posts {
+  std::optional<outside_uring> outside;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      post_twice();
+    } else {
+      outside.emplace(loop).run_until([&] { return seen == 2; });
+    }
+  }
+};
+
+/// [A14] Another thread registers an operation with a deadline while an io_uring waits without one. It is told.
+struct first_deadline_in_uring : model::suite<2> {
+  timeline_of<model::one_slot> timeline;
+  wait_loop loop;
+  outside_uring outside{loop};
+  payload data;
+  platform::atomic<std::uint32_t> is_told;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
+      MODEL_REQUIRE(coroutine.suspend());
+      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::forever);
+    } else {
+      outside.run_until([&] { return outside.is_timed(); });
+      MODEL_REQUIRE(data.load() == 42);
+      is_told.store(1, std::memory_order_release);
+      platform::unpark(is_told, 1);
+    }
+  }
+  void after() { require_idle(timeline); }
+};
+
+/// [A14] [A37] A thread polls the loop beside an io_uring that waits for it. Either one runs a task that registers an
+/// operation with a deadline, possibly while the io_uring begins to wait without one. It is told.
+struct uring_beside_poll : model::suite<2> {
+  struct begins {
+    uring_beside_poll* of;
+    void operator()() const {
+      of->coroutine.emplace([of = of] { return of->loop.reached_until(of->timeline, 1, some_time); });
+      MODEL_REQUIRE(of->coroutine->suspend());
+    }
+  };
+  using awaiter = decltype(std::declval<wait_loop&>().reached_until(std::declval<const timeline_of<model::one_slot>&>(),
+                                                                    1, some_time));
+
+  timeline_of<model::one_slot> timeline;
+  wait_loop loop;
+  outside_uring outside{loop};
+  std::optional<suspended<awaiter>> coroutine;
+  tidemark::basic_loop_task<platform, begins> task{loop, begins{this}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      loop.poll();
+      MODEL_REQUIRE(task.post());
+      loop.poll();
+    } else {
+      outside.run_until([&] { return outside.is_timed(); });
+    }
+  }
+  void after() { coroutine.reset(); }
+};
+
 // ---- watched descriptors --------------------------------------------------------------------------------------------
 
 /// [A19] [A37] A thread runs the loop, and sleeps outside because of a watch, while a value is signalled.
@@ -963,6 +1113,10 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<left_beside_run, "left_beside_run">());
   checks.push_back(model::make_check<first_deadline_while_left, "first_deadline_while_left">());
   checks.push_back(model::make_check<restarted_while_left, "restarted_while_left">());
+  checks.push_back(model::make_check<uring_against_signal, "uring_against_signal">());
+  checks.push_back(model::make_check<uring_against_post, "uring_against_post">());
+  checks.push_back(model::make_check<first_deadline_in_uring, "first_deadline_in_uring">());
+  checks.push_back(model::make_check<uring_beside_poll, "uring_beside_poll">());
   model::add_on_shapes<watched_against_signal, model::one_slot, "watched_against_signal">(checks);
   checks.push_back(model::make_check<watch_begins_while_asleep, "watch_begins_while_asleep">());
   checks.push_back(model::make_check<watched_by_two, "watched_by_two">());

@@ -3,8 +3,9 @@
 // loop_descriptor: what makes the descriptor of a loop readable. It is an epoll descriptor over an eventfd, for what is
 // to be run, and a timerfd, for the next deadline. A timerfd alone could do both, but each wake-up would set a timer.
 //
-// An io_uring polls it like any other descriptor. The kernel's futex operation (Linux 6.7) would be a second mechanism
-// for the same, and knows no deadlines.
+// An io_uring polls it like any other descriptor. Where its kernel has a futex operation (Linux 6.7), it may sleep on a
+// word instead (uring_word.hpp). Then nothing is written and read for a wake-up. That operation knows neither deadlines
+// nor other descriptors, so while there are any, and whenever a thread sleeps here, the descriptor is used.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_DESCRIPTOR_HPP
 
@@ -26,8 +27,20 @@
 #include "../../platform/platform.hpp"
 #include "linked_queue.hpp"
 #include "loop_word.hpp"
+#include "uring_word.hpp"
 
 namespace tidemark::detail {
+
+#if TIDEMARK_HAS_FUTEX
+/// A platform that wakes operations of an io_uring.
+struct uring_platform : native_platform {
+  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
+    return parking::unpark_operations(word, count);
+  }
+};
+#else
+using uring_platform = native_platform;
+#endif
 
 /// A descriptor of the user's, which the loop watches.
 struct watched_descriptor {
@@ -60,11 +73,11 @@ class loop_descriptor final : public outside_sleep {
   }
 
   void wake() noexcept override {
-    // It can only fail if so many wake-ups are there already that one more makes no difference.
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(event_, &one, sizeof one));
+    if (!word_.tell()) make_readable();
   }
   void set(deadline at) noexcept override {
+    // An io_uring may sleep on the word while another thread leaves the loop.
+    disarm();
     if (at == set_) return;
     set_ = at;
     itimerspec when{};
@@ -80,11 +93,12 @@ class loop_descriptor final : public outside_sleep {
   }
   void clear() noexcept override {
     std::uint64_t calls = 0;
-    static_cast<void>(!::read(event_, &calls, sizeof calls));
+    if (word_.clear()) static_cast<void>(!::read(event_, &calls, sizeof calls));
     if (set_ != forever && ::read(timer_, &calls, sizeof calls) > 0) set_ = forever;
     if (!watched_.is_empty()) collect();
   }
   void sleep(deadline until, deadline now) noexcept override {
+    disarm();
     pollfd asked{};
     asked.fd = joint_;
     asked.events = POLLIN;
@@ -94,6 +108,21 @@ class loop_descriptor final : public outside_sleep {
     most.tv_sec = static_cast<time_t>(seconds.count());
     most.tv_nsec = static_cast<long>((left - seconds).count());
     static_cast<void>(::ppoll(&asked, 1, until == forever ? nullptr : &most, nullptr));
+  }
+
+  // ---- an io_uring ----
+
+  /// Lets an operation sleep on the word that is returned. Returns null if an operation must poll the descriptor, and
+  /// ends those that sleep on the word.
+  /// \param is_possible  no thread of the loop sleeps outside
+  auto* arm(bool is_possible) noexcept {
+    is_possible = is_possible && set_ == forever && watched_.is_empty();
+    is_possible ? word_.arm() : disarm();
+    return is_possible ? &word_.sleeps_on() : nullptr;
+  }
+  /// Ends the operations that sleep on the word. From now on the descriptor is readable instead.
+  void disarm() noexcept {
+    if (word_.disarm()) make_readable();
   }
 
   // ---- descriptors of the user's ----
@@ -124,6 +153,11 @@ class loop_descriptor final : public outside_sleep {
   }
 
  private:
+  void make_readable() const noexcept {
+    // It can only fail if so many wake-ups are there already that one more makes no difference.
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(event_, &one, sizeof one));
+  }
   bool join(int descriptor) const noexcept {
     epoll_event readable{};
     readable.events = EPOLLIN;
@@ -155,6 +189,7 @@ class loop_descriptor final : public outside_sleep {
   int event_ = -1;
   int timer_ = -1;
   int joint_ = -1;
+  uring_word<uring_platform> word_;
   linked_queue<watched_descriptor> watched_;
   deadline set_ = forever;  // the time at which the timer ends; forever if it is stopped
 };

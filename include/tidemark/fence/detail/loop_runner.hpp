@@ -37,6 +37,8 @@ class loop_runner {
     core_.wake_all();
   }
   void end_watch() noexcept { change(0U - one_watch); }
+  /// Whether a thread that runs the loop sleeps outside.
+  bool has_sleeper() const noexcept { return (look() & sleeper) != 0; }
 
   /// Runs what is ready, and then leaves the loop, even if a callable throws.
   template <class Token, class GoesOn>
@@ -105,7 +107,6 @@ class loop_runner {
     // (Y19): relaxed alone, like (Y18).
     watch_.fetch_add(by, std::memory_order_relaxed);
   }
-  bool has_sleeper() const noexcept { return (look() & sleeper) != 0; }
   bool needs_sleeper() const noexcept {
     const std::uint32_t now = look();
     return now >= one_watch && (now & sleeper) == 0;

@@ -108,6 +108,14 @@ struct futex_parking {
   }
 
   static bool unpark(word_type& word, std::uint32_t count) noexcept {
+    return wake(FUTEX_WAKE | FUTEX_PRIVATE_FLAG, word, count);
+  }
+  /// Wakes operations of an io_uring. They sleep without the private flag: Linux 6.18 does not find one with it that
+  /// began before the process had a second thread.
+  static bool unpark_operations(word_type& word, std::uint32_t count) noexcept { return wake(FUTEX_WAKE, word, count); }
+
+ private:
+  static bool wake(int what, word_type& word, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
     const errno_keeper kept;
 #if defined(SYS_futex)
@@ -115,11 +123,9 @@ struct futex_parking {
 #else
     constexpr long call = SYS_futex_time64;
 #endif
-    return syscall(call, &word.underlying(), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count < most ? count : most, nullptr,
-                   nullptr, 0) > 0;
+    return syscall(call, &word.underlying(), what, count < most ? count : most, nullptr, nullptr, 0) > 0;
   }
 
- private:
   /// Converts a deadline that is not `no_deadline`. The kernel refuses a time before its clock began, and a time that
   /// `Integer` can't hold is cut.
   template <class Integer>
