@@ -6,8 +6,11 @@
 
 #include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/queue/hub.hpp>
+#include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/loop_served.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/queued_events.hpp>
+#include <tidemark/trace/trace.hpp>
 
 #include <array>
 #include <atomic>
@@ -72,6 +75,60 @@ void give_out_serials() {
   expect(draw.submit([](std::uint64_t) {}).status == submit_status::lost, "an aborted queue takes no more work");
 }
 
+void record_first() {
+  constexpr tidemark::fence_id blurred_id{7};
+  tidemark::progress_fence finished;
+  tidemark::fence blurred;
+  tidemark::queue post{finished, {.progress = tidemark::fence_id{4}}};
+
+  tidemark::queued_events events;
+  auto entries = post.signal_reserver();
+  tidemark::log_collector collector;
+  collector.add(tidemark::queue_id{1}, post);
+  collector.add(tidemark::queue_id{1}, events);
+
+  // Some thread records a list.
+  events.signal_queued(blurred_id, 1);
+  const auto reserved = entries.reserve();
+  expect(reserved && reserved.sequence == 0, "the signal will be entry 0 of the log");
+  expect(post.verbose_wanted() == tidemark::verbose_events::none, "no tool wants to see more");
+
+  // Perhaps much later the executor gets the list.
+  post.signal(tidemark::logged_fence{&blurred, blurred_id}, 1, reserved);
+
+  tidemark::trace trace;
+  collector.collect(trace);
+  const auto commands = trace.commands();
+  expect(commands.size() == 1 && commands[0].queued && commands[0].executed, "both halves of one command");
+}
+
+void cancel_work() {
+  tidemark::progress_fence finished;
+  tidemark::queue draw{finished};
+  for (int frame = 0; frame < 3; ++frame) {
+    expect(static_cast<bool>(draw.submit([](std::uint64_t) {})), "three frames are submitted");
+  }
+  draw.complete();
+
+  expect(!draw.cancel_from(3, 3), "frame 2 would be left out");
+  const auto cancelled = draw.cancel_from(2, draw.last_queued());
+  expect(cancelled && cancelled.entries == 2, "the last two frames stand in the log as cancelled");
+  draw.abort();  // their waiters give up
+  expect(draw.wait_finished(3) == wait_status::lost, "nobody finished frame 3");
+}
+
+void tell_devices_apart() {
+  tidemark::hub hub;
+  tidemark::progress_fence encoded;
+  tidemark::fence output;
+  tidemark::hub_queue encode{encoded};
+  constexpr tidemark::device_id encoder{2};
+  const auto attached = hub.attach(encode, {.device = encoder});
+  const auto added = hub.add(output, {.device = encoder});
+  expect(attached && added, "the hub has room");
+  hub.remove_queue(attached.queue);
+}
+
 using hub_type = tidemark::basic_hub<tidemark::native_platform, tidemark::dispatched>;
 using served_queue =
     tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock, tidemark::hub_notifier<hub_type>>;
@@ -122,6 +179,9 @@ void serve_on_a_loop() {
 int main() {
   run_two_executors();
   give_out_serials();
+  record_first();
+  cancel_work();
+  tell_devices_apart();
   serve_in_a_thread();
   serve_on_a_loop();
   return guide::result("guide_queue");

@@ -175,6 +175,7 @@ namespace {
 constexpr auto in_order = timestamp_verdict::in_order;
 constexpr auto not_recorded = timestamp_verdict::not_recorded;
 constexpr auto backward = timestamp_verdict::backward;
+constexpr auto cancelled = timestamp_verdict::cancelled;
 
 std::vector<timestamp_verdict> verdicts_on(const std::vector<std::uint64_t>& timestamps) {
   timestamp_order order;
@@ -186,7 +187,7 @@ std::vector<timestamp_verdict> verdicts_on(const std::vector<std::uint64_t>& tim
 }  // namespace
 
 TEST_CASE("[A103] time stamps may rise or stay") {
-  CHECK(verdicts_on({1, 2, 2, 2, 7, UINT64_MAX, UINT64_MAX}) == std::vector(7, in_order));
+  CHECK(verdicts_on({1, 2, 2, 2, 7, UINT64_MAX - 1, UINT64_MAX - 1}) == std::vector(7, in_order));
 }
 
 TEST_CASE("[A103][A104][trap 21] a time stamp of zero is no step back, and the next one is not measured by it") {
@@ -204,4 +205,12 @@ TEST_CASE("[A105][trap 21] a step back is noticed across a zero, and is reported
   CHECK(verdicts_on({5, 0, 4}) == std::vector{in_order, not_recorded, backward});
   CHECK(verdicts_on({5, 0, 4, 4, 5}) == std::vector{in_order, not_recorded, backward, in_order, in_order});
   CHECK(verdicts_on({5, 4, 3, 6}) == std::vector{in_order, backward, backward, in_order});
+}
+
+TEST_CASE("[A124] the time stamp of what was cancelled is no time, and the next one is not measured by it") {
+  CHECK(verdicts_on({5, tidemark::cancelled_timestamp, 5}) == std::vector{in_order, cancelled, in_order});
+  CHECK(verdicts_on({tidemark::cancelled_timestamp, 1}) == std::vector{cancelled, in_order});
+  CHECK(tidemark::is_cancelled({.end_timestamp = UINT64_MAX}));
+  CHECK_FALSE(tidemark::is_cancelled({.end_timestamp = 0}));
+  CHECK_FALSE(tidemark::is_cancelled({.end_timestamp = UINT64_MAX - 1}));
 }

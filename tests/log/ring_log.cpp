@@ -363,3 +363,14 @@ TEST_CASE("[A98][trap 16] where only the header proves entries, a reader notices
     CHECK(read_after_long_sleep<header_only, N>(entries, 1, entries).lost() == 1);
   });
 }
+
+TEST_CASE_TEMPLATE("[A88] a reader knows the number of the next entry, however far behind it is", Kind, EVERY_LOG) {
+  log_of<Kind, 3> log{3, 40};
+  const auto reader = log->reader();
+  CHECK(reader.end_sequence() == 40);
+  for (std::uint64_t count = 1; count < 9; ++count) {
+    log.append(1);
+    CHECK(reader.end_sequence() == 40 + count);
+    CHECK(reader.next_sequence() == 40);  // the cursor stays
+  }
+}

@@ -66,6 +66,22 @@ TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's cal
   }
 }
 
+TEST_CASE("[A88] committing reserved entries out of turn and asking for a second reserver are reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{own};
+          auto signals = queue.signal_reserver();
+          static_cast<void>(signals.reserve());
+          queue.complete(signals.reserve());
+        }) == "an entry of a log is committed out of turn");
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{own};
+          static_cast<void>(queue.wait_reserver());
+          static_cast<void>(queue.wait_reserver());
+        }) == "a log has one reserver");
+}
+
 TEST_CASE("[A119] reading a verbose log that was never enabled is reported") {
   CHECK(reported_by([] {
           tidemark::progress_fence own;

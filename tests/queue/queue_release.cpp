@@ -239,6 +239,42 @@ TEST_CASE("[A118] a queue that is to have logs of fewer than two entries has log
   CHECK(found.lost == 3);
 }
 
+TEST_CASE("[A88] an entry that is committed out of turn is counted, and nothing is lost") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  const std::string out_of_turn = "an entry of a log is committed out of turn";
+  auto signals = queue.signal_reserver();
+  auto reader = queue.signal_log();
+  std::array<tidemark::log_reservation, 4> list;
+  for (auto& each : list) each = signals.reserve();
+  queue.complete(list[1]);  // before the first one
+  CHECK(taken() == texts{out_of_turn});
+  queue.complete(list[0]);  // its turn has gone by
+  CHECK(taken() == texts{out_of_turn});
+  queue.complete(list[2]);
+  CHECK(taken().empty());
+  queue.complete(list[2]);  // once more
+  CHECK(taken() == texts{out_of_turn});
+  queue.complete(list[3]);
+  CHECK(taken().empty());
+  CHECK(queue.commits(fence_log_type::signals) == tidemark::log_commits{1, 1, 3});
+  CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("[A88] a second reserver of a log is told, and its entries are committed out of turn") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  auto first = queue.signal_reserver();
+  CHECK(taken().empty());
+  auto second = queue.signal_reserver();
+  CHECK(taken() == texts{"a log has one reserver"});
+  auto reader = queue.signal_log();
+  queue.complete(first.reserve());
+  queue.complete(second.reserve());
+  CHECK(taken() == texts{"an entry of a log is committed out of turn"});
+  CHECK(read_all(reader).values() == values{1, 2});
+}
+
 TEST_CASE("[A119] a verbose log that was never enabled is empty") {
   progress own;
   tidemark::basic_queue<progress, ticking_clock> queue{own};

@@ -75,7 +75,7 @@ struct tally {
   std::uint64_t of(hub_event what) const { return hub->count(what) - start.at(static_cast<std::size_t>(what)); }
 
   const Hub* hub;
-  std::array<std::uint64_t, 7> start{};
+  std::array<std::uint64_t, tidemark::hub_events> start{};
 };
 
 /// A thread that serves a hub as long as this object lives. A hub that serves itself needs none.
@@ -133,7 +133,8 @@ struct hub_stand {
 
 template <class Hub>
 std::string state_of_hub(const Hub& hub) {
-  static constexpr std::array names{"pass", "scan", "overrun", "value_read", "log_release", "stale", "skipped"};
+  static constexpr std::array names{"pass",        "scan",  "overrun", "value_read",
+                                    "log_release", "stale", "skipped", "cancelled"};
   std::string text;
   for (std::size_t what = 0; what < names.size(); ++what) {
     text += std::string{names.at(what)} + ' ' + std::to_string(hub.count(static_cast<hub_event>(what))) + "; ";

@@ -40,6 +40,9 @@ enum class fence_operation : std::uint32_t {
   signal_notified = 3,  ///< verbose: a signal found waiters due, and began to notify them at `end_timestamp`
 };
 
+/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
+enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
+
 /// Which entries the verbose log gets [A119].
 enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
 
@@ -53,13 +56,23 @@ struct fence_log_entry {
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
   /// When it was executed, not when it was recorded [A87]. It is 0 if that is not known [A103]. It is also 0 if the
-  /// operation is wait_stalled, since such a wait has not ended yet.
+  /// operation is wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was
+  /// queued and will never be executed [A124].
   std::uint64_t end_timestamp = 0;
 };
 static_assert(sizeof(fence_log_entry) == 48);
 
 template <>
 inline constexpr std::size_t log_stamp_word<fence_log_entry> = 2;
+
+/// The `end_timestamp` of what was cancelled. No clock reads it.
+inline constexpr std::uint64_t cancelled_timestamp = UINT64_MAX;
+
+/// Returns whether the entry stands for a wait or a signal that was cancelled: it was never executed, and it says
+/// nothing of the value of its fence [A124].
+[[nodiscard]] constexpr bool is_cancelled(const fence_log_entry& entry) noexcept {
+  return entry.end_timestamp == cancelled_timestamp;
+}
 
 /// One log of a queue: a page of 84 entries, one producer, all entries readable, losses counted exactly.
 template <platform Platform = native_platform>
@@ -75,16 +88,19 @@ enum class timestamp_verdict {
   in_order,      ///< not smaller than the last one that was recorded; equal is in order [A103]
   not_recorded,  ///< zero: whatever executed the command did not record a time [A104]
   backward,      ///< smaller than the last one that was recorded [A105]
+  cancelled,     ///< cancelled_timestamp, which is no time either [A124]
 };
 
 /// Judges the time stamps of one log, entry by entry. For one thread at a time.
 class timestamp_order {
  public:
-  /// Returns how the next time stamp relates to the last one that was not zero. The first such one is in order. A zero
-  /// is no time: it is not too small, and no later time stamp is compared with it [A104]. A time stamp that is backward
-  /// is the one that the next is compared with, so that each fall is reported once [A105].
+  /// Returns how the next time stamp relates to the last one that was a time. The first such one is in order. A zero
+  /// and the stamp of what was cancelled are no times: they are not too small, and no later time stamp is compared with
+  /// them [A104] [A124]. A time stamp that is backward is the one that the next is compared with, so that each fall is
+  /// reported once [A105].
   [[nodiscard]] timestamp_verdict check(std::uint64_t timestamp) noexcept {
     if (timestamp == 0) return timestamp_verdict::not_recorded;
+    if (timestamp == cancelled_timestamp) return timestamp_verdict::cancelled;
     const bool fell = timestamp < last_;
     last_ = timestamp;
     return fell ? timestamp_verdict::backward : timestamp_verdict::in_order;

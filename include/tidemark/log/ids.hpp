@@ -6,8 +6,10 @@
 //
 //   fence_id   a fence, or any other timeline, as the entries of a log name it
 //   queue_id   a queue, as hubs, collectors and traces name it
+//   device_id  a device, to which fences and queues of a hub belong
 //
-// The owner of the logs gives the numbers: fence_id{7}. A hub gives the numbers of what is added to it.
+// The owner of the logs gives the numbers: fence_id{7}. A hub gives the numbers of what is added to it. The numbers of
+// devices are the program's.
 #ifndef TIDEMARK_LOG_IDS_HPP
 #define TIDEMARK_LOG_IDS_HPP
 
@@ -21,9 +23,13 @@ enum class fence_id : std::uint32_t {};
 /// Names a queue. Comparable, and usable as a key of std::map and std::unordered_map.
 enum class queue_id : std::uint32_t {};
 
+/// Names a device. Comparable, and usable as a key of std::map and std::unordered_map.
+enum class device_id : std::uint32_t {};
+
 /// Returns the number itself, to print or to store it.
 [[nodiscard]] constexpr std::uint32_t to_number(fence_id id) noexcept { return static_cast<std::uint32_t>(id); }
 [[nodiscard]] constexpr std::uint32_t to_number(queue_id id) noexcept { return static_cast<std::uint32_t>(id); }
+[[nodiscard]] constexpr std::uint32_t to_number(device_id id) noexcept { return static_cast<std::uint32_t>(id); }
 
 }  // namespace tidemark
 

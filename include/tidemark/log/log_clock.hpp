@@ -22,7 +22,7 @@
 namespace tidemark {
 
 /// What a queue asks of the clock that stamps its entries. Any thread may call both functions. now() returns ticks of
-/// the clock and must not throw; to_nanoseconds() turns ticks into nanoseconds.
+/// the clock, never UINT64_MAX, and must not throw; to_nanoseconds() turns ticks into nanoseconds.
 template <class Clock>
 concept log_clock = requires(std::uint64_t ticks) {
   { Clock::now() } noexcept -> std::same_as<std::uint64_t>;

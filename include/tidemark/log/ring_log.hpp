@@ -132,6 +132,10 @@ class ring_log_reader {
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
 
+  /// Returns the number that the next append will give to its entry, as far as this thread can see: it may be higher
+  /// already. The cursor stays where it is. Progress: wait-free.
+  [[nodiscard]] std::uint64_t end_sequence() const noexcept { return written(); }
+
  private:
   using platform = typename Page::platform_type;
   using slot = typename Page::slot;

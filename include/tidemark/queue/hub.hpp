@@ -23,7 +23,10 @@
 //   slots     the fences and the queues; written by the owner (detail/hub_fences.hpp, detail/hub_queues.hpp)
 //
 // If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
-// fence is released by its current value [A99] [A113], and the cursor goes on behind the gap [trap 19].
+// fence of the queue's device is released by its current value [A99] [A113], and the cursor goes on behind the gap
+// [trap 19]. Fences and queues belong to a device, by default all to the same one. A queue may signal fences of another
+// device only if it has the hub's notifier, which then names the fence. An entry of a cancelled signal releases nobody
+// [A124].
 //
 // Why no waiter is forgotten [A61]: a signal that finds a waiter due has stored its value and written its entry before
 // it leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
@@ -111,11 +114,15 @@ class basic_hub {
   /// fence with its id, or `no_space` when the hub is full. Does not block. The ids of removed fences don't come again
   /// soon. Every id is at least `Fences`.
   template <notified_fence Fence>
-  hub_add_result<Fence> add(Fence& added, fence_kind kind = fence_kind::native) noexcept {
+  hub_add_result<Fence> add(Fence& added, hub_add_options options = {}) noexcept {
     static_assert(Platform::asymmetric || !Fence::platform::asymmetric, "a hub's barriers must serve all its fences");
     fence_id id{};
-    const bool is_added = fences_.add(added, kind == fence_kind::legacy, id);
+    const bool is_added = fences_.add(added, options.kind == fence_kind::legacy, options.device, id);
     return {is_added ? hub_add_status::added : hub_add_status::no_space, {&added, id}};
+  }
+  template <notified_fence Fence>
+  hub_add_result<Fence> add(Fence& added, fence_kind kind) noexcept {
+    return add(added, hub_add_options{.kind = kind});
   }
 
   /// Removes a fence. After the return no pass touches the fence any more. Blocks until the pass that runs now, if one
@@ -131,7 +138,7 @@ class basic_hub {
     TIDEMARK_ASSERT(hidden != nullptr, "a fence is removed that is not in the hub");
     if (hidden == nullptr) return note(hub_event::stale);
     passes_.let_pass_end();
-    hidden->is_used = false;
+    fences_.free(*hidden);
   }
 
   /// Wires a queue to the hub, before its first signal: the hub reads the queue's signal log, adds the progress fence
@@ -160,12 +167,12 @@ class basic_hub {
     if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
     std::optional<fence_id> progress;
     if constexpr (notified_fence<Progress>) {
-      const auto added = add(*attached.progress().fence);
+      const auto added = add(*attached.progress().fence, {.device = options.device});
       if (!added) return {hub_attach_status::no_space, {}, {}};
       progress = added.fence.id;
       attached.name_progress(added.fence.id);
     }
-    hub_attach_result result = attach(attached.signal_log(), options.engine);
+    hub_attach_result result = attach(attached.signal_log(), options.engine, options.device);
     result.progress = progress;
     if constexpr (std::same_as<Notifier, hub_notifier<basic_hub>>) {
       attached.notifier() = Notifier{*this, options.style, result.queue};
@@ -177,9 +184,9 @@ class basic_hub {
   /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
-  hub_attach_result attach(reader_type signals, std::uint32_t of_engine = 0) {
-    const std::optional<queue_id> added = queues_.add(std::move(signals), of_engine);
-    if (!added) return {hub_attach_status::no_space, {}, {}};
+  hub_attach_result attach(reader_type signals, std::uint32_t of_engine = 0, device_id device = {}) {
+    if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
+    const auto added = queues_.add(std::move(signals), of_engine, fences_.devices().enter(device));
     return {hub_attach_status::attached, *added, {}};
   }
 
@@ -193,6 +200,7 @@ class basic_hub {
     TIDEMARK_ASSERT(hidden != nullptr, "a queue is removed that is not in the hub");
     if (hidden == nullptr) return note(hub_event::stale);
     passes_.let_pass_end();
+    fences_.devices().leave(hidden->device.load());
     queues_.free(*hidden);
     notify_all(true);
   }
@@ -316,7 +324,7 @@ class basic_hub {
  private:
   friend hub_notifier<basic_hub>;
 
-  using fence_table = detail::hub_fences<Platform, Fences>;
+  using fence_table = detail::hub_fences<Platform, Fences, Fences + Queues>;
   using queue_table = detail::hub_queues<Platform, reader_type, Queues>;
   using fence_operations = typename fence_table::operations;
   using fence_slot = typename fence_table::slot;
@@ -335,23 +343,18 @@ class basic_hub {
     TIDEMARK_ASSERT(is_known, "a queue signals a fence that its hub does not know");
     if (!is_known) [[unlikely]] {
       note(hub_event::stale);
-      return release_here(due);
+      return detail::release_here(due);
     }
     switch (style) {
       case notify_style::by_queue:
+        // An overrun of the queue's log would not find the waiters of another device.
+        if (slot->device.load() != queues_.device_of(queue_table::index_of(by))) return notify(due.id);
         return notify_queue(by);
       case notify_style::by_fence:
         return notify(due.id);
       case notify_style::by_scan:
         return notify_all(true);
     }
-  }
-  /// Releases the waiters of a fence that no pass would find.
-  template <class Fence>
-  static void release_here(const logged_fence<Fence>& due) noexcept {
-    // (U29): for a pinned fence, as (F4): the signal comes before the search for waiters. Nothing weaker does.
-    Fence::platform::full_barrier();
-    due.fence->release_due_after_barrier();
   }
 
   /// Returns the slot of a fence that a caller names; null, asserted and counted, where no fence has this id.
@@ -381,28 +384,13 @@ class basic_hub {
   template <class... Limits>
   serve_result serve_within(const Limits&... limits) noexcept {
     const wait_status ended = detail::within<Platform>(
-        [this](deadline until, const auto& token) { return this->serve_before(until, token); }, limits...);
+        [this](deadline until, const auto& token) {
+          const auto try_to_serve = [this] { return static_cast<bool>(try_serve()); };
+          return passes_.serve_before(until, token, try_to_serve, [this] { ring(); });
+        },
+        limits...);
     if (ended == wait_status::reached) return {serve_status::served};
     return {ended == wait_status::stopped ? serve_status::stopped : serve_status::timeout};
-  }
-  /// Returns `reached` when it has served something, `stopped` or `timeout`.
-  template <class Token>
-  wait_status serve_before(deadline until, const Token& token) noexcept {
-    // The token is read first, so that everything that was asked for before the stop is served.
-    const bool has_stopped = token.stop_requested();
-    if (try_serve()) return wait_status::reached;
-    if (has_stopped) return wait_status::stopped;
-    {
-      // A stop is a notification that leaves no mark, so that it wakes the dispatcher as any other does.
-      const auto ask = [this] { ring(); };
-      const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(ask)>>::type stop_callback(token,
-                                                                                                              ask);
-      while (!passes_.is_asked() && passes_.sleep(until)) continue;
-    }
-    const bool stops = token.stop_requested();
-    const bool has_served = static_cast<bool>(try_serve());
-    if (stops) return wait_status::stopped;
-    return has_served ? wait_status::reached : wait_status::timeout;
   }
 
   void serve_all() noexcept {
@@ -433,13 +421,13 @@ class basic_hub {
   void serve_queues() noexcept {
     for (std::size_t at = 0; at < queue_marks_.words; ++at) {
       queue_marks_.for_each(queue_marks_.take(at), at, [this](std::size_t index) {
-        if (queues_.is_filled(index)) serve_queue(queues_.signals_of(index));
+        if (queues_.is_filled(index)) serve_queue(queues_.signals_of(index), queues_.device_of(index));
       });
     }
   }
 
-  /// Releases by the values in the log [A112]. A lost entry may have been of any fence [A99].
-  void serve_queue(reader_type& signals) noexcept {
+  /// Releases by the values in the log [A112]. A lost entry may have been of any fence of the device [A99] [A113].
+  void serve_queue(reader_type& signals, std::uint32_t device) noexcept {
     std::array<fence_log_entry, 16> buffer;
     bool overrun = false;
     for (;;) {
@@ -449,22 +437,31 @@ class basic_hub {
       // (U27): after the entries were read by (L6), as (F4): a waiter that registers for a value of theirs after this
       // pass sees the value, since the waiter's (G3) then comes later. Nothing weaker does.
       Platform::full_barrier();
-      for (const fence_log_entry& entry : batch.entries) {
-        const fence_slot* const slot = fences_.find(entry.fence);
-        note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
-        if (slot != nullptr) fence_table::apply(*slot, &fence_operations::release_by, entry.fence_value);
-      }
+      for (const fence_log_entry& entry : batch.entries) serve_entry(entry);
     }
     if (overrun) {
       note(hub_event::overrun);
-      release_all(true);
+      release_device(device);
     }
+  }
+  void serve_entry(const fence_log_entry& entry) noexcept {
+    if (is_cancelled(entry)) return note(hub_event::cancelled);
+    const fence_slot* const slot = fences_.find(entry.fence);
+    note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
+    if (slot != nullptr) fence_table::apply(*slot, &fence_operations::release_by, entry.fence_value);
   }
 
   void release_all(bool legacy) noexcept {
+    begin_scan();
+    for (const fence_slot& slot : fences_.slots()) release(slot, legacy);
+  }
+  void release_device(std::uint32_t device) noexcept {
+    begin_scan();
+    fences_.for_each_of(device, [this](const fence_slot& slot) { release(slot); });
+  }
+  static void begin_scan() noexcept {
     // (U28): as (U26), after (U11), or after entries were found to be lost.
     Platform::full_barrier();
-    for (const fence_slot& slot : fences_.slots()) release(slot, legacy);
   }
 
   void release(const fence_slot& slot, bool legacy = true) noexcept {
@@ -486,7 +483,7 @@ class basic_hub {
   detail::hub_marks<Platform, Queues> queue_marks_;
   word<std::uint32_t> scan_mark_;
   detail::hub_passes<Platform> passes_;
-  std::array<word<std::uint64_t>, 7> counts_;
+  std::array<word<std::uint64_t>, hub_events> counts_;
 };
 
 using hub = basic_hub<>;

@@ -11,6 +11,18 @@
 
 namespace tidemark {
 
+namespace detail {
+
+/// Releases the waiters of a fence that no pass of a hub would find.
+template <class Fence>
+void release_here(const logged_fence<Fence>& due) noexcept {
+  // (U29): for a pinned fence, as (F4): the signal comes before the search for waiters. Nothing weaker does.
+  Fence::platform::full_barrier();
+  due.fence->release_due_after_barrier();
+}
+
+}  // namespace detail
+
 /// What a queue tells its hub about a signal that has a waiter due.
 enum class notify_style {
   by_queue,  ///< Which queue it was: the hub serves the queue's log alone [A114].
@@ -34,7 +46,7 @@ class hub_notifier {
   void operator()(const logged_fence<Fence>& due) const noexcept {
     TIDEMARK_ASSERT(hub_ != nullptr, "a queue signals before it is attached to its hub");
     if (hub_ == nullptr) [[unlikely]]
-      return Hub::release_here(due);
+      return detail::release_here(due);
     hub_->notify_due(due, style_, queue_);
   }
 

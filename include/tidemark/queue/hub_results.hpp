@@ -4,6 +4,7 @@
 #ifndef TIDEMARK_QUEUE_HUB_RESULTS_HPP
 #define TIDEMARK_QUEUE_HUB_RESULTS_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -27,13 +28,20 @@ struct fence_update {
 enum class hub_event {
   pass,         ///< A pass over the marks.
   scan,         ///< A scan of all fences that was asked for.
-  overrun,      ///< A scan of all fences because entries of a queue were lost.
+  overrun,      ///< A scan of the fences of a device because entries of a queue were lost.
   value_read,   ///< A fence was released by its current value.
   log_release,  ///< An entry was served by the value in the log.
   stale,        ///< A programming error: a fence or a queue was named that is not in the hub [A57].
   skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
+  cancelled,    ///< An entry in a log was left out: what it stands for was cancelled [A124].
 };
+/// How many kinds of events there are.
+inline constexpr std::size_t hub_events = 8;
 
+struct hub_add_options {
+  fence_kind kind = fence_kind::native;
+  device_id device{};  ///< The device that the fence belongs to.
+};
 enum class hub_add_status { added, no_space };
 /// What add() returns. It converts to true if the fence was added. If not, `fence.id` is 0, which no hub ever gives to
 /// a fence.
@@ -48,6 +56,7 @@ struct [[nodiscard]] hub_add_result {
 struct hub_attach_options {
   notify_style style = notify_style::by_queue;  ///< Used only for a queue with a hub_notifier.
   std::uint32_t engine = 0;                     ///< The engine that the queue runs on, for notify_engine().
+  device_id device{};                           ///< The device of the queue and of its progress fence.
 };
 enum class hub_attach_status { attached, no_space };
 /// What attach() returns. It converts to true if the queue was attached. If not, `queue` has no meaning: the number in

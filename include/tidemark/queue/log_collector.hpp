@@ -5,19 +5,23 @@
 //   log_collector collector;                                    once for each queue: collector.add(queue_id{3}, queue);
 //   collector.collect(trace);                                   now and then, or when a hub has been notified
 //
+// It also collects what threads said that they have queued: collector.add(queue_id{3}, events); see queued_events.hpp.
+//
 // One round [A108]:
 //
 //   1. The collector asks each log whether it has something new, which takes two loads at most.
 //   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.
-//   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others. Of
-//      each queue it reads the waits before the signals.
+//   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others.
+//      First it reads what was queued, and then of each queue the waits before the signals.
 //
 // It tells what it finds to a sink (trace_sink in recorder.hpp):
 //
 //   sink.template on_executed<Clock>(queue, entry)              each entry, in the order of its log
 //   sink.on_lost(queue, log, first_sequence, count)             entries that were overwritten, at their place
+//   sink.on_queued(queue, event, fence, value, nanoseconds)     each queued event, if the sink has this function
+//   sink.on_queued_lost(queue, count)                           queued events that are missing, likewise
 //
 // A sink may throw. The exception goes through collect(). The next round begins with the entry, or the loss, at which
 // the sink threw, tells it again, and goes on with what follows. So nothing is lost, and only what the sink did not
@@ -44,15 +48,18 @@
 #include "../platform/platform.hpp"
 #include "queue.hpp"
 #include "queue_log.hpp"
+#include "queued_events.hpp"
 #include "recorder.hpp"
 
 namespace tidemark {
 
 /// What one round has found.
 struct collected_entries {
-  std::size_t logs = 0;       ///< How many logs had something new, or something that a sink had not taken.
-  std::uint64_t entries = 0;  ///< How many entries were told.
-  std::uint64_t lost = 0;     ///< How many entries were told as lost.
+  std::size_t logs = 0;           ///< How many logs had something new, or something that a sink had not taken.
+  std::uint64_t entries = 0;      ///< How many entries were told.
+  std::uint64_t lost = 0;         ///< How many entries were told as lost.
+  std::uint64_t queued = 0;       ///< How many queued events were told.
+  std::uint64_t queued_lost = 0;  ///< How many queued events are missing, whether or not the sink asks for that.
 
   friend bool operator==(const collected_entries&, const collected_entries&) = default;
 };
@@ -76,10 +83,16 @@ class basic_log_collector {
     logs_.push_back({id, fence_log_type::signals, from.signal_log()});
   }
 
-  /// Removes the queues that were added with this id, if there are any. What was not collected of them is not told any
-  /// more. Allocates nothing, but may free logs.
+  /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event
+  /// that is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like
+  /// the other add(). [A94]
+  void add(queue_id id, const basic_queued_events<Platform, Clock>& from) { queued_.push_back({id, from.reader()}); }
+
+  /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.
+  /// Allocates nothing, but may free logs.
   void remove(queue_id id) {
     std::erase_if(logs_, [&](const log& one) { return one.id == id; });
+    std::erase_if(queued_, [&](const queued_log& one) { return one.id == id; });
   }
 
   /// Makes one round, and returns what it told. What a round told before its sink threw is not counted. It reads at
@@ -93,6 +106,9 @@ class basic_log_collector {
       one.changed = one.untold || one.reader.has_new();
       found.logs += one.changed ? 1 : 0;
     }
+    if constexpr (queued_sink<Sink>) {
+      for (const queued_log& one : queued_) found.logs += one.has_new() ? 1U : 0U;
+    }
     if (found.logs == 0) return found;
     // Before another log needs the batch.
     for (log& one : logs_) {
@@ -100,6 +116,9 @@ class basic_log_collector {
     }
     // (Q18): on the executors' threads the effect of (G2) behind their last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();
+    if constexpr (queued_sink<Sink>) {
+      for (queued_log& one : queued_) tell_queued(one, sink, most, found);
+    }
     for (log& one : logs_) {
       if (one.changed) read(one, sink, most, found);
     }
@@ -124,6 +143,40 @@ class basic_log_collector {
     std::uint64_t lost = 0;  ///< before them, and not told yet
     std::uint64_t first_sequence = 0;
   };
+
+  /// What was queued for a queue, and the event that is on its way to the sink.
+  struct queued_log {
+    bool has_new() const noexcept { return untold != 0 || lost != 0 || reader.has_new(); }
+
+    queue_id id;
+    typename basic_queued_events<Platform, Clock>::reader_type reader;
+    std::array<queued_event, 1> next{};
+    std::size_t untold = 0;  ///< how many of `next`
+    std::uint64_t lost = 0;  ///< before it, and not told yet
+  };
+
+  /// Each step is noted when the sink has returned from it, as in tell().
+  template <class Sink>
+  void tell_queued(queued_log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+    for (std::uint64_t told = 0; told < most; ++told) {
+      if (from.untold == 0 && from.lost == 0) {
+        const auto brought = from.reader.read(from.next);
+        from.untold = brought.entries.size();
+        from.lost = brought.lost;
+        if (from.untold == 0 && from.lost == 0) return;
+      }
+      if (from.lost != 0) {
+        if constexpr (requires { sink.on_queued_lost(from.id, from.lost); }) sink.on_queued_lost(from.id, from.lost);
+        found.queued_lost += std::exchange(from.lost, 0);
+      }
+      if (from.untold == 0) continue;
+      const queued_event& event = from.next[0];
+      const std::uint64_t time = event.timestamp == 0 ? 0 : Clock::to_nanoseconds(event.timestamp);
+      sink.on_queued(from.id, event.event, event.fence, event.fence_value, time);
+      from.untold = 0;
+      ++found.queued;
+    }
+  }
 
   template <class Sink>
   void read(log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
@@ -152,6 +205,7 @@ class basic_log_collector {
   }
 
   std::vector<log> logs_;
+  std::vector<queued_log> queued_;
   batch batch_;
 };
 

@@ -28,6 +28,9 @@
 // overwrite: a queue never waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for
 // it [A119]. A queue with a direct_recorder has no logs (recorder.hpp).
 //
+// Commands that are recorded before they are executed may reserve their entries (log_reservation.hpp), and commands
+// that will never be executed are cancelled, which stands in the logs, too (cancelled_command.hpp).
+//
 // Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
 // submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
 // reaches n.
@@ -40,6 +43,7 @@
 #ifndef TIDEMARK_QUEUE_QUEUE_HPP
 #define TIDEMARK_QUEUE_QUEUE_HPP
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -55,8 +59,11 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
+#include "cancelled_command.hpp"
+#include "detail/queue_waits.hpp"
+#include "log_reservation.hpp"
+#include "logged_queue.hpp"
 #include "notifier.hpp"
-#include "queue_log.hpp"
 #include "queue_results.hpp"
 #include "recorder.hpp"
 
@@ -73,13 +80,13 @@ template <signalled_timeline Progress = progress_fence, log_clock Clock = defaul
           class Notifier = self_service,
           recorder Recorder = log_recorder<typename detail::platform_of_timeline<Progress>::type>>
   requires notifier<Notifier, Progress>
-class basic_queue {
+class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
+  using logs = logged_queue<Recorder, timeline_platform<Progress>>;
+
  public:
   using platform = timeline_platform<Progress>;
   using progress_type = Progress;
-  using reader_type = queue_log_reader<platform>;
-  /// Whether the queue has logs that can be read; see the concept `recorder`.
-  static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
+  using logs::has_logs;
 
   /// Allocates the logs, and throws what the allocation throws.
   /// \param progress  signalled by complete() of this queue alone, which is not checked. It must outlive the queue
@@ -87,17 +94,17 @@ class basic_queue {
   ///                  checked. If it is lost later without abort(), submit() does not notice that
   explicit basic_queue(Progress& progress, const queue_options& options = {}, Notifier notifier = {})
     requires std::constructible_from<Recorder, std::size_t>
-      : progress_{&progress, options.progress},
+      : logs{options.log_entries},
+        progress_{&progress, options.progress},
         notifier_{std::move(notifier)},
-        recorder_(options.log_entries),
         last_queued_{progress.current_value()},
         is_aborted_{0} {}
   /// The same with a recorder of the caller's, such as a direct_recorder; `options.log_entries` is not used.
   basic_queue(Progress& progress, const queue_options& options, Notifier notifier, Recorder recorder)
     requires std::move_constructible<Recorder>
-      : progress_{&progress, options.progress},
+      : logs{std::move(recorder)},
+        progress_{&progress, options.progress},
         notifier_{std::move(notifier)},
-        recorder_(std::move(recorder)),
         last_queued_{progress.current_value()},
         is_aborted_{0} {}
 
@@ -209,26 +216,51 @@ class basic_queue {
 
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
+  // An operation whose entry was reserved when it was recorded is told the reservation; log_reservation.hpp says more.
+  // If nothing was reserved, because there was no space, it does what it does without one. [A88]
+
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
-  /// stands in the log of the waits. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
+  /// stands in the log of the waits, and uses up a reservation. The timeline's functions must not throw. Blocking.
+  /// [A86] [A87] [A91]
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
-    return get_past(input, value, std::move(token));
+    return get_past(input, value, ending(input, value), std::move(token));
+  }
+  template <timeline Timeline, stop_token_like Token = never_stops>
+  wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
+                   Token token = {}) noexcept
+    requires(has_logs)
+  {
+    return get_past(input, value, ending(input, value, entry), std::move(token));
   }
   /// The same, but waits for the duration `timeout` at most, and returns the status `timeout` then. With a duration of
   /// zero or less it does not sleep, but may look several times.
   template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value,
                        const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
-    return get_past(input, value, timeout, std::move(token));
+    return get_past(input, value, ending(input, value), timeout, std::move(token));
+  }
+  template <timeline Timeline, class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status wait_for(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
+                       const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires(has_logs)
+  {
+    return get_past(input, value, ending(input, value, entry), timeout, std::move(token));
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`. With a point in the
   /// past it does not sleep, but may look several times.
   template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
-    return get_past(input, value, at, std::move(token));
+    return get_past(input, value, ending(input, value), at, std::move(token));
+  }
+  template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
+  wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry,
+                         const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept
+    requires(has_logs)
+  {
+    return get_past(input, value, ending(input, value, entry), at, std::move(token));
   }
 
   /// The steps of wait(), for an executor that does something else while the value is not there. begin_stall() returns
@@ -241,7 +273,12 @@ class basic_queue {
     return observed;
   }
   void end_wait(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
-    recorder_.record_wait({value, input, fence_operation::wait_unblocked, 0, observed, 0, Clock::now()});
+    logs::record_wait(value, input, observed, Clock::now());
+  }
+  void end_wait(fence_id input, std::uint64_t value, std::uint64_t observed, const log_reservation& entry) noexcept
+    requires(has_logs)
+  {
+    logs::record_wait(value, input, observed, Clock::now(), entry);
   }
 
   /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
@@ -253,23 +290,12 @@ class basic_queue {
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if constexpr (notified_fence<Fence>) {
-      const bool raised = output.fence->publish(value);
-      recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
-      if (raised && output.fence->is_due(value)) [[unlikely]]
-        notify(output, value);
-      return raised;
-    } else {
-      recorder_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
-      if constexpr (requires {
-                      { output.fence->signal(value) } -> std::same_as<bool>;
-                    }) {
-        return output.fence->signal(value);
-      } else {
-        output.fence->signal(value);
-        return true;
-      }
-    }
+    return signal_and(output, value, [&] { logs::record_signal(value, output.id, Clock::now()); });
+  }
+  template <class Fence>
+    requires(has_logs && (notified_fence<Fence> || signalled_timeline<Fence>))
+  bool signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) noexcept {
+    return signal_and(output, value, [&] { logs::record_signal(value, output.id, Clock::now(), entry); });
   }
 
   /// Signals the progress fence, as the last command of a piece of work. Returns the serial that is finished now [A54].
@@ -281,6 +307,39 @@ class basic_queue {
     signal(progress_, serial);
     return serial;
   }
+  std::uint64_t complete(const log_reservation& entry) noexcept
+    requires(has_logs)
+  {
+    const std::uint64_t serial = ++completed_;
+    signal(progress_, serial, entry);
+    return serial;
+  }
+
+  /// Gives up the work with the serials `first` to `last`: none of it will be executed. Writes an entry for each of
+  /// `commands`, which are the waits, the signals and the ends of that work, in their order; and for each end that is
+  /// not among them, behind them. All have cancelled_timestamp in the place of the time. Nothing is signalled and
+  /// nobody is released. [A124]
+  ///
+  /// Returns `cancelled` and the number of entries. Returns `refused`, and nothing is written, where something would be
+  /// left out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which
+  /// the executor must get first; or there are more ends than serials; or the reserved entries among the commands are
+  /// not the next ones of their logs, in turn.
+  ///
+  /// Not checked: a command whose entry was reserved must be among `commands`; and if work comes through submit(),
+  /// `last` must have been submitted.
+  ///
+  /// Work that was cancelled does not become finished by itself: drain() goes on waiting for it, until later work is
+  /// finished or abort() is called. Progress: one append for each entry.
+  cancel_result cancel_from(std::uint64_t first, std::uint64_t last,
+                            std::span<const cancelled_command> commands = {}) noexcept {
+    if (first != completed_ + 1 || last < completed_ || last < last_queued() || !are_next(commands, last)) {
+      return {cancel_status::refused, 0};
+    }
+    for (const cancelled_command& given_up : commands) record_cancelled(given_up);
+    const std::uint64_t ends = last - completed_;
+    while (completed_ < last) record_cancelled({});
+    return {cancel_status::cancelled, commands.size() + ends};
+  }
 
   // ---- wiring: before the first signal ------------------------------------------------------------------------------
 
@@ -290,80 +349,8 @@ class basic_queue {
   /// progress() meanwhile.
   void name_progress(fence_id id) noexcept { progress_.id = id; }
 
-  // ---- the logs: the queue's owner, one thread at a time ------------------------------------------------------------
-
-  /// Returns a new reader of one log, which begins with the oldest entry of the log that the queue writes to now.
-  /// Readers may go to other threads, and may outlive the queue.
-  [[nodiscard]] reader_type wait_log()
-    requires(has_logs)
-  {
-    return recorder_.log(fence_log_type::waits).reader();
-  }
-  [[nodiscard]] reader_type signal_log()
-    requires(has_logs)
-  {
-    return recorder_.log(fence_log_type::signals).reader();
-  }
-  /// The same for the verbose log, which must have been enabled before, and may be off again. That it was enabled is
-  /// asserted. Where the assertion returns, an empty log is made: this allocates, and throws what the allocation
-  /// throws.
-  [[nodiscard]] reader_type verbose_log()
-    requires(has_logs)
-  {
-    return recorder_.log(fence_log_type::verbose).reader();
-  }
-
-  /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
-  /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
-  /// entries. That is asserted here, not in the executor. For the verbose log it is also asserted that the log was
-  /// enabled. Where that assertion returns, an empty verbose log is made first, as by verbose_log(). Allocates, and
-  /// throws what the allocation throws. The executor's next entry clears the whole new log, which takes time in
-  /// proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that
-  /// replaces the same log again or makes a reader of it; a reader that has not left the old log keeps it. [A92]
-  bool set_log(fence_log_type type, std::size_t entries)
-    requires(has_logs)
-  {
-    return recorder_.log(type).replace(entries);
-  }
-  /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
-  /// other log, and outlive the queue and its readers. The log has as many entries as fit. Misaligned or too small
-  /// memory is refused in the same way. This allocates, too.
-  bool set_log(fence_log_type type, std::span<std::byte> memory)
-    requires(has_logs)
-  {
-    return recorder_.log(type).replace(memory);
-  }
-
-  /// Gives both logs so many entries that a tool need not hurry. Call it before the tool begins to read: growing the
-  /// logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the signals. A
-  /// wrong number is asserted; where the assertion returns, the old logs go on. If an allocation throws, the log of the
-  /// waits may be replaced already. [A101] [trap 20]
-  void enable_tracing(std::size_t entries = 4096)
-    requires(has_logs)
-  {
-    set_log(fence_log_type::waits, entries);
-    set_log(fence_log_type::signals, entries);
-  }
-
-  /// Turns on the events of the third, verbose log: waits that begin to stall, so that a tool sees what a queue hangs
-  /// in, and signals that find a waiter due. `none` turns them off. Otherwise a new log of so many entries is
-  /// allocated; log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter
-  /// due pay nothing for the verbose log. Others pay one load while it is off. [A119]
-  void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)
-    requires(has_logs)
-  {
-    recorder_.enable_verbose(events, entries);
-  }
-
-  /// Makes all entries that the executor appended before visible to this thread. Only readers need it that are not
-  /// otherwise synchronized with the executor. On a symmetric platform it does nothing: there entries soon become
-  /// visible without it. Where the system refuses the heavy barrier, it has no effect. Any thread may call it. [A109]
-  static void flush_logs() noexcept {
-    // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
-    platform::heavy_barrier();
-  }
-
  private:
+  using logs::recorder_;
   static constexpr bool can_be_poisoned = requires(Progress& progress) { progress.poison(); };
   /// What a timeline shows that is lost.
   static constexpr std::uint64_t lost_value = UINT64_MAX;
@@ -401,7 +388,7 @@ class basic_queue {
   template <class Token>
   wait_status wait_for_progress(std::uint64_t serial, deadline until, const Token& token) const noexcept {
     if constexpr (can_be_poisoned) {
-      return wait_on(*progress_.fence, serial, until, token);
+      return detail::wait_or_look(*progress_.fence, serial, until, token);
     } else {
       // Nothing but this loop notices that the queue is aborted.
       if (until == detail::at_once) until = deadline{};
@@ -417,46 +404,68 @@ class basic_queue {
     }
   }
 
-  /// Looks once whether the timeline has reached `value`. Returns `reached`, `lost` or `timeout`.
-  template <class Timeline>
-  static wait_status look(const Timeline& followed, std::uint64_t value) noexcept {
-    if (followed.current_value() < value) return wait_status::timeout;
-    return followed.wait_until(value, deadline{});  // a timeline that is lost shows the greatest value
+  /// Waits, and writes the entry by `record(observed)`: when the wait was seen to stall, or 0.
+  template <class Timeline, class Record, class... Limits>
+  wait_status get_past(const logged_fence<Timeline>& input, std::uint64_t value, const Record& record,
+                       const Limits&... limits) noexcept {
+    const auto stall = [&](std::uint64_t observed) { tell_stall(input.id, value, observed); };
+    const detail::ended_wait ended = detail::get_past<Clock>(*input.fence, value, stall, limits...);
+    if (ended.status == wait_status::reached) record(ended.observed);
+    return ended.status;
   }
-
-  template <class Timeline, class Token>
-  static wait_status wait_on(const Timeline& followed, std::uint64_t value, deadline until,
-                             const Token& token) noexcept {
-    if (until != detail::at_once) return detail::wait_on<timeline_platform<Timeline>>(followed, value, until, token);
-    const wait_status status = look(followed, value);
-    return status == wait_status::timeout && token.stop_requested() ? wait_status::stopped : status;
-  }
-
-  /// Looks whether the timeline has reached `value`. If not, notes the time and waits.
-  template <class Timeline, class... Limits>
-  wait_status get_past(const logged_fence<Timeline>& input, std::uint64_t value, const Limits&... limits) noexcept {
-    using awaited_platform = timeline_platform<Timeline>;
-    std::uint64_t observed = 0;
-    wait_status status = look(*input.fence, value);
-    if (status == wait_status::timeout) {
-      observed = Clock::now();
-      bool is_told = false;
-      status = detail::within<awaited_platform>(
-          [&](deadline until, const auto& token) {
-            const bool sleeps = until != detail::at_once && !token.stop_requested() &&
-                                (until == forever || until > awaited_platform::now());
-            if (sleeps && !std::exchange(is_told, true)) tell_stall(input.id, value, observed);
-            return wait_on(*input.fence, value, until, token);
-          },
-          limits...);
-    }
-    if (status == wait_status::reached) end_wait(input.id, value, observed);
-    return status;
+  template <class Timeline, class... Entry>
+  auto ending(const logged_fence<Timeline>& input, std::uint64_t value, const Entry&... entry) noexcept {
+    return [this, id = input.id, value, &entry...](std::uint64_t observed) { end_wait(id, value, observed, entry...); };
   }
 
   void tell_stall(fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
     record_verbose(verbose_events::stalls,
                    [&] { return fence_log_entry{value, input, fence_operation::wait_stalled, 0, observed, 0, 0}; });
+  }
+
+  /// Signals, and writes the entry by `record()`.
+  template <class Fence, class Record>
+  bool signal_and(const logged_fence<Fence>& output, std::uint64_t value, const Record& record) noexcept {
+    if constexpr (notified_fence<Fence>) {
+      const bool raised = output.fence->publish(value);
+      record();
+      if (raised && output.fence->is_due(value)) [[unlikely]]
+        notify(output, value);
+      return raised;
+    } else {
+      record();
+      if constexpr (requires {
+                      { output.fence->signal(value) } -> std::same_as<bool>;
+                    }) {
+        return output.fence->signal(value);
+      } else {
+        output.fence->signal(value);
+        return true;
+      }
+    }
+  }
+
+  void record_cancelled(const cancelled_command& given_up) noexcept {
+    if (given_up.operation == queue_operation::wait) {
+      logs::record_wait(given_up.value, given_up.fence, 0, cancelled_timestamp, given_up.entry);
+    } else {
+      const bool ends = given_up.operation == queue_operation::complete;
+      const std::uint64_t value = ends ? ++completed_ : given_up.value;
+      logs::record_signal(value, ends ? progress_.id : given_up.fence, cancelled_timestamp, given_up.entry);
+    }
+  }
+
+  /// Returns whether these may be the commands that come next, up to the end of the work `last`.
+  bool are_next(std::span<const cancelled_command> commands, std::uint64_t last) noexcept {
+    std::uint64_t ends = 0;
+    std::array<std::uint64_t, 2> turns{};
+    if constexpr (has_logs) turns = recorder_.next_turns();
+    for (const cancelled_command& one : commands) {
+      ends += one.operation == queue_operation::complete ? 1 : 0;
+      std::uint64_t& turn = turns[one.operation == queue_operation::wait ? 0 : 1];
+      if (one.entry && one.entry.turn != turn++) return false;
+    }
+    return ends <= last - completed_;
   }
 
   template <class Entry>
@@ -474,7 +483,6 @@ class basic_queue {
 
   logged_fence<Progress> progress_;
   [[no_unique_address]] Notifier notifier_;
-  Recorder recorder_;
   std::uint64_t completed_ = progress_.fence->current_value();  // the executor's
   typename platform::template atomic<std::uint64_t> last_queued_;
   typename platform::template atomic<std::uint32_t> is_aborted_;

@@ -13,11 +13,13 @@
 // says when. The owner leaves a log that was replaced only with its next call of replace() or reader(), or with the
 // destructor. So each of these calls may free logs, as a reader's destructor may.
 //
-// Who calls what: the producer, which is the queue's executor, calls append(). The queue's owner, one thread at a time,
-// calls replace() and reader(). A reader's own operations are called by the thread that has the reader.
+// Who calls what: the producer, which is the queue's executor, calls append() and commit(). The queue's owner, one
+// thread at a time, calls replace(), reader() and reserver(). A reader's own operations are called by the thread that
+// has the reader, and those of a reserver by the thread that has the reserver.
 #ifndef TIDEMARK_QUEUE_QUEUE_LOG_HPP
 #define TIDEMARK_QUEUE_QUEUE_LOG_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,11 +30,14 @@
 #include "../log/ring_log.hpp"
 #include "../platform/platform.hpp"
 #include "detail/queue_log_node.hpp"
+#include "log_reservation.hpp"
 
 namespace tidemark {
 
 template <platform Platform>
 class basic_queue_log;
+template <platform Platform>
+class basic_log_reserver;
 
 /// Reads one log of a queue through its replacements; otherwise like ring_log_reader. It may outlive the queue. Moved
 /// from, it can only be destroyed or assigned to. A move assignment swaps both readers, so the log that the target had
@@ -81,6 +86,7 @@ class queue_log_reader {
  private:
   using node = detail::queue_log_node<Platform>;
   friend basic_queue_log<Platform>;
+  friend basic_log_reserver<Platform>;
 
   explicit queue_log_reader(node* at) noexcept : node_{at}, reader_{at->log().reader()} { at->refer(); }
 
@@ -92,6 +98,32 @@ class queue_log_reader {
 
   node* node_;
   typename node::log_type::reader_type reader_;
+};
+
+/// Reserves entries of one log of a queue, which the queue's executor commits later; see log_reservation.hpp. For one
+/// thread at a time, which need not be the owner's. It may be moved as a reader may.
+template <platform Platform>
+class basic_log_reserver {
+ public:
+  /// Reserves the entry that follows those that were appended or reserved so far. Returns `reserved` with the number of
+  /// the entry, or `no_space` if as many entries are reserved and not yet committed as the log has. That may be said
+  /// too early, since a recent commit may not be seen yet. Progress: wait-free, but may free logs that were replaced.
+  [[nodiscard]] log_reservation reserve() noexcept {
+    while (auto* const next = at_.node_->next()) at_.go_to(next);
+    const std::uint64_t written = at_.reader_.end_sequence();
+    next_ = std::max(next_, written);
+    if (next_ - written >= at_.node_->log().page().entries()) return {};
+    return {reserve_status::reserved, next_++, turn_++};
+  }
+
+ private:
+  friend basic_queue_log<Platform>;
+
+  explicit basic_log_reserver(queue_log_reader<Platform> at) noexcept : at_{std::move(at)} {}
+
+  queue_log_reader<Platform> at_;  // never read: it says which log the producer writes to, and how far it has come
+  std::uint64_t next_ = 0;         // the number of the next reservation, if nothing else was appended
+  std::uint64_t turn_ = 0;
 };
 
 /// A log that can be replaced; see the head of this file.
@@ -127,6 +159,17 @@ class basic_queue_log {
     current_->log().append(entry);
   }
 
+  /// Appends the entry that was reserved; in turn and in its place, or else see log_reservation.hpp. If nothing was
+  /// reserved, it does what append() does. For the producer. Progress: as append().
+  void commit(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
+    turns_.note(reserved, current_->log().next_sequence());
+    append(entry);
+  }
+  /// Returns the turn of the reservation that must be committed next. For the producer.
+  [[nodiscard]] std::uint64_t next_turn() const noexcept { return turns_.next(); }
+  /// Returns how the reserved entries were committed. Exact while the producer appends nothing. Any thread.
+  [[nodiscard]] log_commits commits() const noexcept { return turns_.counts(); }
+
   /// From its next entry on the producer writes to a new log of so many entries. A log that was announced before and
   /// has not begun is forgotten. Returns false, and changes nothing, where no log can have so many entries: that is
   /// asserted here, not when the producer comes to the log. For the owner. Allocates, and throws what the allocation
@@ -150,6 +193,15 @@ class basic_queue_log {
   [[nodiscard]] reader_type reader() noexcept {
     follow();
     return reader_type{front_};
+  }
+
+  /// Returns what reserves entries of the log. There must be one for each log, since it counts the turns; a second one
+  /// is asserted, and where the assertion returns, its entries are committed out of turn. For the owner. Allocates
+  /// nothing.
+  [[nodiscard]] basic_log_reserver<Platform> reserver() noexcept {
+    TIDEMARK_ASSERT(!has_reserver_, "a log has one reserver");
+    has_reserver_ = true;
+    return basic_log_reserver<Platform>{reader()};
   }
 
  private:
@@ -180,8 +232,10 @@ class basic_queue_log {
 
   fence_log_type type_;
   typename node::pointer_word announced_;
-  node* current_;  // the producer's
-  node* front_;    // the owner's: where new readers begin
+  node* current_;              // the producer's
+  node* front_;                // the owner's: where new readers begin
+  bool has_reserver_ = false;  // the owner's
+  detail::log_turns<Platform> turns_;
 };
 
 }  // namespace tidemark

@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_QUEUE_RECORDER_HPP
 #define TIDEMARK_QUEUE_RECORDER_HPP
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
+#include "log_reservation.hpp"
 #include "queue_log.hpp"
 
 namespace tidemark {
@@ -34,7 +36,8 @@ concept recorder = requires(Recorder& made, const fence_log_entry& entry) {
 /// What takes the entries of queues: a `trace` (trace.hpp), or a type of the program's own. A log_collector and a
 /// direct_recorder tell entries to it.
 ///
-///   sink.template on_executed<Clock>(queue, entry)          a wait or a signal; its time stamps are ticks of `Clock`
+///   sink.template on_executed<Clock>(queue, entry)          a wait or a signal; its time stamps are ticks of `Clock`,
+///                                                           unless is_cancelled(entry) says that it was cancelled
 ///   sink.on_lost(queue, log, first_sequence, count)         entries that were overwritten before they were read
 template <class Sink, class Clock = default_log_clock>
 concept trace_sink = log_clock<Clock> && requires(Sink& sink, queue_id queue, const fence_log_entry& entry,
@@ -80,6 +83,17 @@ class log_recorder {
   /// basic_queue_log::append().
   void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
   void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
+  /// The same where an entry may have been reserved [A88].
+  void commit_wait(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
+    waits_.commit(reserved, entry);
+  }
+  void commit_signal(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
+    signals_.commit(reserved, entry);
+  }
+  /// Returns the turns of the reservations of waits and of signals that must be committed next. For the executor.
+  [[nodiscard]] std::array<std::uint64_t, 2> next_turns() const noexcept {
+    return {waits_.next_turn(), signals_.next_turn()};
+  }
   /// Writes `entry()` to the verbose log if that event is turned on. `entry()` must not throw, and is not called
   /// otherwise. For the executor.
   template <class Entry>
@@ -87,6 +101,13 @@ class log_recorder {
     // (Q16): acquire, pairs with (Q17): the log is there as it was made.
     const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
     if ((wanted & static_cast<std::uint32_t>(event)) != 0) verbose_.load()->append(entry());
+  }
+
+  /// Returns which events are turned on. What the owner did before it turned them on happens-before the return. Any
+  /// thread. Progress: wait-free, one load.
+  [[nodiscard]] verbose_events verbose_wanted() const noexcept {
+    // (Q19): acquire, pairs with (Q17): a thread that is told finds what the owner has made ready.
+    return static_cast<verbose_events>(wanted_.load(std::memory_order_acquire));
   }
 
   /// Returns one of the logs. For the owner. The verbose log must have been enabled, which is asserted. Where the
@@ -113,7 +134,7 @@ class log_recorder {
         make_verbose(entries);
       }
     }
-    // (Q17): release, pairs with (Q16).
+    // (Q17): release, pairs with (Q16) and (Q19).
     wanted_.store(static_cast<std::uint32_t>(events), std::memory_order_release);
   }
 

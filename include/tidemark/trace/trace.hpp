@@ -113,7 +113,7 @@ class trace {
   /// \param  queue_number  the queue that executed the command
   /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
   ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
-  ///                       as an entry of the log of signals
+  ///                       as an entry of the log of signals. One that was cancelled is left out [A124]
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
@@ -244,6 +244,7 @@ inline void trace::on_queued(queue_id queue_number, trace_event kind, fence_id f
 
 template <class Clock>
 void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
+  if (is_cancelled(entry)) return;
   const bool wait = entry.operation == fence_operation::wait_unblocked;
   TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
   const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };

@@ -16,9 +16,6 @@
 
 namespace tidemark {
 
-/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
-enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
-
 /// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
 struct trace_command {
   queue_id queue{};

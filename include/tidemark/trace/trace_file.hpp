@@ -184,6 +184,7 @@ inline void trace_file_writer::on_queued(queue_id queue_number, trace_event even
 
 template <class Clock>
 void trace_file_writer::on_executed(queue_id queue_number, const fence_log_entry& entry) {
+  if (is_cancelled(entry)) return;
   const bool wait = entry.operation == fence_operation::wait_unblocked;
   TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
   const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };

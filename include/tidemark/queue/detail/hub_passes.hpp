@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "../../fence/wait.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
@@ -55,6 +56,25 @@ class hub_passes {
       // (U17): release, pairs with (U16) of the next server. Fails if somebody asked since (U16), which is then
       // repeated and acquires.
     } while (!requests_.compare_exchange_strong(expected, idle, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+  /// Sleeps until there is something to serve, and serves it by `try_serve()`, which returns whether there was. Returns
+  /// `reached` when it has served something, `stopped` or `timeout`. A stop of the token calls `ring()`.
+  template <class Token, class TryServe, class Ring>
+  wait_status serve_before(deadline until, const Token& token, const TryServe& try_serve, const Ring& ring) noexcept {
+    // The token is read first, so that everything that was asked for before the stop is served.
+    const bool has_stopped = token.stop_requested();
+    if (try_serve()) return wait_status::reached;
+    if (has_stopped) return wait_status::stopped;
+    {
+      // A stop is a notification that leaves no mark, so that it wakes the dispatcher as any other does.
+      const typename stop_callback_for<Token, Ring>::type stop_callback(token, ring);
+      while (!is_asked() && sleep(until)) continue;
+    }
+    const bool stops = token.stop_requested();
+    const bool has_served = try_serve();
+    if (stops) return wait_status::stopped;
+    return has_served ? wait_status::reached : wait_status::timeout;
   }
 
   /// Waits until the pass that runs now, if one does, has ended.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The queues of a hub: for each the reader of its signal log, and the engine that it runs on. The hub's owner adds and
-// removes queues; notifiers look them up, and the server reads their logs.
+// The queues of a hub: for each the reader of its signal log, the engine that it runs on, and its device. The hub's
+// owner adds and removes queues; notifiers look them up, and the server reads their logs.
 #ifndef TIDEMARK_QUEUE_DETAIL_HUB_QUEUES_HPP
 #define TIDEMARK_QUEUE_DETAIL_HUB_QUEUES_HPP
 
@@ -24,23 +24,25 @@ class hub_queues {
   struct slot {
     typename Platform::template atomic<std::uint32_t> number;  // one more than the id; 0: no queue
     typename Platform::template atomic<std::uint32_t> engine;
-    std::optional<Reader> signals;                    // the server's
-    typename Platform::template var<Reader*> reader;  // leads to it, so that a model check sees a race for it
-    std::uint32_t generation = 0;                     // the owner's
-    bool is_used = false;                             // the owner's
+    typename Platform::template var<std::uint32_t> device;  // its entry in the devices of the hub
+    std::optional<Reader> signals;                          // the server's
+    typename Platform::template var<Reader*> reader;        // leads to it, so that a model check sees a race for it
+    std::uint32_t generation = 0;                           // the owner's
+    bool is_used = false;                                   // the owner's
   };
 
   /// The place of a queue among all, for marks.
   static constexpr std::size_t index_of(queue_id id) noexcept { return to_number(id) % Count; }
 
   /// Puts a queue into a free slot, and returns its id; nothing when all slots are used. For the owner.
-  std::optional<queue_id> add(Reader signals, std::uint32_t engine) {
+  std::optional<queue_id> add(Reader signals, std::uint32_t engine, std::uint32_t device) {
     for (std::size_t index = 0; index < Count; ++index) {
       slot& free = slots_[index];
       if (free.is_used) continue;
       free.reader.store(&free.signals.emplace(std::move(signals)));
       // (U22): relaxed; (U8) releases it.
       free.engine.store(engine, std::memory_order_relaxed);
+      free.device.store(device);
       free.is_used = true;
       const auto number = static_cast<std::uint32_t>(free.generation * Count + index);
       // (U8): release, pairs with (U19): the slot is filled.
@@ -91,6 +93,8 @@ class hub_queues {
     // (U30): relaxed; (U19) has acquired it.
     return slots_[index].engine.load(std::memory_order_relaxed);
   }
+  /// Returns the device of the queue in a slot that is filled. For the server, and for the queue's executor.
+  std::uint32_t device_of(std::size_t index) const noexcept { return slots_[index].device.load(); }
   /// Of a slot that is filled, for the server.
   Reader& signals_of(std::size_t index) noexcept { return *slots_[index].reader.load(); }
 

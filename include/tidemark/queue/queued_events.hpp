@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// queued_events: what the threads that record commands say of one queue: which waits and signals they have queued, and
+// when [A94]. Any thread says so, at the moment at which it records the command, perhaps minutes before the queue
+// executes it and in another order [A93].
+//
+//   tidemark::queued_events events;                          one for each queue
+//   events.signal_queued(output_id, 4);                      any thread
+//   collector.add(tidemark::queue_id{3}, events);            beside collector.add(tidemark::queue_id{3}, queue)
+//
+// The collector tells the events to its sink, and a trace joins each with the command that was executed, by queue,
+// fence and value. The queue's own logs have no place for these times: its executor does not know them.
+//
+// The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
+// allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
+// rounds of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it
+// writes an event holds the readers up at this event until the log has gone once around.
+//
+// Invariant: each event is told once or counted as lost.
+//
+// Not promised: an order between events of different threads; their times say it. After a loss, commands of which the
+// queue has more than one with the same operation, fence and value may be joined with the wrong time of queueing.
+#ifndef TIDEMARK_QUEUE_QUEUED_EVENTS_HPP
+#define TIDEMARK_QUEUE_QUEUED_EVENTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../log/ring_log.hpp"
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// That a wait or a signal was queued.
+struct queued_event {
+  std::uint64_t fence_value = 0;  ///< what will be signalled, or waited for
+  fence_id fence{};
+  trace_event event = trace_event::wait_queued;
+  std::uint64_t timestamp = 0;  ///< when, in ticks of the clock; 0: not known
+};
+
+/// What takes queued events: a `trace` (trace.hpp), or a type of the program's own. The time is in nanoseconds. A sink
+/// may also have on_queued_lost(queue, count), which says that so many events are missing here.
+template <class Sink>
+concept queued_sink = requires(Sink& sink, queue_id queue, trace_event event, fence_id id, std::uint64_t number) {
+  sink.on_queued(queue, event, id, number, number);
+};
+
+/// What is queued for one queue; see the head of this file. It can be neither copied nor moved.
+/// \tparam Clock  stamps the events: a clock of the processor
+template <platform Platform = native_platform, log_clock Clock = default_log_clock>
+class basic_queued_events {
+ public:
+  using platform_type = Platform;
+  using clock_type = Clock;
+  using log_type = ring_log<queued_event, std::dynamic_extent, log_form::stamped, Platform, writers::several>;
+  using reader_type = typename log_type::reader_type;
+
+  /// Allocates, and throws what the allocation throws.
+  /// \param entries  how many events are kept, 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest
+  ///                 of these
+  explicit basic_queued_events(std::size_t entries = 4096) : log_{entries} {}
+
+  /// Says that a wait, or a signal, of this fence was queued now. Any thread. Progress: wait-free, one reading of the
+  /// clock and one append. [A93] [A94]
+  void wait_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::wait_queued, id, value); }
+  void signal_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::signal_queued, id, value); }
+
+  /// Returns a reader that begins with the oldest event that is still there. Any thread. This object must outlive it.
+  [[nodiscard]] reader_type reader() const noexcept { return log_.reader(); }
+
+ private:
+  void append(trace_event event, fence_id id, std::uint64_t value) noexcept {
+    log_.append({value, id, event, Clock::now()});
+  }
+
+  log_type log_;
+};
+
+using queued_events = basic_queued_events<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_QUEUED_EVENTS_HPP
