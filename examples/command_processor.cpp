@@ -57,12 +57,12 @@ outcome pack(const file_tree& tree, const options& chosen, support::open_file& a
   // In this order: commands use the memory, and `written` says when they don't any more.
   tidemark::fence written;
   command_processor::device_memory memory{written, chosen};
-  command_processor::processor processor{registry, archive, written, chosen.loss};
+  command_processor::processor processor{registry, archive, written, chosen};
   command_processor::packing packing{tree, chosen, memory, processor};
 
   if (chosen.deadlock) processor.plant_deadlock();
   const double seconds = seconds_of([&] { packing.run(); });
-  if (chosen.loss && !processor.has_lost_an_engine()) {
+  if (chosen.loss && !processor.has_had_its_loss()) {
     throw std::runtime_error("nothing was lost: the " + std::string(engine_of(chosen.loss->of)) + " engine had only " +
                              std::to_string(processor.submissions(chosen.loss->of)) + " submissions");
   }

@@ -55,12 +55,13 @@ class lane {
  public:
   using clock = tidemark::default_log_clock;
 
-  lane(registry& known_to, tidemark::engine& on, const std::string& engine, std::string name)
+  lane(registry& known_to, tidemark::engine& on, const std::string& engine, std::string name, unsigned quantum)
       : registry_(known_to),
         name_(std::move(name)),
         id_(registry_.add_queue(engine, name_)),
         progress_(registry_.add_fence(name_ + " done")) {
-    queue_.emplace(on, tidemark::engine_queue_options{.name = name_, .progress = progress_, .log_entries = 256});
+    queue_.emplace(on, tidemark::engine_queue_options{
+                           .name = name_, .progress = progress_, .log_entries = 256, .quantum = quantum});
     if (registry_.is_traced()) registry_.logs().add(id_, queue_->timeline());
   }
   lane(const lane&) = delete;

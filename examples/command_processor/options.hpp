@@ -21,7 +21,9 @@ using support::usage_error;
 enum class stage : std::size_t { read, pack, write };
 inline constexpr std::array all_stages{stage::read, stage::pack, stage::write};
 inline constexpr std::array<const char*, 3> engine_names{"copy", "compute", "present"};
+inline constexpr std::array<const char*, 3> stage_names{"read", "pack", "write"};
 constexpr const char* engine_of(stage of) { return engine_names[static_cast<std::size_t>(of)]; }
+constexpr const char* name_of(stage of) { return stage_names[static_cast<std::size_t>(of)]; }
 
 /// An engine that is to be lost, and after which of its submissions.
 struct planned_loss {

@@ -114,8 +114,12 @@ class first_failure {
 class processor {
  public:
   /// \param written  is poisoned in the end, when no command uses any memory
-  processor(registry& known_to, support::open_file& archive, tidemark::fence& written, std::optional<planned_loss> loss)
-      : registry_(known_to), archive_(archive), written_{&written, registry_.add_fence("written")}, loss_(loss) {
+  processor(registry& known_to, support::open_file& archive, tidemark::fence& written, const options& chosen)
+      : registry_(known_to),
+        archive_(archive),
+        written_{&written, registry_.add_fence("written")},
+        blocks_(chosen.blocks),
+        loss_(chosen.loss) {
     make_lanes(stage::read);
   }
   processor(const processor&) = delete;
@@ -159,7 +163,7 @@ class processor {
     if (!one.submit() || !other.submit()) throw std::runtime_error("the compute engine is lost");
   }
 
-  [[nodiscard]] bool has_lost_an_engine() const { return losses_ != 0; }
+  [[nodiscard]] bool has_had_its_loss() const { return !loss_; }
   [[nodiscard]] std::uint64_t recorded_again() const { return recorded_again_; }
   [[nodiscard]] std::uint64_t submissions(stage of) const { return submissions_[static_cast<std::size_t>(of)]; }
 
@@ -181,16 +185,17 @@ class processor {
     for (const stage each : all_stages) {
       if (each < from) continue;
       const std::size_t count = each == stage::pack ? pack_queues : 1;
-      for (std::size_t i = 0; i < count; ++i) {
-        std::string name = each == stage::read    ? "read"
-                           : each == stage::write ? "write"
-                                                  : "pack " + std::to_string(i + 1);
-        if (losses_ != 0) name += ", made anew";
-        lanes_of(each).push_back(std::make_unique<lane>(registry_, engine_for(each), engine_of(each), std::move(name)));
-      }
+      for (std::size_t i = 1; i <= count; ++i) lanes_of(each).push_back(make_lane(each, i));
     }
   }
-
+  std::unique_ptr<lane> make_lane(stage of, std::size_t number) {
+    // A turn is as long as a command buffer: the engine finishes it before it goes on with another queue.
+    const auto quantum = static_cast<unsigned>(blocks_ + 3);  // a wait, a signal and the end of the submission
+    std::string name = name_of(of);
+    if (of == stage::pack) name += " " + std::to_string(number);
+    if (losses_ != 0) name += ", again";
+    return std::make_unique<lane>(registry_, engine_for(of), engine_of(of), std::move(name), quantum);
+  }
   /// Ends the last stage first: its queues may wait for those of the stages before.
   void end_lanes(stage from) {
     for (auto each = all_stages.rbegin(); each != all_stages.rend(); ++each) {
@@ -237,7 +242,9 @@ class processor {
   /// Loses the engine when it is due.
   void count_submission(stage of) {
     const std::uint64_t count = ++submissions_[static_cast<std::size_t>(of)];
-    if (loss_ && loss_->of == of && loss_->after == count) engine_for(of).abort();
+    if (!loss_ || loss_->of != of || loss_->after != count) return;
+    loss_.reset();
+    engine_for(of).abort();
   }
 
   /// Records again what is lost. Recording may find that one more engine was lost meanwhile.
@@ -290,7 +297,8 @@ class processor {
   registry& registry_;
   support::open_file& archive_;
   const tidemark::logged_fence<tidemark::fence> written_;
-  const std::optional<planned_loss> loss_;
+  const std::size_t blocks_;          // of a command buffer, at most
+  std::optional<planned_loss> loss_;  // that is still to come
   first_failure failure_;
   std::uint64_t last_written_ = 0;  // of the write queue's commands, and of recover(), when there are none
   std::array<tidemark::fence, 2> planted_;
