@@ -62,9 +62,9 @@ outcome pack(const file_tree& tree, const options& chosen, support::open_file& a
 
   if (chosen.deadlock) processor.plant_deadlock();
   const double seconds = seconds_of([&] { packing.run(); });
-  if (chosen.loss && !processor.has_had_its_loss()) {
-    throw std::runtime_error("nothing was lost: the " + std::string(engine_of(chosen.loss->of)) + " engine had only " +
-                             std::to_string(processor.submissions(chosen.loss->of)) + " submissions");
+  for (const command_processor::planned_loss& missing : processor.losses()) {
+    throw std::runtime_error("the " + std::string(engine_of(missing.of)) + " engine was not lost: it had only " +
+                             std::to_string(processor.submissions(missing.of)) + " submissions");
   }
   return {packing.parts(), packing.buffers(), processor.recorded_again(), memory.outputs.backings(), seconds};
 }
@@ -75,9 +75,11 @@ void report(const file_tree& tree, const options& chosen, const std::string& arc
   std::printf("archive   %s: %" PRIu64 " bytes\n", archive.c_str(), size);
   std::printf("work      %" PRIu64 " command buffers in %" PRIu64 " parts\n", found.buffers, found.parts);
   std::printf("memory    %zu bytes for uploads, %zu output buffers\n", chosen.upload_bytes, found.backings);
-  if (chosen.loss) {
-    std::printf("lost      the %s engine, after its submission %zu: %" PRIu64 " command buffers were recorded again\n",
-                engine_of(chosen.loss->of), chosen.loss->after, found.recorded_again);
+  for (const command_processor::planned_loss& each : chosen.losses) {
+    std::printf("lost      the %s engine, after its submission %zu\n", engine_of(each.of), each.after);
+  }
+  if (!chosen.losses.empty()) {
+    std::printf("recovered %" PRIu64 " command buffers were recorded again\n", found.recorded_again);
   }
   std::printf("verified  the same bytes as a straight run on one thread; unpacked again, the same files\n");
   std::printf("time      %.3f s; the straight run %.3f s\n", found.seconds, straight_seconds);

@@ -5,6 +5,7 @@
 
 #include "../support/command_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,9 @@ struct planned_loss {
   std::size_t after;
 };
 
+/// Each command buffer on the way may have as many as it has blocks.
+inline constexpr std::size_t most_open_files = 512;
+
 struct options {
   std::string folder = TIDEMARK_DEMO_FOLDER;
   std::optional<std::string> archive;
@@ -39,7 +43,7 @@ struct options {
   std::size_t files = 8;
   std::size_t upload_bytes = 2 * support::mebibyte;
   std::size_t backings = 8;
-  std::optional<planned_loss> loss;
+  std::vector<planned_loss> losses;
   bool deadlock = false;
   std::vector<std::string> traces;
   bool help = false;
@@ -62,7 +66,8 @@ inline constexpr const char* help_text =
     "  --files N        the most files in a part of the work, at most 64 (default 8)\n"
     "  --upload BYTES   the upload memory, at least two full command buffers, at most 1024M (default 2M)\n"
     "  --backings N     the most output buffers, at most 64 (default 8)\n"
-    "  --lose ENGINE:N  lose the engine (copy, compute or present) after its submission N, and recover\n"
+    "  --lose ENGINE:N  lose the engine (copy, compute or present) after its submission N, and recover; may be given\n"
+    "                   several times\n"
     "  --deadlock       let two queues wait for each other, and name them\n"
     "  --trace FILE     write what the queues did and waited for: FILE.html is a page for any browser, FILE.json has\n"
     "                   Chrome trace events, for Perfetto; may be given twice. It is kept in memory until the end\n"
@@ -96,7 +101,7 @@ inline void apply_option(options& result, std::string_view name, std::string_vie
   } else if (name == "--backings") {
     result.backings = support::parse_number(name, value, 1, 64);
   } else if (name == "--lose") {
-    result.loss = parse_loss(value);
+    result.losses.push_back(parse_loss(value));
   } else if (name == "--trace") {
     support::add_trace_path(result.traces, value);
   } else {
@@ -120,7 +125,11 @@ inline options parse_options(std::vector<std::string_view> arguments) {
   if (result.upload_bytes / 2 / result.block_size < result.blocks) {
     throw usage_error("--upload: " + std::to_string(result.upload_bytes) + " bytes are less than two command buffers");
   }
-  if (result.deadlock && result.loss) throw usage_error("--deadlock and --lose exclude each other");
+  if ((result.backings + 1) * std::min(result.files, result.blocks) > most_open_files) {
+    throw usage_error("more than " + std::to_string(most_open_files) +
+                      " files might be open: --backings, --files or --blocks is too large");
+  }
+  if (result.deadlock && !result.losses.empty()) throw usage_error("--deadlock and --lose exclude each other");
   return result;
 }
 

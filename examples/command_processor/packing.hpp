@@ -9,7 +9,8 @@
 //   no more packed   a rename ring gives each buffer output memory that no buffer before it still uses
 //     blocks
 //
-// Where memory is missing the recording thread waits until the oldest buffer is written.
+// Where memory is missing the recording thread waits until the oldest buffer is written. Only the list of the files
+// grows with the folder.
 
 #pragma once
 

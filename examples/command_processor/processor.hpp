@@ -20,6 +20,7 @@
 
 #include <tidemark/tidemark.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -119,7 +120,7 @@ class processor {
         archive_(archive),
         written_{&written, registry_.add_fence("written")},
         blocks_(chosen.blocks),
-        loss_(chosen.loss) {
+        losses_(chosen.losses) {
     make_lanes(stage::read);
   }
   processor(const processor&) = delete;
@@ -163,7 +164,8 @@ class processor {
     if (!one.submit() || !other.submit()) throw std::runtime_error("the compute engine is lost");
   }
 
-  [[nodiscard]] bool has_had_its_loss() const { return !loss_; }
+  /// Returns what is still to be lost.
+  [[nodiscard]] const std::vector<planned_loss>& losses() const { return losses_; }
   [[nodiscard]] std::uint64_t recorded_again() const { return recorded_again_; }
   [[nodiscard]] std::uint64_t submissions(stage of) const { return submissions_[static_cast<std::size_t>(of)]; }
 
@@ -193,7 +195,7 @@ class processor {
     const auto quantum = static_cast<unsigned>(blocks_ + 3);  // a wait, a signal and the end of the submission
     std::string name = name_of(of);
     if (of == stage::pack) name += " " + std::to_string(number);
-    if (losses_ != 0) name += ", again";
+    if (recoveries_ != 0) name += " #" + std::to_string(recoveries_ + 1);
     return std::make_unique<lane>(registry_, engine_for(of), engine_of(of), std::move(name), quantum);
   }
   /// Ends the last stage first: its queues may wait for those of the stages before.
@@ -242,16 +244,17 @@ class processor {
   /// Loses the engine when it is due.
   void count_submission(stage of) {
     const std::uint64_t count = ++submissions_[static_cast<std::size_t>(of)];
-    if (!loss_ || loss_->of != of || loss_->after != count) return;
-    loss_.reset();
-    engine_for(of).abort();
+    const auto is_due = [&](const planned_loss& each) { return each.of == of && each.after == count; };
+    if (std::erase_if(losses_, is_due) != 0) engine_for(of).abort();
   }
 
-  /// Records again what is lost. Recording may find that one more engine was lost meanwhile.
+  /// Records again what is lost. It may find that one more engine was lost meanwhile. Then it begins anew, with the
+  /// first stage that any of the engines has lost, because some buffers were not recorded again yet.
   void recover() {
+    stage from = stage::write;
     for (bool is_done = false; !is_done;) {
-      ++losses_;
-      const stage from = first_lost();
+      ++recoveries_;
+      from = std::min(from, first_lost());
       end_lanes(from);
       // Perhaps a buffer was written, and only the signal was dropped.
       written_.fence->signal(last_written_);
@@ -298,13 +301,13 @@ class processor {
   support::open_file& archive_;
   const tidemark::logged_fence<tidemark::fence> written_;
   const std::size_t blocks_;          // of a command buffer, at most
-  std::optional<planned_loss> loss_;  // that is still to come
+  std::vector<planned_loss> losses_;  // that are still to come
   first_failure failure_;
   std::uint64_t last_written_ = 0;  // of the write queue's commands, and of recover(), when there are none
   std::array<tidemark::fence, 2> planted_;
   std::deque<command_buffer> unfinished_;  // commands have their addresses
   std::array<std::uint64_t, all_stages.size()> submissions_{};
-  std::uint64_t losses_ = 0;
+  std::uint64_t recoveries_ = 0;
   std::uint64_t recorded_again_ = 0;
   std::array<tidemark::engine, all_stages.size()> engines_{
       tidemark::engine{{.threads = 1}}, tidemark::engine{{.threads = 2}}, tidemark::engine{{.threads = 1}}};
