@@ -62,7 +62,7 @@ outcome pack(const file_tree& tree, const options& chosen, support::open_file& a
 
   if (chosen.deadlock) processor.plant_deadlock();
   const double seconds = seconds_of([&] { packing.run(); });
-  for (const command_processor::planned_loss& missing : processor.losses()) {
+  for (const command_processor::planned_loss& missing : processor.missing_losses()) {
     throw std::runtime_error("the " + std::string(engine_of(missing.of)) + " engine was not lost: it had only " +
                              std::to_string(processor.submissions(missing.of)) + " submissions");
   }
@@ -76,7 +76,7 @@ void report(const file_tree& tree, const options& chosen, const std::string& arc
   std::printf("work      %" PRIu64 " command buffers in %" PRIu64 " parts\n", found.buffers, found.parts);
   std::printf("memory    %zu bytes for uploads, %zu output buffers\n", chosen.upload_bytes, found.backings);
   for (const command_processor::planned_loss& each : chosen.losses) {
-    std::printf("lost      the %s engine, after its submission %zu\n", engine_of(each.of), each.after);
+    std::printf("lost      the %s engine, in its submission %zu\n", engine_of(each.of), each.submission);
   }
   if (!chosen.losses.empty()) {
     std::printf("recovered %" PRIu64 " command buffers were recorded again\n", found.recorded_again);

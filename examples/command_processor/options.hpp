@@ -26,10 +26,10 @@ inline constexpr std::array<const char*, 3> stage_names{"read", "pack", "write"}
 constexpr const char* engine_of(stage of) { return engine_names[static_cast<std::size_t>(of)]; }
 constexpr const char* name_of(stage of) { return stage_names[static_cast<std::size_t>(of)]; }
 
-/// An engine that is to be lost, and after which of its submissions.
+/// An engine that is to be lost, and in the middle of which of its submissions.
 struct planned_loss {
   stage of;
-  std::size_t after;
+  std::size_t submission;
 };
 
 /// Each command buffer on the way may have as many as it has blocks.
@@ -66,8 +66,9 @@ inline constexpr const char* help_text =
     "  --files N        the most files in a part of the work, at most 64 (default 8)\n"
     "  --upload BYTES   the upload memory, at least two full command buffers, at most 1024M (default 2M)\n"
     "  --backings N     the most output buffers, at most 64 (default 8)\n"
-    "  --lose ENGINE:N  lose the engine (copy, compute or present) after its submission N, and recover; may be given\n"
-    "                   several times\n"
+    "  --lose ENGINE:N  lose the engine (copy, compute or present) in the middle of its submission N, and recover; "
+    "may\n"
+    "                   be given several times\n"
     "  --deadlock       let two queues wait for each other, and name them\n"
     "  --trace FILE     write what the queues did and waited for: FILE.html is a page for any browser, FILE.json has\n"
     "                   Chrome trace events, for Perfetto; may be given twice. It is kept in memory until the end\n"

@@ -119,8 +119,8 @@ class processor {
       : registry_(known_to),
         archive_(archive),
         written_{&written, registry_.add_fence("written")},
-        blocks_(chosen.blocks),
-        losses_(chosen.losses) {
+        blocks_(chosen.blocks) {
+    for (const planned_loss& each : chosen.losses) losses_.emplace_back(each);
     make_lanes(stage::read);
   }
   processor(const processor&) = delete;
@@ -164,13 +164,24 @@ class processor {
     if (!one.submit() || !other.submit()) throw std::runtime_error("the compute engine is lost");
   }
 
-  /// Returns what is still to be lost.
-  [[nodiscard]] const std::vector<planned_loss>& losses() const { return losses_; }
+  /// Returns what was to be lost and was not. To be asked when all is finished.
+  [[nodiscard]] std::vector<planned_loss> missing_losses() const {
+    std::vector<planned_loss> missing;
+    for (const loss& each : losses_) {
+      if (!each.has_happened) missing.push_back(each.plan);
+    }
+    return missing;
+  }
   [[nodiscard]] std::uint64_t recorded_again() const { return recorded_again_; }
   [[nodiscard]] std::uint64_t submissions(stage of) const { return submissions_[static_cast<std::size_t>(of)]; }
 
  private:
   using lanes = std::vector<std::unique_ptr<lane>>;
+  struct loss {
+    explicit loss(const planned_loss& planned) : plan(planned) {}
+    planned_loss plan;
+    std::atomic<bool> has_happened = false;
+  };
 
   static constexpr std::size_t pack_queues = 4;
   static constexpr std::chrono::milliseconds patience{250};  // before it looks whether queues wait for each other
@@ -192,7 +203,7 @@ class processor {
   }
   std::unique_ptr<lane> make_lane(stage of, std::size_t number) {
     // A turn is as long as a command buffer: the engine finishes it before it goes on with another queue.
-    const auto quantum = static_cast<unsigned>(blocks_ + 3);  // a wait, a signal and the end of the submission
+    const auto quantum = static_cast<unsigned>(blocks_ + 3);  // two for waits and signals, one for the end
     std::string name = name_of(of);
     if (of == stage::pack) name += " " + std::to_string(number);
     if (recoveries_ != 0) name += " #" + std::to_string(recoveries_ + 1);
@@ -210,11 +221,11 @@ class processor {
     for (const stage each : all_stages) {
       if (each < from) continue;
       lane& on = lane_for(each, buffer);
+      ++submissions_[static_cast<std::size_t>(each)];
       record_commands(buffer, each, on);
       const tidemark::doorbell_result rung = on.submit();
       if (!rung) return false;
       buffer.serials[static_cast<std::size_t>(each)] = rung.serial;
-      count_submission(each);
     }
     return true;
   }
@@ -225,6 +236,7 @@ class processor {
     }
     if (of == stage::write) {
       on.run("write a buffer", [this, &buffer] { failure_.attempt([&] { write(buffer); }); });
+      record_losses(of, on);
       on.signal(written_, buffer.number);
       return;
     }
@@ -234,6 +246,7 @@ class processor {
       } else {
         on.run("pack a block", [this, &each] { failure_.attempt([&] { each.pack(); }); });
       }
+      if (&each == &buffer.blocks.front()) record_losses(of, on);
     }
   }
   void write(const command_buffer& buffer) {
@@ -241,11 +254,15 @@ class processor {
     last_written_ = buffer.number;
   }
 
-  /// Loses the engine when it is due.
-  void count_submission(stage of) {
-    const std::uint64_t count = ++submissions_[static_cast<std::size_t>(of)];
-    const auto is_due = [&](const planned_loss& each) { return each.of == of && each.after == count; };
-    if (std::erase_if(losses_, is_due) != 0) engine_for(of).abort();
+  /// The engine is lost in the middle of a submission. If the command is dropped, because another engine is lost
+  /// before, the next submission has it, too.
+  void record_losses(stage of, lane& on) {
+    for (loss& each : losses_) {
+      if (each.plan.of != of || submissions(of) < each.plan.submission || each.has_happened) continue;
+      on.run("lose the engine", [this, &each] {
+        if (!each.has_happened.exchange(true)) engine_for(each.plan.of).abort();
+      });
+    }
   }
 
   /// Records again what is lost. It may find that one more engine was lost meanwhile. Then it begins anew, with the
@@ -300,8 +317,8 @@ class processor {
   registry& registry_;
   support::open_file& archive_;
   const tidemark::logged_fence<tidemark::fence> written_;
-  const std::size_t blocks_;          // of a command buffer, at most
-  std::vector<planned_loss> losses_;  // that are still to come
+  const std::size_t blocks_;  // of a command buffer, at most
+  std::deque<loss> losses_;   // commands have their addresses
   first_failure failure_;
   std::uint64_t last_written_ = 0;  // of the write queue's commands, and of recover(), when there are none
   std::array<tidemark::fence, 2> planted_;
