@@ -4,8 +4,8 @@
 // archive is right nevertheless; two queues that wait for each other are named.
 //
 // The engines and their recovery are in command_processor/processor.hpp, the recording in packing.hpp. This file runs
-// them, has the archive verified and reports. Exit status: 0 if the archive is right, 1 if not, 2 if the command line is
-// wrong, 3 if queues wait for each other.
+// them, has the archive verified and reports. Exit status: 0 if the archive is right, 1 if not, 2 if the command line
+// is wrong, 3 if queues wait for each other.
 
 #include "command_processor/archive.hpp"
 #include "command_processor/lane.hpp"
@@ -34,7 +34,6 @@ using command_processor::engine_of;
 using command_processor::file_tree;
 using command_processor::options;
 using command_processor::registry;
-using command_processor::stage;
 
 constexpr int deadlock_status = 3;
 

@@ -99,8 +99,9 @@ class lane {
     note(tidemark::trace_event::signal_queued, output.id, value);
   }
   tidemark::doorbell_result submit() {
+    const std::uint64_t now = clock::now();  // before the engine may execute it
     const tidemark::doorbell_result rung = queue_->submit();
-    if (rung) note(tidemark::trace_event::signal_queued, progress_, rung.serial);
+    if (rung) note(tidemark::trace_event::signal_queued, progress_, rung.serial, now);
     return rung;
   }
 
@@ -117,9 +118,10 @@ class lane {
     std::uint64_t end;
   };
 
-  void note(tidemark::trace_event what, tidemark::fence_id fence, std::uint64_t value) {
+  void note(tidemark::trace_event what, tidemark::fence_id fence, std::uint64_t value,
+            std::uint64_t now = clock::now()) {
     if (!registry_.is_traced()) return;
-    registry_.trace().on_queued(id_, what, fence, value, clock::to_nanoseconds(clock::now()));
+    registry_.trace().on_queued(id_, what, fence, value, clock::to_nanoseconds(now));
   }
 
   registry& registry_;

@@ -8,9 +8,9 @@
 // Each stage of a buffer waits for the stage before, by the progress of its queue, and nothing else orders them.
 //
 // Losing an engine. Its queues are lost, and with them those that wait for theirs; no others. So what is lost is a
-// stage and all stages behind it. Their queues are made anew, and what was not written is recorded again from that stage
-// on. The memory of a buffer is in use until `written` has its number. The program has that fence itself, so it is not
-// lost with any queue.
+// stage and all stages behind it. Their queues are made anew, and what was not written is recorded again from that
+// stage on. The memory of a buffer is in use until `written` has its number. The program has that fence itself, so it
+// is not lost with any queue.
 
 #pragma once
 
@@ -280,7 +280,8 @@ class processor {
       is_done = true;
       for (command_buffer& each : unfinished_) {
         ++recorded_again_;
-        if (!(is_done = record(each, from))) break;
+        is_done = record(each, from);
+        if (!is_done) break;
       }
     }
   }

@@ -126,7 +126,8 @@ expect_status(0)
 expect_in(out "usage: command_processor" "--out" "--lose" "--deadlock" "--trace" "Exit status: 0 .* 3 ")
 expect_refused(
   "${COMMAND_PROCESSOR}" command_processor "--nonsense 1" "one two" "--block 0" "--block 2M" "--blocks 65" "--files x"
-  "--upload 1K" "--backings 0" "--backings 64 --files 16" "--lose compute" "--lose compute:0" "--lose compute:x" "--lose memory:5" "--lose :5"
+  "--upload 1K" "--backings 0" "--backings 64 --files 16" "--lose compute" "--lose compute:0" "--lose compute:x"
+  "--lose memory:5" "--lose :5"
   "--deadlock --lose copy:1" "--trace page" "--out=" "--lose" "--out /dev/null" "--out a.html --trace a.html")
 
 end_tests()
