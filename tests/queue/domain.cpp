@@ -75,7 +75,8 @@ struct lists {
   std::uint64_t threads;
 };
 lists list_of(const combination& one) {
-  const bool is_held = one.waits_in == domain_kind::legacy || one.waiting_queue == domain_kind::legacy;
+  const bool is_held =
+      one.waits_in == domain_kind::legacy || (one.queue_waits && one.waiting_queue == domain_kind::legacy);
   if (!is_held) return {1, 0, 0};
   return one.queue_waits ? lists{0, 1, 0} : lists{0, 0, 1};
 }
@@ -168,7 +169,7 @@ TEST_CASE("a queue of the older kind is held in a native domain, and its threads
     try_combination({"2a", native, native, true, queue_signals, legacy});
     try_combination({"2b", native, legacy, true, queue_signals, legacy});
   }
-  try_combination({"1", native, native, false, true, native});
+  try_combination({"1", native, native, false, true, legacy});
 }
 
 TEST_CASE("the work behind a held wait has not started until the domain is told of the signal [A5]") {
@@ -243,7 +244,7 @@ TEST_CASE("a signal releases held queues and threads of its own domain") {
 TEST_CASE("a fence of several domains must be of the ordinary kind, in system memory [A24] [A67]") {
   auto ordinary = cross_fence::make({.initial = 7});
   REQUIRE(ordinary);
-  CHECK(ordinary.status == cross_fence_status::made);
+  CHECK(ordinary.status == cross_fence_status::valid);
   side near;
   {
     const attachment in{*ordinary.fence, near.in};

@@ -40,9 +40,9 @@
 //   fence            any thread may signal, and the greatest value wins; s1 is one compare-exchange. If the value is
 //                    not above the current one, signal() changes, notifies and synchronizes nothing: returns false.
 //
-// If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (it is
-// pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the system
-// refuses the barrier later, waiters look again every millisecond.
+// If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
+// fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
+// system refuses the barrier later, waiters look again every millisecond.
 //
 // poison() marks a lost device. The mark is a word of its own on the waiters' side and not a value, because a plain
 // store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still

@@ -13,7 +13,7 @@
 //   copies.signal(there, 10);              or there.signal(10) in a thread
 //
 //   cross_fence     the one word of the value [A68]; which attachments there are
-//   attachment      native waiters, with a monitored value that is 0 for ever [A69] [A70]; held waiters (A5, A74)
+//   attachment      native waiters, with a monitored value that is 0 for ever [A69] [A70]; held waiters [A5] [A74]
 //   domain          the loop that is told of signals of other domains
 //
 // What a signal does:
@@ -37,10 +37,10 @@
 // value gets past its wait at once, whether its domain has been told or not. So a wait and a signal in one native
 // domain keep the short way [A72].
 //
-// Why no wait is missed: step 1 happens-before the look in step 4, by the lock of the fence and by the post. A native
-// waiter registers and then looks, which is the handshake of fence.hpp with the pass of step 4 in the signaller's
-// place; detail/held_waits.hpp says the same of held ones. An attachment that is made during a signal is told, or the
-// lock of the fence has made the value visible to the thread that makes it.
+// Why no wait is missed: step 1 happens-before the look in step 4, because the task takes the lock with which it was
+// posted. A native waiter registers and then looks, which is the handshake of fence.hpp with the pass of step 4 in the
+// signaller's place. detail/held_waits.hpp says the same of held ones. An attachment that is made during a signal is
+// told, or the lock of the fence has made the value visible to the thread that makes it.
 //
 // Lifetime: a cross_fence and a domain outlive the attachments, an attachment its waits and signals, and the loop the
 // domain. The threads of the loop must run for held waiters, and for registered ones, to be released.
@@ -90,7 +90,7 @@ struct cross_fence_options {
   value_memory memory = value_memory::system;  ///< Must be `system`. [A24]
   std::uint64_t initial = 0;                   ///< The value at which it begins.
 };
-enum class cross_fence_status : std::uint8_t { made, invalid };
+enum class cross_fence_status : std::uint8_t { valid, invalid };
 
 /// What a fence of several domains has done.
 struct cross_fence_counts {
@@ -143,8 +143,8 @@ inline constexpr fence_options attachment_options{.storage = value_storage::shar
 
 }  // namespace detail
 
-/// The one value of a fence of several domains [A66] [A68]. Those who wait and signal use attachments. It can be neither
-/// copied nor moved.
+/// The one value of a fence of several domains [A66] [A68]. Those who wait and signal use attachments. It can be
+/// neither copied nor moved.
 template <platform Platform>
 class basic_cross_fence {
  public:
@@ -157,7 +157,7 @@ class basic_cross_fence {
     if (options.type != fence_type::everywhere || options.memory != value_memory::system) {
       return {cross_fence_status::invalid, std::nullopt};
     }
-    return {cross_fence_status::made, std::optional<basic_cross_fence>{std::in_place, options.initial}};
+    return {cross_fence_status::valid, std::optional<basic_cross_fence>{std::in_place, options.initial}};
   }
   basic_cross_fence(const basic_cross_fence&) = delete;
   basic_cross_fence& operator=(const basic_cross_fence&) = delete;
@@ -203,9 +203,10 @@ class basic_cross_fence {
     const detail::lock_keeper kept(lock_);
     return is_lost_;
   }
-  std::uint64_t times_told(const std::uint64_t& counted) const noexcept {
+  /// Returns a number of an attachment that the lock of the fence protects.
+  std::uint64_t read(const std::uint64_t& number) const noexcept {
     const detail::lock_keeper kept(lock_);
-    return counted;
+    return number;
   }
 
   alignas(cache_line) mutable detail::value_word<Platform> value_;
@@ -272,12 +273,12 @@ template <platform Platform>
 class basic_attachment : public waitable<basic_attachment<Platform>> {
  public:
   using platform = Platform;
-  using fence_type = basic_cross_fence<Platform>;
+  using cross_fence_type = basic_cross_fence<Platform>;
   using domain_type = basic_domain<Platform>;
 
-  /// Attaches `shared` to the domain `in`, once for each pair; both must outlive the attachment. Any thread may call it, also
-  /// while others signal. Progress: takes the locks of the fence and of the domain.
-  basic_attachment(fence_type& shared, domain_type& in)
+  /// Attaches `shared` to the domain `in`, once for each pair; both must outlive the attachment. Any thread may call
+  /// it, also while others signal. Progress: takes the locks of the fence and of the domain.
+  basic_attachment(cross_fence_type& shared, domain_type& in)
       : fence_{shared}, domain_{in}, native_(shared.value_), held_(native_), scan_one_(in.inbox_, scan_one{this}) {
     in_fence_.of = this;
     in_domain_.of = this;
@@ -336,12 +337,12 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   /// the lists.
   attachment_counts counts() const noexcept {
     const detail::held_counts held = held_.counts();
-    return {fence_.times_told(told_), held.scans, held.native, held.queues, held.threads};
+    return {fence_.read(told_), held.scans, held.native, held.queues, held.threads};
   }
 
  private:
   friend waitable<basic_attachment>;
-  friend fence_type;
+  friend cross_fence_type;
   friend domain_type;
   friend detail::domain_access;
 
@@ -373,6 +374,7 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
                                                                           : scan_one_.post());
   }
   void scan_told() noexcept {
+    // Takes the lock of the fence, with which this was told.
     if (fence_.is_lost()) native_.poison();
     held_.scan(native_.release_due(), true);
   }
@@ -384,7 +386,7 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   }
   auto held_wait(std::uint64_t value) const noexcept { return typename held_list::queue_wait(held_, value); }
 
-  fence_type& fence_;
+  cross_fence_type& fence_;
   domain_type& domain_;
   native_fence native_;
   mutable held_list held_;

@@ -70,8 +70,8 @@ struct thread_waits : model::suite<3> {
   }
 };
 
-/// [A5] [A71] [A77] A queue waits in one domain, and a thread signals in the other one.
-template <domain_kind Kind>
+/// [A5] [A71] [A77] A queue waits in one domain, and a thread signals in the other one, once or twice; or in its own.
+template <domain_kind Kind, std::uint64_t Signals = 1, bool InOwnDomain = false>
 struct queue_waits : model::suite<2> {
   side near{Kind};
   side far{domain_kind::native};
@@ -83,7 +83,7 @@ struct queue_waits : model::suite<2> {
   queue waiting{near};
 
   void before() {
-    waiting.wait(waits, 1);
+    waiting.wait(waits, Signals);
     waiting.run([this] {
       MODEL_REQUIRE(data.load() == 42);
       has_run = true;
@@ -93,7 +93,8 @@ struct queue_waits : model::suite<2> {
   void thread(unsigned index) {
     if (index == 0) {
       data.store(42);
-      MODEL_REQUIRE(signals.signal(1));
+      attachment& by = InOwnDomain ? waits : signals;
+      for (std::uint64_t value = 1; value <= Signals; ++value) MODEL_REQUIRE(by.signal(value));
     } else {
       while (!has_run) near.run_one();
     }
@@ -212,6 +213,8 @@ int main(int argc, char** argv) {
       model::make_check<thread_waits<domain_kind::native, domain_doorbell::plain>, "thread_waits.plain">());
   checks.push_back(model::make_check<queue_waits<domain_kind::native>, "queue_waits.native">());
   checks.push_back(model::make_check<queue_waits<domain_kind::legacy>, "queue_waits.legacy">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 2>, "queue_waits.twice">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 1, true>, "queue_waits.own">());
   checks.push_back(model::make_check<held_and_destroyed, "held_and_destroyed">());
   checks.push_back(model::make_check<attached_against_signal, "attached_against_signal">());
   checks.push_back(model::make_check<two_signal, "two_signal">());
