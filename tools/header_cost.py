@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """What each public header costs who includes it alone: preprocessed lines, and the time to compile it.
 
-usage: header_cost.py [--include FOLDER] [--compiler COMMAND] [--repeat N] [--most-lines N [--most-lines-of-all N]]
+usage: header_cost.py [--include FOLDER] [--compiler COMMAND] [--repeat N] [--most-lines N]
+                      [--most-lines-of-all N]
 
 Prints a Markdown table. A line counts if it is neither empty nor a line marker. The time is the least of N runs
 (default 3) of the compiler without code generation, less that of an empty file; with --repeat 0 nothing is timed. With

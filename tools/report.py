@@ -495,6 +495,24 @@ def print_loop(results):
     compare(results, "all of it on one thread", "uring/futex/turn", "uring/poll/turn", "median_ns")
 
 
+def print_engine(results):
+    heading("Queues of an engine: a signal of one queue for which another one waits")
+    compare_with_limit(results, "between queues of one thread, without logs", "engine/hand_over/bare", "median_ns", 100)
+    compare_with_limit(results, "  with logs, tsc_log_clock", "engine/hand_over/logs.tsc", "median_ns", 100)
+    compare_with_limit(results, "  with logs, the default clock", "engine/hand_over/logs", "median_ns", 200)
+    comparison_head("queues", "one hand-over, beside half a round trip of two threads")
+    ratio = results.typical("engine/hand_over/bare", "median_ns")
+    parked = results.typical("engine/between/parked", "median_ns")
+    if ratio and parked:
+        verdict = "PASS" if ratio / (parked / 2) <= 0.02 else "OVER TARGET"
+        print(f"{'that sleep':<46} {nice(ratio):>9} {nice(parked / 2):>9} {times(ratio / (parked / 2)):>7}"
+              f"                   <= 0.02x {verdict}")
+    compare(results, "between two engines, a round trip; spinning", "engine/between/engines",
+            "engine/between/spinning", "median_ns", at_most=1.3)
+    compare_with_limit(results, "10,000 queues that wait: busy, in percent", "engine/idle/10000", "busy_percent", 1)
+    compare_with_limit(results, "bytes of a queue without logs", "engine/idle/10000", "bytes", 1024)
+
+
 def print_lockstep(results):
     heading("1,000 threads, 1,000 values, one by one (whole rounds, medians)")
     comparison_head("total", "beside 1,000 bare futex wakes")
@@ -662,7 +680,7 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_waits, print_crowd, print_loop, print_lockstep, print_overflow,
+                    print_ping_pong, print_waits, print_crowd, print_loop, print_engine, print_lockstep, print_overflow,
                     print_append, print_memory, print_coherency, print_split_table):
         section(results)
 

@@ -125,7 +125,7 @@ class basic_engine {
       const detail::lock_keeper kept_members(members_lock_);
       const detail::lock_keeper kept(core().lock());
       for (member* each : queues_) {
-        if (each->stands()) queues.push_back({each->id, each->name, each->pending(values)});
+        if (each->stands()) queues.push_back({each->id, each->name, pending_of(*each, values)});
       }
     }
     return find_hangs(queues, [&](std::uint64_t key) {
@@ -140,6 +140,20 @@ class basic_engine {
   using member = detail::engine_member<Platform>;
 
   auto& core() noexcept { return detail::loop_access::core_of(loop_); }
+
+  /// Returns the waits and signals that a queue has not executed.
+  /// \param values  gets what the fences have come to that are waited for
+  static std::vector<pending_command> pending_of(member& of, std::map<std::uint64_t, std::uint64_t>& values) {
+    std::vector<pending_command> found;
+    of.for_each_pending([&](auto& each) {
+      const bool is_wait = each.kind == detail::command_kind::wait || each.kind == detail::command_kind::held;
+      if (!is_wait && each.kind != detail::command_kind::signal) return;
+      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(each.fence));
+      found.push_back({is_wait, key, each.id, each.value.load()});
+      if (is_wait) values[key] = member::value_of(each);
+    });
+    return found;
+  }
 
   queue_id next_id() noexcept {
     const detail::lock_keeper kept(members_lock_);

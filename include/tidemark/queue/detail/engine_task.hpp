@@ -18,10 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "../../fence/awaited.hpp"
 #include "../../fence/detail/fence_operations.hpp"
@@ -31,7 +29,6 @@
 #include "../../log/ids.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
-#include "../hang_report.hpp"
 #include "command_list.hpp"
 
 namespace tidemark::detail {
@@ -76,19 +73,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
 
   /// Returns whether the queue stands still, so that its commands can be looked at.
   bool stands() const noexcept { return this->phase != call_phase::running; }
-  /// Returns the waits and signals that it has not executed.
-  /// \param values  gets what the fences have come to that are waited for
-  std::vector<pending_command> pending(std::map<std::uint64_t, std::uint64_t>& values) {
-    std::vector<pending_command> found;
-    commands_.for_each([&](command& each) {
-      const bool is_held = each.kind == command_kind::held;
-      if (each.kind != command_kind::wait && each.kind != command_kind::signal && !is_held) return;
-      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(each.fence));
-      const bool is_wait = each.kind != command_kind::signal;
-      found.push_back({is_wait, key, each.id, each.value.load()});
-      if (is_wait) values[key] = (is_held ? each.calls.load()->look(each) : awaited_of(each).look()).value;
-    });
-    return found;
+  /// Calls `act` with each command that is not executed.
+  template <class Act>
+  void for_each_pending(const Act& act) {
+    commands_.for_each(act);
+  }
+  /// Returns what the fence has come to for which a command waits.
+  static std::uint64_t value_of(command& wait) noexcept {
+    return (wait.kind == command_kind::held ? wait.calls.load()->look(wait) : awaited_of(wait).look()).value;
   }
 
   std::size_t place = 0;  // among the queues of the engine, under the lock of these

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Queues of an engine. A hand-over is a signal of one queue for which the other one waits.
+//
+//   engine/hand_over/<bare|logs.tsc|logs>    two queues of one engine, on one thread, hand a turn back and forth: once.
+//                                            Without logs; with logs, stamped by tsc_log_clock or by the default clock
+//   engine/between/<engines|spinning|parked> two threads hand a turn back and forth, a round trip: two engines of one
+//                                            thread each; two threads that spin; two threads that sleep at once
+//   engine/idle/<queues>                     so many queues that wait for a value each: the part of its time that the
+//                                            engine's thread is busy, in percent
+#include <benchmark/benchmark.h>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tidemark/tidemark.hpp>
+#include <utility>
+#include <vector>
+
+#include "support/measure.hpp"
+#include "support/threads.hpp"
+
+namespace {
+
+using benchmark::State;
+using tidemark::engine;
+using tidemark::progress_fence;
+
+struct forgets {
+  template <class>
+  void on_executed(tidemark::queue_id, const tidemark::fence_log_entry&) {}
+  void on_lost(tidemark::queue_id, tidemark::fence_log_type, std::uint64_t, std::uint64_t) {}
+};
+forgets nowhere;
+
+using no_logs = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
+class bare_queue : public tidemark::basic_engine_queue<tidemark::native_platform, tidemark::no_log_clock,
+                                                       tidemark::self_service, no_logs> {
+ public:
+  explicit bare_queue(engine& on)
+      : tidemark::basic_engine_queue<tidemark::native_platform, tidemark::no_log_clock, tidemark::self_service,
+                                     no_logs>(on, {}, {}, no_logs(nowhere, tidemark::queue_id{0})) {}
+};
+template <class Clock>
+using logged_queue = tidemark::basic_engine_queue<tidemark::native_platform, Clock>;
+
+/// One of two queues that hand a turn on. It records its own commands, some at a time.
+template <class Queue>
+class side {
+ public:
+  side(engine& on, progress_fence& output, progress_fence& input, bool begins, std::uint64_t turns)
+      : queue_(on), output_{output}, input_{input}, begins_{begins}, turns_{turns} {}
+
+  void record() {
+    for (int i = 0; i < 32 && turn_ < turns_; ++i) {
+      ++turn_;
+      if (begins_) queue_.signal(output_, turn_);
+      queue_.wait(input_, turn_);
+      if (!begins_) queue_.signal(output_, turn_);
+    }
+    if (turn_ < turns_) queue_.run([this] { record(); });
+    if (!queue_.submit()) bench::fail("a submission was refused");
+    if (turn_ == turns_) last_.signal(queue_.last_queued());
+  }
+  void await() {
+    while (last_.current_value() == 0) std::this_thread::yield();
+    static_cast<void>(queue_.drain());
+  }
+
+ private:
+  Queue queue_;
+  progress_fence& output_;
+  progress_fence& input_;
+  bool begins_;
+  std::uint64_t turns_;
+  std::uint64_t turn_ = 0;
+  tidemark::fence last_;
+};
+
+/// Two queues on the same engine, or on two.
+template <class Queue>
+double hand_over_once(engine& left, engine& right, std::uint64_t turns) {
+  progress_fence there;
+  progress_fence back;
+  side<Queue> ping(left, there, back, true, turns);
+  side<Queue> pong(right, back, there, false, turns);
+  const auto start = bench::steady::now();
+  pong.record();
+  ping.record();
+  ping.await();
+  pong.await();
+  return bench::nanoseconds_between(start, bench::steady::now());
+}
+
+template <class Queue>
+void hand_over(State& state) {
+  constexpr std::uint64_t turns = 100'000;
+  std::vector<double> samples;
+  for (auto _ : state) {
+    engine on;
+    samples.push_back(hand_over_once<Queue>(on, on, turns));
+    state.SetIterationTime(samples.back() * 1e-9);
+  }
+  bench::report_per_operation(state, std::move(samples), 2 * turns);
+}
+
+void between_engines(State& state) {
+  constexpr std::uint64_t turns = 20'000;
+  std::vector<double> samples;
+  for (auto _ : state) {
+    engine left;
+    engine right;
+    samples.push_back(hand_over_once<bare_queue>(left, right, turns));
+    state.SetIterationTime(samples.back() * 1e-9);
+  }
+  bench::report_per_operation(state, std::move(samples), turns);
+}
+
+template <std::uint32_t SpinNanoseconds>
+void between_threads(State& state) {
+  constexpr std::uint64_t turns = SpinNanoseconds != 0 ? 20'000 : 2'000;
+  using subject = tidemark::basic_progress_fence<tidemark::native_platform,
+                                                 tidemark::fence_options{.max_spin_ns = SpinNanoseconds}>;
+  std::vector<double> samples;
+  for (auto _ : state) {
+    subject there;
+    subject back;
+    bench::thread_group other;
+    other.start(1, [&](std::size_t) {
+      for (std::uint64_t turn = 1; turn <= turns; ++turn) {
+        static_cast<void>(there.wait(turn));
+        back.signal(turn);
+      }
+    });
+    const auto start = bench::steady::now();
+    for (std::uint64_t turn = 1; turn <= turns; ++turn) {
+      there.signal(turn);
+      static_cast<void>(back.wait(turn));
+    }
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+    other.join();
+  }
+  bench::report_per_operation(state, std::move(samples), turns);
+}
+
+double processor_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& of) {
+    return static_cast<double>(of.tv_sec) + 1e-6 * static_cast<double>(of.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+void idle(State& state, std::size_t count) {
+  constexpr std::chrono::milliseconds time{200};
+  progress_fence never;
+  engine on;
+  std::deque<bare_queue> queues;
+  for (std::size_t i = 0; i < count; ++i) {
+    bare_queue& queue = queues.emplace_back(on);
+    queue.wait(never, 1'000'000 + i);
+    if (!queue.submit()) bench::fail("a submission was refused");
+  }
+  double busy = 0;
+  for (auto _ : state) {
+    while (never.monitored_value() == tidemark::no_waiter) std::this_thread::yield();
+    const double before = processor_seconds();
+    std::this_thread::sleep_for(time);
+    busy = processor_seconds() - before;
+    state.SetIterationTime(std::chrono::duration<double>(time).count());
+  }
+  state.counters["busy_percent"] = 100 * busy / std::chrono::duration<double>(time).count();
+  state.counters["bytes"] = sizeof(bare_queue);
+  for (bare_queue& each : queues) each.abort();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::row("engine/hand_over/bare", hand_over<bare_queue>)->Iterations(5);
+  bench::row("engine/hand_over/logs.tsc", hand_over<logged_queue<tidemark::tsc_log_clock>>)->Iterations(5);
+  bench::row("engine/hand_over/logs", hand_over<logged_queue<tidemark::default_log_clock>>)->Iterations(5);
+  bench::row("engine/between/engines", between_engines)->Iterations(5);
+  bench::row("engine/between/spinning", between_threads<200'000>)->Iterations(5);
+  bench::row("engine/between/parked", between_threads<0>)->Iterations(2);
+  bench::row("engine/idle/10000", idle, std::size_t{10'000})->Iterations(1);
+  return bench::run_all(argc, argv);
+}
