@@ -4,6 +4,7 @@
 #include "expect.hpp"
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/domain.hpp>
 #include <tidemark/queue/engine.hpp>
 #include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/hang_report.hpp>
@@ -62,10 +63,38 @@ void name_a_circle() {
   expect(scale.drain() == wait_status::reached, "the other queue goes on");
 }
 
+void attach_two_domains() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::engine display{{.threads = 1}};
+  tidemark::domain card{compute.loop()};
+  tidemark::domain chip{display.loop(), {.kind = tidemark::domain_kind::legacy}};
+  tidemark::cross_fence blurred;
+  tidemark::attachment on_card{blurred, card};
+  tidemark::attachment on_chip{blurred, chip};
+  {
+    tidemark::engine_queue blurs{compute};
+    tidemark::engine_queue shows{display};
+    int picture = 0;
+    int shown = 0;
+
+    blurs.run([&] { picture = 7; });
+    blurs.signal(on_card, 1);
+    shows.wait(on_chip, 1);  // held on a list of the chip, until the card has told the chip
+    shows.run([&] { shown = picture; });
+
+    expect(static_cast<bool>(shows.submit()), "the wait is submitted");
+    expect(static_cast<bool>(blurs.submit()), "and the signal");
+    expect(shows.drain() == wait_status::reached && shown == 7, "the picture was blurred before it was shown");
+    expect(blurs.drain() == wait_status::reached, "and the blur is finished");
+  }
+  expect(blurred.counts().stores == 1, "the value was stored once");
+}
+
 }  // namespace
 
 int main() {
   execute_two_queues();
   name_a_circle();
+  attach_two_domains();
   return guide::result("guide_engine");
 }

@@ -85,3 +85,22 @@ TEST_CASE_TEMPLATE("[A14] a waiter for which there is no memory shares the overf
   CHECK(allocated_by_waiters(fence, 4, true) == 2);  // each has tried once
   CHECK(fence.overflow_count() == 2);
 }
+
+TEST_CASE("fences that share the word of their value have waiters of their own, and each signal notifies [A68] [A70]") {
+  using kind = counting_platform<tidemark::native_platform>;
+  constexpr fence_options shared{.storage = tidemark::value_storage::shared, .statistics = true};
+  kind::atomic<std::uint64_t> value{3};
+  tidemark::basic_fence<kind, shared> here{value};
+  tidemark::basic_fence<kind, shared> there{value};
+  CHECK(here.monitored_value() == 0);
+  waiter thread{[&] { return here.wait(4); }};
+  REQUIRE(thread.falls_asleep());
+  CHECK(there.signal(4));
+  CHECK(there.notify_count() == 1);
+  CHECK(here.current_value() == 4);
+  CHECK(here.release_due() == 1);
+  CHECK(thread.status() == wait_status::reached);
+  there.poison();
+  CHECK(value.load(std::memory_order_relaxed) == 4);
+  CHECK(here.current_value() == 4);
+}

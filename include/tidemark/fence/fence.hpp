@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// fence and progress_fence: timelines. A fence has a 64-bit value that only rises, and threads wait until it has
-// reached theirs.
+// fence and progress_fence: timelines. A fence has a 64-bit value that only rises, and threads wait for it.
 //
 //   line 0   current_value    signallers write it, all threads read it
 //   line 1   monitored_value  the root of the waiter heap: least awaited target - 1; waiters and passes write it,
@@ -37,15 +36,13 @@
 //
 // The two kinds of fence:
 //   progress_fence   has exactly one signaller at a time; s1 is a plain store, in the symmetric form an exchange.
-//                    Another thread may take over if the hand-over itself synchronizes. The value must not fall
-//                    (asserted).
+//                    Another thread may take over if the hand-over synchronizes. The value must not fall (asserted).
 //   fence            any thread may signal, and the greatest value wins; s1 is one compare-exchange. If the value is
-//                    not above the current one, signal() changes nothing, notifies nobody, synchronizes nothing and
-//                    returns false.
+//                    not above the current one, signal() changes, notifies and synchronizes nothing: returns false.
 //
-// If the heavy barrier is missing from the start, the root stays at 0 for the fence's life (the fence is pinned). So
-// each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the system refuses the
-// barrier later, waiters look again every millisecond.
+// If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
+// fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
+// system refuses the barrier later, waiters look again every millisecond.
 //
 // poison() marks a lost device. The mark is a word of its own on the waiters' side and not a value, because a plain
 // store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still
@@ -122,6 +119,11 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     requires(Options.storage == value_storage::caller)
       : fence_core(std::in_place, storage, initial) {}
 
+  /// A fence that shares the word of its value, which must outlive it. It is pinned: each signal notifies.
+  explicit fence_core(value_word<Platform>& shared) noexcept
+    requires(Options.storage == value_storage::shared)
+      : fence_core(std::in_place, shared) {}
+
   fence_core(const fence_core&) = delete;
   fence_core& operator=(const fence_core&) = delete;
 
@@ -151,8 +153,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // meanwhile is found, or finds the word. Nothing is stronger.
     const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
     if (is_first) holder().leave_storage();
-    // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX, so any waiter keeps the root
-    // below it.
+    // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX: any waiter keeps the root below.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
     if (least < UINT64_MAX) heap().release_lost([this] { calls_.run(heap()); });
   }
@@ -184,8 +185,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
   /// pass. Progress: as waiter_heap::release_due(). Any thread may call it. [A19] [A20]
   std::size_t release_due() noexcept {
-    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). Its cost does not matter beside that of a
-    // wake-up.
+    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
     Platform::full_barrier();
     return release_due_after_barrier();
   }
@@ -234,12 +234,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   static constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
   static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
 
-  using value_word = typename Platform::template atomic<std::uint64_t>;
-  value_word& value() noexcept { return holder().get(); }
+  value_word<Platform>& value() noexcept { return holder().get(); }
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
-  using holder_type =
-      std::conditional_t<Options.storage == value_storage::own, own_value<Platform>, placed_value<Platform>>;
+  using holder_type = value_holder<Platform, Options.storage>;
   using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
   using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor, Options.growth>;
 
@@ -257,16 +255,20 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   friend waitable<fence_core>;
 
   template <class... Arguments>
-  explicit fence_core(std::in_place_t, Arguments... initial) noexcept
+  explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(beside_root)
       : heap_(initial...), poisoned_{0} {
-    if (!Platform::heavy_barrier_available()) heap_.pin();
+    if (pins_heap()) heap_.pin();
   }
   template <class... Arguments>
-  explicit fence_core(std::in_place_t, Arguments... initial) noexcept
+  explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(!beside_root)
       : holder_(initial...), poisoned_{0} {
-    if (!Platform::heavy_barrier_available()) heap_.pin();
+    if (pins_heap()) heap_.pin();
+  }
+
+  static bool pins_heap() noexcept {
+    return Options.storage == value_storage::shared || !Platform::heavy_barrier_available();
   }
 
   using spin = learning_spin<Platform, Options.max_spin_ns>;
@@ -391,8 +393,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 }  // namespace detail
 
 /// A timeline that any thread may signal; the greatest value wins.
-/// \tparam Platform  symmetric_platform, unless waiters are rare: on x86-64 the compare-exchange of a signal is a full
-///                   barrier anyway
+/// \tparam Platform  symmetric_platform, unless waiters are rare: on x86-64 a compare-exchange is a full barrier anyway
 template <platform Platform, fence_options Options = fence_options{}>
 class basic_fence : public detail::fence_core<Platform, Options> {
  public:
@@ -434,8 +435,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
 };
 
 /// A timeline with exactly one signaller at a time, such as the progress of one in-order queue.
-/// \tparam Platform  native_platform: a signal costs a store and a load, and a waiter that sleeps pays for a heavy
-///                   barrier
+/// \tparam Platform  native_platform: a signal costs a store and a load, and a sleeping waiter a heavy barrier
 template <platform Platform, fence_options Options = fence_options{}>
 class basic_progress_fence : public detail::fence_core<Platform, Options> {
  public:

@@ -30,6 +30,9 @@ enum class value_storage {
   /// The caller: for example memory of a certain node, or memory that devices or other processes read, too [A8].
   /// Waiters in other processes are not woken.
   caller,
+  /// A word that several fences have, each for waiters of its own. Whoever signals one of them must tell the others, as
+  /// an attachment of a cross_fence does (queue/domain.hpp) [A68].
+  shared,
 };
 
 /// The compile-time choices of a fence.

@@ -41,6 +41,12 @@ namespace tidemark {
 /// Which queues of an engine have their turn first.
 enum class queue_priority : std::uint8_t { high, normal, low };
 
+/// How those wait who wait for a fence of several domains (domain.hpp).
+enum class domain_kind : std::uint8_t {
+  native,  ///< They see the value: queues of engines park, and threads register with the fence.
+  legacy,  ///< They are held on lists, until the domain is told that the value has changed.
+};
+
 /// What a queue of an engine is told when it is made.
 struct engine_queue_options {
   std::string_view name{};                        ///< For reports. The text must outlive the queue.
@@ -48,6 +54,7 @@ struct engine_queue_options {
   std::size_t log_entries = default_log_entries;  ///< See queue_options.
   queue_priority priority = queue_priority::normal;
   unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
+  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain. [A76]
   std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time.
 };
 
@@ -69,6 +76,21 @@ namespace detail {
 /// The progress of a queue of an engine has few waiters as a rule, and there may be many queues.
 inline constexpr fence_options engine_progress_options{.capacity = 2, .arity = 2, .layout = fence_layout::one_line};
 
+/// Gives the queues access to parts of a fence of domains that are not public.
+struct domain_access {
+  /// Returns the fence that a queue waits for where its wait is not held.
+  static auto native_of(const auto& fence) noexcept -> decltype(fence.native()) { return fence.native(); }
+  /// Returns a wait of a queue of the kind, which must be held.
+  static auto held_wait_of(const auto& fence, std::uint64_t value) noexcept -> decltype(fence.held_wait(value)) {
+    return fence.held_wait(value);
+  }
+  static bool is_held(const auto& fence, domain_kind kind) noexcept { return fence.is_held(kind); }
+};
+template <class Fence>
+concept is_of_domain = requires(const Fence& fence) { domain_access::native_of(fence); };
+template <class Fence>
+concept may_hold = requires(const Fence& fence) { domain_access::held_wait_of(fence, 0); };
+
 }  // namespace detail
 
 /// An in-order queue of an engine; see the head of this file. It can be neither copied nor moved.
@@ -85,6 +107,16 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
   template <class Timeline>
   static constexpr bool is_awaited = engine_type::loop_type::template is_awaited<Timeline>;
+  /// The same for a fence of domains: an attachment (domain.hpp) or a local_fence.
+  template <class Fence>
+  static constexpr bool is_awaited_in_domain = [] {
+    if constexpr (detail::is_of_domain<Fence>) {
+      using native = decltype(detail::domain_access::native_of(std::declval<const Fence&>()));
+      return is_awaited<std::remove_cvref_t<native>>;
+    } else {
+      return false;
+    }
+  }();
 
   /// Makes a queue of `on`, which must outlive it. Allocates, and throws what the allocation throws. Any thread may
   /// make queues.
@@ -94,6 +126,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
              static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
         engine_{on},
         most_{options.most_submissions},
+        kind_{options.kind},
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier)) {
     detail::engine_access::add(on, member());
   }
@@ -103,6 +136,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
              static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
         engine_{on},
         most_{options.most_submissions},
+        kind_{options.kind},
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
     detail::engine_access::add(on, member());
   }
@@ -132,8 +166,19 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     made.keep(to.operations);
     this->commands_.record();
   }
+  /// The same for an attachment or a local_fence. If the domain or this queue is a legacy one, the domain holds the
+  /// queue until it is told of the value. [A5] [A76]
+  template <class Fence>
+    requires is_awaited_in_domain<Fence>
+  void wait(const logged_fence<Fence>& input, std::uint64_t value) {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    if constexpr (detail::may_hold<Fence>) {
+      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value);
+    }
+    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value);
+  }
   template <class Timeline>
-    requires is_awaited<Timeline>
+    requires(is_awaited<Timeline> || is_awaited_in_domain<Timeline>)
   void wait(const Timeline& input, std::uint64_t value) {
     wait(logged_fence<const Timeline>{&input, fence_id{}}, value);
   }
@@ -240,6 +285,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   static const void* address_of(const Fence& output) noexcept {
     if constexpr (is_awaited<Fence>) {
       return detail::awaited_access::target_of(basic_awaited<Platform>(output, 0)).fence;
+    } else if constexpr (is_awaited_in_domain<Fence>) {
+      return address_of(detail::domain_access::native_of(output));
     } else {
       return &output;
     }
@@ -265,6 +312,23 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
 
+  /// Records a wait that the domain of the fence holds.
+  template <class Fence>
+  void keep_held(const logged_fence<Fence>& input, std::uint64_t value) {
+    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
+    static constexpr
+        typename command::call_table calls{[](command& of, void* self) {
+                                             static_cast<basic_engine_queue*>(self)->get_past_or_hold(
+                                                 of.template kept<held_wait>(), of.id, of.value.load());
+                                           },
+                                           [](command& of) noexcept { of.template forget<held_wait>(); },
+                                           [](command& of) noexcept { return of.template kept<held_wait>().look(); }};
+    command& made = begin(detail::command_kind::held, input.id, address_of(*input.fence), value);
+    made.keep(detail::domain_access::held_wait_of(*input.fence, value));
+    made.calls.store(&calls);
+    this->commands_.record();
+  }
+
   static timeline_type& timeline_of(void* self) noexcept { return static_cast<basic_engine_queue*>(self)->timeline_; }
   static constexpr detail::engine_task_calls calls_of_task{
       [](void* self, fence_id input, std::uint64_t value) noexcept {
@@ -277,6 +341,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   engine_type& engine_;
   const std::uint64_t most_;
+  const domain_kind kind_;
   progress_type progress_;
   timeline_type timeline_;
 };

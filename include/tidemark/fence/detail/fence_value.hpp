@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Holds the 8 bytes of a fence's value: inside the fence, or in memory of the caller [A8].
+// Holds the 8 bytes of a fence's value: inside the fence, in memory of the caller [A8], or in a word that several
+// fences share [A68].
 //
 // A poisoned fence does not touch the caller's memory any more [A120]. For that poison() moves the value into the
 // fence, by a change of the one word that says where the value lies. Signals read that word anyway, so this costs
@@ -11,10 +12,14 @@
 #include <atomic>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 
 #include "../../platform/assert.hpp"
 
 namespace tidemark::detail {
+
+template <class Platform>
+using value_word = typename Platform::template atomic<std::uint64_t>;
 
 /// Holds the value inside the fence.
 template <class Platform>
@@ -73,6 +78,25 @@ class placed_value {
   typename Platform::template atomic<word*> at_;
   word own_;  // the value after a poison
 };
+
+/// Holds the value in a word that several fences have. It stays there when one of them is poisoned.
+template <class Platform>
+class shared_value {
+ public:
+  using word = value_word<Platform>;
+  explicit shared_value(word& at) noexcept : at_{at} {}
+  word& get() const noexcept { return at_; }
+  void leave_storage() noexcept {}
+
+ private:
+  word& at_;
+};
+
+/// \tparam Storage  a value_storage (fence_options.hpp)
+template <class Platform, auto Storage, class Choice = decltype(Storage)>
+using value_holder =
+    std::conditional_t<Storage == Choice::own, own_value<Platform>,
+                       std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
 
 }  // namespace tidemark::detail
 

@@ -92,12 +92,13 @@ class lock_keeper {
 template <platform Platform>
 class lock_condition {
  public:
-  /// Gives the lock up, sleeps until wake_all() is called, and takes the lock. It may return early.
-  void wait(lock_keeper<park_lock<Platform>>& kept) noexcept {
+  /// Gives the lock up, sleeps until wake_all() is called, and takes the lock. It may return early. Returns false only
+  /// if the deadline has passed.
+  bool wait(lock_keeper<park_lock<Platform>>& kept, deadline until = forever) noexcept {
     // (O5): relaxed alone: the lock orders it.
     const std::uint32_t seen = calls_.load(std::memory_order_relaxed);
     const typename lock_keeper<park_lock<Platform>>::without lock(kept);
-    Platform::park(calls_, seen, forever);
+    return Platform::park(calls_, seen, until);
   }
   /// Must be called with the lock.
   void wake_all() noexcept {

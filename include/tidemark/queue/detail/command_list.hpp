@@ -23,6 +23,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../../fence/detail/fence_operations.hpp"
 #include "../../log/ids.hpp"
 #include "../../platform/platform.hpp"
 
@@ -31,6 +32,7 @@ namespace tidemark::detail {
 enum class command_kind : std::uint8_t {
   work,
   wait,    ///< for `value` of the timeline at `fence`
+  held,    ///< the same wait, which is held by the domain (domain.hpp)
   signal,  ///< of `value` of the timeline at `fence`
   finish,  ///< a submission is finished
 };
@@ -42,6 +44,7 @@ class queue_command {
   struct call_table {
     void (*run)(queue_command&, void* queue);
     void (*drop)(queue_command&) noexcept;
+    fence_state (*look)(queue_command&) noexcept = nullptr;  // at the timeline of a wait that is held
   };
   static constexpr std::size_t payload_bytes = 32;
 

@@ -56,12 +56,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     const keeper kept(core_.lock());
     set(paused);
   }
-  void resume() noexcept {
-    const keeper kept(core_.lock());
-    // (QE9): relaxed alone: the lock orders it; see (QE8).
-    control_.fetch_and(~paused, std::memory_order_relaxed);
-    let_go();
-  }
+  void resume() noexcept { clear(paused); }
   /// Gives the queue up: its progress is lost, and it drops what it has not executed.
   void abort() noexcept {
     calls_.lose(self_);
@@ -84,7 +79,9 @@ class engine_task : protected core_of_loop<Platform>::operation {
     commands_.for_each(act);
   }
   /// Returns what the fence has come to for which a command waits.
-  static std::uint64_t value_of(command& wait) noexcept { return awaited_of(wait).look().value; }
+  static std::uint64_t value_of(command& wait) noexcept {
+    return (wait.kind == command_kind::held ? wait.calls.load()->look(wait) : awaited_of(wait).look()).value;
+  }
 
   std::size_t place = 0;  // among the queues of the engine, under the lock of these
 
@@ -110,14 +107,41 @@ class engine_task : protected core_of_loop<Platform>::operation {
 
   /// Must be called before the queue is destroyed. Waits for the end of a turn, and ends the rest.
   void end() noexcept {
-    keeper kept(core_.lock());
-    set(aborted);
-    while (this->phase == call_phase::running) {
-      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
-      is_awaited_ = true;
-      core_.ends().wait(kept);
+    stop_turns();
+    // Its domain knows a wait that it holds. That ends here, while the domain may still let the queue go.
+    command* const first = commands_.front();
+    if (first == nullptr || first->kind != command_kind::held) return;
+    first->drop();
+    commands_.pop();
+  }
+
+  /// Returns whether a wait is over, and logs or ends what that means.
+  /// \param now  the state of the fence, at which it has just looked
+  bool gets_past(fence_id id, std::uint64_t target, const fence_state& now) noexcept {
+    if (now.has_reached(target)) {
+      calls_.end_wait(self_, id, target, std::exchange(is_stalled_, false) ? observed_ : 0);
+      return true;
     }
-    if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
+    if (now.is_poisoned) {
+      calls_.lose(self_);
+      set(aborted);
+      return true;
+    }
+    if (!std::exchange(is_stalled_, true)) observed_ = calls_.begin_stall(self_, id, target);
+    return false;
+  }
+
+  /// Executes a wait that is held: gets past it, or lets the queue stand still until the wait is over. Then it is
+  /// executed again.
+  template <class Wait>
+  void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target) noexcept {
+    if (gets_past(id, target, one.look())) return;
+    set(held);  // before anybody may take it back
+    is_behind_held_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
+    if (is_behind_held_) return;
+    // (QE12): relaxed alone, like (QE9): nobody else has learnt of it.
+    control_.fetch_and(~held, std::memory_order_relaxed);
+    static_cast<void>(gets_past(id, target, one.look()));
   }
 
   /// Tells the executor that commands were published.
@@ -134,6 +158,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
 
   static constexpr std::uint32_t paused = 1;
   static constexpr std::uint32_t aborted = 2;
+  static constexpr std::uint32_t held = 4;
 
   static void act(typename core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<engine_task&>(static_cast<operation&>(of));
@@ -161,8 +186,28 @@ class engine_task : protected core_of_loop<Platform>::operation {
       case turn_end::is_held:
         this->phase = call_phase::over;
         is_held_ = true;
-        if (look_at_control() != paused) let_go();
+        if (!stands_still(look_at_control())) let_go();
     }
+  }
+  static bool stands_still(std::uint32_t control) noexcept {
+    return (control & aborted) == 0 && (control & (paused | held)) != 0;
+  }
+  void clear(std::uint32_t what) noexcept {
+    const keeper kept(core_.lock());
+    // (QE9): relaxed alone: the lock orders it; see (QE8).
+    control_.fetch_and(~what, std::memory_order_relaxed);
+    let_go();
+  }
+  void stop_turns() noexcept {
+    keeper kept(core_.lock());
+    set(aborted);
+    while (this->phase == call_phase::running) {
+      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
+      is_awaited_ = true;
+      core_.ends().wait(kept);
+    }
+    if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
+    is_held_ = false;
   }
   /// Gives a queue that is held another turn.
   void let_go() noexcept {
@@ -174,13 +219,15 @@ class engine_task : protected core_of_loop<Platform>::operation {
   turn_end take_turn() noexcept {
     for (unsigned executed = 0; executed < quantum_;) {
       const std::uint32_t control = look_at_control();
-      if ((control & aborted) == 0 && (control & paused) != 0) return turn_end::is_held;
+      if (stands_still(control)) return turn_end::is_held;
       command* const first = commands_.front();
       if (first == nullptr) {
         if (comes_to_rest()) return turn_end::rests;
         continue;
       }
-      if ((control & aborted) == 0 && !execute(*first)) return turn_end::parks;
+      if ((control & aborted) == 0 && !execute(*first)) {
+        return first->kind == command_kind::held ? turn_end::is_held : turn_end::parks;
+      }
       first->drop();
       commands_.pop();
       ++executed;
@@ -194,20 +241,10 @@ class engine_task : protected core_of_loop<Platform>::operation {
   bool execute(command& first) noexcept {
     if (first.kind != command_kind::wait) {
       first.calls.load()->run(first, self_);
-      return true;
+      return !std::exchange(is_behind_held_, false);
     }
     const awaited_target<operations> to = awaited_of(first);
-    const fence_state now = to.look();
-    if (now.has_reached(to.target)) {
-      calls_.end_wait(self_, first.id, to.target, std::exchange(is_stalled_, false) ? observed_ : 0);
-      return true;
-    }
-    if (now.is_poisoned) {
-      calls_.lose(self_);
-      set(aborted);
-      return true;
-    }
-    if (!std::exchange(is_stalled_, true)) observed_ = calls_.begin_stall(self_, first.id, to.target);
+    if (gets_past(first.id, to.target, to.look())) return true;
     wait_.to = to;
     return false;
   }
@@ -240,6 +277,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   std::uint64_t observed_ = 0;  // when its wait was seen to stall
   bool is_stalled_ = false;
   bool is_held_ = false;
+  bool is_behind_held_ = false;  // the command of this turn
   bool is_awaited_ = false;
   decltype(current_thread<Platform>()) runner_{};
 };

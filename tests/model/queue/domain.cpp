@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of fences of several domains: a signal of one domain against a wait in another one of either kind, an
+// attachment against a signal, and signals of two domains against each other. Plain data are handed over.
+#include "support/model_check.hpp"
+
+#include <tidemark/queue/domain.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using tidemark::domain_doorbell;
+using tidemark::domain_kind;
+using tidemark::fence_log_entry;
+using tidemark::fence_log_type;
+using tidemark::queue_id;
+using tidemark::wait_status;
+
+/// The logs have checks of their own (queue.cpp).
+struct forgets {
+  template <class>
+  void on_executed(queue_id, const fence_log_entry&) {}
+  void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) {}
+};
+using no_logs = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
+using queue_base = tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, no_logs>;
+using cross_fence = tidemark::basic_cross_fence<platform>;
+using attachment = tidemark::basic_attachment<platform>;
+
+/// A domain whose loop a thread of the check runs.
+struct side {
+  explicit side(domain_kind kind, domain_doorbell doorbell = domain_doorbell::names_fence)
+      : in{on.loop(), {.kind = kind, .doorbell = doorbell}} {}
+  void run_one() { MODEL_REQUIRE(on.loop().run_one() == wait_status::reached); }
+
+  forgets nowhere;
+  tidemark::basic_engine<platform> on{{.threads = 0}};
+  tidemark::basic_domain<platform> in;
+};
+struct queue : queue_base {
+  explicit queue(side& of) : queue_base(of.on, {}, {}, no_logs(of.nowhere, queue_id{0})) {}
+};
+
+/// [A71] [A74] [A77] A thread waits in one domain, another thread signals in the other one, and a third one runs the
+/// loop of the first domain.
+template <domain_kind Kind, domain_doorbell Doorbell = domain_doorbell::names_fence>
+struct thread_waits : model::suite<3> {
+  side near{Kind, Doorbell};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment waits{both, near.in};
+  attachment signals{both, far.in};
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(signals.signal(1));
+    } else if (index == 1) {
+      MODEL_REQUIRE(waits.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      near.run_one();
+    }
+  }
+};
+
+/// [A5] [A71] [A77] A queue waits in one domain, and a thread signals in the other one, once or twice; or in its own.
+template <domain_kind Kind, std::uint64_t Signals = 1, bool InOwnDomain = false>
+struct queue_waits : model::suite<2> {
+  side near{Kind};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment waits{both, near.in};
+  attachment signals{both, far.in};
+  payload data;
+  bool has_run = false;
+  queue waiting{near};
+
+  void before() {
+    waiting.wait(waits, Signals);
+    waiting.run([this] {
+      MODEL_REQUIRE(data.load() == 42);
+      has_run = true;
+    });
+    MODEL_REQUIRE(static_cast<bool>(waiting.submit()));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      attachment& by = InOwnDomain ? waits : signals;
+      for (std::uint64_t value = 1; value <= Signals; ++value) MODEL_REQUIRE(by.signal(value));
+    } else {
+      while (!has_run) near.run_one();
+    }
+  }
+};
+
+/// [A5] A queue that is held is destroyed while its wait ends.
+struct held_and_destroyed : model::suite<2> {
+  side near{domain_kind::legacy};
+  cross_fence both;
+  attachment waits{both, near.in};
+  payload data;
+  std::optional<queue> waiting;
+
+  void before() {
+    waiting.emplace(near);
+    waiting->wait(waits, 1);
+    waiting->run([this] { MODEL_REQUIRE(data.load() == 42); });
+    MODEL_REQUIRE(static_cast<bool>(waiting->submit()));
+    static_cast<void>(near.on.loop().poll());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(waits.signal(1));
+    } else {
+      waiting.reset();
+    }
+  }
+};
+
+/// [A68] A domain attaches the fence, and a thread waits there, while another domain signals. The domain goes again.
+struct attached_against_signal : model::suite<2> {
+  side near{domain_kind::legacy};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment signals{both, far.in};
+  payload data;
+  bool has_run = false;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(signals.signal(1));
+    } else {
+      attachment waits(both, near.in);
+      queue waiting(near);
+      waiting.wait(waits, 1);
+      waiting.run([this] {
+        MODEL_REQUIRE(data.load() == 42);
+        has_run = true;
+      });
+      MODEL_REQUIRE(static_cast<bool>(waiting.submit()));
+      while (!has_run) near.run_one();
+    }
+  }
+};
+
+/// [A71] [trap 22] Two domains signal and tell each other. The value never goes back.
+struct two_signal : model::suite<2> {
+  side first{domain_kind::native};
+  side second{domain_kind::legacy};
+  cross_fence both;
+  attachment in_first{both, first.in};
+  attachment in_second{both, second.in};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(in_first.signal(1));
+      static_cast<void>(first.on.loop().poll());
+      MODEL_REQUIRE(in_first.current_value() >= 1);
+    } else {
+      MODEL_REQUIRE(in_second.signal(2));
+      static_cast<void>(second.on.loop().poll());
+      MODEL_REQUIRE(in_second.current_value() == 2);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(in_first.current_value() == 2);
+    MODEL_REQUIRE(both.counts().stores == both.counts().notifications);
+  }
+};
+
+/// [A120] A thread waits in one domain, and the timeline is lost in the other one.
+struct lost_elsewhere : model::suite<2> {
+  side near{domain_kind::legacy};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment waits{both, near.in};
+  attachment loses{both, far.in};
+  payload data;
+  queue waiting{near};
+
+  void before() {
+    waiting.wait(waits, 1);
+    MODEL_REQUIRE(static_cast<bool>(waiting.submit()));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      loses.poison();
+    } else {
+      while (!waits.is_poisoned()) near.run_one();
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks;
+  checks.push_back(model::make_check<thread_waits<domain_kind::native>, "thread_waits.native">());
+  checks.push_back(model::make_check<thread_waits<domain_kind::legacy>, "thread_waits.legacy">());
+  checks.push_back(
+      model::make_check<thread_waits<domain_kind::native, domain_doorbell::plain>, "thread_waits.plain">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::native>, "queue_waits.native">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::legacy>, "queue_waits.legacy">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 2>, "queue_waits.twice">());
+  checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 1, true>, "queue_waits.own">());
+  checks.push_back(model::make_check<held_and_destroyed, "held_and_destroyed">());
+  checks.push_back(model::make_check<attached_against_signal, "attached_against_signal">());
+  checks.push_back(model::make_check<two_signal, "two_signal">());
+  checks.push_back(model::make_check<lost_elsewhere, "lost_elsewhere">());
+  return model::run(argc, argv, checks);
+}
