@@ -180,7 +180,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
       case turn_end::rests:
         return core_.has_run(*this);
       case turn_end::parks:
-        return core_.begin(*this);
+        // Otherwise it would wait although it was aborted meanwhile.
+        return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.begin(*this);
       case turn_end::goes_on:
         return core_.run_later(*this);
       case turn_end::is_held:
@@ -194,7 +195,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   void clear(std::uint32_t what) noexcept {
     const keeper kept(core_.lock());
-    // (QE9): relaxed alone: the lock orders it; see (QE8).
+    // (QE9): relaxed alone: the lock orders it.
     control_.fetch_and(~what, std::memory_order_relaxed);
     let_go();
   }
@@ -259,12 +260,13 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
 
   std::uint32_t look_at_control() const noexcept {
-    // (QE8): relaxed alone: it only ends a turn early. Whatever follows from it is done with the lock.
-    return control_.load(std::memory_order_relaxed);
+    // (QE8): acquire, pairs with (QE10): what a queue drops finds what was done before abort(). Not stronger: beside
+    // that it only ends a turn early, and whatever follows is done with the lock.
+    return control_.load(std::memory_order_acquire);
   }
   void set(std::uint32_t what) noexcept {
-    // (QE10): relaxed alone, like (QE9).
-    control_.fetch_or(what, std::memory_order_relaxed);
+    // (QE10): release, pairs with (QE8). Not stronger, like (QE8).
+    control_.fetch_or(what, std::memory_order_release);
   }
 
   core& core_;
