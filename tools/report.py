@@ -98,8 +98,8 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "ring_log", "memory",
-                 "coherency", "split_table"):
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "engine", "ring_log",
+                 "memory", "coherency", "split_table"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
             if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -149,6 +149,7 @@ def run_everything(runner, quick):
     runner.run(results, "waits", "[a-z_]+", 2 if quick else 5)
     runner.run(results, "crowd", "[a-z_]+", 2 if quick else 5)
     runner.run(results, "loop", "[a-z_]+", 3 if quick else 9)
+    runner.run(results, "engine", "[a-z_]+", 2 if quick else 5)
     one_by_one = r"lockstep/(futex_row|(progress_)?fence(\.counted)?)/(apart|free)|overflow/.*/apart"
     runner.run(results, "lockstep", one_by_one, 5 if quick else 15)
     herds = "lockstep/(std_atomic|condition_variable|ck_ec)"

@@ -28,6 +28,7 @@ class loop_ready {
 
   void push(Work& added) noexcept {
     ++count_;
+    is_mixed_ = is_mixed_ || added.rank != usual_rank;
     push_to(ranks_[added.rank].works, added);
   }
   /// Adds work that runs when all that is ready now has had its turn: take_later() makes it ready.
@@ -42,13 +43,14 @@ class loop_ready {
   /// Removes the work that is to run next, and returns it; null if there is none.
   Work* take() noexcept {
     if (count_ == 0) return nullptr;
+    --count_;
+    if (!is_mixed_) return ranks_[usual_rank].works.take();
     rank* taken = nullptr;
     for (rank& each : ranks_) {
       if (each.works.is_empty()) continue;
       if (taken == nullptr || ++each.passed_over >= most_passed_over) taken = &each;
     }
     taken->passed_over = 0;
-    --count_;
     return taken->works.take();
   }
 
@@ -67,6 +69,7 @@ class loop_ready {
   std::array<rank, loop_ranks> ranks_{};
   linked_queue<Work> later_;
   std::size_t count_ = 0;  // in the ranks
+  bool is_mixed_ = false;  // there was work of another rank than the usual one
 };
 
 }  // namespace tidemark::detail

@@ -63,7 +63,7 @@ class loop_registrations {
     list stale;
     look_at(timelines_.watched(), over, &stale);
     look_at(timelines_.refused(), over, nullptr);
-    arm_all(stale, on_over);
+    if (!stale.is_empty()) arm_all(stale, on_over);
     while (Wait* const least = over.take()) on_over(*least);
   }
   /// Registers the least wait of each timeline that is not registered.
