@@ -87,7 +87,7 @@ class trace {
 
   /// Says which engine runs a queue, such as a device or a pool of threads. Exporters show the queues of one engine as
   /// a group. Engines of the same name are one. From then on queues() contains the queue, even without events.
-  /// \param engine  as for a queue; empty: the queue belongs to no engine, as at first
+  /// \param name  as for a queue; empty: the queue belongs to no engine, as at first
   void name_engine(queue_id number, std::string name) { queues_[number].engine = std::move(name); }
 
   /// Names a fence, or gives it another name. Without a name, fence 3 is called "fence 3".

@@ -3,6 +3,7 @@
 // Model checks of fences of several domains: a signal of one domain against a wait in another one of either kind, an
 // attachment against a signal, and signals of two domains against each other. Plain data are handed over.
 #include "support/model_check.hpp"
+#include "support/no_logs.hpp"
 
 #include <tidemark/queue/domain.hpp>
 
@@ -16,19 +17,12 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 using tidemark::domain_doorbell;
 using tidemark::domain_kind;
-using tidemark::fence_log_entry;
-using tidemark::fence_log_type;
 using tidemark::queue_id;
 using tidemark::wait_status;
 
-/// The logs have checks of their own (queue.cpp).
-struct forgets {
-  template <class>
-  void on_executed(queue_id, const fence_log_entry&) {}
-  void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) {}
-};
-using no_logs = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
-using queue_base = tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, no_logs>;
+using model::forgets;
+using model::no_logs;
+using queue_base = model::queue_without_logs<platform>;
 using cross_fence = tidemark::basic_cross_fence<platform>;
 using attachment = tidemark::basic_attachment<platform>;
 

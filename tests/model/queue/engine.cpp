@@ -3,6 +3,7 @@
 // Model checks of the queues of an engine: submissions against queues that come to rest, waits against signals, and
 // what is paused, aborted or destroyed against turns. Commands hand plain data over.
 #include "support/model_check.hpp"
+#include "support/no_logs.hpp"
 #include "support/shapes.hpp"
 
 #include <tidemark/queue/engine_queue.hpp>
@@ -18,20 +19,13 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 using model::heap_shape;
 using tidemark::doorbell_status;
-using tidemark::fence_log_entry;
-using tidemark::fence_log_type;
 using tidemark::queue_id;
 using tidemark::wait_status;
 
-/// The logs have checks of their own (queue.cpp).
-struct forgets {
-  template <class>
-  void on_executed(queue_id, const fence_log_entry&) {}
-  void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) {}
-};
-using no_logs = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
+using model::forgets;
+using model::no_logs;
 using engine = tidemark::basic_engine<platform>;
-using queue_base = tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, no_logs>;
+using queue_base = model::queue_without_logs<platform>;
 
 template <heap_shape Shape>
 using fence_of = model::shaped_fence<platform, Shape>;
