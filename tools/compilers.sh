@@ -31,7 +31,7 @@ build_with() {
   if ! step "$name: configure" cmake -S "$root" -B "$folder" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler" \
     "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=$release" \
     -DTIDEMARK_WERROR=ON -DTIDEMARK_BUILD_TESTS=ON -DTIDEMARK_BUILD_EXAMPLES=ON -DTIDEMARK_BUILD_MODEL=OFF "$@" ||
-    ! step "$name: build without a warning" cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}"; then
+    ! step "$name: build without a warning" cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}" -- -k 0; then
     failed+=("$name")
   fi
 }

@@ -90,17 +90,17 @@ TEST_CASE("fences that share the word of their value have waiters of their own, 
   using kind = counting_platform<tidemark::native_platform>;
   constexpr fence_options shared{.storage = tidemark::value_storage::shared, .statistics = true};
   kind::atomic<std::uint64_t> value{3};
-  tidemark::basic_fence<kind, shared> here{value};
-  tidemark::basic_fence<kind, shared> there{value};
-  CHECK(here.monitored_value() == 0);
-  waiter thread{[&] { return here.wait(4); }};
+  tidemark::basic_fence<kind, shared> waited_on{value};
+  tidemark::basic_fence<kind, shared> signalled{value};
+  CHECK(waited_on.monitored_value() == 0);
+  waiter thread{[&] { return waited_on.wait(4); }};
   REQUIRE(thread.falls_asleep());
-  CHECK(there.signal(4));
-  CHECK(there.notify_count() == 1);
-  CHECK(here.current_value() == 4);
-  CHECK(here.release_due() == 1);
+  CHECK(signalled.signal(4));
+  CHECK(signalled.notify_count() == 1);
+  CHECK(waited_on.current_value() == 4);
+  CHECK(waited_on.release_due() == 1);
   CHECK(thread.status() == wait_status::reached);
-  there.poison();
+  signalled.poison();
   CHECK(value.load(std::memory_order_relaxed) == 4);
-  CHECK(here.current_value() == 4);
+  CHECK(waited_on.current_value() == 4);
 }

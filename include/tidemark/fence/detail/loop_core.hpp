@@ -330,8 +330,10 @@ class loop_core {
     make_ready(of);
   }
   void take_out(operation& of) noexcept {
-    for (wait& one : of.waits) {
-      if (one.is_registered) awaited_.remove(one);
+    if (of.open != 0) {
+      for (wait& one : of.waits) {
+        if (one.is_registered) awaited_.remove(one);
+      }
     }
     if (of.timer != nullptr) timers_.remove(*of.timer);
   }

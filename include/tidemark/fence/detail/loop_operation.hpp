@@ -100,10 +100,11 @@ struct loop_wait : waker {
   bool is_registered = false;
   bool is_reached = false;  // when it was found to be over
 
-  // The timeline, while this is the least wait for it: all waits for it, the next timeline with the same hash, the list
-  // of the loop in which it is, and the registration with the fence, if there is one.
+  // The timeline, while this is the least wait for it: all waits for it, the next timeline with the same hash, what
+  // links to this one, the list of the loop in which it is, and the registration with the fence, if there is one.
   ordered_waits<loop_wait, order> of_timeline;
   loop_wait* next_of_hash = nullptr;
+  loop_wait** link_of_hash = nullptr;
   std::uint32_t looks = 0;  // of the loop, at the value
   linked_queue<loop_wait>* is_in = nullptr;
   loop_wait* next = nullptr;

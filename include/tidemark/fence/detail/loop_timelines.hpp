@@ -42,10 +42,11 @@ class loop_timelines {
   template <class Disarm>
   void insert(Wait& added, const Disarm& disarm) noexcept {
     added.is_registered = true;
-    Wait* const least = find(added.to.fence);
+    Wait*& bucket = bucket_of(added.to.fence);
+    Wait* const least = find(bucket, added.to.fence);
     if (least == nullptr) {
       added.of_timeline.insert(added);
-      add_timeline(added);
+      add_timeline(added, bucket);
       return;
     }
     least->of_timeline.insert(added);
@@ -53,14 +54,14 @@ class loop_timelines {
     if (least->ticket) disarm(*least);
     remove_timeline(*least);
     added.of_timeline = std::move(least->of_timeline);
-    add_timeline(added);
+    add_timeline(added, bucket);
   }
 
   /// Removes a wait. If it was the least one of its timeline, the next one is watched.
   template <class Disarm>
   void remove(Wait& removed, const Disarm& disarm) noexcept {
     removed.is_registered = false;
-    Wait* const least = find(removed.to.fence);
+    Wait* const least = find(bucket_of(removed.to.fence), removed.to.fence);
     if (least != &removed) return least->of_timeline.remove(removed);
     if (removed.ticket) disarm(removed);
     remove_timeline(removed);
@@ -73,13 +74,17 @@ class loop_timelines {
   /// \param least  the least wait of a timeline that is not armed; it must be over
   /// \param now    the state of the fence
   Wait& take_over(Wait& least, const fence_state& now) noexcept {
+    const auto take = [&](Wait& one) {
+      one.is_registered = false;
+      one.is_reached = now.has_reached(one.to.target);
+    };
     remove_timeline(least);
     auto waits = std::move(least.of_timeline);
-    Wait* const first = waits.take_while([&](const Wait& one) { return now.is_over(one.to.target); },
-                                         [&](Wait& one) {
-                                           one.is_registered = false;
-                                           one.is_reached = now.has_reached(one.to.target);
-                                         });
+    if (waits.has_one()) {
+      take(least);
+      return least;
+    }
+    Wait* const first = waits.take_while([&](const Wait& one) { return now.is_over(one.to.target); }, take);
     keep(std::move(waits));
     return *first;
   }
@@ -118,8 +123,8 @@ class loop_timelines {
     const std::span<Wait*> all = buckets();
     return all[hash(fence, all.size())];
   }
-  Wait* find(const void* fence) noexcept {
-    Wait* least = bucket_of(fence);
+  static Wait* find(Wait* bucket, const void* fence) noexcept {
+    Wait* least = bucket;
     while (least != nullptr && least->to.fence != fence) least = least->next_of_hash;
     return least;
   }
@@ -128,23 +133,26 @@ class loop_timelines {
     Wait* const least = waits.least();
     if (least == nullptr) return;
     least->of_timeline = std::move(waits);
-    add_timeline(*least);
+    add_timeline(*least, bucket_of(least->to.fence));
   }
-  void add_timeline(Wait& least) noexcept {
+  void add_timeline(Wait& least, Wait*& bucket) noexcept {
+    link(least, bucket);
     if (++count_ > 2 * buckets().size()) grow();
-    Wait*& bucket = bucket_of(least.to.fence);
-    least.next_of_hash = bucket;
-    bucket = &least;
     least.looks = 0;
     watched_.push(least);
     least.is_in = &watched_;
   }
   void remove_timeline(Wait& least) noexcept {
     --count_;
-    Wait** at = &bucket_of(least.to.fence);
-    while (*at != &least) at = &(*at)->next_of_hash;
-    *at = least.next_of_hash;
+    *least.link_of_hash = least.next_of_hash;
+    if (least.next_of_hash != nullptr) least.next_of_hash->link_of_hash = least.link_of_hash;
     least.is_in->remove(least);
+  }
+  static void link(Wait& least, Wait*& bucket) noexcept {
+    least.next_of_hash = bucket;
+    least.link_of_hash = &bucket;
+    if (bucket != nullptr) bucket->link_of_hash = &least.next_of_hash;
+    bucket = &least;
   }
   /// Without memory, the lists of the table only grow longer.
   void grow() noexcept {
@@ -155,9 +163,7 @@ class loop_timelines {
     for (Wait* rest : before) {
       while (rest != nullptr) {
         Wait* const next = rest->next_of_hash;
-        Wait*& bucket = made[hash(rest->to.fence, count)];
-        rest->next_of_hash = bucket;
-        bucket = rest;
+        link(*rest, made[hash(rest->to.fence, count)]);
         rest = next;
       }
     }

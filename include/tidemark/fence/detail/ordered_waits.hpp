@@ -49,6 +49,10 @@ class ordered_waits {
 
   /// Returns the least wait; null if there is none.
   Wait* least() const noexcept { return least_; }
+  /// Returns whether there is one wait and no other.
+  bool has_one() const noexcept {
+    return least_ != nullptr && links(*least_).child == nullptr && links(*least_).later == nullptr;
+  }
 
   void insert(Wait& added) noexcept {
     links(added) = {};
