@@ -111,16 +111,49 @@ void hand_over(State& state) {
   bench::report_per_operation(state, std::move(samples), 2 * turns);
 }
 
+/// This thread runs one of the engines. On each of them, the commands of many turns are recorded before the first turn
+/// begins.
 void between_engines(State& state) {
-  constexpr std::uint64_t turns = 20'000;
+  constexpr std::uint64_t turns = 100;
+  constexpr std::uint64_t rounds = 200;
   std::vector<double> samples;
   for (auto _ : state) {
-    engine left;
+    progress_fence recorded;
+    progress_fence there;
+    progress_fence back;
+    engine left({.threads = 0});
     engine right;
-    samples.push_back(hand_over_once<bare_queue>(left, right, turns));
-    state.SetIterationTime(samples.back() * 1e-9);
+    bare_queue ping(left);
+    bare_queue pong(right);
+    double taken = 0;
+    bench::steady::time_point start;
+    for (std::uint64_t first = 1; first <= rounds * turns; first += turns) {
+      pong.run([&, first] {
+        for (std::uint64_t turn = first; turn < first + turns; ++turn) {
+          pong.wait(there, turn);
+          pong.signal(back, turn);
+        }
+        if (!pong.submit()) bench::fail("a submission was refused");
+        recorded.signal(first);
+      });
+      ping.wait(recorded, first);
+      ping.run([&] { start = bench::steady::now(); });
+      for (std::uint64_t turn = first; turn < first + turns; ++turn) {
+        ping.signal(there, turn);
+        ping.wait(back, turn);
+      }
+      ping.run([&] {
+        taken += bench::nanoseconds_between(start, bench::steady::now());
+        left.loop().stop();
+      });
+      if (!ping.submit() || !pong.submit()) bench::fail("a submission was refused");
+      static_cast<void>(left.loop().run());
+      left.loop().restart();
+    }
+    samples.push_back(taken);
+    state.SetIterationTime(taken * 1e-9);
   }
-  bench::report_per_operation(state, std::move(samples), turns);
+  bench::report_per_operation(state, std::move(samples), rounds * turns);
 }
 
 template <std::uint32_t SpinNanoseconds>

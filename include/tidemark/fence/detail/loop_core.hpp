@@ -129,6 +129,12 @@ class loop_core {
     return true;
   }
 
+  /// For work that would wait now: looks at all that others wait for, and returns whether there is nothing to run.
+  bool finds_nothing() noexcept {
+    collect(deadline::min());
+    settle();
+    return ready_.is_empty() && !is_stopped_;
+  }
   /// Work that has run is to run again, when what is ready now has had its turn.
   void run_later(work& of) noexcept {
     of.phase = call_phase::ready;

@@ -112,6 +112,7 @@ class command_list {
     }
     // (QE7): relaxed alone: no other thread is here any more.
     delete spare_.load(std::memory_order_relaxed);
+    delete left_;
   }
 
   // ---- the submitter ----
@@ -164,14 +165,22 @@ class command_list {
       if (taken_ == seen_) return nullptr;
     }
     if (taken_ == head_end_) {
-      chunk* const left = std::exchange(head_, head_ != nullptr ? head_->next : first_);
+      give_back();
+      left_ = std::exchange(head_, head_ != nullptr ? head_->next : first_);
       head_end_ += chunk_size;
-      if (left != nullptr) give_back(left);
     }
     return &head_->commands[taken_ % chunk_size];
   }
   /// The first command is executed. It must have been dropped.
   void pop() noexcept { ++taken_; }
+  /// Gives the chunk back that it has left. The next front() that leaves one does so, too; whoever is about to wait has
+  /// the time.
+  void give_back() noexcept {
+    if (left_ == nullptr) return;
+    // (QE5): release, pairs with (QE6). Not stronger: a chunk that comes back was given back by an executor, too, and
+    // nobody has used it since.
+    delete spare_.exchange(std::exchange(left_, nullptr), std::memory_order_release);
+  }
   std::uint64_t taken() const noexcept { return taken_; }
 
   /// Calls `act` with each command that is to be executed, in order.
@@ -205,11 +214,6 @@ class command_list {
     spare->next = nullptr;
     return spare;
   }
-  void give_back(chunk* left) noexcept {
-    // (QE5): release, pairs with (QE6). Not stronger: a chunk that comes back was given back by an executor, too, and
-    // nobody has used it since.
-    delete spare_.exchange(left, std::memory_order_release);
-  }
   /// \param at  the chunk of the first of them
   static void drop_between(std::uint64_t from, std::uint64_t to, chunk* at) noexcept {
     for (std::uint64_t position = from; position != to; ++position) {
@@ -231,6 +235,7 @@ class command_list {
 
   // The executor's.
   chunk* head_ = nullptr;
+  chunk* left_ = nullptr;
   std::uint64_t head_end_ = 0;  // the position behind the last command of that chunk
   std::uint64_t taken_ = 0;
   std::uint64_t seen_ = 0;

@@ -156,6 +156,16 @@ class engine_task : protected core_of_loop<Platform>::operation {
  private:
   enum class turn_end { rests, parks, goes_on, is_held };
 
+  static constexpr unsigned most_futile = 4;   // Then it lingers
+  static constexpr unsigned tried_again = 16;  // only at each sixteenth wait.
+  static constexpr unsigned most_looks = [] {
+    if constexpr (requires { Platform::spin_looks(); }) {
+      return 1U;  // under a model checker
+    } else {
+      return 64U;
+    }
+  }();
+
   static constexpr std::uint32_t paused = 1;
   static constexpr std::uint32_t aborted = 2;
   static constexpr std::uint32_t held = 4;
@@ -168,10 +178,10 @@ class engine_task : protected core_of_loop<Platform>::operation {
     }
     self.runner_ = current_thread<Platform>();
     turn_end end = turn_end::rests;
-    {
+    do {
       const typename keeper::without lock(kept);
       end = self.take_turn();
-    }
+    } while (end == turn_end::parks && self.may_linger());
     self.after_turn(end);
     if (std::exchange(self.is_awaited_, false)) self.core_.ends().wake_all();
   }
@@ -189,6 +199,29 @@ class engine_task : protected core_of_loop<Platform>::operation {
         is_held_ = true;
         if (!stands_still(look_at_control())) let_go();
     }
+  }
+  /// Whether a queue whose value is missing is to wait for it in its turn for a moment: if its thread has nothing else
+  /// to run, and its values come at once now and then.
+  bool may_linger() noexcept {
+    if (!core_.finds_nothing()) return false;
+    ++futile_;
+    lingers_ = futile_ <= most_futile || futile_ % tried_again == 0;
+    return lingers_;
+  }
+  /// Looks at the value for about a microsecond. So a hand-over between two threads that are busy takes little longer
+  /// than a cache line takes from one to the other. Once a value has come in this way, the queue lingers at its next
+  /// waits, too, at most until its quantum is over.
+  bool sees_value() noexcept {
+    commands_.give_back();
+    if (!lingers_) return false;
+    for (unsigned looks = 0; looks < most_looks; ++looks) {
+      if (wait_.to.look().is_over(wait_.to.target)) {
+        futile_ = 0;
+        return true;
+      }
+      Platform::pause();
+    }
+    return lingers_ = false;
   }
   static bool stands_still(std::uint32_t control) noexcept {
     return (control & aborted) == 0 && (control & (paused | held)) != 0;
@@ -223,11 +256,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
       if (stands_still(control)) return turn_end::is_held;
       command* const first = commands_.front();
       if (first == nullptr) {
+        commands_.give_back();
         if (comes_to_rest()) return turn_end::rests;
         continue;
       }
       if ((control & aborted) == 0 && !execute(*first)) {
-        return first->kind == command_kind::held ? turn_end::is_held : turn_end::parks;
+        if (first->kind == command_kind::held) return turn_end::is_held;
+        if (!sees_value()) return turn_end::parks;
+        continue;
       }
       first->drop();
       commands_.pop();
@@ -276,6 +312,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
   const unsigned quantum_;
   void* const self_;
   const engine_task_calls& calls_;
+  unsigned futile_ = 0;  // waits at which it was to linger, since a value came
+  bool lingers_ = false;
   std::uint64_t observed_ = 0;  // when its wait was seen to stall
   bool is_stalled_ = false;
   bool is_held_ = false;
