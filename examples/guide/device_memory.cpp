@@ -20,7 +20,7 @@ using tidemark::coherency_status;
 void find_a_way_to_an_address() {
   const tidemark::lock_subject texture{.access = tidemark::cpu_access::uncached,
                                        .where = tidemark::residence::memory_segment,
-                                       .supports_aperture_segment = false,
+                                       .supports_aperture_segment = true,
                                        .bytes = 65'536};
   const tidemark::segment_traits hidden{.cpu_visible = false};
 
@@ -28,8 +28,7 @@ void find_a_way_to_an_address() {
   expect(with_room.route == tidemark::lock_route::through_window, "some pages of the window are mapped to it");
 
   const auto without = tidemark::decide(texture, hidden, {.exists = true, .free_bytes = 4096}, 0);
-  expect(without.route == tidemark::lock_route::refused, "it fits nowhere");
-  expect(without.reason == tidemark::lock_refusal::no_space, "and the reason says what was missing");
+  expect(without.route == tidemark::lock_route::migrate_to_system, "it does not fit: it must be moved");
 }
 
 void keep_a_commit_away() {
