@@ -73,6 +73,10 @@ struct basic_stand {
     }
     return true;
   }
+  /// The device writes a number into all bytes.
+  void fill_as_device(const locking& of, int number) {
+    memory.for_each_page(of, [&](std::byte* page, std::size_t) { std::memset(page, number, page_bytes()); });
+  }
   /// Returns whether the device sees a number in all bytes.
   bool device_has(const locking& of, int number) const {
     bool is_right = true;
@@ -173,6 +177,7 @@ TEST_CASE("[B17][B19][B21][B22][B23][B26][trap 30] in the memory segment every r
     REQUIRE(at.memory.try_commit(first) == move_status::placed);
     CHECK(at.segment.free_pages() == 6);
     CHECK(at.device_has(first, 1));
+    at.fill_as_device(first, 4);
 
     const auto held = at.memory.try_lock(map_mode::read | map_mode::write);
     CHECK(held.route == one.route);
@@ -183,14 +188,14 @@ TEST_CASE("[B17][B19][B21][B22][B23][B26][trap 30] in the memory segment every r
     const std::size_t taken = one.route == through_window ? 2 : 0;
     CHECK(at.segment.window().free_bytes == (one.segment.window_pages - taken) * page_bytes());
     if (held) {
-      CHECK(at.has(held, 1));
+      CHECK(at.has(held, 4));
       std::memset(held.data, 2, held.bytes);
       CHECK(at.device_has(held, 2));
       CHECK(at.memory.unlock(held) == unlock_status::unlocked);
     }
     CHECK(at.segment.window().free_bytes == one.segment.window_pages * page_bytes());
     CHECK(at.memory.try_evict(first) == move_status::placed);
-    CHECK(at.device_has(first, held ? 2 : 1));
+    CHECK(at.device_has(first, held ? 2 : 4));
     CHECK(at.memory.where(first) == residence::system_memory);
     CHECK(at.segment.free_pages() == 8);
   }
@@ -263,6 +268,25 @@ TEST_CASE("[B11][B12] a lock sleeps until the device has done with the memory") 
     locking.join();
     CHECK(status == lock_status::locked);
     CHECK(during.parks() >= 1);
+  }
+}
+
+TEST_CASE("[B11] a lock waits for what uses its own backing, and a discard for the backing that comes free first") {
+  stand at{visible, {.bytes = 8, .max_renames = 2}};
+  const watchdog dog = watch(at.finished);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::discard), 9) == unlock_status::unlocked);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::discard), 7) == unlock_status::unlocked);
+  for (const map_mode mode : {map_mode::read, map_mode::discard}) {
+    lock_status status = lock_status::invalid;
+    background locking{[&] {
+      const auto held = at.memory.lock(mode);
+      status = held.status;
+      if (held) static_cast<void>(at.memory.unlock(held, mode == map_mode::read ? 8u : 0u));
+    }};
+    CHECK(locking.falls_asleep());
+    at.finished.signal(mode == map_mode::read ? 7 : 8);
+    locking.join();
+    CHECK(status == lock_status::locked);
   }
 }
 
@@ -421,6 +445,31 @@ TEST_CASE("another allocation's view takes the room of the window, and the lock 
   CHECK(at.has(held, 1));
   CHECK(at.memory.unlock(held) == unlock_status::unlocked);
   CHECK(other.unlock(through) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B22] a window whose pages are still in use has room, but no pages: the lock goes another way") {
+  stand at{windowed, two_pages(cpu_access::uncached, true)};
+  auto& window = *at.segment.window_pages();
+  CHECK(window.retire(window.try_map(std::vector<int>(1)), 5));
+  CHECK(at.segment.window().free_bytes == 2 * page_bytes());
+  CHECK(at.memory.try_commit(at.fill(1)) == move_status::placed);
+  const auto held = at.memory.try_lock(map_mode::read);
+  CHECK(held.route == lock_route::migrate_to_system);
+  CHECK(at.has(held, 1));
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B14] the address in a segment that the processor sees is the same for each lock until a move") {
+  stand at{visible, two_pages(cpu_access::uncached, true)};
+  const auto first = at.fill(1);
+  CHECK(at.memory.try_commit(first) == move_status::placed);
+  const auto second = at.fill(2);
+  CHECK(second.data != first.data);
+  // If its view had gone, this would have its addresses.
+  const auto view = tidemark::mapped_view::make(at.segment.memory(), std::vector<int>{0, 1});
+  const auto third = at.fill(3);
+  CHECK(third.data == second.data);
+  CHECK(at.device_has(third, 3));
 }
 
 TEST_CASE("bad arguments have a status") {

@@ -4,6 +4,7 @@
 // them sees what the other one left there.
 #include "support/model_check.hpp"
 
+#include <tidemark/memory/detail/space_waiters.hpp>
 #include <tidemark/memory/lock_decision.hpp>
 
 #include <array>
@@ -143,6 +144,33 @@ struct moved_beside_locks : model::suite<2> {
   void after() { MODEL_REQUIRE(bytes.load() == locks && where.load() == moves); }
 };
 
+/// [B12] [B27] The locking thread of a mapped allocation sleeps while the door is committed, and is woken when it is
+/// not.
+struct woken_by_a_move : model::suite<2> {
+  gate_type door;
+  tidemark::detail::space_waiters<platform> waiters;
+  payload moved;
+
+  void thread(unsigned index) { index == 0 ? lock() : move(); }
+  void lock() {
+    typename tidemark::detail::space_waiters<platform>::waiter counted{waiters};
+    counted.order();
+    for (;;) {
+      const std::uint32_t seen = counted.changes();
+      if (door.try_lock()) break;
+      counted.park(seen, tidemark::forever);
+    }
+    MODEL_REQUIRE(moved.load() == 0 || moved.load() == 1);
+    MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);
+  }
+  void move() {
+    if (!door.try_commit()) return;
+    moved.store(1);
+    door.evict();
+    waiters.given_back();
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,5 +181,6 @@ int main(int argc, char** argv) {
                         model::make_check<try_beside_locks, "try_beside_locks">(),
                         model::make_check<two_try_beside_a_lock, "two_try_beside_a_lock">(),
                         model::make_check<moved_beside_locks, "moved_beside_locks">(),
+                        model::make_check<woken_by_a_move, "woken_by_a_move">(),
                     });
 }
