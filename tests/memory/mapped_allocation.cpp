@@ -330,7 +330,7 @@ TEST_CASE("[B9][B43][B44] a discard renames while the backing is in use, up to t
   REQUIRE(second);
   CHECK(second.renamed);
   CHECK(second.data != first.data);
-  CHECK(at.memory.number_of_backings() == 2);
+  CHECK(at.memory.backings() == 2);
   CHECK(at.memory.unlock(second, 2) == unlock_status::unlocked);
   CHECK(at.memory.try_lock(map_mode::discard).status == lock_status::busy);
   at.finished.signal(1);
@@ -579,7 +579,7 @@ TEST_CASE("[B12][B27] a lock that meets a move is busy, or sleeps until the move
   await([&] { return at.log.is_held_up.load(); });
   CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
   CHECK(at.memory.lock_for(map_mode::discard, 0ns).status == lock_status::timeout);
-  CHECK(at.memory.number_of_backings() == 1);
+  CHECK(at.memory.backings() == 1);
   CHECK(at.memory.try_evict(held) == move_status::busy);
   lock_status status = lock_status::invalid;
   background locking{[&] {

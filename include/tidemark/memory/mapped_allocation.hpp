@@ -27,8 +27,9 @@
 //   the pin of each backing       locked while the processor has an address [B27]; committed while bytes are moved
 //
 // A thread that moves takes both, or none. So a lock meets no backing that is being moved, and no backing is moved
-// while the processor has its address. While the locking thread sleeps it has neither. All memory orders are those of
-// the gates, and of what lets the locking thread sleep (memory/detail/waiting_for_space.hpp).
+// while the processor has its address. While the locking thread sleeps, it has only the pins of locks that it holds. So
+// the device can commit what it has to finish first. All memory orders are those of the gates, and of what lets the
+// locking thread sleep (memory/detail/waiting_for_space.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
@@ -102,19 +103,20 @@ struct allocation_options {
 /// \tparam Cache     how the caches of the processor are written back and invalidated, for machines whose devices do
 ///                   not look into them. Its offsets are addresses here. Its functions must not throw. It is called for
 ///                   allocations in system memory whose access is not uncached. It is kept by value. A thread that
-///                   moves one backing may call it while the locking thread does so for another one
+///                   moves one backing may call it while the locking thread does so for another one. Each backing then
+///                   has a coherency_tracker: if there is no memory to make it, the program ends
 template <timeline Timeline = progress_fence_view, cache_operations Cache = coherent_caches>
 class mapped_allocation {
   using backing = allocation_backing<Timeline, Cache>;
 
-  struct backings {
+  struct backing_maker {
     using backing = allocation_backing<Timeline, Cache>*;
     mapped_allocation* owner;
 
     backing create(const backing_traits&) noexcept { return owner->make_backing(); }
     void destroy(backing made, const backing_traits&) noexcept { owner->destroy_backing(made); }
   };
-  using ring = rename_ring<Timeline, backings>;
+  using ring = rename_ring<Timeline, backing_maker>;
 
  public:
   using platform = timeline_platform<Timeline>;
@@ -148,7 +150,7 @@ class mapped_allocation {
         segment_{segment},
         options_{options},
         cache_{std::move(cache)},
-        ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backings{this}} {}
+        ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backing_maker{this}} {}
 
   /// Returns an allocation, as the constructor makes it; or nothing if it has no bytes, or must not be created for this
   /// segment because it supports no aperture segment [B24].
@@ -266,8 +268,8 @@ class mapped_allocation {
     for (std::size_t i = 0; i < one.pages(); ++i) body(one.page(i), i);
   }
 
-  /// Returns the number of backings. For the thread that locks.
-  [[nodiscard]] std::size_t number_of_backings() const noexcept { return ring_.backings(); }
+  /// Returns how many backings there are. The locking thread may change the number at any moment. Progress: wait-free.
+  [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
 
  private:
   using gate = typename backing::gate;
