@@ -6,9 +6,13 @@
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/mapped_allocation.hpp>
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace {
@@ -20,7 +24,7 @@ using tidemark::coherency_status;
 void find_a_way_to_an_address() {
   const tidemark::lock_subject texture{.access = tidemark::cpu_access::uncached,
                                        .where = tidemark::residence::memory_segment,
-                                       .supports_aperture_segment = false,
+                                       .supports_aperture_segment = true,
                                        .bytes = 65'536};
   const tidemark::segment_traits hidden{.cpu_visible = false};
 
@@ -28,9 +32,34 @@ void find_a_way_to_an_address() {
   expect(with_room.route == tidemark::lock_route::through_window, "some pages of the window are mapped to it");
 
   const auto without = tidemark::decide(texture, hidden, {.exists = true, .free_bytes = 4096}, 0);
-  expect(without.route == tidemark::lock_route::refused, "it fits nowhere");
-  expect(without.reason == tidemark::lock_refusal::no_space, "and the reason says what was missing");
+  expect(without.route == tidemark::lock_route::migrate_to_system, "it does not fit: it must be moved");
 }
+
+#if defined(__linux__)
+void lock_an_allocation() {
+  using namespace std::chrono_literals;
+  using tidemark::map_mode;
+  using tidemark::move_status;
+  using tidemark::unlock_status;
+
+  tidemark::progress_fence device;
+  auto segment = tidemark::device_segment<tidemark::progress_fence>::make(device, {.pages = 16, .window_pages = 4});
+  if (!segment) return;
+  tidemark::mapped_allocation texture{device, *segment, {.bytes = 8192, .supports_aperture_segment = true}};
+
+  const auto first = texture.lock(map_mode::discard);  // a backing that no work uses
+  std::memset(first.data, 7, first.bytes);
+  expect(texture.unlock(first, 1) == unlock_status::unlocked, "work that reads it will signal 1");
+  expect(texture.try_commit(first) == move_status::placed, "the device takes it into its memory, in any thread");
+  expect(texture.try_lock(map_mode::read).status == tidemark::lock_status::busy, "the work is not done");
+  device.signal(1);
+  const auto again = texture.lock_for(map_mode::read, 1s);
+  expect(again.route == tidemark::lock_route::through_window, "the processor does not see the segment");
+  expect(again.data[8191] == std::byte{7}, "but it sees these pages of it");
+  expect(texture.try_evict(again) == move_status::refused, "they stay there while it has the address");
+  expect(texture.unlock(again) == unlock_status::unlocked, "and no longer");
+}
+#endif
 
 void keep_a_commit_away() {
   tidemark::commit_gate gate;
@@ -89,6 +118,9 @@ void keep_caches_out_of_the_way() {
 
 int main() {
   find_a_way_to_an_address();
+#if defined(__linux__)
+  lock_an_allocation();
+#endif
   keep_a_commit_away();
   share_a_window();
   keep_caches_out_of_the_way();

@@ -17,11 +17,11 @@ using tidemark::lock_refusal;
 using tidemark::lock_route;
 using tidemark::residence;
 
-enum class cell { direct, migrate_or_fail, window_or_migrate_or_fail };
+enum class cell { direct, migrate, migrate_or_fail, window_or_migrate_or_fail };
 
 /// Rows: cached, uncached, not at all. Columns: system memory or aperture; a segment that is seen; one that is not.
 constexpr std::array<std::array<cell, 3>, 3> table{{
-    {cell::direct, cell::migrate_or_fail, cell::migrate_or_fail},
+    {cell::direct, cell::migrate, cell::migrate_or_fail},
     {cell::direct, cell::direct, cell::window_or_migrate_or_fail},
     {cell::direct, cell::migrate_or_fail, cell::migrate_or_fail},
 }};
@@ -37,12 +37,15 @@ lock_decision by_table(const tidemark::lock_subject& subject, bool is_seen, cons
     return {lock_route::direct, lock_refusal::none,
             subject.where == residence::system_memory && !subject.supports_aperture_segment};
   }
-  if (found == cell::window_or_migrate_or_fail && window.exists && subject.bytes <= window.free_bytes) {
+  const bool has_room = window.exists && subject.bytes <= window.free_bytes;
+  if (found == cell::window_or_migrate_or_fail && has_room && subject.supports_aperture_segment) {
     return {lock_route::through_window};
   }
   if (subject.supports_aperture_segment) return {lock_route::migrate_to_system};
+  if (found == cell::migrate) return {lock_route::migrate_to_system, lock_refusal::none, true};
   if (row == 0) return {lock_route::refused, lock_refusal::incoherent_cached};
   if (row == 2) return {lock_route::refused, lock_refusal::resident};
+  if (has_room) return {lock_route::refused, lock_refusal::no_aperture_segment};
   return {lock_route::refused, window.exists ? lock_refusal::no_space : lock_refusal::no_window};
 }
 

@@ -27,6 +27,7 @@ constexpr lock_decision direct{lock_route::direct};
 constexpr lock_decision staying{lock_route::direct, lock_refusal::none, true};
 constexpr lock_decision windowed{lock_route::through_window};
 constexpr lock_decision migrated{lock_route::migrate_to_system};
+constexpr lock_decision made_not_resident{lock_route::migrate_to_system, lock_refusal::none, true};
 constexpr lock_decision refused(lock_refusal reason) { return {lock_route::refused, reason}; }
 
 constexpr std::array every_access{cpu_access::none, cpu_access::uncached, cpu_access::cached};
@@ -81,7 +82,7 @@ TEST_CASE(
   const lock_subject with = in_memory_segment(cpu_access::uncached, true);
   const lock_subject without = in_memory_segment(cpu_access::uncached, false);
   CHECK(decide(with, invisible, roomy_window, 0) == windowed);
-  CHECK(decide(without, invisible, roomy_window, 0) == windowed);
+  CHECK(decide(without, invisible, roomy_window, 0) == refused(lock_refusal::no_aperture_segment));
   CHECK(decide(with, invisible, full_window, 0) == migrated);
   CHECK(decide(with, invisible, no_window, 0) == migrated);
   CHECK(decide(without, invisible, full_window, 0) == refused(lock_refusal::no_space));
@@ -89,19 +90,40 @@ TEST_CASE(
 }
 
 TEST_CASE("[B23] the window has room for exactly as many bytes as are free") {
-  const lock_subject one = in_memory_segment(cpu_access::uncached, false);
-  CHECK(decide(one, invisible, {.exists = true, .free_bytes = one.bytes}, 0) == windowed);
-  CHECK(decide(one, invisible, {.exists = true, .free_bytes = one.bytes - 1}, 0) == refused(lock_refusal::no_space));
-  CHECK(decide(one, invisible, {.exists = false, .free_bytes = one.bytes}, 0) == refused(lock_refusal::no_window));
+  for (const bool aperture : {false, true}) {
+    const lock_subject one = in_memory_segment(cpu_access::uncached, aperture);
+    const auto with = [&](bool exists, std::uint64_t free_bytes) {
+      return decide(one, invisible, {.exists = exists, .free_bytes = free_bytes}, 0);
+    };
+    CHECK(with(true, one.bytes) == (aperture ? windowed : refused(lock_refusal::no_aperture_segment)));
+    CHECK(with(true, one.bytes - 1) == (aperture ? migrated : refused(lock_refusal::no_space)));
+    CHECK(with(false, one.bytes) == (aperture ? migrated : refused(lock_refusal::no_window)));
+  }
 }
 
 TEST_CASE("[B17][B19][B20][trap 30] cached access in a memory segment is never direct, nor through a window") {
-  for (const segment_traits& segment : every_segment) {
-    for (const window_state& window : every_window) {
+  for (const window_state& window : every_window) {
+    for (const segment_traits& segment : every_segment)
       CHECK(decide(in_memory_segment(cpu_access::cached, true), segment, window, 0) == migrated);
-      CHECK(decide(in_memory_segment(cpu_access::cached, false), segment, window, 0) ==
-            refused(lock_refusal::incoherent_cached));
+    CHECK(decide(in_memory_segment(cpu_access::cached, false), invisible, window, 0) ==
+          refused(lock_refusal::incoherent_cached));
+  }
+}
+
+TEST_CASE("[B19][B21][B27] in a segment that the processor sees every allocation for it can be locked") {
+  for (const window_state& window : every_window) {
+    // Cached without an aperture segment: it is not resident until it is unlocked.
+    CHECK(decide(in_memory_segment(cpu_access::cached, false), visible, window, 0) == made_not_resident);
+    for (const cpu_access access : {cpu_access::uncached, cpu_access::cached}) {
+      for (const bool aperture : {false, true}) CHECK(decide(in_memory_segment(access, aperture), visible, window, 0));
     }
+  }
+}
+
+TEST_CASE("[B23][B24] what may not be created has no address in a segment that the processor does not see") {
+  for (const cpu_access access : {cpu_access::uncached, cpu_access::cached}) {
+    for (const window_state& window : every_window)
+      CHECK_FALSE(decide(in_memory_segment(access, false), invisible, window, 0));
   }
 }
 
@@ -141,8 +163,8 @@ TEST_CASE(
     const bool refused_at_creation =
         one.access != cpu_access::none && !segment.cpu_visible && !one.supports_aperture_segment;
     CHECK(may_be_created(one, segment) == !refused_at_creation);
-    // The promise: an allocation for uncached access that may be created is never refused for want of a window.
-    if (may_be_created(one, segment) && one.access == cpu_access::uncached) {
+    // The promise: an allocation for the processor that may be created is never refused.
+    if (may_be_created(one, segment) && one.access != cpu_access::none) {
       CHECK(decide(one, segment, window, 0).route != lock_route::refused);
     }
   });
@@ -157,7 +179,9 @@ TEST_CASE("the decision is made by the compiler where its arguments are constant
 
 TEST_CASE("[B27][trap 30] what can be locked in system memory only stays there, and nothing else does") {
   for_each_combination([](const lock_subject& one, const segment_traits& segment, const window_state& window) {
-    const bool nowhere_else = one.where == residence::system_memory && !one.supports_aperture_segment;
+    const bool is_made_so = one.where == residence::memory_segment && one.access == cpu_access::cached &&
+                            segment.cpu_visible && !one.supports_aperture_segment;
+    const bool nowhere_else = (one.where == residence::system_memory && !one.supports_aperture_segment) || is_made_so;
     CHECK(decide(one, segment, window, 0).stays_in_system_memory == nowhere_else);
   });
   CHECK(decide(subject(cpu_access::none, residence::system_memory, false), invisible, no_window, 0) == staying);
@@ -187,6 +211,24 @@ TEST_CASE("[B27] a deferred commit does not keep other threads from locking") {
   CHECK_FALSE(gate.request_commit());
   CHECK(gate.try_lock());
   CHECK(gate.unlock() == unlock_status::still_locked);
+  CHECK(gate.unlock() == unlock_status::commit_now);
+}
+
+TEST_CASE("[B27] a commit that is tried defers nothing, and is refused while another thread has committed") {
+  commit_gate gate;
+  CHECK(gate.try_lock());
+  CHECK_FALSE(gate.try_commit());
+  CHECK(gate.unlock() == unlock_status::unlocked);
+  CHECK(gate.try_commit());
+  CHECK(gate.is_committed());
+  CHECK_FALSE(gate.try_commit());
+  CHECK_FALSE(gate.try_lock());
+  gate.evict();
+  CHECK(gate.try_commit());
+  gate.evict();
+  CHECK(gate.try_lock());
+  CHECK_FALSE(gate.request_commit());
+  CHECK_FALSE(gate.try_commit());  // and the deferred one stays
   CHECK(gate.unlock() == unlock_status::commit_now);
 }
 

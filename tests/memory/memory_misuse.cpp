@@ -12,6 +12,7 @@
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/mapped_allocation.hpp>
 #include <tidemark/memory/mapped_view.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
@@ -178,6 +179,78 @@ TEST_CASE("[B5] an object that is retired twice is reported") {
 #if defined(__linux__)
 TEST_CASE("[B30] a page that does not exist is reported") {
   CHECK(reported_by([] { static_cast<void>(tidemark::memory_pages::make(2)->page(2)); }) == "there is no such page");
+}
+#endif
+
+#if defined(__linux__)
+namespace {
+
+struct allocation_stand {
+  using type = tidemark::mapped_allocation<tidemark::progress_fence>;
+
+  tidemark::device_segment<tidemark::progress_fence> segment{
+      *tidemark::device_segment<tidemark::progress_fence>::make(finished(), {.pages = 2, .cpu_visible = true})};
+  type memory{finished(), segment, {.bytes = 8}};
+};
+
+}  // namespace
+
+TEST_CASE("[B46] an allocation that is unlocked without a lock is reported") {
+  const std::string unmatched = "an allocation was unlocked that was not locked";
+  CHECK(reported_by([] { static_cast<void>(allocation_stand{}.memory.unlock({})); }) == unmatched);
+  for (const auto mode : {tidemark::map_mode::write, tidemark::map_mode::discard}) {
+    CHECK(reported_by([mode] {
+            allocation_stand at;
+            const auto held = at.memory.try_lock(mode);
+            static_cast<void>(at.memory.unlock(held));
+            static_cast<void>(at.memory.unlock(held));
+          }) == unmatched);
+  }
+  CHECK(reported_by([] {
+          allocation_stand at;
+          allocation_stand other;
+          static_cast<void>(at.memory.unlock(other.memory.try_lock(tidemark::map_mode::write)));
+        }) == unmatched);
+  CHECK(reported_by([] {
+          allocation_stand at;
+          static_cast<void>(at.memory.unlock(at.memory.try_lock(tidemark::map_mode::write), UINT64_MAX));
+        }) == "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
+}
+
+TEST_CASE("[B27] an allocation that is destroyed while it is locked is reported") {
+  for (const auto mode : {tidemark::map_mode::read, tidemark::map_mode::discard}) {
+    CHECK(reported_by([mode] {
+            allocation_stand at;
+            const auto held = at.memory.try_lock(mode);
+            static_cast<void>(held);
+          }) == "an allocation was destroyed while it was locked");
+  }
+}
+
+TEST_CASE("[B46] a lock of what is locked is no misuse; more locks than can be counted are reported") {
+  CHECK(reported_by([] {
+          allocation_stand at;
+          const auto first = at.memory.try_lock(tidemark::map_mode::write);
+          const auto second = at.memory.try_lock(tidemark::map_mode::write);
+          static_cast<void>(at.memory.unlock(first));
+          static_cast<void>(at.memory.unlock(second));
+        }) == "");
+  CHECK(reported_by([] {
+          allocation_stand at;
+          for (int i = 0; i <= 0x8000; ++i) static_cast<void>(at.memory.try_lock(tidemark::map_mode::write));
+        }) == "a backing has at most 2^15 guests at a time");
+}
+
+TEST_CASE("a lock that names no backing of the allocation is reported where a backing is asked for") {
+  const std::string nameless = "this lock names no backing of the allocation";
+  CHECK(reported_by([] { static_cast<void>(allocation_stand{}.memory.where({})); }) == nameless);
+  CHECK(reported_by([] {
+          allocation_stand at;
+          allocation_stand other;
+          const auto held = other.memory.try_lock(tidemark::map_mode::write);
+          static_cast<void>(other.memory.unlock(held));
+          at.memory.for_each_page(held, [](std::byte*, std::size_t) {});
+        }) == nameless);
 }
 #endif
 

@@ -26,6 +26,7 @@ void note_misuse(const char* text) { said.emplace_back(text); }
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/mapped_allocation.hpp>
 #include <tidemark/memory/mapped_view.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/queue/queue.hpp>
@@ -234,6 +235,79 @@ TEST_CASE("[B27] a second commit of what is committed returns false") {
   CHECK(gate.try_lock());
   CHECK(take_said().empty());
 }
+
+// ---- the allocation ------------------------------------------------------------------------------------------------
+
+#if defined(__linux__)
+namespace {
+
+struct allocation_stand {
+  using fence = tidemark::progress_fence;
+
+  fence finished;
+  tidemark::device_segment<fence> segment{
+      *tidemark::device_segment<fence>::make(finished, {.pages = 2, .cpu_visible = true})};
+  tidemark::mapped_allocation<fence> memory{finished, segment, {.bytes = 8, .max_renames = 2}};
+};
+const texts not_locked{"an allocation was unlocked that was not locked"};
+
+}  // namespace
+
+TEST_CASE("[B46] an unlock without a lock is invalid, ends no other lock, and keeps no move away") {
+  using tidemark::map_mode;
+  using tidemark::move_status;
+  using tidemark::unlock_status;
+  allocation_stand at;
+  allocation_stand other;
+  CHECK(at.memory.unlock({}) == unlock_status::invalid);
+  CHECK(take_said() == not_locked);
+  const auto held = at.memory.try_lock(map_mode::discard);
+  const auto of_other = other.memory.try_lock(map_mode::discard);
+  CHECK(at.memory.unlock(of_other) == unlock_status::invalid);
+  CHECK(take_said() == not_locked);
+  CHECK(other.memory.unlock(of_other) == unlock_status::unlocked);
+  CHECK(at.memory.unlock(held, UINT64_MAX) == unlock_status::invalid);
+  CHECK(take_said() == texts{"a mapped allocation keeps values less than 2^64 - 2^33 - 1"});
+  CHECK(at.memory.try_commit(held) == move_status::refused);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  CHECK(at.memory.unlock(held) == unlock_status::invalid);
+  CHECK(take_said() == not_locked);
+  CHECK(at.memory.try_commit(held) == move_status::placed);
+  const auto again = at.memory.try_lock(map_mode::discard);
+  CHECK(at.memory.unlock(held) == unlock_status::invalid);  // of an earlier discard
+  CHECK(take_said() == not_locked);
+  CHECK(at.memory.unlock(again) == unlock_status::unlocked);
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B27] an allocation that is destroyed while it is locked gives its pages back all the same") {
+  allocation_stand at;
+  {
+    tidemark::mapped_allocation<tidemark::progress_fence> memory{at.finished, at.segment, {.bytes = 8}};
+    const auto first = memory.try_lock(tidemark::map_mode::write);
+    CHECK(memory.unlock(first) == tidemark::unlock_status::unlocked);
+    CHECK(memory.try_commit(first) == tidemark::move_status::placed);
+    CHECK(memory.try_lock(tidemark::map_mode::write));
+    CHECK(at.segment.free_pages() == 1);
+  }
+  CHECK(take_said() == texts{"an allocation was destroyed while it was locked"});
+  CHECK(at.segment.free_pages() == 2);
+}
+
+TEST_CASE("a lock that names no backing of the allocation shows no page, and moves nothing") {
+  allocation_stand at;
+  allocation_stand other;
+  const auto held = other.memory.try_lock(tidemark::map_mode::write);
+  CHECK(other.memory.unlock(held) == tidemark::unlock_status::unlocked);
+  int shown = 0;
+  at.memory.for_each_page(held, [&](std::byte*, std::size_t) { ++shown; });
+  CHECK(shown == 0);
+  CHECK(at.memory.where(held) == tidemark::residence::system_memory);
+  CHECK(take_said() == texts(2, "this lock names no backing of the allocation"));
+  CHECK(at.memory.try_evict(held) == tidemark::move_status::invalid);
+  CHECK(take_said().empty());
+}
+#endif
 
 // ---- retired objects -----------------------------------------------------------------------------------------------
 

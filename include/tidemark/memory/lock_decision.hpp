@@ -13,13 +13,21 @@
 //   cached access         direct                migrate               migrate
 //   no access             direct                migrate               migrate
 //
-// "Migrate" means into system memory, which needs an aperture segment among those that the allocation supports. Where
-// it has none, the lock is refused, and the reason says what was missing [B17-B26]. Cached access is never direct in a
-// memory segment, not even where the processor sees it: its caches and the device's memory would disagree [B19] [B20]
-// [trap 30].
+// "Migrate" means into system memory. That, and the way through the window, need an aperture segment among those that
+// the allocation supports. Where it has none, the lock is refused, and the reason says what was missing [B17-B26].
+// Two cells need a closer look at the text:
+//
+//   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there [B21].
+//     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
+//     segment "or not be resident in order to be locked" [B19] [B20] [trap 30]. Both hold if the lock makes it so: it
+//     migrates. Without an aperture segment it then is not resident until it is unlocked. It is never direct.
+//   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
+//     doesn't specify an aperture segment, a virtual address is impossible to obtain" [B23]. Such an allocation is not
+//     to be created at all: may_be_created() [B24].
 //
 // An allocation that is locked in system memory, and can't be mapped by an aperture segment, must not be committed into
-// a memory segment before it is unlocked [B27]: the decision says so, and commit_gate ensures it.
+// a memory segment before it is unlocked [B27]: the decision says so, and commit_gate ensures it. mapped_allocation.hpp
+// does what is decided here, over real pages.
 //
 // Not promised: that the window still has room when the lock is made. A caller that then finds none decides again.
 #ifndef TIDEMARK_MEMORY_LOCK_DECISION_HPP
@@ -75,12 +83,15 @@ enum class lock_route : std::uint8_t {
 
 /// Why a lock is refused.
 enum class lock_refusal : std::uint8_t {
-  none,               ///< It is not refused.
-  invalid,            ///< A flag bit is set; all bits are reserved [B28].
-  incoherent_cached,  ///< Cached access to memory of the device, and no aperture segment to move it to [B19] [B20].
-  no_window,          ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
-  no_space,           ///< As no_window, but there is a window, which has no room [B23].
-  resident,           ///< It is in a memory segment, must not be accessed there, and has no aperture segment [B26].
+  none,     ///< It is not refused.
+  invalid,  ///< A flag bit is set; all bits are reserved [B28].
+  /// Cached access to memory of the device that the processor does not see, and no aperture segment to move it to [B19]
+  /// [B20].
+  incoherent_cached,
+  no_window,            ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
+  no_space,             ///< As no_window, but there is a window, which has no room [B23].
+  no_aperture_segment,  ///< As no_window, but there is a window, which has room [B23].
+  resident,             ///< It is in a memory segment, must not be accessed there, and has no aperture segment [B26].
 };
 
 /// What decide() returns.
@@ -106,16 +117,18 @@ struct [[nodiscard]] lock_decision {
   const bool has_address = subject.access == cpu_access::uncached;
   const bool has_room = window.exists && window.free_bytes >= subject.bytes;
   if (has_address && segment.cpu_visible) return {lock_route::direct};
-  if (has_address && has_room) return {lock_route::through_window};
-  if (subject.supports_aperture_segment) return {lock_route::migrate_to_system};
-  if (subject.access == cpu_access::cached) return {lock_route::refused, lock_refusal::incoherent_cached};
+  if (subject.supports_aperture_segment)
+    return {has_address && has_room ? lock_route::through_window : lock_route::migrate_to_system};
   if (subject.access == cpu_access::none) return {lock_route::refused, lock_refusal::resident};
-  return {lock_route::refused, window.exists ? lock_refusal::no_space : lock_refusal::no_window};
+  if (segment.cpu_visible) return {lock_route::migrate_to_system, lock_refusal::none, true};
+  if (!has_address) return {lock_route::refused, lock_refusal::incoherent_cached};
+  if (!window.exists) return {lock_route::refused, lock_refusal::no_window};
+  return {lock_route::refused, has_room ? lock_refusal::no_aperture_segment : lock_refusal::no_space};
 }
 
 /// Returns whether an allocation that is meant for this segment may be created. Returns false if the processor is to
 /// use the allocation but does not see the segment, and the allocation supports no aperture segment [B24]. While such
-/// an allocation is in the segment, it could be locked only if the window has room, and with cached access never. Pure.
+/// an allocation is in the segment, every lock is refused. Pure.
 /// \param subject  its residence and its size are not looked at
 [[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
   return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
@@ -170,8 +183,8 @@ class basic_commit_gate {
       if (seen < one_lock) return unlock_status::invalid;
       next = seen - one_lock;
       if (next == deferred) next = committed;
-      // (K4): release for (K5) and for the (K4) that is the last: what was written under the lock; acquire so that the
-      // thread whose unlock is the last has what the others wrote.
+      // (K4): release for (K5), (K9) and for the (K4) that is the last: what was written under the lock; acquire so
+      // that the thread whose unlock is the last has what the others wrote.
     } while (!word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
     if (next == committed) return unlock_status::commit_now;
     return next < one_lock ? unlock_status::unlocked : unlock_status::still_locked;
@@ -194,13 +207,23 @@ class basic_commit_gate {
     return next == committed;
   }
 
+  /// Commits the allocation, and returns true: the caller moves it. Returns false, and changes nothing, while it is
+  /// locked or committed. Nothing is deferred, and nothing is asserted: for threads that ask again later, and that may
+  /// find another one committing.
+  [[nodiscard]] bool try_commit() noexcept {
+    std::uint32_t before = 0;
+    // (K9): acquire, pairs with (K4): what was written under the last lock; and with (K6): what the thread that
+    // committed before has left. Not stronger: as (K5). The failure hands nothing over.
+    return word_.compare_exchange_strong(before, committed, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+
   /// Notes that the allocation is in system memory again. Only the thread that moved it into the memory segment may
   /// call it, or one to which that thread has handed it on. If it is not committed, that is asserted, and changes
   /// nothing.
   void evict() noexcept {
     std::uint32_t before = committed;
-    // (K6): release, pairs with (K2). Not stronger: the thread that evicts has committed, and has had what was there
-    // since. The failure is misuse.
+    // (K6): release, pairs with (K2) and (K9). Not stronger: the thread that evicts has committed, and has had what was
+    // there since. The failure is misuse.
     const bool was_committed =
         word_.compare_exchange_strong(before, 0, std::memory_order_release, std::memory_order_relaxed);
     TIDEMARK_ASSERT(was_committed, "an allocation was evicted that was not committed");

@@ -4,6 +4,7 @@
 // them sees what the other one left there.
 #include "support/model_check.hpp"
 
+#include <tidemark/memory/detail/space_waiters.hpp>
 #include <tidemark/memory/lock_decision.hpp>
 
 #include <array>
@@ -81,6 +82,95 @@ struct commit_beside_two_lockers : model::suite<3>, locked_memory<2> {
   }
 };
 
+/// [B27] One thread locks twice. The other one tries to commit twice: it defers nothing, and sees what was written.
+struct try_beside_locks : model::suite<2>, locked_memory<1> {
+  void thread(unsigned index) {
+    for (int i = 0; i < 2; ++i) {
+      if (index == 0) {
+        lock_once(0);
+      } else if (gate.try_commit()) {
+        use_as_device();
+      }
+    }
+  }
+};
+
+/// [B27] Two threads try to commit beside one that locks: one at a time has the memory, and sees what the last one
+/// left.
+struct two_try_beside_a_lock : model::suite<3>, locked_memory<1> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      lock_once(0);
+    } else if (gate.try_commit()) {
+      left_by_device.store(left_by_device.load() + 1);
+      use_as_device();
+    }
+  }
+};
+
+/// [B27] The two gates of a mapped allocation, as its locking thread and a thread that moves use them. The second gate
+/// is locked behind the first one, and unlocked without it.
+struct moved_beside_locks : model::suite<2> {
+  gate_type door;
+  gate_type pin;
+  payload bytes;  // written under the pin
+  payload where;  // written by moves, and read behind the door
+  int moves = 0;  // counted by the thread that moves
+  int locks = 0;  // and by the other one
+
+  void thread(unsigned index) {
+    for (int i = 0; i < 2; ++i) index == 0 ? lock_once() : move_once();
+  }
+  void lock_once() {
+    if (!door.try_lock()) return;
+    const int before = where.load();
+    MODEL_REQUIRE(pin.try_lock());
+    MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);
+    MODEL_REQUIRE(where.load() == before);
+    bytes.store(bytes.load() + 1);
+    ++locks;
+    MODEL_REQUIRE(pin.unlock() == unlock_status::unlocked);
+  }
+  void move_once() {
+    if (!door.try_commit()) return;
+    if (pin.try_commit()) {
+      bytes.store(bytes.load());  // as a copy does
+      where.store(where.load() + 1);
+      ++moves;
+      pin.evict();
+    }
+    door.evict();
+  }
+  void after() { MODEL_REQUIRE(bytes.load() == locks && where.load() == moves); }
+};
+
+/// [B12] [B27] The locking thread of a mapped allocation sleeps while the door is committed, and is woken when it is
+/// not.
+struct woken_by_a_move : model::suite<2> {
+  gate_type door;
+  tidemark::detail::space_waiters<platform> waiters;
+  payload moved;
+
+  void thread(unsigned index) { index == 0 ? lock() : move(); }
+  void lock() {
+    typename tidemark::detail::space_waiters<platform>::waiter counted{waiters};
+    counted.order();
+    for (;;) {
+      const std::uint32_t seen = counted.changes();
+      if (door.try_lock()) break;
+      counted.park(seen, tidemark::forever);
+    }
+    MODEL_REQUIRE(moved.load() == 0 || moved.load() == 1);
+    MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);
+  }
+  void move() {
+    if (!door.try_commit()) return;
+    moved.store(1);
+    door.evict();
+    waiters.given_back();
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -88,5 +178,9 @@ int main(int argc, char** argv) {
                     {
                         model::make_check<commit_beside_locks, "commit_beside_locks">(),
                         model::make_check<commit_beside_two_lockers, "commit_beside_two_lockers">(),
+                        model::make_check<try_beside_locks, "try_beside_locks">(),
+                        model::make_check<two_try_beside_a_lock, "two_try_beside_a_lock">(),
+                        model::make_check<moved_beside_locks, "moved_beside_locks">(),
+                        model::make_check<woken_by_a_move, "woken_by_a_move">(),
                     });
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// device_segment: a memory segment of a device, over real pages, with the window through which the processor sees it if
+// it does not see all of it. For mapped_allocation.hpp. Linux only.
+//
+//   auto memory = device_segment<>::make(uploads, {.pages = 1024, .window_pages = 64});
+//
+//   memory    pages that the device uses: an allocation may have any of them, side by side or not
+//   places    which pages are given to allocations: a host_aperture that gives out all of them
+//   window    how many pages the processor may see at a time [B29] [B32]; missing where it sees all of them, or none
+//
+// Both kinds of pages are given out and taken back by host_aperture.hpp, so any thread may do that at any time.
+//
+// Not promised: that the processor can't reach the pages past the window. They are memory of this process: the window
+// counts and orders what is seen, as it would before a device.
+#ifndef TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
+#define TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
+
+#if defined(__linux__)
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "host_aperture.hpp"
+#include "lock_decision.hpp"
+#include "mapped_view.hpp"
+
+namespace tidemark {
+
+struct segment_options {
+  std::size_t pages = 0;         ///< The pages of the segment.
+  bool cpu_visible = false;      ///< The processor can address all of it [B18]. Then a window is of no use.
+  std::size_t window_pages = 0;  ///< The pages of the window. 0: there is no window.
+};
+
+/// A memory segment; see the head of this file. Movable, but not while an allocation uses it. Any thread may call all
+/// functions.
+template <timeline Timeline = progress_fence_view>
+class device_segment {
+ public:
+  using aperture = host_aperture<Timeline>;
+
+  /// Returns a segment whose pages are all zero. Returns nothing if the system refuses, or if there are no pages or too
+  /// many: errno is then as memory_pages::make() sets it, or ENOMEM.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the segment
+  [[nodiscard]] static std::optional<device_segment> make(const Timeline& finished,
+                                                          const segment_options& options) noexcept {
+    auto memory = memory_pages::make(options.pages);
+    if (!memory) return std::nullopt;
+    device_segment made{std::move(*memory), options.cpu_visible};
+    made.places_ = make_aperture(finished, options.pages);
+    if (options.window_pages != 0) made.window_ = make_aperture(finished, options.window_pages);
+    if (made.places_ == nullptr || (options.window_pages != 0 && made.window_ == nullptr)) {
+      errno = ENOMEM;
+      return std::nullopt;
+    }
+    return made;
+  }
+
+  /// Returns what decide() asks of a segment.
+  [[nodiscard]] segment_traits traits() const noexcept { return {.cpu_visible = is_visible_}; }
+  /// Returns what decide() asks of a window. Another thread may change it at any moment.
+  [[nodiscard]] window_state window() const noexcept {
+    if (window_ == nullptr) return {};
+    return {.exists = true, .free_bytes = window_->value->unmapped_pages() * memory_pages::page_bytes()};
+  }
+  /// Returns how many pages no allocation has. Another thread may change the number at any moment.
+  [[nodiscard]] std::size_t free_pages() const noexcept { return places_->value->unmapped_pages(); }
+
+  /// The pages, for what stands for the device.
+  [[nodiscard]] const memory_pages& memory() const noexcept { return memory_; }
+  /// Gives out the pages: page `window` of a view is a page of the segment. For mapped_allocation.
+  [[nodiscard]] aperture& places() noexcept { return *places_->value; }
+  /// Gives out the pages of the window. nullptr if there is none. For mapped_allocation.
+  [[nodiscard]] aperture* window_pages() noexcept { return window_ == nullptr ? nullptr : &*window_->value; }
+
+ private:
+  /// An aperture can't be moved: it is made where it stays.
+  struct held_aperture {
+    std::optional<aperture> value;
+  };
+
+  device_segment(memory_pages memory, bool is_visible) noexcept : memory_{std::move(memory)}, is_visible_{is_visible} {}
+
+  static std::unique_ptr<held_aperture> make_aperture(const Timeline& finished, std::size_t pages) noexcept {
+    std::unique_ptr<held_aperture> made{new (std::nothrow) held_aperture{aperture::make(finished, {.pages = pages})}};
+    if (made != nullptr && !made->value) made.reset();
+    return made;
+  }
+
+  memory_pages memory_;
+  bool is_visible_;
+  std::unique_ptr<held_aperture> places_;
+  std::unique_ptr<held_aperture> window_;
+};
+
+}  // namespace tidemark
+
+#endif
+
+#endif  // TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// mapped_allocation: an allocation of a device, over real pages, and the operation that the texts call Lock: the
+// processor gets an address of it, by the way that lock_decision.hpp decides. Linux only.
+//
+//   mapped_allocation texture{uploads, segment, {.bytes = 65'536, .supports_aperture_segment = true}};
+//   const auto held = texture.lock(map_mode::write);     waits until the device has done with it; held.data
+//   texture.unlock(held, serial);                        submit work that reads it and then signals `serial`
+//
+//   texture.try_commit(held);                            the device, in any thread: into its segment
+//   texture.try_evict(held);                             and back, if the processor has no address
+//
+//   route               what a lock does
+//   direct              returns where it is: in system memory, or in a segment that the processor sees
+//   through_window      takes pages of the window, which show it side by side, until it is unlocked
+//   migrate_to_system   copies it into system memory, and gives its pages of the segment back
+//   refused             returns the reason
+//
+// The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. Since its
+// contents are undefined, it can always leave the segment: so a discard is never refused. After each value that
+// unlock() was given, the backing is in use until the timeline has reached that value.
+//
+// Two kinds of threads use an allocation. One thread at a time locks and unlocks. It decides the order of its locks
+// itself. Any threads move backings: try_commit() and try_evict(). Two gates keep them apart (lock_decision.hpp):
+//
+//   the door of the allocation    locked while a lock looks for a way; committed while bytes are moved
+//   the pin of each backing       locked while the processor has an address [B27]; committed while bytes are moved
+//
+// A thread that moves takes both, or none. So a lock meets no backing that is being moved, and no backing is moved
+// while the processor has its address. While the locking thread sleeps, it has only the pins of locks that it holds. So
+// the device can commit what it has to finish first. All memory orders are those of the gates, and of what lets the
+// locking thread sleep (memory/detail/waiting_for_space.hpp).
+//
+// Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
+// that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
+// happens-before the next lock.
+//
+// The text holds a commit back only from an allocation without an aperture segment [B27]; here each lock does, because
+// the move would take the address away. An allocation that work is to use meanwhile has to be in an aperture segment
+// before it is locked.
+//
+// Not promised: that a move finds the allocation unlocked, however often it tries. A lock does not wait for an
+// allocation's own locks, and a thread that moves does not wait at all.
+#ifndef TIDEMARK_MEMORY_MAPPED_ALLOCATION_HPP
+#define TIDEMARK_MEMORY_MAPPED_ALLOCATION_HPP
+
+#if defined(__linux__)
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
+
+#include "../fence/fence.hpp"
+#include "../fence/timeline.hpp"
+#include "../platform/assert.hpp"
+#include "allocation_backing.hpp"
+#include "coherency_tracker.hpp"
+#include "detail/backing_use.hpp"
+#include "detail/space_waiters.hpp"
+#include "detail/waiting_for_space.hpp"
+#include "device_segment.hpp"
+#include "lock_decision.hpp"
+#include "rename_ring.hpp"
+
+namespace tidemark {
+
+enum class lock_status : std::uint8_t {
+  locked,  ///< The caller has the address until it unlocks.
+  /// Not now: work uses it until the timeline reaches a value, or another thread is moving it. Direct3D says "was still
+  /// drawing". Only from forms that do not wait.
+  busy,
+  timeout,    ///< Still busy at the deadline of a form that waits.
+  stopped,    ///< Still busy when the stop token was triggered.
+  no_space,   ///< A discard, and the caller has locked every backing itself.
+  no_memory,  ///< As no_space, and one more backing could not be made; or the system has refused a view of the pages.
+  refused,    ///< There is no way to an address; the reason says why.
+  invalid,    ///< There is no such combination of modes, or the allocation has no bytes.
+};
+
+enum class [[nodiscard]] move_status : std::uint8_t {
+  placed,    ///< It is where the call wanted it, or was there already.
+  busy,      ///< Not now: a lock is looking for a way, or another thread is moving a backing. Try again.
+  refused,   ///< The processor has an address [B27].
+  no_space,  ///< The segment has too few free pages.
+  invalid,   ///< The lock was of another allocation or none; or the allocation can't be placed there.
+};
+
+struct allocation_options {
+  std::size_t bytes = 0;  ///< Rounded up to pages.
+  cpu_access access = cpu_access::uncached;
+  bool supports_aperture_segment = false;  ///< It can be placed in system memory, and the device can still use it.
+  std::size_t max_renames = 0;             ///< The most backings, the first one included. 0: no limit [B44].
+};
+
+/// An allocation; see the head of this file.
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+/// \tparam Cache     how the caches of the processor are written back and invalidated, for machines whose devices do
+///                   not look into them. Its offsets are addresses here. Its functions must not throw. It is called for
+///                   allocations in system memory whose access is not uncached. It is kept by value. A thread that
+///                   moves one backing may call it while the locking thread does so for another one. Each backing then
+///                   has a coherency_tracker: if there is no memory to make it, the program ends
+template <timeline Timeline = progress_fence_view, cache_operations Cache = coherent_caches>
+class mapped_allocation {
+  using backing = allocation_backing<Timeline, Cache>;
+
+  struct backing_maker {
+    using backing = allocation_backing<Timeline, Cache>*;
+    mapped_allocation* owner;
+
+    backing create(const backing_traits&) noexcept { return owner->make_backing(); }
+    void destroy(backing made, const backing_traits&) noexcept { owner->destroy_backing(made); }
+  };
+  using ring = rename_ring<Timeline, backing_maker>;
+
+ public:
+  using platform = timeline_platform<Timeline>;
+
+  /// What a lock returns. May be copied: all copies are the same lock, and unlock() is called for one of them only.
+  /// After that, a copy still names the backing, for those who move or use it.
+  struct [[nodiscard]] locking {
+    lock_status status = lock_status::invalid;
+    lock_route route = lock_route::refused;
+    lock_refusal reason = lock_refusal::none;  ///< Only if the status is `refused`.
+    bool renamed = false;                      ///< It is another backing than before.
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+
+    explicit operator bool() const noexcept { return status == lock_status::locked; }
+
+   private:
+    friend mapped_allocation;
+    const mapped_allocation* owner_ = nullptr;
+    typename ring::mapping mapped_{};
+    bool may_write_ = false;
+  };
+
+  /// Makes the first backing, in system memory. If the system refuses it, locks return `no_memory`. Does not look at
+  /// may_be_created(): make() does.
+  /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the allocation
+  /// \param segment   where try_commit() puts it; must outlive the allocation, and stay where it is
+  mapped_allocation(const Timeline& finished, device_segment<Timeline>& segment, const allocation_options& options,
+                    Cache cache = {}) noexcept
+      : finished_{finished},
+        segment_{segment},
+        options_{options},
+        cache_{std::move(cache)},
+        ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backing_maker{this}} {}
+
+  /// Returns an allocation, as the constructor makes it; or nothing if it has no bytes, or must not be created for this
+  /// segment because it supports no aperture segment [B24].
+  [[nodiscard]] static std::optional<mapped_allocation> make(const Timeline& finished,
+                                                             device_segment<Timeline>& segment,
+                                                             const allocation_options& options,
+                                                             Cache cache = {}) noexcept {
+    const lock_subject subject{.access = options.access,
+                               .supports_aperture_segment = options.supports_aperture_segment};
+    if (options.bytes == 0 || !may_be_created(subject, segment.traits())) return std::nullopt;
+    return std::optional<mapped_allocation>{std::in_place, finished, segment, options, std::move(cache)};
+  }
+
+  mapped_allocation(const mapped_allocation&) = delete;
+  mapped_allocation& operator=(const mapped_allocation&) = delete;
+  /// Blocks until the timeline has reached every value that unlock() was given, or is lost. No other call may be under
+  /// way. A lock that is held is asserted; then its address ends here.
+  ~mapped_allocation() { TIDEMARK_ASSERT(!is_locked(), "an allocation was destroyed while it was locked"); }
+
+  // ---- locking: one thread at a time ------------------------------------------------------------------------------
+
+  /// Locks if that is possible now. Returns the address, or `busy`, `no_space`, `no_memory`, `refused` or `invalid`,
+  /// and then nothing was changed. If the backing is locked already, the address is the same: a lock of what is locked
+  /// never fails [B46], unless it discards, which gets another backing. Progress: never waits. Lock-free but for the
+  /// system calls that make a backing or a view, the heap, and copies of the bytes. [B8-B10] [B15] [B17-B26]
+  /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads; on
+  ///              machines with cache operations, only lines that no work touches. Such a lock is `busy` only if the
+  ///              backing would have to be moved while work uses it
+  locking try_lock(map_mode mode) noexcept {
+    std::uint64_t target = 0;
+    attempted_lock made = attempt(mode, target);
+    if (made.status == attempt_status::busy) made.made.status = lock_status::busy;
+    return made.made;
+  }
+
+  /// Locks. While that is busy it blocks, parked, until the timeline reaches the value that helps, or until the move is
+  /// over. Returns as try_lock(), but instead of `busy` it returns `stopped` once `token` is triggered. With
+  /// map_mode::do_not_wait it is try_lock(). What another thread's move gives back may be noticed a millisecond late,
+  /// as in rename_ring::map(). [B11] [B12]
+  template <stop_token_like Token = never_stops>
+  locking lock(map_mode mode, Token token = {}) noexcept {
+    return lock_within(mode, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  locking lock_for(map_mode mode, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return lock_within(mode, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  locking lock_until(map_mode mode, const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return lock_within(mode, at, std::move(token));
+  }
+
+  /// Ends a lock, and writes the caches back if work is to use the bytes. So call it before you submit that work.
+  /// Returns `unlocked`, or `still_locked` if the backing has other locks. A lock that was refused, has ended, or is of
+  /// another allocation is asserted; then it returns `invalid` and changes nothing [B46]. Locks that do not discard are
+  /// only counted: a second call for one may end another one of the same backing. Progress: never waits; makes a system
+  /// call if it ends a view through the window.
+  /// \param finished  the value that the timeline reaches when the work is done that uses the backing. Less than
+  ///                  2^64 - 2^33 - 1; any other is asserted, and the result is `invalid`
+  /// \param use       what that work does
+  unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads) noexcept {
+    const bool can_keep = detail::backing_word::is_value(finished);
+    TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
+    if (!can_keep) return unlock_status::invalid;
+    const bool was_locked = is_mine(held) && held && ring_.retire(held.mapped_, finished);
+    TIDEMARK_ASSERT(was_locked, "an allocation was unlocked that was not locked");
+    if (!was_locked) return unlock_status::invalid;
+    backing& one = *held.mapped_.memory;
+    one.used_until = std::max(one.used_until, finished);
+    if (held.may_write_) one.note_processor_write();
+    if (use != device_use::none) one.prepare_device();
+    if (use == device_use::writes) one.set_written(true);
+    if (one.pin.lock_count() == 1) one.leave_window();
+    return one.pin.unlock();
+  }
+  /// Ends a lock whose memory no submitted work uses.
+  unlock_status unlock(const locking& held) noexcept { return unlock(held, 0, device_use::none); }
+
+  // ---- moving: any thread -----------------------------------------------------------------------------------------
+
+  /// Moves a backing into the memory segment, or into an aperture segment, which only the device notices. No work may
+  /// be running that uses it; work that was submitted and has not begun finds it where it is then. Never waits for a
+  /// lock: returns `refused` while the backing is locked. Progress: lock-free but for copying the bytes, and for the
+  /// system call that wakes the locking thread; no other thread waits but that one. [B27]
+  /// \param of  any lock of the backing, held or ended
+  move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
+    if (to == residence::system_memory) return move_status::invalid;
+    if (to == residence::aperture_segment && !options_.supports_aperture_segment) return move_status::invalid;
+    return move(of, to);
+  }
+  /// Moves a backing into system memory, so that it is not resident on the device. Otherwise as try_commit().
+  move_status try_evict(const locking& of) noexcept { return move(of, residence::system_memory); }
+
+  // ---- for work that uses the backing, and for threads that may move it -------------------------------------------
+  //
+  // A backing stays where it is from an unlock until its value is reached, unless a thread moves it: then these calls
+  // need no other care.
+
+  /// Returns where a backing is. A lock that names none is asserted; then it returns system_memory.
+  [[nodiscard]] residence where(const locking& of) const noexcept {
+    const bool is_there = is_mine(of);
+    TIDEMARK_ASSERT(is_there, "this lock names no backing of the allocation");
+    return is_there ? of.mapped_.memory->where() : residence::system_memory;
+  }
+  /// Calls `body(page, index)` for the first byte of each page, as the device sees it. A lock that names no backing is
+  /// asserted; then it calls nothing.
+  template <class Body>
+  void for_each_page(const locking& of, const Body& body) const {
+    const bool is_there = is_mine(of);
+    TIDEMARK_ASSERT(is_there, "this lock names no backing of the allocation");
+    if (!is_there) return;
+    const backing& one = *of.mapped_.memory;
+    for (std::size_t i = 0; i < one.pages(); ++i) body(one.page(i), i);
+  }
+
+  /// Returns how many backings there are. The locking thread may change the number at any moment. Progress: wait-free.
+  [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
+
+ private:
+  using gate = typename backing::gate;
+
+  static constexpr bool is_coherent = std::is_same_v<Cache, coherent_caches>;
+
+  /// The words of waiting_for_space.hpp; `ended` is every outcome that does not wait.
+  enum class attempt_status : std::uint8_t { ended, busy, no_space, timeout, stopped, lost };
+  struct attempted_lock {
+    attempt_status status = attempt_status::busy;
+    locking made{};
+  };
+
+  static constexpr bool has(map_mode mode, map_mode asked) noexcept {
+    return (static_cast<std::uint32_t>(mode) & static_cast<std::uint32_t>(asked)) != 0;
+  }
+  bool is_mine(const locking& of) const noexcept { return of.owner_ == this; }
+  bool is_locked() const noexcept {
+    for (const backing* one = all_; one != nullptr; one = one->next) {
+      if (one->is_locked()) return true;
+    }
+    return false;
+  }
+
+  backing* make_backing() noexcept {
+    const std::size_t page = memory_pages::page_bytes();
+    const std::size_t pages = options_.bytes / page + (options_.bytes % page != 0 ? 1 : 0);
+    const bool is_tracked = !is_coherent && options_.access != cpu_access::uncached;
+    backing* const made = backing::make(finished_.get(), segment_, pages, is_tracked ? &cache_ : nullptr);
+    if (made == nullptr) return nullptr;
+    made->next = std::exchange(all_, made);
+    if (current_ == nullptr) current_ = made;
+    return made;
+  }
+
+  void destroy_backing(backing* made) noexcept {
+    backing** link = &all_;
+    while (*link != made) link = &(*link)->next;
+    *link = made->next;
+    if (current_ == made) current_ = nullptr;
+    delete made;
+  }
+
+  template <class... Limits>
+  locking lock_within(map_mode mode, const Limits&... limits) noexcept {
+    if (has(mode, map_mode::do_not_wait)) return try_lock(mode);
+    const auto attempt_once = [&](std::uint64_t& target, bool) { return attempt(mode, target); };
+    attempted_lock made = detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+    if (made.status == attempt_status::timeout) made.made.status = lock_status::timeout;
+    if (made.status == attempt_status::stopped) made.made.status = lock_status::stopped;
+    return made.made;
+  }
+
+  static attempted_lock ended(lock_status why) noexcept {
+    attempted_lock made{.status = attempt_status::ended};
+    made.made.status = why;
+    return made;
+  }
+
+  /// Where it is busy, `target` is the value to wait for. If a thread is moving a backing, `target` stays as it is.
+  attempted_lock attempt(map_mode mode, std::uint64_t& target) noexcept {
+    if (options_.bytes == 0) return ended(lock_status::invalid);
+    if (!door_.try_lock()) return {};
+    const attempted_lock made = attempt_behind_door(mode, target);
+    static_cast<void>(door_.unlock());
+    return made;
+  }
+
+  attempted_lock attempt_behind_door(map_mode mode, std::uint64_t& target) noexcept {
+    const bool discards = has(mode, map_mode::discard);
+    const auto mapped = ring_.try_map(mode);
+    switch (mapped.status) {
+      case map_status::mapped:
+        break;
+      case map_status::busy:
+        target = discards ? first_value() : current_->used_until;
+        return {};
+      case map_status::no_space:
+        return ended(lock_status::no_space);
+      case map_status::no_memory:
+        return ended(lock_status::no_memory);
+      default:
+        return ended(lock_status::invalid);
+    }
+    backing& one = *mapped.memory;
+    if (discards) current_ = &one;
+    lock_status status = find_way(one, discards);
+    if (status == lock_status::locked && !one.pin.try_lock()) status = lock_status::no_space;  // the ring has less room
+    if (status != lock_status::locked) {
+      ring_.unmap(mapped);
+      target = one.used_until;
+      if (status == lock_status::busy) return {};
+      attempted_lock refused = ended(status);
+      if (status == lock_status::refused) refused.made.reason = one.decided.reason;
+      return refused;
+    }
+    // Where work may still use it, the caller does not read what that writes.
+    if (!has(mode, map_mode::no_overwrite) || finished_.is_reached(one.used_until)) {
+      one.prepare_processor_read();
+      one.set_written(false);
+    }
+    attempted_lock made = ended(lock_status::locked);
+    made.made.route = one.decided.route;
+    made.made.renamed = mapped.renamed;
+    made.made.data = one.address();
+    made.made.bytes = options_.bytes;
+    made.made.owner_ = this;
+    made.made.mapped_ = mapped;
+    made.made.may_write_ = !has(mode, map_mode::read) || has(mode, map_mode::write);
+    return made;
+  }
+
+  /// Makes an address of the backing, by the way that is decided, which it keeps there. Returns `locked`, `busy`,
+  /// `no_memory` or `refused`.
+  lock_status find_way(backing& one, bool discards) noexcept {
+    if (one.is_locked()) return lock_status::locked;
+    window_state window = segment_.window();
+    for (;;) {
+      const lock_subject subject{options_.access, one.where(), options_.supports_aperture_segment, one.bytes()};
+      one.decided = decide(subject, segment_.traits(), window, 0);
+      lock_status status = lock_status::refused;
+      switch (one.decided.route) {
+        case lock_route::direct:
+          if (!one.is_in_segment() || one.show()) return lock_status::locked;
+          status = lock_status::no_memory;
+          break;
+        case lock_route::through_window: {
+          const aperture_status shown = one.show_through_window();
+          if (shown == aperture_status::mapped) return lock_status::locked;
+          if (shown == aperture_status::invalid) {
+            status = lock_status::no_memory;
+            break;
+          }
+          window.free_bytes = 0;  // another allocation was faster
+          continue;
+        }
+        case lock_route::migrate_to_system:
+          if (!finished_.is_reached(one.used_until)) return lock_status::busy;
+          one.leave_segment(one.decided.stays_in_system_memory ? residence::system_memory : residence::aperture_segment,
+                            !discards);
+          return lock_status::locked;
+        case lock_route::refused:
+          break;
+      }
+      if (!discards) return status;
+      one.leave_segment(residence::system_memory, false);
+    }
+  }
+
+  /// Returns the first value at which a backing is not in use any more.
+  std::uint64_t first_value() const noexcept {
+    std::uint64_t first = UINT64_MAX;
+    for (const backing* one = all_; one != nullptr; one = one->next) {
+      if (!one->is_locked()) first = std::min(first, one->used_until);
+    }
+    return first;
+  }
+
+  move_status move(const locking& of, residence to) noexcept {
+    if (!is_mine(of)) return move_status::invalid;
+    if (!door_.try_commit()) return move_status::busy;
+    backing& one = *of.mapped_.memory;
+    move_status status = move_status::refused;
+    if (one.pin.try_commit()) {
+      status = put(one, to);
+      one.pin.evict();
+    }
+    door_.evict();
+    waiters_.given_back();
+    return status;
+  }
+  static move_status put(backing& one, residence to) noexcept {
+    if (to == residence::memory_segment)
+      return one.is_in_segment() || one.enter_segment() ? move_status::placed : move_status::no_space;
+    one.is_in_segment() ? one.leave_segment(to, true) : one.settle(to);
+    if (to == residence::aperture_segment) one.prepare_device();
+    return move_status::placed;
+  }
+
+  const detail::follower<Timeline> finished_;
+  device_segment<Timeline>& segment_;
+  const allocation_options options_;
+  [[no_unique_address]] Cache cache_;
+  backing* all_ = nullptr;
+  backing* current_ = nullptr;  // the one that was discarded last
+  gate door_;
+  detail::space_waiters<platform> waiters_;
+  ring ring_;
+};
+
+}  // namespace tidemark
+
+#endif
+
+#endif  // TIDEMARK_MEMORY_MAPPED_ALLOCATION_HPP

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One backing of a mapped allocation: its bytes go with it, its pages come back, and its caches are looked after.
+#include <doctest/doctest.h>
+
+#include <tidemark/memory/allocation_backing.hpp>
+
+#if defined(__linux__)
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+using tidemark::aperture_status;
+using tidemark::memory_pages;
+using tidemark::residence;
+
+namespace {
+
+using fence = tidemark::progress_fence;
+using segment_type = tidemark::device_segment<fence>;
+
+/// Notes what it is asked to do.
+struct noting_cache {
+  struct call {
+    bool is_write_back;
+    std::uint64_t address;
+    std::uint64_t bytes;
+    bool operator==(const call&) const = default;
+  };
+  std::vector<call> calls;
+
+  void write_back(std::uint64_t address, std::uint64_t bytes) { calls.push_back({true, address, bytes}); }
+  void invalidate(std::uint64_t address, std::uint64_t bytes) { calls.push_back({false, address, bytes}); }
+};
+using backing = tidemark::allocation_backing<fence, noting_cache>;
+
+struct stand {
+  explicit stand(const tidemark::segment_options& options) : segment{*segment_type::make(finished, options)} {}
+
+  std::unique_ptr<backing> make(std::size_t pages) {
+    return std::unique_ptr<backing>{backing::make(finished, segment, pages, &cache)};
+  }
+  std::vector<noting_cache::call> take_calls() { return std::exchange(cache.calls, {}); }
+
+  fence finished;
+  segment_type segment;
+  noting_cache cache;
+};
+
+void fill(const backing& one) {
+  for (std::size_t i = 0; i < one.pages(); ++i)
+    std::memset(one.page(i), static_cast<int>(0x30 + i), memory_pages::page_bytes());
+}
+bool is_filled(const std::byte* begin, std::size_t pages) {
+  for (std::size_t i = 0; i < pages * memory_pages::page_bytes(); ++i) {
+    if (begin[i] != static_cast<std::byte>(0x30 + i / memory_pages::page_bytes())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("[B30][B31] the bytes of a backing go with it, through pages in any order") {
+  stand at{{.pages = 6, .cpu_visible = true}};
+  // So that the free pages do not lie side by side.
+  std::vector<tidemark::aperture_view> single;
+  for (int i = 0; i < 6; ++i) single.push_back(at.segment.places().try_map(std::vector<int>(1)));
+  for (const std::size_t i : {4u, 0u, 2u}) CHECK(at.segment.places().unmap(single[i]));
+
+  const auto one = at.make(3);
+  REQUIRE(one != nullptr);
+  CHECK(one->where() == residence::system_memory);
+  fill(*one);
+  REQUIRE(one->enter_segment());
+  CHECK(one->where() == residence::memory_segment);
+  CHECK(at.segment.free_pages() == 0);
+  REQUIRE(one->show());
+  CHECK(is_filled(one->address(), 3));
+  CHECK(one->page(2)[1] == std::byte{0x32});
+  std::byte* const address = one->address();
+  REQUIRE(one->show());
+  CHECK(one->address() == address);  // [B14]
+
+  one->leave_segment(residence::aperture_segment, true);
+  CHECK(one->where() == residence::aperture_segment);
+  CHECK(at.segment.free_pages() == 3);
+  CHECK(is_filled(one->address(), 3));
+}
+
+TEST_CASE("[B32] a backing that finds too few pages stays where it is, and keeps none") {
+  stand at{{.pages = 3}};
+  const auto first = at.make(2);
+  const auto second = at.make(2);
+  CHECK(first->enter_segment());
+  fill(*second);
+  CHECK_FALSE(second->enter_segment());
+  CHECK(second->where() == residence::system_memory);
+  CHECK(is_filled(second->address(), 2));
+  CHECK(at.segment.free_pages() == 1);
+  first->leave_segment(residence::system_memory, false);
+  CHECK(second->enter_segment());
+}
+
+TEST_CASE("[B29][B32] a view through the window takes its pages until it is left, and is not made without them") {
+  stand at{{.pages = 4, .window_pages = 3}};
+  const auto first = at.make(2);
+  const auto second = at.make(2);
+  fill(*first);
+  REQUIRE(first->enter_segment());
+  REQUIRE(second->enter_segment());
+  CHECK(first->show_through_window() == aperture_status::mapped);
+  CHECK(is_filled(first->address(), 2));
+  CHECK(at.segment.window().free_bytes == memory_pages::page_bytes());
+  CHECK(second->show_through_window() == aperture_status::no_space);
+  first->leave_window();
+  CHECK(at.segment.window().free_bytes == 3 * memory_pages::page_bytes());
+  CHECK(second->show_through_window() == aperture_status::mapped);
+  second->leave_segment(residence::system_memory, true);
+  CHECK(at.segment.window().free_bytes == 3 * memory_pages::page_bytes());
+}
+
+TEST_CASE("a backing that goes gives back its pages of the segment and of the window") {
+  stand at{{.pages = 2, .window_pages = 2}};
+  {
+    const auto one = at.make(2);
+    REQUIRE(one->enter_segment());
+    CHECK(one->show_through_window() == aperture_status::mapped);
+  }
+  CHECK(at.segment.free_pages() == 2);
+  CHECK(at.segment.window().free_bytes == 2 * memory_pages::page_bytes());
+}
+
+TEST_CASE("[B36][B37][B38] caches are written back before the device and invalidated before the processor, once") {
+  using call = noting_cache::call;
+  stand at{{.pages = 1}};
+  const auto one = at.make(1);
+  const auto address = reinterpret_cast<std::uintptr_t>(one->address());
+  const std::vector<call> written_back{{true, address, one->bytes()}};
+  const std::vector<call> invalidated{{false, address, one->bytes()}};
+
+  one->prepare_processor_read();
+  one->note_processor_write();
+  CHECK(at.take_calls().empty());
+  one->prepare_device();
+  CHECK(at.take_calls() == written_back);
+  one->prepare_device();
+  CHECK(at.take_calls().empty());
+
+  one->set_written(true);
+  one->prepare_processor_read();
+  CHECK(at.take_calls() == invalidated);
+  one->set_written(false);
+  one->prepare_processor_read();
+  CHECK(at.take_calls().empty());
+}
+
+TEST_CASE("[B36] a move goes through the caches: it invalidates what the device wrote, and what it writes is dirty") {
+  stand at{{.pages = 1}};
+  const auto one = at.make(1);
+  one->set_written(true);
+  REQUIRE(one->enter_segment());
+  REQUIRE(at.cache.calls.size() == 1);
+  CHECK_FALSE(at.take_calls()[0].is_write_back);
+  one->note_processor_write();
+  one->prepare_device();
+  one->prepare_processor_read();
+  CHECK(at.take_calls().empty());  // nothing is cached in the segment
+  one->leave_segment(residence::aperture_segment, true);
+  CHECK(at.take_calls().empty());
+  one->prepare_device();
+  REQUIRE(at.cache.calls.size() == 1);
+  CHECK(at.take_calls()[0].is_write_back);
+}
+
+TEST_CASE("more pages than there can be are refused") {
+  stand at{{.pages = 1}};
+  CHECK(at.make(0) == nullptr);
+  CHECK(at.make(SIZE_MAX) == nullptr);
+}
+
+#endif
