@@ -25,14 +25,18 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "../fence/awaited.hpp"
+#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/wait.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
+#include "cancelled_command.hpp"
 #include "engine.hpp"
+#include "log_reservation.hpp"
 #include "notifier.hpp"
 #include "queue.hpp"
 
@@ -85,6 +89,11 @@ struct domain_access {
     return fence.held_wait(value);
   }
   static bool is_held(const auto& fence, domain_kind kind) noexcept { return fence.is_held(kind); }
+};
+/// Gives unbroken_run access to parts of a queue that are not public.
+struct unbroken_access {
+  static auto begin(auto& queue) { return queue.begin_run(); }
+  static bool end(auto& queue, const auto& begun) noexcept { return queue.end_run(begun); }
 };
 template <class Fence>
 concept is_of_domain = requires(const Fence& fence) { domain_access::native_of(fence); };
@@ -140,11 +149,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
     detail::engine_access::add(on, member());
   }
-  /// Waits until the command that is executed now is over, and drops the others: drain() first, if they are to be
-  /// executed. If some were not, the progress is lost. The queue's own work must not destroy it, which is asserted.
+  /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
+  /// they are to be executed. If some were not, the progress is lost. The queue's own work must not destroy it, which is asserted.
   ~basic_engine_queue() {
-    this->end();
+    this->stop_turns();
     detail::engine_access::remove(engine_, member());
+    this->give_up_rest();
     if (!timeline_.is_idle()) timeline_.abort();
   }
 
@@ -208,25 +218,82 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     signal(logged_fence<Fence>{&output, fence_id{}}, value);
   }
 
-  /// Drops what was recorded and is not submitted.
+  // The same with entries of the queue's logs that were reserved for the commands: timeline().wait_reserver() and
+  // timeline().signal_reserver() reserve them. Record the commands in the order of the reservations. A reservation that
+  // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back. [A88]
+  //
+  //   auto entry = signals.reserve();                          the entry will have the number entry.sequence
+  //   queue.signal(output, 4, entry);
+  //   queue.submit(signals.reserve());                         the signal of the progress
+
+  template <class Timeline>
+    requires(is_awaited<Timeline> && timeline_type::has_logs)
+  void wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
+    using content = reserved<decltype(to.operations)>;
+    static constexpr auto calls = calls_of<content>(
+        [](command& of, void* self) {
+          const content& its = of.template kept<content>();
+          static_cast<basic_engine_queue*>(self)->get_past_or_park(of.id, base::awaited_of(of, its.what), &its.entry);
+        },
+        [](command& of) noexcept { return base::awaited_of(of, of.template kept<content>().what).look(); });
+    keep(detail::command_kind::looked, input.id, to.fence, value, content{to.operations, entry}, calls);
+  }
+  template <class Fence>
+    requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
+  void wait(const logged_fence<Fence>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    if constexpr (detail::may_hold<Fence>) {
+      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value, entry);
+    }
+    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value, entry);
+  }
+  template <class Timeline>
+    requires((is_awaited<Timeline> || is_awaited_in_domain<Timeline>) && timeline_type::has_logs)
+  void wait(const Timeline& input, std::uint64_t value, const log_reservation& entry) {
+    wait(logged_fence<const Timeline>{&input, fence_id{}}, value, entry);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) {
+    using content = reserved<Fence*>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      const content& its = of.template kept<content>();
+      static_cast<void>(timeline_of(self).signal(logged_fence<Fence>{its.what, of.id}, of.value.load(), its.entry));
+    });
+    keep(detail::command_kind::signal, output.id, address_of(*output.fence), value, content{output.fence, entry},
+         calls);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(Fence& output, std::uint64_t value, const log_reservation& entry) {
+    signal(logged_fence<Fence>{&output, fence_id{}}, value, entry);
+  }
+
+  /// Drops what was recorded and is not submitted. Entries that were reserved for it must be taken back.
   void discard() noexcept { this->commands_.discard(); }
 
   /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
   /// as last queued, makes the commands visible and rings the doorbell. Returns what the doorbell answers. Progress:
   /// lock-free, except for an allocation now and then, and for a system call if all threads of the engine sleep. [A122]
   doorbell_result submit() {
-    if (timeline_.last_queued() - progress_.current_value() >= most_ && !progress_.is_poisoned()) {
-      return {doorbell_status::retry, 0};
-    }
+    if (is_full()) return {doorbell_status::retry, 0};
     keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
               [](basic_engine_queue& self) { self.timeline_.complete(); });
-    const submit_result made = timeline_.submit([this](std::uint64_t) {
-      this->commands_.publish();
-      this->ring();
+    return ring_for_it();
+  }
+  /// The same with an entry that was reserved for the signal of the progress. It is used up only by a submission that is
+  /// accepted.
+  doorbell_result submit(const log_reservation& entry)
+    requires(timeline_type::has_logs)
+  {
+    if (is_full()) return {doorbell_status::retry, 0};
+    using content = reserved<std::monostate>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      static_cast<void>(timeline_of(self).complete(of.template kept<content>().entry));
     });
-    if (made) return {doorbell_status::accepted, made.serial};
-    discard();
-    return {doorbell_status::aborted, 0};
+    keep(detail::command_kind::finish, fence_id{}, nullptr, 0, content{{}, entry}, calls);
+    return ring_for_it();
   }
 
   // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
@@ -271,6 +338,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void abort() noexcept { base::abort(); }
 
  private:
+  friend detail::unbroken_access;
+
   using base = detail::engine_member<Platform>;
   using command = typename base::command;
 
@@ -300,6 +369,19 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     made.value.store(value);
     return made;
   }
+  bool is_full() const noexcept {
+    return timeline_.last_queued() - progress_.current_value() >= most_ && !progress_.is_poisoned();
+  }
+  doorbell_result ring_for_it() {
+    const submit_result made = timeline_.submit([this](std::uint64_t) {
+      this->commands_.publish();
+      this->ring();
+    });
+    if (made) return {doorbell_status::accepted, made.serial};
+    discard();
+    return {doorbell_status::aborted, 0};
+  }
+
   /// Records a command that calls `call(*this)`.
   template <class Call>
   void keep_call(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Call call) {
@@ -312,21 +394,76 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
 
-  /// Records a wait that the domain of the fence holds.
-  template <class Fence>
-  void keep_held(const logged_fence<Fence>& input, std::uint64_t value) {
-    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
-    static constexpr
-        typename command::call_table calls{[](command& of, void* self) {
-                                             static_cast<basic_engine_queue*>(self)->get_past_or_hold(
-                                                 of.template kept<held_wait>(), of.id, of.value.load());
-                                           },
-                                           [](command& of) noexcept { of.template forget<held_wait>(); },
-                                           [](command& of) noexcept { return of.template kept<held_wait>().look(); }};
-    command& made = begin(detail::command_kind::held, input.id, address_of(*input.fence), value);
-    made.keep(detail::domain_access::held_wait_of(*input.fence, value));
+  /// Records that an unbroken run begins here. It must be ended before it is submitted.
+  auto begin_run() {
+    static constexpr typename command::call_table calls{
+        [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
+        [](command&) noexcept {}};
+    command& made = begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0);
     made.calls.store(&calls);
     this->commands_.record();
+    return this->commands_.last();
+  }
+  /// Ends the run with what was recorded since. Returns false if it can't be one; then it stays empty.
+  bool end_run(const typename base::commands::recorded_place& begun) noexcept {
+    command* const begins = this->commands_.at(begun);
+    const bool is_there = begins != nullptr && begins->kind == detail::command_kind::unbroken;
+    if (!is_there) return false;
+    bool is_correct = true;
+    std::uint64_t size = 0;
+    this->commands_.for_each_behind(begun, [&](const command& one) {
+      is_correct = is_correct && !detail::is_wait(one.kind) && one.kind != detail::command_kind::unbroken;
+      ++size;
+    });
+    TIDEMARK_ASSERT(is_correct, "an unbroken run has a wait, or another unbroken run, within it");
+    if (is_correct) begins->value.store(size);
+    return is_correct;
+  }
+
+  /// What a command keeps for which an entry of a log was reserved.
+  template <class What>
+  struct reserved {
+    What what;
+    log_reservation entry;
+  };
+  /// Returns the functions of a command that keeps a `Kept` with an entry.
+  template <class Kept>
+  static constexpr typename command::call_table calls_of(void (*run)(command&, void*),
+                                                         detail::fence_state (*look)(command&) noexcept = nullptr) {
+    return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
+            [](command& of) noexcept -> const log_reservation* { return &of.template kept<Kept>().entry; }};
+  }
+  /// Records a command that keeps `kept`.
+  template <class Kept>
+  void keep(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Kept kept,
+            const typename command::call_table& calls) {
+    command& made = begin(kind, id, at, value);
+    made.keep(std::move(kept));
+    made.calls.store(&calls);
+    this->commands_.record();
+  }
+
+  /// Records a wait that the domain of the fence holds.
+  template <class Fence, class... Entry>
+  void keep_held(const logged_fence<Fence>& input, std::uint64_t value, const Entry&... entry) {
+    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
+    using content = std::tuple<held_wait, Entry...>;
+    static constexpr auto entry_of = [](command& of) noexcept -> const log_reservation* {
+      if constexpr (sizeof...(Entry) != 0) {
+        return &std::get<1>(of.template kept<content>());
+      } else {
+        return nullptr;
+      }
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          static_cast<basic_engine_queue*>(self)->get_past_or_hold(std::get<0>(of.template kept<content>()), of.id,
+                                                                   of.value.load(), entry_of(of));
+        },
+        [](command& of) noexcept { of.template forget<content>(); },
+        [](command& of) noexcept { return std::get<0>(of.template kept<content>()).look(); }, entry_of};
+    keep(detail::command_kind::held, input.id, address_of(*input.fence), value,
+         content{detail::domain_access::held_wait_of(*input.fence, value), entry...}, calls);
   }
 
   static timeline_type& timeline_of(void* self) noexcept { return static_cast<basic_engine_queue*>(self)->timeline_; }
@@ -334,8 +471,20 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       [](void* self, fence_id input, std::uint64_t value) noexcept {
         return timeline_of(self).begin_stall(input, value);
       },
-      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed,
+         const log_reservation* entry) noexcept {
+        if constexpr (timeline_type::has_logs) {
+          if (entry != nullptr) return timeline_of(self).end_wait(input, value, observed, *entry);
+        }
         timeline_of(self).end_wait(input, value, observed);
+      },
+      [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value,
+         const log_reservation* entry) noexcept {
+        if (kind == detail::command_kind::work || kind == detail::command_kind::unbroken) return;
+        const auto operation = detail::is_wait(kind)                  ? queue_operation::wait
+                               : kind == detail::command_kind::finish ? queue_operation::complete
+                                                                      : queue_operation::signal;
+        timeline_of(self).cancel({operation, id, value, entry != nullptr ? *entry : log_reservation{}});
       },
       [](void* self) noexcept { timeline_of(self).abort(); }};
 

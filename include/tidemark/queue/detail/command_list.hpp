@@ -27,15 +27,24 @@
 #include "../../log/ids.hpp"
 #include "../../platform/platform.hpp"
 
+namespace tidemark {
+struct log_reservation;  // log_reservation.hpp
+}
+
 namespace tidemark::detail {
 
 enum class command_kind : std::uint8_t {
   work,
-  wait,    ///< for `value` of the timeline at `fence`
-  held,    ///< the same wait, which is held by the domain (domain.hpp)
-  signal,  ///< of `value` of the timeline at `fence`
-  finish,  ///< a submission is finished
+  wait,      ///< for `value` of the timeline at `fence`
+  held,      ///< the same wait, which is held by the domain (domain.hpp)
+  looked,    ///< the same wait, which looks at the timeline by itself
+  signal,    ///< of `value` of the timeline at `fence`
+  finish,    ///< a submission is finished
+  unbroken,  ///< the next `value` commands are executed without a break
 };
+inline bool is_wait(command_kind kind) noexcept {
+  return kind == command_kind::wait || kind == command_kind::held || kind == command_kind::looked;
+}
 
 /// One command. What it does beside that, `calls` knows.
 template <platform Platform>
@@ -44,7 +53,8 @@ class queue_command {
   struct call_table {
     void (*run)(queue_command&, void* queue);
     void (*drop)(queue_command&) noexcept;
-    fence_state (*look)(queue_command&) noexcept = nullptr;  // at the timeline of a wait that is held
+    fence_state (*look)(queue_command&) noexcept = nullptr;              // at the timeline of a wait
+    const log_reservation* (*entry)(queue_command&) noexcept = nullptr;  // of the queue's log, if one was reserved
   };
   static constexpr std::size_t payload_bytes = 32;
 
@@ -80,6 +90,11 @@ class queue_command {
   void drop() noexcept {
     if (const call_table* const known = calls.load()) known->drop(*this);
   }
+  /// Returns the entry of the queue's log that was reserved for the command; null if none was.
+  const log_reservation* entry() noexcept {
+    const call_table* const known = calls.load();
+    return known != nullptr && known->entry != nullptr ? known->entry(*this) : nullptr;
+  }
 
   command_kind kind = command_kind::work;
   fence_id id{};
@@ -96,8 +111,15 @@ class queue_command {
 
 template <platform Platform>
 class command_list {
+  struct chunk;
+
  public:
   using command = queue_command<Platform>;
+  /// Where a command was recorded.
+  struct recorded_place {
+    chunk* in;
+    std::uint64_t position;
+  };
 
   command_list() = default;
   command_list(const command_list&) = delete;
@@ -153,6 +175,23 @@ class command_list {
     drop_between(published_own_, recorded_, published_own_ % chunk_size != 0 ? last : next);
     last_ = last;
     recorded_ = published_own_;
+  }
+
+  /// Returns the place of the command that was recorded last.
+  recorded_place last() const noexcept { return {last_, recorded_ - 1}; }
+  /// Returns the command at a place; null if it was published or dropped since.
+  command* at(const recorded_place& of) noexcept {
+    if (of.position < published_own_ || of.position >= recorded_) return nullptr;
+    return &of.in->commands[of.position % chunk_size];
+  }
+  /// Calls `act` with each command that was recorded behind a place at which a command is.
+  template <class Act>
+  void for_each_behind(const recorded_place& of, const Act& act) {
+    chunk* in = of.in;
+    for (std::uint64_t position = of.position + 1; position != recorded_; ++position) {
+      if (position % chunk_size == 0) in = in->next;
+      act(in->commands[position % chunk_size]);
+    }
   }
 
   // ---- the executor ----
