@@ -68,7 +68,7 @@ TEST_CASE_TEMPLATE("[C5] a quantum does not end within a run, and no other queue
     run.run(on.note('d'));
     for (int n = 0; n < 20; ++n) run.run(on.note('.'));
     run.run([&] { CHECK(done.current_value() == 7); });
-    CHECK(run.end() == tidemark::unbroken_status::unbroken);
+    CHECK(run.end() == tidemark::unbroken_status::ended);
   }
   queue.run(on.note('e'));
   REQUIRE(queue.submit());

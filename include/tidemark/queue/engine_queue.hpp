@@ -13,6 +13,12 @@
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it.
 //
+// Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
+// turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
+// submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries are contiguous, from the
+// first command that was not executed to the last that was accepted [A124]. Readers of the logs may outlive the queue.
+// A queue is not reset: make a new one, which has its own number, logs and progress.
+//
 // Not promised: that a queue keeps to one thread. Its commands never run on two at the same time.
 #ifndef TIDEMARK_QUEUE_ENGINE_QUEUE_HPP
 #define TIDEMARK_QUEUE_ENGINE_QUEUE_HPP
@@ -25,7 +31,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "../fence/awaited.hpp"
 #include "../fence/detail/fence_operations.hpp"
@@ -35,70 +40,26 @@
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
 #include "cancelled_command.hpp"
+#include "detail/domain_access.hpp"
 #include "engine.hpp"
+#include "engine_queue_results.hpp"
+#include "executed_work.hpp"
 #include "log_reservation.hpp"
 #include "notifier.hpp"
 #include "queue.hpp"
 
 namespace tidemark {
 
-/// Which queues of an engine have their turn first.
-enum class queue_priority : std::uint8_t { high, normal, low };
-
-/// How those wait who wait for a fence of several domains (domain.hpp).
-enum class domain_kind : std::uint8_t {
-  native,  ///< They see the value: queues of engines park, and threads register with the fence.
-  legacy,  ///< They are held on lists, until the domain is told that the value has changed.
-};
-
-/// What a queue of an engine is told when it is made.
-struct engine_queue_options {
-  std::string_view name{};                        ///< For reports. The text must outlive the queue.
-  fence_id progress{};                            ///< The number by which logs know the queue's progress.
-  std::size_t log_entries = default_log_entries;  ///< See queue_options.
-  queue_priority priority = queue_priority::normal;
-  unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
-  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain. [A76]
-  std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time.
-};
-
-/// What the doorbell answers [A122].
-enum class doorbell_status {
-  accepted,  ///< The commands will be executed.
-  retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
-  aborted,   ///< The queue was given up. What was recorded is dropped.
-};
-struct [[nodiscard]] doorbell_result {
-  doorbell_status status;
-  std::uint64_t serial;  ///< Of the submission, if it was accepted.
-
-  explicit operator bool() const noexcept { return status == doorbell_status::accepted; }
-};
-
 namespace detail {
 
 /// The progress of a queue of an engine has few waiters as a rule, and there may be many queues.
 inline constexpr fence_options engine_progress_options{.capacity = 2, .arity = 2, .layout = fence_layout::one_line};
 
-/// Gives the queues access to parts of a fence of domains that are not public.
-struct domain_access {
-  /// Returns the fence that a queue waits for where its wait is not held.
-  static auto native_of(const auto& fence) noexcept -> decltype(fence.native()) { return fence.native(); }
-  /// Returns a wait of a queue of the kind, which must be held.
-  static auto held_wait_of(const auto& fence, std::uint64_t value) noexcept -> decltype(fence.held_wait(value)) {
-    return fence.held_wait(value);
-  }
-  static bool is_held(const auto& fence, domain_kind kind) noexcept { return fence.is_held(kind); }
-};
 /// Gives unbroken_run access to parts of a queue that are not public.
 struct unbroken_access {
   static auto begin(auto& queue) { return queue.begin_run(); }
   static bool end(auto& queue, const auto& begun) noexcept { return queue.end_run(begun); }
 };
-template <class Fence>
-concept is_of_domain = requires(const Fence& fence) { domain_access::native_of(fence); };
-template <class Fence>
-concept may_hold = requires(const Fence& fence) { domain_access::held_wait_of(fence, 0); };
 
 }  // namespace detail
 
@@ -112,6 +73,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   using engine_type = basic_engine<Platform>;
   using progress_type = basic_progress_fence<Platform, detail::engine_progress_options>;
   using timeline_type = basic_queue<progress_type, Clock, Notifier, Recorder>;
+  using work_type = basic_executed_work<Platform, Clock>;
 
   /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
   template <class Timeline>
@@ -150,7 +112,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     detail::engine_access::add(on, member());
   }
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
-  /// they are to be executed. If some were not, the progress is lost. The queue's own work must not destroy it, which is asserted.
+  /// they are to be executed. If some were not, the progress is lost. The queue's own work must not destroy it, which
+  /// is asserted.
   ~basic_engine_queue() {
     this->stop_turns();
     detail::engine_access::remove(engine_, member());
@@ -199,10 +162,29 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   template <class Work, class... Arguments>
     requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
   void run(Work&& work, Arguments&&... arguments) {
-    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0,
-              [call = std::decay_t<Work>(std::forward<Work>(work)),
-               with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
-                  basic_engine_queue&) mutable { std::apply(call, with); });
+    run(named_work{}, std::forward<Work>(work), std::forward<Arguments>(arguments)...);
+  }
+  /// The same with a name for tell_work().
+  template <class Work, class... Arguments>
+    requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
+  void run(named_work named, Work&& work, Arguments&&... arguments) {
+    const auto made = [&] {
+      return [call = std::decay_t<Work>(std::forward<Work>(work)),
+              with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
+                 basic_engine_queue&) mutable { std::apply(call, with); };
+    };
+    if constexpr (timeline_type::has_logs) {
+      if (work_ != nullptr) return keep_told(named.name, made());
+    }
+    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0, made());
+  }
+
+  /// From the next command on, whatever run() records is told to `work` when it is executed, for a trace; with null, to
+  /// nobody. `work` belongs to this queue alone, and must outlive the commands. [A91]
+  void tell_work(work_type* work) noexcept
+    requires(timeline_type::has_logs)
+  {
+    work_ = work;
   }
 
   /// Records a signal: of a fence, or of another timeline that can be signalled. It must outlive the signal.
@@ -221,10 +203,6 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   // The same with entries of the queue's logs that were reserved for the commands: timeline().wait_reserver() and
   // timeline().signal_reserver() reserve them. Record the commands in the order of the reservations. A reservation that
   // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back. [A88]
-  //
-  //   auto entry = signals.reserve();                          the entry will have the number entry.sequence
-  //   queue.signal(output, 4, entry);
-  //   queue.submit(signals.reserve());                         the signal of the progress
 
   template <class Timeline>
     requires(is_awaited<Timeline> && timeline_type::has_logs)
@@ -282,13 +260,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
               [](basic_engine_queue& self) { self.timeline_.complete(); });
     return ring_for_it();
   }
-  /// The same with an entry that was reserved for the signal of the progress. It is used up only by a submission that is
-  /// accepted.
+  /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
   doorbell_result submit(const log_reservation& entry)
     requires(timeline_type::has_logs)
   {
     if (is_full()) return {doorbell_status::retry, 0};
-    using content = reserved<std::monostate>;
+    using content = reserved<std::byte>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
       static_cast<void>(timeline_of(self).complete(of.template kept<content>().entry));
     });
@@ -394,31 +371,36 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
 
-  /// Records that an unbroken run begins here. It must be ended before it is submitted.
+  /// Records a command that calls `call(*this)` and tells of it. The name lies where others have a fence and a value.
+  template <class Call>
+  void keep_told(std::string_view named, Call call) {
+    struct told_call {
+      work_type* to;
+      Call call;
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          told_call& its = of.template kept<told_call>();
+          const std::string_view called{static_cast<const char*>(of.fence), static_cast<std::size_t>(of.value.load())};
+          its.to->execute(called, [&] { its.call(*static_cast<basic_engine_queue*>(self)); });
+        },
+        [](command& of) noexcept { of.template forget<told_call>(); }};
+    const std::string_view of_queue = base::name.empty() ? std::string_view{"work"} : base::name;
+    const std::string_view called = named.empty() ? of_queue : named;
+    keep(detail::command_kind::work, fence_id{}, called.data(), called.size(), told_call{work_, std::move(call)},
+         calls);
+  }
+
+  /// Records that an unbroken run begins here.
   auto begin_run() {
     static constexpr typename command::call_table calls{
         [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
         [](command&) noexcept {}};
-    command& made = begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0);
-    made.calls.store(&calls);
+    begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0).calls.store(&calls);
     this->commands_.record();
     return this->commands_.last();
   }
-  /// Ends the run with what was recorded since. Returns false if it can't be one; then it stays empty.
-  bool end_run(const typename base::commands::recorded_place& begun) noexcept {
-    command* const begins = this->commands_.at(begun);
-    const bool is_there = begins != nullptr && begins->kind == detail::command_kind::unbroken;
-    if (!is_there) return false;
-    bool is_correct = true;
-    std::uint64_t size = 0;
-    this->commands_.for_each_behind(begun, [&](const command& one) {
-      is_correct = is_correct && !detail::is_wait(one.kind) && one.kind != detail::command_kind::unbroken;
-      ++size;
-    });
-    TIDEMARK_ASSERT(is_correct, "an unbroken run has a wait, or another unbroken run, within it");
-    if (is_correct) begins->value.store(size);
-    return is_correct;
-  }
+  bool end_run(const auto& begun) noexcept { return this->commands_.end_run(begun); }
 
   /// What a command keeps for which an entry of a log was reserved.
   template <class What>
@@ -431,7 +413,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   static constexpr typename command::call_table calls_of(void (*run)(command&, void*),
                                                          detail::fence_state (*look)(command&) noexcept = nullptr) {
     return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
-            [](command& of) noexcept -> const log_reservation* { return &of.template kept<Kept>().entry; }};
+            [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
   }
   /// Records a command that keeps `kept`.
   template <class Kept>
@@ -448,7 +430,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void keep_held(const logged_fence<Fence>& input, std::uint64_t value, const Entry&... entry) {
     using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
     using content = std::tuple<held_wait, Entry...>;
-    static constexpr auto entry_of = [](command& of) noexcept -> const log_reservation* {
+    static constexpr auto entry_of = [](command& of) noexcept -> const void* {
       if constexpr (sizeof...(Entry) != 0) {
         return &std::get<1>(of.template kept<content>());
       } else {
@@ -466,31 +448,33 @@ class basic_engine_queue : private detail::engine_member<Platform> {
          content{detail::domain_access::held_wait_of(*input.fence, value), entry...}, calls);
   }
 
+  static log_reservation reserved_at(const void* entry) noexcept {
+    return entry != nullptr ? *static_cast<const log_reservation*>(entry) : log_reservation{};
+  }
   static timeline_type& timeline_of(void* self) noexcept { return static_cast<basic_engine_queue*>(self)->timeline_; }
   static constexpr detail::engine_task_calls calls_of_task{
       [](void* self, fence_id input, std::uint64_t value) noexcept {
         return timeline_of(self).begin_stall(input, value);
       },
-      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed,
-         const log_reservation* entry) noexcept {
+      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept {
         if constexpr (timeline_type::has_logs) {
-          if (entry != nullptr) return timeline_of(self).end_wait(input, value, observed, *entry);
+          if (entry != nullptr) return timeline_of(self).end_wait(input, value, observed, reserved_at(entry));
         }
         timeline_of(self).end_wait(input, value, observed);
       },
-      [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value,
-         const log_reservation* entry) noexcept {
+      [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept {
         if (kind == detail::command_kind::work || kind == detail::command_kind::unbroken) return;
         const auto operation = detail::is_wait(kind)                  ? queue_operation::wait
                                : kind == detail::command_kind::finish ? queue_operation::complete
                                                                       : queue_operation::signal;
-        timeline_of(self).cancel({operation, id, value, entry != nullptr ? *entry : log_reservation{}});
+        timeline_of(self).cancel({operation, id, value, reserved_at(entry)});
       },
       [](void* self) noexcept { timeline_of(self).abort(); }};
 
   engine_type& engine_;
   const std::uint64_t most_;
   const domain_kind kind_;
+  work_type* work_ = nullptr;  // the submitter's
   progress_type progress_;
   timeline_type timeline_;
 };

@@ -39,8 +39,8 @@ namespace tidemark {
 
 /// How a run has ended.
 enum class unbroken_status : std::uint8_t {
-  unbroken,  ///< Its commands will be executed without a break.
-  invalid,   ///< It has a wait or another run within it, or was submitted or dropped before its end.
+  ended,    ///< Its commands will be executed without a break.
+  invalid,  ///< It has a wait or another run within it, or was submitted or dropped before its end.
 };
 
 /// Records commands that are executed without a break, from its construction to its end; see the head of this file. For
@@ -59,11 +59,11 @@ class unbroken_run {
   /// Ends the run, unless end() did.
   ~unbroken_run() { static_cast<void>(end()); }
 
-  /// Ends the run. What is recorded later does not belong to it. Returns the same again if it is called again. Progress:
-  /// O(n) in the commands of the run.
+  /// Ends the run. What is recorded later does not belong to it. A second call returns the same again. Progress: O(n)
+  /// in the commands of the run.
   unbroken_status end() noexcept {
     if (!ended_) {
-      ended_ = detail::unbroken_access::end(queue_, begun_) ? unbroken_status::unbroken : unbroken_status::invalid;
+      ended_ = detail::unbroken_access::end(queue_, begun_) ? unbroken_status::ended : unbroken_status::invalid;
     }
     return *ended_;
   }

@@ -25,11 +25,8 @@
 
 #include "../../fence/detail/fence_operations.hpp"
 #include "../../log/ids.hpp"
+#include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
-
-namespace tidemark {
-struct log_reservation;  // log_reservation.hpp
-}
 
 namespace tidemark::detail {
 
@@ -53,8 +50,8 @@ class queue_command {
   struct call_table {
     void (*run)(queue_command&, void* queue);
     void (*drop)(queue_command&) noexcept;
-    fence_state (*look)(queue_command&) noexcept = nullptr;              // at the timeline of a wait
-    const log_reservation* (*entry)(queue_command&) noexcept = nullptr;  // of the queue's log, if one was reserved
+    fence_state (*look)(queue_command&) noexcept = nullptr;   // at the timeline of a wait
+    const void* (*entry)(queue_command&) noexcept = nullptr;  // a log_reservation, if one was made
   };
   static constexpr std::size_t payload_bytes = 32;
 
@@ -90,8 +87,8 @@ class queue_command {
   void drop() noexcept {
     if (const call_table* const known = calls.load()) known->drop(*this);
   }
-  /// Returns the entry of the queue's log that was reserved for the command; null if none was.
-  const log_reservation* entry() noexcept {
+  /// Returns the log_reservation that was made for the command; null if none was.
+  const void* entry() noexcept {
     const call_table* const known = calls.load();
     return known != nullptr && known->entry != nullptr ? known->entry(*this) : nullptr;
   }
@@ -179,19 +176,22 @@ class command_list {
 
   /// Returns the place of the command that was recorded last.
   recorded_place last() const noexcept { return {last_, recorded_ - 1}; }
-  /// Returns the command at a place; null if it was published or dropped since.
-  command* at(const recorded_place& of) noexcept {
-    if (of.position < published_own_ || of.position >= recorded_) return nullptr;
-    return &of.in->commands[of.position % chunk_size];
-  }
-  /// Calls `act` with each command that was recorded behind a place at which a command is.
-  template <class Act>
-  void for_each_behind(const recorded_place& of, const Act& act) {
+  /// Ends an unbroken run with what was recorded since. Returns false if it can't be one; then it stays empty.
+  /// \param of  where it begins
+  bool end_run(const recorded_place& of) noexcept {
+    if (of.position < published_own_ || of.position >= recorded_) return false;
+    command& begins = of.in->commands[of.position % chunk_size];
+    if (begins.kind != command_kind::unbroken) return false;  // it was dropped
+    bool is_run = true;
     chunk* in = of.in;
     for (std::uint64_t position = of.position + 1; position != recorded_; ++position) {
       if (position % chunk_size == 0) in = in->next;
-      act(in->commands[position % chunk_size]);
+      const command_kind kind = in->commands[position % chunk_size].kind;
+      is_run = is_run && !is_wait(kind) && kind != command_kind::unbroken;
     }
+    TIDEMARK_ASSERT(is_run, "an unbroken run has a wait, or another unbroken run, within it");
+    if (is_run) begins.value.store(recorded_ - of.position - 1);
+    return is_run;
   }
 
   // ---- the executor ----

@@ -35,13 +35,11 @@
 namespace tidemark::detail {
 
 /// What a queue does for its commands, on the thread that has its turn, and to give itself up. No virtual functions: a
-/// queue whose destruction begins may have a turn. `entry` is null if no entry was reserved.
+/// queue whose destruction begins may have a turn. `entry` is the log_reservation of a command, or null.
 struct engine_task_calls {
   std::uint64_t (*begin_stall)(void* self, fence_id id, std::uint64_t value) noexcept;
-  void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed,
-                   const log_reservation* entry) noexcept;
-  void (*cancel)(void* self, command_kind kind, fence_id id, std::uint64_t value,
-                 const log_reservation* entry) noexcept;
+  void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept;
+  void (*cancel)(void* self, command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept;
   void (*lose)(void* self) noexcept;  // its progress
 };
 
@@ -133,7 +131,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// \param now    the state of the fence, at which it has just looked
   /// \param entry  see engine_task_calls
   bool gets_past(command_kind kind, fence_id id, std::uint64_t target, const fence_state& now,
-                 const log_reservation* entry) noexcept {
+                 const void* entry) noexcept {
     if (now.has_reached(target)) {
       calls_.end_wait(self_, id, target, std::exchange(is_stalled_, false) ? observed_ : 0, entry);
       return true;
@@ -151,7 +149,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// Executes a wait that is held: gets past it, or lets the queue stand still until the wait is over. Then it is
   /// executed again.
   template <class Wait>
-  void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target, const log_reservation* entry) noexcept {
+  void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target, const void* entry) noexcept {
     if (gets_past(command_kind::held, id, target, one.look(), entry)) return;
     set(held);  // before anybody may take it back
     is_unfinished_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
@@ -164,7 +162,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     return {wait.fence, how, wait.value.load()};
   }
   /// Executes a wait that looks at the timeline by itself: gets past it, or lets the queue park.
-  void get_past_or_park(fence_id id, const awaited_target<operations>& to, const log_reservation* entry) noexcept {
+  void get_past_or_park(fence_id id, const awaited_target<operations>& to, const void* entry) noexcept {
     is_unfinished_ = !gets_past(command_kind::looked, id, to.target, to.look(), entry);
     if (is_unfinished_) wait_.to = to;
   }
@@ -309,14 +307,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
         give_up(first);
         continue;
       }
-      execute(first);
+      first.calls.load()->run(first, self_);
       first.drop();
       commands_.pop();
     }
     return static_cast<unsigned>(std::min<std::uint64_t>(size + 1, quantum_));
   }
   /// Says that the first command will never be executed, and drops it.
-  void give_up(command& first) noexcept {
+  [[gnu::noinline]] void give_up(command& first) noexcept {
     calls_.cancel(self_, first.kind, first.id, first.value.load(), first.entry());
     first.drop();
     commands_.pop();
