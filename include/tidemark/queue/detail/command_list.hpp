@@ -140,13 +140,7 @@ class command_list {
   /// allocation throws.
   command& next() {
     const std::size_t place = recorded_ % chunk_size;
-    if (place != 0) {
-      next_chunk_ = last_;
-    } else {
-      chunk*& link = last_ != nullptr ? last_->next : first_;
-      if (link == nullptr) link = take_spare();
-      next_chunk_ = link;
-    }
+    next_chunk_ = place != 0 ? last_ : chunk_behind();
     command& made = next_chunk_->commands[place];
     made.calls.store(nullptr);
     return made;
@@ -246,6 +240,12 @@ class command_list {
     chunk* next = nullptr;
   };
 
+  /// Returns the chunk behind the last command, if that has filled its own.
+  [[gnu::noinline]] chunk* chunk_behind() {
+    chunk*& link = last_ != nullptr ? last_->next : first_;
+    if (link == nullptr) link = take_spare();
+    return link;
+  }
   chunk* take_spare() {
     // (QE6): acquire, pairs with (QE5): the executor has left the chunk. Not stronger: no other word is involved.
     chunk* const spare = spare_.exchange(nullptr, std::memory_order_acquire);

@@ -297,7 +297,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   /// Executes an unbroken run, up to its end or to an abort. Nothing else ends it: there is no wait in it. Returns how
   /// much of the quantum it takes.
-  [[gnu::noinline]] unsigned execute_run(command& begins) noexcept {
+  [[gnu::cold]] unsigned execute_run(command& begins) noexcept {
     const std::uint64_t size = begins.value.load();
     begins.drop();
     commands_.pop();
@@ -314,7 +314,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     return static_cast<unsigned>(std::min<std::uint64_t>(size + 1, quantum_));
   }
   /// Says that the first command will never be executed, and drops it.
-  [[gnu::noinline]] void give_up(command& first) noexcept {
+  [[gnu::cold]] void give_up(command& first) noexcept {
     calls_.cancel(self_, first.kind, first.id, first.value.load(), first.entry());
     first.drop();
     commands_.pop();
