@@ -7,8 +7,16 @@
 #include <tidemark/queue/domain.hpp>
 #include <tidemark/queue/engine.hpp>
 #include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/hang_report.hpp>
+#include <tidemark/queue/log_collector.hpp>
+#include <tidemark/queue/unbroken_run.hpp>
+#include <tidemark/trace/trace.hpp>
+#include <tidemark/trace/trace_work.hpp>
 
+#include <array>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace {
@@ -63,6 +71,80 @@ void name_a_circle() {
   expect(scale.drain() == wait_status::reached, "the other queue goes on");
 }
 
+void execute_without_a_break() {
+  tidemark::engine compute{{.threads = 0}};  // the program runs the loop
+  tidemark::engine_queue blur{compute, {.quantum = 1}};
+  tidemark::engine_queue scale{compute, {.quantum = 1}};
+  tidemark::fence uploaded{7};
+  std::string order;
+
+  blur.wait(uploaded, 7);  // waits come before the run
+  {
+    tidemark::unbroken_run run{blur};
+    run.run([&] { order += "page in, "; });
+    run.run([&] { order += "draw, "; });
+  }
+  expect(static_cast<bool>(blur.submit()), "the run is a part of the submission");
+
+  scale.run([&] { order += "scale, "; });
+  expect(static_cast<bool>(scale.submit()), "another queue has something to do, too");
+  while (compute.loop().poll() != 0) continue;
+  expect(order.find("page in, draw, ") != std::string::npos, "which does not come between");
+}
+
+void go_on_after_an_abort() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::fence uploaded;
+  std::optional<tidemark::engine_queue> blur{std::in_place, compute};
+  auto waits = blur->timeline().wait_log();
+  blur->wait(uploaded, 1);
+  blur->wait(uploaded, 2);
+  expect(static_cast<bool>(blur->submit()), "two waits are submitted");
+
+  compute.abort();
+  expect(blur->submit().status == tidemark::doorbell_status::aborted, "an aborted queue takes nothing more");
+  blur.reset();  // writes what is not in the log yet
+  std::array<tidemark::fence_log_entry, 8> buffer;
+  const auto found = waits.read(buffer).entries;
+  expect(found.size() == 2 && is_cancelled(found[0]) && is_cancelled(found[1]), "both waits stand there as cancelled");
+
+  blur.emplace(compute);  // the engine goes on with a new queue
+  uploaded.signal(2);
+  blur->wait(uploaded, 2);
+  expect(blur->submit() && blur->drain() == wait_status::reached, "which executes what it is given");
+}
+
+void reserve_entries() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::engine_queue blur{compute};
+  tidemark::fence blurred;
+  auto entries = blur.timeline().signal_reserver();
+  const auto entry = entries.reserve();
+  blur.signal(blurred, 1, entry);
+  expect(entry.sequence == 0, "the signal will be entry 0 of the log");
+  expect(static_cast<bool>(blur.submit(entries.reserve())), "and the end of the submission entry 1");
+  expect(blur.drain() == wait_status::reached, "both are executed");
+}
+
+void show_the_work() {
+  tidemark::executed_work work;
+  tidemark::log_collector collector;
+  tidemark::trace trace;
+  {
+    tidemark::engine compute{{.threads = 1}};
+    tidemark::engine_queue blur{compute, {.name = "blur"}};
+    collector.add(blur.id(), blur.timeline());
+    collector.add(blur.id(), work);
+    trace.name_queue(blur.id(), "blur");
+
+    blur.tell_work(&work);
+    for (int tile = 0; tile < 3; ++tile) blur.run(tidemark::named_work{"tile"}, [] {});
+    expect(blur.submit() && blur.drain() == wait_status::reached, "three tiles are blurred");
+  }
+  collector.collect(trace);
+  expect(tidemark::work_of(trace).size() == 3, "the trace has a span for each");
+}
+
 void attach_two_domains() {
   tidemark::engine compute{{.threads = 1}};
   tidemark::engine display{{.threads = 1}};
@@ -95,6 +177,10 @@ void attach_two_domains() {
 int main() {
   execute_two_queues();
   name_a_circle();
+  execute_without_a_break();
+  go_on_after_an_abort();
+  reserve_entries();
+  show_the_work();
   attach_two_domains();
   return guide::result("guide_engine");
 }

@@ -3,6 +3,8 @@
 
 #include "expect.hpp"
 
+#include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/split/engine_parts.hpp>
 #include <tidemark/split/split_list.hpp>
 #include <tidemark/split/split_placement.hpp>
 #include <tidemark/split/split_table.hpp>
@@ -69,6 +71,29 @@ void cut_into_parts() {
   expect(with_less.log == "[ in in 0-8192 out in 8192-12288]", "cut where the water does not fit beside the sky");
 }
 
+void let_an_engine_keep_parts_together() {
+  tidemark::split_list_builder<texture> list;
+  declare(list);
+  tidemark::splitter<texture> parts{
+      {.max_slot = second}, tidemark::counting_budget{200}, [](texture) { return std::uint64_t{100}; }};
+  tidemark::engine engine{{.threads = 1}};
+  tidemark::engine_queue queue{engine};
+  std::string log;
+  const auto carry_out = [&](const tidemark::paging_operation<texture>& one) {
+    log += one.kind == tidemark::paging_kind::evict ? " out" : " in";
+  };
+  const auto draw = [&](std::uint64_t begin, std::uint64_t end) {
+    log += " " + std::to_string(begin) + "-" + std::to_string(end);
+  };
+
+  tidemark::engine_parts recorded{queue, carry_out, draw};
+  const bool is_recorded = parts.begin(list.entries(), end_of_work) &&
+                           submit_parts(parts, tidemark::part_scheduling::back_to_back, recorded);
+  expect(is_recorded && queue.submit(), "one submission, whose parts the engine does not interrupt");
+  expect(queue.drain() == tidemark::wait_status::reached, "all parts are executed");
+  expect(log == " in in 0-8192 out in 8192-12288", "in their order, each behind its paging");
+}
+
 void name_what_can_not_fit() {
   tidemark::split_list_builder<texture> list;
   declare(list);
@@ -98,6 +123,7 @@ void ask_from_another_thread() {
 
 int main() {
   cut_into_parts();
+  let_an_engine_keep_parts_together();
   name_what_can_not_fit();
   ask_from_another_thread();
   return guide::result("guide_split");

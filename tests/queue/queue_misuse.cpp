@@ -14,6 +14,7 @@
 
 #include <tidemark/queue/hub.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/unbroken_run.hpp>
 
 using namespace testing;
 
@@ -80,6 +81,34 @@ TEST_CASE("[A88] committing reserved entries out of turn and asking for a second
           static_cast<void>(queue.wait_reserver());
           static_cast<void>(queue.wait_reserver());
         }) == "a log has one reserver");
+}
+
+TEST_CASE("[A88] taking an entry back that is not reserved any more is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{own};
+          auto signals = queue.signal_reserver();
+          const auto entry = signals.reserve();
+          signals.take_back(entry);
+          signals.take_back(entry);
+        }) == "an entry is taken back that is not reserved");
+}
+
+TEST_CASE("[C5] a wait within an unbroken run, and a run within a run, are reported") {
+  const std::string expected = "an unbroken run has a wait, or another unbroken run, within it";
+  CHECK(reported_by([] {
+          tidemark::engine engine{{.threads = 0}};
+          tidemark::engine_queue queue{engine};
+          tidemark::fence input;
+          const tidemark::unbroken_run run{queue};
+          queue.wait(input, 1);
+        }) == expected);
+  CHECK(reported_by([] {
+          tidemark::engine engine{{.threads = 0}};
+          tidemark::engine_queue queue{engine};
+          const tidemark::unbroken_run outer{queue};
+          const tidemark::unbroken_run inner{queue};
+        }) == expected);
 }
 
 TEST_CASE("[A119] reading a verbose log that was never enabled is reported") {

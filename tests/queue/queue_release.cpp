@@ -28,6 +28,7 @@ static void say(const char* text) { said().emplace_back(text); }
 
 #include <tidemark/log/ring_log.hpp>
 #include <tidemark/queue/hub.hpp>
+#include <tidemark/queue/unbroken_run.hpp>
 
 #include "support/hubs.hpp"
 #include "support/threads.hpp"
@@ -327,4 +328,67 @@ TEST_CASE("a ring log of fewer than two entries, or in memory that is unfit, wor
   check_unfit_ring_logs<tidemark::log_form::stamped>();
   check_unfit_ring_logs<tidemark::log_form::header_only>();
   check_unfit_ring_logs<tidemark::log_form::stamped, tidemark::writers::several>();
+}
+
+TEST_CASE("[C5] where a wait within an unbroken run is asserted and goes on, the commands are executed with breaks") {
+  tidemark::engine engine{{.threads = 0}};
+  tidemark::engine_queue queue{engine, {.quantum = 1}};
+  tidemark::engine_queue other{engine, {.quantum = 1}};
+  tidemark::fence input;
+  std::string order;
+  {
+    tidemark::unbroken_run run{queue};
+    run.run([&] { order += 'a'; });
+    queue.wait(input, 1);
+    run.run([&] { order += 'b'; });
+    run.run([&] { order += 'c'; });
+    CHECK(run.end() == tidemark::unbroken_status::invalid);
+    CHECK(run.end() == tidemark::unbroken_status::invalid);
+  }
+  CHECK(taken() == texts{"an unbroken run has a wait, or another unbroken run, within it"});
+  REQUIRE(queue.submit());
+  const auto step = [&] {
+    while (engine.loop().poll() != 0) {
+    }
+  };
+  step();
+  CHECK(order == "a");  // the wait parks the queue, as everywhere
+  input.signal(1);
+  for (int n = 0; n < 4; ++n) other.run([&] { order += '-'; });
+  REQUIRE(other.submit());
+  step();
+  CHECK(order.find("bc") == std::string::npos);
+  CHECK(queue.is_idle());
+}
+
+TEST_CASE("[C5] an unbroken run that is submitted before its end is executed as if it were none") {
+  tidemark::engine engine{{.threads = 0}};
+  tidemark::engine_queue queue{engine};
+  int ran = 0;
+  {
+    tidemark::unbroken_run run{queue};
+    run.run([&] { ++ran; });
+    REQUIRE(queue.submit());
+    while (engine.loop().poll() != 0) {
+    }
+    for (int n = 0; n < 9; ++n) run.run([&] { ++ran; });
+    CHECK(run.end() == tidemark::unbroken_status::invalid);
+  }
+  REQUIRE(queue.submit());
+  while (engine.loop().poll() != 0) {
+  }
+  CHECK(ran == 10);
+  CHECK(taken() == texts{});
+}
+
+TEST_CASE("[A88] where taking back an entry that is not reserved is asserted and goes on, nothing is taken back") {
+  tidemark::progress_fence own;
+  tidemark::queue queue{own};
+  auto signals = queue.signal_reserver();
+  const auto entry = signals.reserve();
+  signals.take_back(entry);
+  CHECK(signals.reserve().turn == 0);
+  signals.take_back({tidemark::reserve_status::reserved, 5, 5});
+  CHECK(taken() == texts{"an entry is taken back that is not reserved"});
+  CHECK(signals.reserve().turn == 1);
 }

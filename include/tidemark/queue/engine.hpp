@@ -148,7 +148,7 @@ class basic_engine {
   static std::vector<pending_command> pending_of(member& of, std::map<std::uint64_t, std::uint64_t>& values) {
     std::vector<pending_command> found;
     of.for_each_pending([&](auto& each) {
-      const bool is_wait = each.kind == detail::command_kind::wait || each.kind == detail::command_kind::held;
+      const bool is_wait = detail::is_wait(each.kind);
       if (!is_wait && each.kind != detail::command_kind::signal) return;
       const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(each.fence));
       found.push_back({is_wait, key, each.id, each.value.load()});

@@ -13,6 +13,12 @@
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it.
 //
+// Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
+// turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
+// submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries are contiguous, from the
+// first command that was not executed to the last that was accepted [A124]. Readers of the logs may outlive the queue.
+// A queue is not reset: make a new one, which has its own number, logs and progress.
+//
 // Not promised: that a queue keeps to one thread. Its commands never run on two at the same time.
 #ifndef TIDEMARK_QUEUE_ENGINE_QUEUE_HPP
 #define TIDEMARK_QUEUE_ENGINE_QUEUE_HPP
@@ -27,69 +33,33 @@
 #include <utility>
 
 #include "../fence/awaited.hpp"
+#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/wait.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
+#include "cancelled_command.hpp"
+#include "detail/domain_access.hpp"
 #include "engine.hpp"
+#include "engine_queue_results.hpp"
+#include "executed_work.hpp"
+#include "log_reservation.hpp"
 #include "notifier.hpp"
 #include "queue.hpp"
 
 namespace tidemark {
-
-/// Which queues of an engine have their turn first.
-enum class queue_priority : std::uint8_t { high, normal, low };
-
-/// How those wait who wait for a fence of several domains (domain.hpp).
-enum class domain_kind : std::uint8_t {
-  native,  ///< They see the value: queues of engines park, and threads register with the fence.
-  legacy,  ///< They are held on lists, until the domain is told that the value has changed.
-};
-
-/// What a queue of an engine is told when it is made.
-struct engine_queue_options {
-  std::string_view name{};                        ///< For reports. The text must outlive the queue.
-  fence_id progress{};                            ///< The number by which logs know the queue's progress.
-  std::size_t log_entries = default_log_entries;  ///< See queue_options.
-  queue_priority priority = queue_priority::normal;
-  unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
-  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain. [A76]
-  std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time.
-};
-
-/// What the doorbell answers [A122].
-enum class doorbell_status {
-  accepted,  ///< The commands will be executed.
-  retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
-  aborted,   ///< The queue was given up. What was recorded is dropped.
-};
-struct [[nodiscard]] doorbell_result {
-  doorbell_status status;
-  std::uint64_t serial;  ///< Of the submission, if it was accepted.
-
-  explicit operator bool() const noexcept { return status == doorbell_status::accepted; }
-};
 
 namespace detail {
 
 /// The progress of a queue of an engine has few waiters as a rule, and there may be many queues.
 inline constexpr fence_options engine_progress_options{.capacity = 2, .arity = 2, .layout = fence_layout::one_line};
 
-/// Gives the queues access to parts of a fence of domains that are not public.
-struct domain_access {
-  /// Returns the fence that a queue waits for where its wait is not held.
-  static auto native_of(const auto& fence) noexcept -> decltype(fence.native()) { return fence.native(); }
-  /// Returns a wait of a queue of the kind, which must be held.
-  static auto held_wait_of(const auto& fence, std::uint64_t value) noexcept -> decltype(fence.held_wait(value)) {
-    return fence.held_wait(value);
-  }
-  static bool is_held(const auto& fence, domain_kind kind) noexcept { return fence.is_held(kind); }
+/// Gives unbroken_run access to parts of a queue that are not public.
+struct unbroken_access {
+  static auto begin(auto& queue) { return queue.begin_run(); }
+  static bool end(auto& queue, const auto& begun) noexcept { return queue.end_run(begun); }
 };
-template <class Fence>
-concept is_of_domain = requires(const Fence& fence) { domain_access::native_of(fence); };
-template <class Fence>
-concept may_hold = requires(const Fence& fence) { domain_access::held_wait_of(fence, 0); };
 
 }  // namespace detail
 
@@ -103,6 +73,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   using engine_type = basic_engine<Platform>;
   using progress_type = basic_progress_fence<Platform, detail::engine_progress_options>;
   using timeline_type = basic_queue<progress_type, Clock, Notifier, Recorder>;
+  using work_type = basic_executed_work<Platform, Clock>;
 
   /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
   template <class Timeline>
@@ -140,11 +111,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
     detail::engine_access::add(on, member());
   }
-  /// Waits until the command that is executed now is over, and drops the others: drain() first, if they are to be
-  /// executed. If some were not, the progress is lost. The queue's own work must not destroy it, which is asserted.
+  /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
+  /// they are to be executed. If some were not, the progress is lost. The queue's own work must not destroy it, which
+  /// is asserted.
   ~basic_engine_queue() {
-    this->end();
+    this->stop_turns();
     detail::engine_access::remove(engine_, member());
+    this->give_up_rest();
     if (!timeline_.is_idle()) timeline_.abort();
   }
 
@@ -189,10 +162,29 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   template <class Work, class... Arguments>
     requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
   void run(Work&& work, Arguments&&... arguments) {
-    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0,
-              [call = std::decay_t<Work>(std::forward<Work>(work)),
-               with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
-                  basic_engine_queue&) mutable { std::apply(call, with); });
+    run(named_work{}, std::forward<Work>(work), std::forward<Arguments>(arguments)...);
+  }
+  /// The same with a name for tell_work().
+  template <class Work, class... Arguments>
+    requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
+  void run(named_work named, Work&& work, Arguments&&... arguments) {
+    const auto made = [&] {
+      return [call = std::decay_t<Work>(std::forward<Work>(work)),
+              with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
+                 basic_engine_queue&) mutable { std::apply(call, with); };
+    };
+    if constexpr (timeline_type::has_logs) {
+      if (work_ != nullptr) return keep_told(named.name, made());
+    }
+    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0, made());
+  }
+
+  /// From the next command on, whatever run() records is told to `work` when it is executed, for a trace; with null, to
+  /// nobody. `work` belongs to this queue alone, and must outlive the commands. [A91]
+  void tell_work(work_type* work) noexcept
+    requires(timeline_type::has_logs)
+  {
+    work_ = work;
   }
 
   /// Records a signal: of a fence, or of another timeline that can be signalled. It must outlive the signal.
@@ -208,25 +200,77 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     signal(logged_fence<Fence>{&output, fence_id{}}, value);
   }
 
-  /// Drops what was recorded and is not submitted.
+  // The same with entries of the queue's logs that were reserved for the commands: timeline().wait_reserver() and
+  // timeline().signal_reserver() reserve them. Record the commands in the order of the reservations. A reservation that
+  // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back. [A88]
+
+  template <class Timeline>
+    requires(is_awaited<Timeline> && timeline_type::has_logs)
+  void wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
+    using content = reserved<decltype(to.operations)>;
+    static constexpr auto calls = calls_of<content>(
+        [](command& of, void* self) {
+          const content& its = of.template kept<content>();
+          static_cast<basic_engine_queue*>(self)->get_past_or_park(of.id, base::awaited_of(of, its.what), &its.entry);
+        },
+        [](command& of) noexcept { return base::awaited_of(of, of.template kept<content>().what).look(); });
+    keep(detail::command_kind::looked, input.id, to.fence, value, content{to.operations, entry}, calls);
+  }
+  template <class Fence>
+    requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
+  void wait(const logged_fence<Fence>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    if constexpr (detail::may_hold<Fence>) {
+      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value, entry);
+    }
+    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value, entry);
+  }
+  template <class Timeline>
+    requires((is_awaited<Timeline> || is_awaited_in_domain<Timeline>) && timeline_type::has_logs)
+  void wait(const Timeline& input, std::uint64_t value, const log_reservation& entry) {
+    wait(logged_fence<const Timeline>{&input, fence_id{}}, value, entry);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) {
+    using content = reserved<Fence*>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      const content& its = of.template kept<content>();
+      static_cast<void>(timeline_of(self).signal(logged_fence<Fence>{its.what, of.id}, of.value.load(), its.entry));
+    });
+    keep(detail::command_kind::signal, output.id, address_of(*output.fence), value, content{output.fence, entry},
+         calls);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(Fence& output, std::uint64_t value, const log_reservation& entry) {
+    signal(logged_fence<Fence>{&output, fence_id{}}, value, entry);
+  }
+
+  /// Drops what was recorded and is not submitted. Entries that were reserved for it must be taken back.
   void discard() noexcept { this->commands_.discard(); }
 
   /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
   /// as last queued, makes the commands visible and rings the doorbell. Returns what the doorbell answers. Progress:
   /// lock-free, except for an allocation now and then, and for a system call if all threads of the engine sleep. [A122]
   doorbell_result submit() {
-    if (timeline_.last_queued() - progress_.current_value() >= most_ && !progress_.is_poisoned()) {
-      return {doorbell_status::retry, 0};
-    }
+    if (is_full()) return {doorbell_status::retry, 0};
     keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
               [](basic_engine_queue& self) { self.timeline_.complete(); });
-    const submit_result made = timeline_.submit([this](std::uint64_t) {
-      this->commands_.publish();
-      this->ring();
+    return ring_for_it();
+  }
+  /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
+  doorbell_result submit(const log_reservation& entry)
+    requires(timeline_type::has_logs)
+  {
+    if (is_full()) return {doorbell_status::retry, 0};
+    using content = reserved<std::byte>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      static_cast<void>(timeline_of(self).complete(of.template kept<content>().entry));
     });
-    if (made) return {doorbell_status::accepted, made.serial};
-    discard();
-    return {doorbell_status::aborted, 0};
+    keep(detail::command_kind::finish, fence_id{}, nullptr, 0, content{{}, entry}, calls);
+    return ring_for_it();
   }
 
   // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
@@ -271,6 +315,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void abort() noexcept { base::abort(); }
 
  private:
+  friend detail::unbroken_access;
+
   using base = detail::engine_member<Platform>;
   using command = typename base::command;
 
@@ -300,6 +346,19 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     made.value.store(value);
     return made;
   }
+  bool is_full() const noexcept {
+    return timeline_.last_queued() - progress_.current_value() >= most_ && !progress_.is_poisoned();
+  }
+  doorbell_result ring_for_it() {
+    const submit_result made = timeline_.submit([this](std::uint64_t) {
+      this->commands_.publish();
+      this->ring();
+    });
+    if (made) return {doorbell_status::accepted, made.serial};
+    discard();
+    return {doorbell_status::aborted, 0};
+  }
+
   /// Records a command that calls `call(*this)`.
   template <class Call>
   void keep_call(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Call call) {
@@ -312,36 +371,110 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
 
-  /// Records a wait that the domain of the fence holds.
-  template <class Fence>
-  void keep_held(const logged_fence<Fence>& input, std::uint64_t value) {
-    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
-    static constexpr
-        typename command::call_table calls{[](command& of, void* self) {
-                                             static_cast<basic_engine_queue*>(self)->get_past_or_hold(
-                                                 of.template kept<held_wait>(), of.id, of.value.load());
-                                           },
-                                           [](command& of) noexcept { of.template forget<held_wait>(); },
-                                           [](command& of) noexcept { return of.template kept<held_wait>().look(); }};
-    command& made = begin(detail::command_kind::held, input.id, address_of(*input.fence), value);
-    made.keep(detail::domain_access::held_wait_of(*input.fence, value));
+  /// Records a command that calls `call(*this)` and tells of it. The name lies where others have a fence and a value.
+  template <class Call>
+  void keep_told(std::string_view named, Call call) {
+    struct told_call {
+      work_type* to;
+      Call call;
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          told_call& its = of.template kept<told_call>();
+          const std::string_view called{static_cast<const char*>(of.fence), static_cast<std::size_t>(of.value.load())};
+          its.to->execute(called, [&] { its.call(*static_cast<basic_engine_queue*>(self)); });
+        },
+        [](command& of) noexcept { of.template forget<told_call>(); }};
+    const std::string_view of_queue = base::name.empty() ? std::string_view{"work"} : base::name;
+    const std::string_view called = named.empty() ? of_queue : named;
+    keep(detail::command_kind::work, fence_id{}, called.data(), called.size(), told_call{work_, std::move(call)},
+         calls);
+  }
+
+  /// Records that an unbroken run begins here.
+  auto begin_run() {
+    static constexpr typename command::call_table calls{
+        [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
+        [](command&) noexcept {}};
+    begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0).calls.store(&calls);
+    this->commands_.record();
+    return this->commands_.last();
+  }
+  bool end_run(const auto& begun) noexcept { return this->commands_.end_run(begun); }
+
+  /// What a command keeps for which an entry of a log was reserved.
+  template <class What>
+  struct reserved {
+    What what;
+    log_reservation entry;
+  };
+  /// Returns the functions of a command that keeps a `Kept` with an entry.
+  template <class Kept>
+  static constexpr typename command::call_table calls_of(void (*run)(command&, void*),
+                                                         detail::fence_state (*look)(command&) noexcept = nullptr) {
+    return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
+            [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
+  }
+  /// Records a command that keeps `kept`.
+  template <class Kept>
+  void keep(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Kept kept,
+            const typename command::call_table& calls) {
+    command& made = begin(kind, id, at, value);
+    made.keep(std::move(kept));
     made.calls.store(&calls);
     this->commands_.record();
   }
 
+  /// Records a wait that the domain of the fence holds.
+  template <class Fence, class... Entry>
+  void keep_held(const logged_fence<Fence>& input, std::uint64_t value, const Entry&... entry) {
+    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
+    using content = std::tuple<held_wait, Entry...>;
+    static constexpr auto entry_of = [](command& of) noexcept -> const void* {
+      if constexpr (sizeof...(Entry) != 0) {
+        return &std::get<1>(of.template kept<content>());
+      } else {
+        return nullptr;
+      }
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          static_cast<basic_engine_queue*>(self)->get_past_or_hold(std::get<0>(of.template kept<content>()), of.id,
+                                                                   of.value.load(), entry_of(of));
+        },
+        [](command& of) noexcept { of.template forget<content>(); },
+        [](command& of) noexcept { return std::get<0>(of.template kept<content>()).look(); }, entry_of};
+    keep(detail::command_kind::held, input.id, address_of(*input.fence), value,
+         content{detail::domain_access::held_wait_of(*input.fence, value), entry...}, calls);
+  }
+
+  static log_reservation reserved_at(const void* entry) noexcept {
+    return entry != nullptr ? *static_cast<const log_reservation*>(entry) : log_reservation{};
+  }
   static timeline_type& timeline_of(void* self) noexcept { return static_cast<basic_engine_queue*>(self)->timeline_; }
   static constexpr detail::engine_task_calls calls_of_task{
       [](void* self, fence_id input, std::uint64_t value) noexcept {
         return timeline_of(self).begin_stall(input, value);
       },
-      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed) noexcept {
+      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept {
+        if constexpr (timeline_type::has_logs) {
+          if (entry != nullptr) return timeline_of(self).end_wait(input, value, observed, reserved_at(entry));
+        }
         timeline_of(self).end_wait(input, value, observed);
+      },
+      [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept {
+        if (kind == detail::command_kind::work || kind == detail::command_kind::unbroken) return;
+        const auto operation = detail::is_wait(kind)                  ? queue_operation::wait
+                               : kind == detail::command_kind::finish ? queue_operation::complete
+                                                                      : queue_operation::signal;
+        timeline_of(self).cancel({operation, id, value, reserved_at(entry)});
       },
       [](void* self) noexcept { timeline_of(self).abort(); }};
 
   engine_type& engine_;
   const std::uint64_t most_;
   const domain_kind kind_;
+  work_type* work_ = nullptr;  // the submitter's
   progress_type progress_;
   timeline_type timeline_;
 };

@@ -6,6 +6,7 @@
 //   collector.collect(trace);                                   now and then, or when a hub has been notified
 //
 // It also collects what threads said that they have queued: collector.add(queue_id{3}, events); see queued_events.hpp.
+// And it collects the work that engines executed: collector.add(queue_id{3}, work); see executed_work.hpp.
 //
 // One round [A108]:
 //
@@ -14,7 +15,7 @@
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.
 //   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others.
-//      First it reads what was queued, and then of each queue the waits before the signals.
+//      First it reads what was queued, then the work, and then of each queue the waits before the signals.
 //
 // It tells what it finds to a sink (trace_sink in recorder.hpp):
 //
@@ -22,6 +23,8 @@
 //   sink.on_lost(queue, log, first_sequence, count)             entries that were overwritten, at their place
 //   sink.on_queued(queue, event, fence, value, nanoseconds)     each queued event, if the sink has this function
 //   sink.on_queued_lost(queue, count)                           queued events that are missing, likewise
+//   sink.template on_work<Clock>(queue, name, begin, end)       each piece of work, if the sink has this function
+//   sink.on_work_lost(queue, count)                             pieces that are missing, likewise
 //
 // A sink may throw. The exception goes through collect(). The next round begins with the entry, or the loss, at which
 // the sink threw, tells it again, and goes on with what follows. So nothing is lost, and only what the sink did not
@@ -46,6 +49,7 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/platform.hpp"
+#include "executed_work.hpp"
 #include "queue.hpp"
 #include "queue_log.hpp"
 #include "queued_events.hpp"
@@ -60,6 +64,8 @@ struct collected_entries {
   std::uint64_t lost = 0;         ///< How many entries were told as lost.
   std::uint64_t queued = 0;       ///< How many queued events were told.
   std::uint64_t queued_lost = 0;  ///< How many queued events are missing, whether or not the sink asks for that.
+  std::uint64_t work = 0;         ///< How many pieces of work were told.
+  std::uint64_t work_lost = 0;    ///< How many pieces of work are missing, likewise.
 
   friend bool operator==(const collected_entries&, const collected_entries&) = default;
 };
@@ -88,11 +94,15 @@ class basic_log_collector {
   /// the other add(). [A94]
   void add(queue_id id, const basic_queued_events<Platform, Clock>& from) { queued_.push_back({id, from.reader()}); }
 
+  /// Adds the work that an engine executes for a queue, if the sink has on_work(). Otherwise like the add() before.
+  void add(queue_id id, const basic_executed_work<Platform, Clock>& from) { work_.push_back({id, from.reader()}); }
+
   /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.
   /// Allocates nothing, but may free logs.
   void remove(queue_id id) {
     std::erase_if(logs_, [&](const log& one) { return one.id == id; });
-    std::erase_if(queued_, [&](const queued_log& one) { return one.id == id; });
+    std::erase_if(queued_, [&](const auto& one) { return one.id == id; });
+    std::erase_if(work_, [&](const auto& one) { return one.id == id; });
   }
 
   /// Makes one round, and returns what it told. What a round told before its sink threw is not counted. It reads at
@@ -107,7 +117,10 @@ class basic_log_collector {
       found.logs += one.changed ? 1 : 0;
     }
     if constexpr (queued_sink<Sink>) {
-      for (const queued_log& one : queued_) found.logs += one.has_new() ? 1U : 0U;
+      for (const auto& one : queued_) found.logs += one.has_new() ? 1U : 0U;
+    }
+    if constexpr (work_sink<Sink, Clock>) {
+      for (const auto& one : work_) found.logs += one.has_new() ? 1U : 0U;
     }
     if (found.logs == 0) return found;
     // Before another log needs the batch.
@@ -117,7 +130,10 @@ class basic_log_collector {
     // (Q18): on the executors' threads the effect of (G2) behind their last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();
     if constexpr (queued_sink<Sink>) {
-      for (queued_log& one : queued_) tell_queued(one, sink, most, found);
+      for (auto& one : queued_) tell_queued(one, sink, most, found);
+    }
+    if constexpr (work_sink<Sink, Clock>) {
+      for (auto& one : work_) tell_work(one, sink, most, found);
     }
     for (log& one : logs_) {
       if (one.changed) read(one, sink, most, found);
@@ -144,20 +160,23 @@ class basic_log_collector {
     std::uint64_t first_sequence = 0;
   };
 
-  /// What was queued for a queue, and the event that is on its way to the sink.
-  struct queued_log {
+  /// A log whose entries are told one by one, and the entry that is on its way to the sink.
+  template <class Log>
+  struct told_log {
     bool has_new() const noexcept { return untold != 0 || lost != 0 || reader.has_new(); }
 
     queue_id id;
-    typename basic_queued_events<Platform, Clock>::reader_type reader;
-    std::array<queued_event, 1> next{};
+    typename Log::reader_type reader;
+    std::array<typename Log::reader_type::entry_type, 1> next{};
     std::size_t untold = 0;  ///< how many of `next`
     std::uint64_t lost = 0;  ///< before it, and not told yet
   };
+  using queued_log = told_log<basic_queued_events<Platform, Clock>>;
+  using work_log = told_log<basic_executed_work<Platform, Clock>>;
 
-  /// Each step is noted when the sink has returned from it, as in tell().
-  template <class Sink>
-  void tell_queued(queued_log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+  /// Calls `lose(count)` and `tell(entry)` for what is new. Each step is noted when that has returned, as in tell().
+  template <class Log, class Lose, class Tell>
+  static void tell_each(told_log<Log>& from, std::uint64_t most, const Lose& lose, const Tell& tell) {
     for (std::uint64_t told = 0; told < most; ++told) {
       if (from.untold == 0 && from.lost == 0) {
         const auto brought = from.reader.read(from.next);
@@ -166,16 +185,36 @@ class basic_log_collector {
         if (from.untold == 0 && from.lost == 0) return;
       }
       if (from.lost != 0) {
-        if constexpr (requires { sink.on_queued_lost(from.id, from.lost); }) sink.on_queued_lost(from.id, from.lost);
-        found.queued_lost += std::exchange(from.lost, 0);
+        lose(from.lost);
+        from.lost = 0;
       }
       if (from.untold == 0) continue;
-      const queued_event& event = from.next[0];
+      tell(from.next[0]);
+      from.untold = 0;
+    }
+  }
+  template <class Sink>
+  static void tell_queued(queued_log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+    const auto lose = [&](std::uint64_t count) {
+      if constexpr (requires { sink.on_queued_lost(from.id, count); }) sink.on_queued_lost(from.id, count);
+      found.queued_lost += count;
+    };
+    tell_each(from, most, lose, [&](const queued_event& event) {
       const std::uint64_t time = event.timestamp == 0 ? 0 : Clock::to_nanoseconds(event.timestamp);
       sink.on_queued(from.id, event.event, event.fence, event.fence_value, time);
-      from.untold = 0;
       ++found.queued;
-    }
+    });
+  }
+  template <class Sink>
+  static void tell_work(work_log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+    const auto lose = [&](std::uint64_t count) {
+      if constexpr (requires { sink.on_work_lost(from.id, count); }) sink.on_work_lost(from.id, count);
+      found.work_lost += count;
+    };
+    tell_each(from, most, lose, [&](const executed_piece& piece) {
+      sink.template on_work<Clock>(from.id, piece.name, piece.begin, piece.end);
+      ++found.work;
+    });
   }
 
   template <class Sink>
@@ -206,6 +245,7 @@ class basic_log_collector {
 
   std::vector<log> logs_;
   std::vector<queued_log> queued_;
+  std::vector<work_log> work_;
   batch batch_;
 };
 

@@ -335,10 +335,23 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     if (first != completed_ + 1 || last < completed_ || last < last_queued() || !are_next(commands, last)) {
       return {cancel_status::refused, 0};
     }
-    for (const cancelled_command& given_up : commands) record_cancelled(given_up);
+    for (const cancelled_command& given_up : commands) cancel(given_up);
     const std::uint64_t ends = last - completed_;
-    while (completed_ < last) record_cancelled({});
+    while (completed_ < last) cancel({});
     return {cancel_status::cancelled, commands.size() + ends};
+  }
+
+  /// The step of cancel_from() for one command, for an executor that comes upon the commands one by one, as that of an
+  /// engine does. It must give up in this way, in their order, all commands from this one to the last that was queued,
+  /// and execute none of them, which is not checked. Progress: one append. [A124]
+  void cancel(const cancelled_command& given_up) noexcept {
+    if (given_up.operation == queue_operation::wait) {
+      logs::record_wait(given_up.value, given_up.fence, 0, cancelled_timestamp, given_up.entry);
+    } else {
+      const bool ends = given_up.operation == queue_operation::complete;
+      const std::uint64_t value = ends ? ++completed_ : given_up.value;
+      logs::record_signal(value, ends ? progress_.id : given_up.fence, cancelled_timestamp, given_up.entry);
+    }
   }
 
   // ---- wiring: before the first signal ------------------------------------------------------------------------------
@@ -442,16 +455,6 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
         output.fence->signal(value);
         return true;
       }
-    }
-  }
-
-  void record_cancelled(const cancelled_command& given_up) noexcept {
-    if (given_up.operation == queue_operation::wait) {
-      logs::record_wait(given_up.value, given_up.fence, 0, cancelled_timestamp, given_up.entry);
-    } else {
-      const bool ends = given_up.operation == queue_operation::complete;
-      const std::uint64_t value = ends ? ++completed_ : given_up.value;
-      logs::record_signal(value, ends ? progress_.id : given_up.fence, cancelled_timestamp, given_up.entry);
     }
   }
 

@@ -116,6 +116,18 @@ class basic_log_reserver {
     return {reserve_status::reserved, next_++, turn_++};
   }
 
+  /// Gives back what was reserved from `first` on, because the commands were dropped before any executor has learnt of
+  /// them. The next reservations are these entries again. Does nothing if `first` says `no_space`. That `first` was
+  /// reserved here and not given back is asserted; where the assertion returns, nothing is given back. Progress:
+  /// wait-free.
+  void take_back(const log_reservation& first) noexcept {
+    if (!first) return;
+    TIDEMARK_ASSERT(first.turn < turn_, "an entry is taken back that is not reserved");
+    if (first.turn >= turn_) return;
+    next_ = first.sequence;
+    turn_ = first.turn;
+  }
+
  private:
   friend basic_queue_log<Platform>;
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the queues of an engine: submissions against queues that come to rest, waits against signals, and
-// what is paused, aborted or destroyed against turns. Commands hand plain data over.
+// what is paused, aborted or destroyed against turns. Commands hand plain data over. Where a queue has logs, they are
+// read meanwhile.
 #include "support/model_check.hpp"
 #include "support/no_logs.hpp"
 #include "support/shapes.hpp"
 
 #include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/queue/unbroken_run.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -317,6 +321,158 @@ struct reported_against_turn : model::suite<2>, stepped {
   }
 };
 
+/// [C5] Two threads execute a run of one queue and the commands of another one. Between the commands of the run, the
+/// thread that executes it executes nothing else. The run sees what was done before its submission.
+template <bool Aborts>
+struct unbroken_against_others : model::suite<3>, stepped {
+  payload data;
+  payload within;  // how much of the run is executed
+  int last[4]{};   // what each thread has executed, and the one behind them
+  int ran = 0;
+  queue parts{*this, {.quantum = 1}};
+  queue other{*this, {.quantum = 1}};
+
+  static unsigned thread_of() { return rl::thread_index(); }
+  void note(int part) {
+    MODEL_REQUIRE(part == 1 || last[thread_of()] == part - 1);
+    last[thread_of()] = part;
+    MODEL_REQUIRE(data.load() == 42);
+    within.store(part);
+    ++ran;
+  }
+  void before() {
+    for (int n = 0; n < 2; ++n) other.run([this] { last[thread_of()] = 100; });
+    MODEL_REQUIRE(is_accepted(other));
+    MODEL_REQUIRE(is_accepted(parts));  // so that the queue has its turn when the run is submitted
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      {
+        tidemark::unbroken_run run{parts};
+        for (int part = 1; part <= 2; ++part) run.run([this, part] { note(part); });
+      }
+      MODEL_REQUIRE(is_accepted(parts));
+      if constexpr (Aborts) {
+        parts.abort();
+      } else {
+        parts.pause();
+        parts.resume();
+      }
+    } else {
+      static_cast<void>(on.loop().poll());
+    }
+  }
+  void after() {
+    while (on.loop().poll() != 0) {
+    }
+    MODEL_REQUIRE(ran == 2 || (Aborts && ran < 2));
+    if (ran != 0) MODEL_REQUIRE(within.load() == ran);
+  }
+};
+
+/// Reads the log of a queue's submissions, each of which has written to `data` first: they are executed up to some one,
+/// and the others are cancelled. A cancelled entry says that what came before the end of the queue has happened.
+template <std::uint64_t Submissions>
+struct read_submissions : stepped {
+  using logged_queue = tidemark::basic_engine_queue<platform, tidemark::no_log_clock>;
+
+  std::array<payload, Submissions> data;
+  payload ended;
+  std::optional<logged_queue> subject{std::in_place, on, tidemark::engine_queue_options{.log_entries = Submissions}};
+  std::optional<logged_queue::timeline_type::reader_type> log{subject->timeline().signal_log()};
+  bool was_cancelled = false;
+
+  void submit_all() {
+    for (payload& written : data) {
+      subject->run([&written] { written.store(7); });
+      MODEL_REQUIRE(subject->submit().status == doorbell_status::accepted);
+    }
+  }
+  void read() {
+    std::array<tidemark::fence_log_entry, Submissions> buffer;
+    const auto batch = log->read(buffer);
+    MODEL_REQUIRE(batch.lost == 0);
+    std::uint64_t number = batch.first_sequence;
+    for (const auto& entry : batch.entries) {
+      MODEL_REQUIRE(entry.fence_value == ++number);
+      if (is_cancelled(entry)) {
+        was_cancelled = true;
+        MODEL_REQUIRE(ended.load() == 42);
+      } else {
+        MODEL_REQUIRE(!was_cancelled);
+        MODEL_REQUIRE(data[number - 1].load() == 7);
+      }
+    }
+  }
+  void read_rest() {
+    while (on.loop().poll() != 0) {
+    }
+    read();
+    MODEL_REQUIRE(log->next_sequence() == Submissions);
+  }
+};
+
+/// [A124] A queue is aborted while it is executed and its log is read.
+struct aborted_against_reader : model::suite<3>, read_submissions<2> {
+  void before() { submit_all(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ended.store(42);
+      subject->abort();
+    } else if (index == 1) {
+      static_cast<void>(on.loop().poll());
+    } else {
+      read();
+    }
+  }
+  void after() { read_rest(); }
+};
+
+/// [A124] The timeline is lost for which a queue waits, while that is executed and its log is read.
+struct lost_against_reader : model::suite<3>, read_submissions<2> {
+  tidemark::basic_fence<platform> never;
+  std::optional<logged_queue::timeline_type::reader_type> waits{subject->timeline().wait_log()};
+
+  void before() {
+    subject->wait(never, 1);
+    submit_all();
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ended.store(42);
+      never.poison();
+    } else if (index == 1) {
+      static_cast<void>(on.loop().poll());
+    } else {
+      read();
+    }
+  }
+  void after() {
+    read_rest();
+    MODEL_REQUIRE(was_cancelled);
+    std::array<tidemark::fence_log_entry, 2> buffer;
+    const auto batch = waits->read(buffer);
+    MODEL_REQUIRE(batch.entries.size() == 1 && is_cancelled(batch.entries[0]));
+  }
+};
+
+/// [A124] A queue is destroyed while it is executed and its log is read.
+struct destroyed_against_reader : model::suite<3>, read_submissions<2> {
+  void before() { submit_all(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ended.store(42);
+      subject.reset();
+    } else if (index == 1) {
+      static_cast<void>(on.loop().poll());
+    } else {
+      read();
+    }
+  }
+  void after() { read_rest(); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -331,6 +487,11 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<aborted_against_park, "aborted_against_park">());
   checks.push_back(model::make_check<destroyed_against_turn, "destroyed_against_turn">());
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
+  checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());
+  checks.push_back(model::make_check<unbroken_against_others<true>, "unbroken_against_others.aborted">());
+  checks.push_back(model::make_check<aborted_against_reader, "aborted_against_reader">());
+  checks.push_back(model::make_check<lost_against_reader, "lost_against_reader">());
+  checks.push_back(model::make_check<destroyed_against_reader, "destroyed_against_reader">());
   checks.push_back(model::make_check<reported_against_turn, "reported_against_turn">());
   return model::run(argc, argv, checks);
 }

@@ -25,17 +25,23 @@
 
 #include "../../fence/detail/fence_operations.hpp"
 #include "../../log/ids.hpp"
+#include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
 
 enum class command_kind : std::uint8_t {
   work,
-  wait,    ///< for `value` of the timeline at `fence`
-  held,    ///< the same wait, which is held by the domain (domain.hpp)
-  signal,  ///< of `value` of the timeline at `fence`
-  finish,  ///< a submission is finished
+  wait,      ///< for `value` of the timeline at `fence`
+  held,      ///< the same wait, which is held by the domain (domain.hpp)
+  looked,    ///< the same wait, which looks at the timeline by itself
+  signal,    ///< of `value` of the timeline at `fence`
+  finish,    ///< a submission is finished
+  unbroken,  ///< the next `value` commands are executed without a break
 };
+inline bool is_wait(command_kind kind) noexcept {
+  return kind == command_kind::wait || kind == command_kind::held || kind == command_kind::looked;
+}
 
 /// One command. What it does beside that, `calls` knows.
 template <platform Platform>
@@ -44,7 +50,8 @@ class queue_command {
   struct call_table {
     void (*run)(queue_command&, void* queue);
     void (*drop)(queue_command&) noexcept;
-    fence_state (*look)(queue_command&) noexcept = nullptr;  // at the timeline of a wait that is held
+    fence_state (*look)(queue_command&) noexcept = nullptr;   // at the timeline of a wait
+    const void* (*entry)(queue_command&) noexcept = nullptr;  // a log_reservation, if one was made
   };
   static constexpr std::size_t payload_bytes = 32;
 
@@ -80,6 +87,11 @@ class queue_command {
   void drop() noexcept {
     if (const call_table* const known = calls.load()) known->drop(*this);
   }
+  /// Returns the log_reservation that was made for the command; null if none was.
+  const void* entry() noexcept {
+    const call_table* const known = calls.load();
+    return known != nullptr && known->entry != nullptr ? known->entry(*this) : nullptr;
+  }
 
   command_kind kind = command_kind::work;
   fence_id id{};
@@ -96,8 +108,15 @@ class queue_command {
 
 template <platform Platform>
 class command_list {
+  struct chunk;
+
  public:
   using command = queue_command<Platform>;
+  /// Where a command was recorded.
+  struct recorded_place {
+    chunk* in;
+    std::uint64_t position;
+  };
 
   command_list() = default;
   command_list(const command_list&) = delete;
@@ -121,13 +140,7 @@ class command_list {
   /// allocation throws.
   command& next() {
     const std::size_t place = recorded_ % chunk_size;
-    if (place != 0) {
-      next_chunk_ = last_;
-    } else {
-      chunk*& link = last_ != nullptr ? last_->next : first_;
-      if (link == nullptr) link = take_spare();
-      next_chunk_ = link;
-    }
+    next_chunk_ = place != 0 ? last_ : chunk_behind();
     command& made = next_chunk_->commands[place];
     made.calls.store(nullptr);
     return made;
@@ -153,6 +166,26 @@ class command_list {
     drop_between(published_own_, recorded_, published_own_ % chunk_size != 0 ? last : next);
     last_ = last;
     recorded_ = published_own_;
+  }
+
+  /// Returns the place of the command that was recorded last.
+  recorded_place last() const noexcept { return {last_, recorded_ - 1}; }
+  /// Ends an unbroken run with what was recorded since. Returns false if it can't be one; then it stays empty.
+  /// \param of  where it begins
+  bool end_run(const recorded_place& of) noexcept {
+    if (of.position < published_own_ || of.position >= recorded_) return false;
+    command& begins = of.in->commands[of.position % chunk_size];
+    if (begins.kind != command_kind::unbroken) return false;  // it was dropped
+    bool is_run = true;
+    chunk* in = of.in;
+    for (std::uint64_t position = of.position + 1; position != recorded_; ++position) {
+      if (position % chunk_size == 0) in = in->next;
+      const command_kind kind = in->commands[position % chunk_size].kind;
+      is_run = is_run && !is_wait(kind) && kind != command_kind::unbroken;
+    }
+    TIDEMARK_ASSERT(is_run, "an unbroken run has a wait, or another unbroken run, within it");
+    if (is_run) begins.value.store(recorded_ - of.position - 1);
+    return is_run;
   }
 
   // ---- the executor ----
@@ -207,6 +240,12 @@ class command_list {
     chunk* next = nullptr;
   };
 
+  /// Returns the chunk behind the last command, if that has filled its own.
+  [[gnu::noinline]] chunk* chunk_behind() {
+    chunk*& link = last_ != nullptr ? last_->next : first_;
+    if (link == nullptr) link = take_spare();
+    return link;
+  }
   chunk* take_spare() {
     // (QE6): acquire, pairs with (QE5): the executor has left the chunk. Not stronger: no other word is involved.
     chunk* const spare = spare_.exchange(nullptr, std::memory_order_acquire);

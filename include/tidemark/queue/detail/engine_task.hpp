@@ -15,6 +15,7 @@
 #ifndef TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
 #define TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,10 +35,11 @@
 namespace tidemark::detail {
 
 /// What a queue does for its commands, on the thread that has its turn, and to give itself up. No virtual functions: a
-/// queue whose destruction begins may have a turn.
+/// queue whose destruction begins may have a turn. `entry` is the log_reservation of a command, or null.
 struct engine_task_calls {
   std::uint64_t (*begin_stall)(void* self, fence_id id, std::uint64_t value) noexcept;
-  void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed) noexcept;
+  void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept;
+  void (*cancel)(void* self, command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept;
   void (*lose)(void* self) noexcept;  // its progress
 };
 
@@ -46,6 +48,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
  public:
   using core = core_of_loop<Platform>;
   using command = queue_command<Platform>;
+  using commands = command_list<Platform>;
 
   engine_task(const engine_task&) = delete;
   engine_task& operator=(const engine_task&) = delete;
@@ -80,7 +83,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   /// Returns what the fence has come to for which a command waits.
   static std::uint64_t value_of(command& wait) noexcept {
-    return (wait.kind == command_kind::held ? wait.calls.load()->look(wait) : awaited_of(wait).look()).value;
+    if (wait.kind != command_kind::wait) return wait.calls.load()->look(wait).value;
+    return awaited_of(wait, wait.template kept<const operations*>()).look().value;
   }
 
   std::size_t place = 0;  // among the queues of the engine, under the lock of these
@@ -105,26 +109,37 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   ~engine_task() = default;
 
-  /// Must be called before the queue is destroyed. Waits for the end of a turn, and ends the rest.
-  void end() noexcept {
-    stop_turns();
-    // Its domain knows a wait that it holds. That ends here, while the domain may still let the queue go.
-    command* const first = commands_.front();
-    if (first == nullptr || first->kind != command_kind::held) return;
-    first->drop();
-    commands_.pop();
+  /// Must be called before the queue is destroyed. Waits for the end of a turn; there is no other one.
+  void stop_turns() noexcept {
+    keeper kept(core_.lock());
+    set(aborted);
+    while (this->phase == call_phase::running) {
+      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
+      is_awaited_ = true;
+      core_.ends().wait(kept);
+    }
+    if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
+    is_held_ = false;
+  }
+  /// Gives up what was submitted and not executed, after the last turn, when nobody else looks at the commands. The
+  /// domain of the first one may know it as a wait that it holds, and may still let the queue go.
+  void give_up_rest() noexcept {
+    while (command* const first = commands_.front()) give_up(*first);
   }
 
   /// Returns whether a wait is over, and logs or ends what that means.
-  /// \param now  the state of the fence, at which it has just looked
-  bool gets_past(fence_id id, std::uint64_t target, const fence_state& now) noexcept {
+  /// \param now    the state of the fence, at which it has just looked
+  /// \param entry  see engine_task_calls
+  bool gets_past(command_kind kind, fence_id id, std::uint64_t target, const fence_state& now,
+                 const void* entry) noexcept {
     if (now.has_reached(target)) {
-      calls_.end_wait(self_, id, target, std::exchange(is_stalled_, false) ? observed_ : 0);
+      calls_.end_wait(self_, id, target, std::exchange(is_stalled_, false) ? observed_ : 0, entry);
       return true;
     }
     if (now.is_poisoned) {
       calls_.lose(self_);
       set(aborted);
+      calls_.cancel(self_, kind, id, target, entry);
       return true;
     }
     if (!std::exchange(is_stalled_, true)) observed_ = calls_.begin_stall(self_, id, target);
@@ -134,15 +149,26 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// Executes a wait that is held: gets past it, or lets the queue stand still until the wait is over. Then it is
   /// executed again.
   template <class Wait>
-  void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target) noexcept {
-    if (gets_past(id, target, one.look())) return;
+  void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target, const void* entry) noexcept {
+    if (gets_past(command_kind::held, id, target, one.look(), entry)) return;
     set(held);  // before anybody may take it back
-    is_behind_held_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
-    if (is_behind_held_) return;
+    is_unfinished_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
+    if (is_unfinished_) return;
     // (QE12): relaxed alone, like (QE9): nobody else has learnt of it.
     control_.fetch_and(~held, std::memory_order_relaxed);
-    static_cast<void>(gets_past(id, target, one.look()));
+    static_cast<void>(gets_past(command_kind::held, id, target, one.look(), entry));
   }
+  static awaited_target<operations> awaited_of(command& wait, const operations* how) noexcept {
+    return {wait.fence, how, wait.value.load()};
+  }
+  /// Executes a wait that looks at the timeline by itself: gets past it, or lets the queue park.
+  void get_past_or_park(fence_id id, const awaited_target<operations>& to, const void* entry) noexcept {
+    is_unfinished_ = !gets_past(command_kind::looked, id, to.target, to.look(), entry);
+    if (is_unfinished_) wait_.to = to;
+  }
+
+  /// Executes the command that begins an unbroken run: lets the turn go on with the whole run.
+  void begin_run() noexcept { is_unfinished_ = true; }
 
   /// Tells the executor that commands were published.
   void ring() noexcept {
@@ -151,7 +177,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     if (doorbell_.exchange(1, std::memory_order_acq_rel) == 0) core_.post(*this);
   }
 
-  command_list<Platform> commands_;
+  commands commands_;
 
  private:
   enum class turn_end { rests, parks, goes_on, is_held };
@@ -232,17 +258,6 @@ class engine_task : protected core_of_loop<Platform>::operation {
     control_.fetch_and(~what, std::memory_order_relaxed);
     let_go();
   }
-  void stop_turns() noexcept {
-    keeper kept(core_.lock());
-    set(aborted);
-    while (this->phase == call_phase::running) {
-      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
-      is_awaited_ = true;
-      core_.ends().wait(kept);
-    }
-    if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
-    is_held_ = false;
-  }
   /// Gives a queue that is held another turn.
   void let_go() noexcept {
     if (!std::exchange(is_held_, false)) return;
@@ -260,9 +275,18 @@ class engine_task : protected core_of_loop<Platform>::operation {
         if (comes_to_rest()) return turn_end::rests;
         continue;
       }
-      if ((control & aborted) == 0 && !execute(*first)) {
+      if ((control & aborted) != 0) {
+        give_up(*first);
+        ++executed;
+        continue;
+      }
+      if (!execute(*first)) {
         if (first->kind == command_kind::held) return turn_end::is_held;
-        if (!sees_value()) return turn_end::parks;
+        if (first->kind == command_kind::unbroken) {
+          executed += execute_run(*first);
+        } else if (!sees_value()) {
+          return turn_end::parks;
+        }
         continue;
       }
       first->drop();
@@ -271,17 +295,38 @@ class engine_task : protected core_of_loop<Platform>::operation {
     }
     return turn_end::goes_on;
   }
-  static awaited_target<operations> awaited_of(command& wait) noexcept {
-    return {wait.fence, wait.template kept<const operations*>(), wait.value.load()};
+  /// Executes an unbroken run, up to its end or to an abort. Nothing else ends it: there is no wait in it. Returns how
+  /// much of the quantum it takes.
+  [[gnu::cold]] unsigned execute_run(command& begins) noexcept {
+    const std::uint64_t size = begins.value.load();
+    begins.drop();
+    commands_.pop();
+    for (std::uint64_t left = size; left != 0; --left) {
+      command& first = *commands_.front();
+      if ((look_at_control() & aborted) != 0) {
+        give_up(first);
+        continue;
+      }
+      first.calls.load()->run(first, self_);
+      first.drop();
+      commands_.pop();
+    }
+    return static_cast<unsigned>(std::min<std::uint64_t>(size + 1, quantum_));
+  }
+  /// Says that the first command will never be executed, and drops it.
+  [[gnu::cold]] void give_up(command& first) noexcept {
+    calls_.cancel(self_, first.kind, first.id, first.value.load(), first.entry());
+    first.drop();
+    commands_.pop();
   }
   /// Returns false if the command is a wait whose value is missing.
   bool execute(command& first) noexcept {
     if (first.kind != command_kind::wait) {
       first.calls.load()->run(first, self_);
-      return !std::exchange(is_behind_held_, false);
+      return !std::exchange(is_unfinished_, false);
     }
-    const awaited_target<operations> to = awaited_of(first);
-    if (gets_past(first.id, to.target, to.look())) return true;
+    const awaited_target<operations> to = awaited_of(first, first.template kept<const operations*>());
+    if (gets_past(command_kind::wait, first.id, to.target, to.look(), nullptr)) return true;
     wait_.to = to;
     return false;
   }
@@ -317,7 +362,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   std::uint64_t observed_ = 0;  // when its wait was seen to stall
   bool is_stalled_ = false;
   bool is_held_ = false;
-  bool is_behind_held_ = false;  // the command of this turn
+  bool is_unfinished_ = false;  // the command of this turn: its value is missing, or others must follow it at once
   bool is_awaited_ = false;
   decltype(current_thread<Platform>()) runner_{};
 };

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// executed_work: what the engine says of one of its queues: which work it executed between the waits and the signals,
+// and when each piece began and ended.
+//
+//   tidemark::executed_work work;                            one for each queue; it must outlive what is recorded
+//   blur.tell_work(&work);                                   from the next command on
+//   blur.run(tidemark::named_work{"tile"}, blur_tile, tile);
+//   collector.add(blur.id(), work);                          beside collector.add(blur.id(), blur.timeline())
+//
+// The collector tells the pieces to its sink, and a trace shows them beside the waits and the signals of the queue:
+// trace::on_work(). What is no work and no wait between them is time in which the queue was ready and had no turn, or
+// had nothing to execute. A queue that is parked shows as a wait that has stalled, from the time at which it parked.
+//
+// Each piece takes two readings of the clock and one append, by the thread of the engine that executes it. A queue that
+// tells nobody of its work pays nothing for that when it executes.
+//
+// The pieces stand in a ring log (ring_log.hpp) that overwrites, so it must be large enough for what is executed
+// between two rounds of the collector. A piece that was overwritten is counted and told as lost.
+//
+// Not promised: that a piece is told whose command was dropped.
+#ifndef TIDEMARK_QUEUE_EXECUTED_WORK_HPP
+#define TIDEMARK_QUEUE_EXECUTED_WORK_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../log/ring_log.hpp"
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// What a piece of work is called, the same for all work of one kind. The text must outlive the collector's last round;
+/// as a literal does. Without a name, a piece is called as its queue is, or "work" if that has none either.
+struct named_work {
+  std::string_view name;
+};
+
+/// A piece of work that was executed. Both times are ticks of the queue's clock.
+struct executed_piece {
+  std::string_view name;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// What takes pieces of work: a `trace` (trace.hpp), or a type of the program's own. A sink may also have
+/// on_work_lost(queue, count), which says that so many pieces are missing here.
+/// \tparam Clock  turns the times, which are ticks, into nanoseconds
+template <class Sink, class Clock = default_log_clock>
+concept work_sink =
+    log_clock<Clock> && requires(Sink& sink, queue_id queue, std::string_view name, std::uint64_t number) {
+      sink.template on_work<Clock>(queue, name, number, number);
+    };
+
+/// What one queue executed; see the head of this file. It can be neither copied nor moved.
+/// \tparam Clock  the queue's
+template <platform Platform = native_platform, log_clock Clock = default_log_clock>
+class basic_executed_work {
+ public:
+  using platform_type = Platform;
+  using clock_type = Clock;
+  using log_type = ring_log<executed_piece, std::dynamic_extent, log_form::stamped, Platform>;
+  using reader_type = typename log_type::reader_type;
+
+  /// Allocates, and throws what the allocation throws.
+  /// \param pieces  how many are kept, 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest one
+  explicit basic_executed_work(std::size_t pieces = 4096) : log_{pieces} {}
+
+  /// Calls `work()`, and notes that it was executed. For the executor of one queue. Progress: as that of `work`, beside
+  /// two readings of the clock and one append.
+  template <class Work>
+  void execute(std::string_view name, Work&& work) {
+    const std::uint64_t begin = Clock::now();
+    work();
+    log_.append({name, begin, Clock::now()});
+  }
+
+  /// Returns a reader that begins with the oldest piece that is still there. Any thread. This object must outlive it.
+  [[nodiscard]] reader_type reader() const noexcept { return log_.reader(); }
+
+ private:
+  log_type log_;
+};
+
+using executed_work = basic_executed_work<>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_QUEUE_EXECUTED_WORK_HPP
