@@ -5,7 +5,7 @@
 //
 //   epoch    rises by 1 with each last_queued(): the serial that it returns
 //   began    for each context: the epoch at which its recording began, or 0 if it does not record
-//   turns    for each context: rises with each end of a recording. Threads sleep on it
+//   turns    for each context: rises with each end of a recording that a thread waits for. Threads sleep on it
 //
 // A serial is finished when no context is in a recording that began at this epoch or earlier. That is conservative: a
 // recording that began just after last_queued() may still have the old epoch, and is then waited for, too.
@@ -59,18 +59,19 @@ class context_recordings {
   }
 
   /// Ends the recording. It is asserted that the context records. What the recording did happens-before the return of
-  /// is_finished() or wait_finished() that find it over. Progress: wait-free; one store, one read-modify-write and one
-  /// load if nobody waits.
+  /// is_finished() or wait_finished() that find it over. Progress: wait-free; a store, which is a full barrier, and
+  /// one load if nobody waits.
   void end(std::size_t context) noexcept {
     TIDEMARK_ASSERT(is_recording(context), "a context ended a recording that it had not begun");
     line& own = lines_[context];
-    // (CR4): release, pairs with (CR5).
-    own.began_.store(0, std::memory_order_release);
-    // (CR6): seq_cst, pairs with (CR8): in the order of all these, either the waiter's load comes later and finds the
-    // new number and with it that the recording is over, or (CR9) comes later than (CR7) and finds the waiter.
-    own.turns_.fetch_add(1, std::memory_order_seq_cst);
+    // (CR4): seq_cst. Release, pairs with (CR5). And in the order of all seq_cst accesses, either (CR8) comes later and
+    // finds that the recording is over, or (CR9) comes later than (CR7) and finds the waiter.
+    own.began_.store(0, std::memory_order_seq_cst);
     // (CR9): seq_cst, pairs with (CR7).
-    if (waiting_.load(std::memory_order_seq_cst) != 0) Platform::unpark(own.turns_, UINT32_MAX);
+    if (waiting_.load(std::memory_order_seq_cst) == 0) return;
+    // (CR6): release, pairs with (CR12): a waiter that finds the new number finds that the recording is over.
+    own.turns_.fetch_add(1, std::memory_order_release);
+    Platform::unpark(own.turns_, UINT32_MAX);
   }
 
   /// Returns whether the context records. For its thread.
@@ -102,7 +103,7 @@ class context_recordings {
 
   /// The same until the deadline at most, and then returns `timeout`.
   wait_status wait_finished_until(std::uint64_t serial, deadline until) const noexcept {
-    // (CR7): seq_cst, pairs with (CR9).
+    // (CR7): seq_cst, pairs with (CR9): see (CR4).
     waiting_.fetch_add(1, std::memory_order_seq_cst);
     wait_status status = wait_status::reached;
     for (line& each : lines_) {
@@ -118,16 +119,18 @@ class context_recordings {
 
  private:
   static bool is_open(const line& asked, std::uint64_t serial) noexcept {
-    // (CR5): acquire, pairs with (CR4) and (CR3): what the recording did is visible.
+    // (CR5): acquire, pairs with (CR4) and with (CR3): what the recording did is visible.
     const std::uint64_t began = asked.began_.load(std::memory_order_acquire);
     return began != 0 && began <= serial;
   }
 
   static bool wait_for(line& awaited, std::uint64_t serial, deadline until) noexcept {
     while (is_open(awaited, serial)) {
-      // (CR8): seq_cst, pairs with (CR6): if it finds the number of the end, the next look finds the end.
-      const std::uint32_t turn = awaited.turns_.load(std::memory_order_seq_cst);
-      if (!is_open(awaited, serial)) return true;
+      // (CR12): acquire, pairs with (CR6). Loaded before (CR8), so that a number that is new when it sleeps wakes it.
+      const std::uint32_t turn = awaited.turns_.load(std::memory_order_acquire);
+      // (CR8): seq_cst, pairs with (CR4): see there.
+      const std::uint64_t began = awaited.began_.load(std::memory_order_seq_cst);
+      if (began == 0 || began > serial) return true;
       if (!Platform::park(awaited.turns_, turn, until)) return !is_open(awaited, serial);
     }
     return true;

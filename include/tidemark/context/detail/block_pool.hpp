@@ -62,8 +62,8 @@ class block_pool {
 
   /// Gives all memory back. No block may be in use, and no other call may be under way.
   void clear(Source& source) noexcept {
-    free_ = nullptr;
-    static_cast<void>(returned_.take());
+    destroy_free(std::exchange(free_, nullptr));
+    destroy_free(returned_.take());
     left_ = 0;
     while (chunks_ != nullptr) {
       chunk* const gone = std::exchange(chunks_, chunks_->below);
@@ -85,6 +85,14 @@ class block_pool {
   static constexpr std::size_t most_bytes = std::size_t{64} * 1024;  // of a chunk with more than one block
   static constexpr std::size_t most_blocks = 64;
   static_assert(sizeof(chunk) <= cache_line && sizeof(std::uintptr_t) <= cache_line);
+
+  static void destroy_free(free_block* first) noexcept {
+    while (first != nullptr) {
+      free_block* const next = first->next.load();
+      std::destroy_at(first);
+      first = next;
+    }
+  }
 
   bool grow(Source& source) noexcept {
     const std::size_t wanted = std::min(most_blocks, std::size_t{4} << std::min<std::size_t>(made_, 4));

@@ -63,12 +63,15 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
   }
   /// Returns whether the object's blocks are to be destroyed now.
   bool drop_owner() noexcept {
-    // (CO4): acq_rel, pairs with (CO5): whoever takes it to 0 has seen what the others did before.
-    return uses_.fetch_and(~owned, std::memory_order_acq_rel) == owned;
+    // (CO4): release, pairs with (CO5). Not stronger: dependents are dropped by threads that destroy one after the
+    // other, and so does the caller, if it takes the count to 0.
+    return uses_.fetch_and(~owned, std::memory_order_release) == owned;
   }
+  /// The same. Only while the caller destroys in its turn.
   bool drop_dependent() noexcept {
-    // (CO5): acq_rel, pairs with (CO4).
-    return uses_.fetch_sub(one_dependent, std::memory_order_acq_rel) == one_dependent;
+    // (CO5): acquire, pairs with (CO4): whoever drops the last dependent destroys what the owner has used before. Not
+    // stronger: see there.
+    return uses_.fetch_sub(one_dependent, std::memory_order_acquire) == one_dependent;
   }
 
   std::uint32_t current_generation() const noexcept {

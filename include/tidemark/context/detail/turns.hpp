@@ -43,7 +43,8 @@ class turns {
   void hand_in(request& handed, const Serve& serve) noexcept {
     if (!push(handed)) return;
     do {
-      // (CT3): acquire, pairs with (CT2): the server sees what the others have handed in, and what they did before. Not
+      // (CT3): acquire, pairs with (CT2): the server sees what the others have handed in, and what they did before. And
+      // pairs with (CT4): between the two there are exchanges only, so the server finds what the last one has left. Not
       // stronger: nobody takes over before (CT4).
       request* const found = last_.exchange(&serving_, std::memory_order_acquire);
       for (request* one = in_order(found); one != nullptr;) {
@@ -61,15 +62,14 @@ class turns {
     request* before = last_.load(std::memory_order_relaxed);
     do {
       pushed.next_.store(before);
-      // (CT2): acq_rel. Release, pairs with (CT3). Acquire, pairs with (CT4): the next server finds what the last one
-      // has left.
-    } while (!last_.compare_exchange_weak(before, &pushed, std::memory_order_acq_rel, std::memory_order_relaxed));
+      // (CT2): release, pairs with (CT3). Not stronger: a new server reads nothing of the last one before (CT3).
+    } while (!last_.compare_exchange_weak(before, &pushed, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;
   }
 
   bool stop() noexcept {
     request* expected = &serving_;
-    // (CT4): release, pairs with (CT2). Not stronger: if it fails, (CT3) reads what was pushed.
+    // (CT4): release, pairs with (CT3). Not stronger: if it fails, (CT3) reads what was pushed.
     return last_.compare_exchange_strong(expected, nullptr, std::memory_order_release, std::memory_order_relaxed);
   }
 
