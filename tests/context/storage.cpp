@@ -89,7 +89,7 @@ std::uintptr_t line_of(const void* of) { return address(of) / tidemark::cache_li
 
 }  // namespace
 
-// ---- which blocks there are ------------------------------------------------------------------------------------------
+// ---- which blocks there are -----------------------------------------------------------------------------------------
 
 TEST_CASE("[D1][D2][D7] an object that three deferred contexts use has four blocks, each a context's own") {
   stand at{3};
@@ -246,7 +246,7 @@ TEST_CASE("[D9][trap 33] a resource that is destroyed stays in all contexts unti
                                       "destroy resource in 1", "destroy resource in 0"});
 }
 
-// ---- where blocks lie ------------------------------------------------------------------------------------------------
+// ---- where blocks lie -----------------------------------------------------------------------------------------------
 
 TEST_CASE("[D11] the maker says how many bytes, and the address that it is given is the block's name") {
   stand at{1};
@@ -360,7 +360,7 @@ TEST_CASE("[D13][D16][D17] what is large and seldom used is not repeated for eac
   CHECK(at.ledger.bytes - before < 4 * 8192);
 }
 
-// ---- sizes -----------------------------------------------------------------------------------------------------------
+// ---- sizes ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[D22][D25][D26] the maker is asked twice for its sizes: how many, and then which") {
   stand at;
@@ -424,7 +424,7 @@ TEST_CASE("[D28] the list can be had when the device is gone, and only the immed
   CHECK(at.driver.log.take() == texts{"create resource in 1"});
 }
 
-// ---- what the maker is given -----------------------------------------------------------------------------------------
+// ---- what the maker is given ----------------------------------------------------------------------------------------
 
 TEST_CASE("[D23][D32] the sequence of calls: two for the sizes, three for an object, one for its first use") {
   test_driver driver;
@@ -485,7 +485,7 @@ TEST_CASE("[D30] with dependencies the description has those, and all its other 
   CHECK(std::memcmp(&given.description, &expected, sizeof expected) == 0);
 }
 
-// ---- the recording path ----------------------------------------------------------------------------------------------
+// ---- the recording path ---------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -545,7 +545,7 @@ TEST_CASE("[D21] a look-up loads three words, and none of them from memory that 
   }
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[D37] a context that is closed gives all its memory back at once, and can be opened again") {
   stand at;
@@ -598,7 +598,7 @@ TEST_CASE("without memory an object is not created, and what was taken for it is
   at.driver.creations_left = 0;
   CHECK(at.storage->create(test_kind::resource, {}).status == object_create_status::no_memory);
   at.driver.creations_left = 1;
-  CHECK(at.storage->create(test_kind::resource, {}).object.index == 0);
+  CHECK(at.storage->create(test_kind::resource, {}).object.index() == 0);
 }
 
 TEST_CASE("a storage is absent if there is no memory for it, and nothing is leaked") {
@@ -626,7 +626,7 @@ TEST_CASE("memory of destroyed blocks is used again, by the context that they be
   CHECK(at.ledger.bytes == before);
 }
 
-// ---- objects and contexts come and go --------------------------------------------------------------------------------
+// ---- objects and contexts come and go -------------------------------------------------------------------------------
 
 TEST_CASE("the id of an object that was destroyed is stale, also when its number is used again") {
   stand at{1};
@@ -635,7 +635,7 @@ TEST_CASE("the id of an object that was destroyed is stale, also when its number
   CHECK(at.storage->destroy(first));
   CHECK(at.deferred[0].use(first).status == block_use_status::stale);
   const object_id second = at.resource();
-  CHECK(second.index == first.index);
+  CHECK(second.index() == first.index());
   CHECK(second != first);
   CHECK(at.deferred[0].use(second));
   CHECK(at.deferred[0].use(first).status == block_use_status::stale);
@@ -706,7 +706,7 @@ TEST_CASE("a context is moved, and the one that it was moved from is closed") {
   context_type{}.close();
 }
 
-// ---- threads ---------------------------------------------------------------------------------------------------------
+// ---- threads --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[D3][D5][D9] contexts record on threads of their own while objects are created, retired and destroyed") {
   constexpr std::uint32_t threads = 3;

@@ -48,7 +48,7 @@ TEST_CASE("[D27][trap 33] an object with an unlisted size is refused, and nothin
   CHECK(at.storage->create(test_kind::resource, {.deferred = 32}).status == object_create_status::refused);
   CHECK(take_said() == texts{"a maker told a size of deferred blocks that it has not listed"});
   CHECK(at.driver.names.empty());
-  CHECK(at.storage->create(test_kind::resource, {}).object.index == 0);
+  CHECK(at.storage->create(test_kind::resource, {}).object.index() == 0);
   CHECK(take_said().empty());
 }
 

@@ -47,7 +47,7 @@ class context_recordings {
   context_recordings(const context_recordings&) = delete;
   context_recordings& operator=(const context_recordings&) = delete;
 
-  // ---- recording: the thread of the context ------------------------------------------------------------------------
+  // ---- recording: the thread of the context -------------------------------------------------------------------------
 
   /// Begins a recording. It is asserted that the context does not record. Progress: wait-free, one load and one store.
   void begin(std::size_t context) noexcept {
@@ -80,7 +80,7 @@ class context_recordings {
     return lines_[context].began_.load(std::memory_order_relaxed) != 0;
   }
 
-  // ---- for a retire queue: any thread ------------------------------------------------------------------------------
+  // ---- for a retire queue: any thread -------------------------------------------------------------------------------
 
   /// Returns a serial that is finished when all recordings are over that began before. Progress: wait-free, one
   /// read-modify-write.

@@ -18,7 +18,7 @@
 // The first use in a context creates the context's blocks of the object and of all that it depends on. After that a use
 // is a look-up in a table of the context's own: no other thread writes what it reads.
 //
-//   context -> links -> page -> entry {block, generation}            written by the context's thread
+//   context -> links -> page -> entry {block, id}            written by the context's thread
 //
 // Order of blocks: the immediate context's block of an object is created first and destroyed last [D5]. In each context
 // the block of an object is created after those that it depends on, and destroyed before them [D9]. There is no other
@@ -72,7 +72,7 @@ template <block_maker Maker, detail::block_source Source = heap_source, platform
           std::size_t ObjectsPerPage = 128>
 class context_storage {
   static_assert(std::has_single_bit(ObjectsPerPage), "the objects of a page must be a power of two");
-  static_assert(object_id{}.generation == detail::no_generation);
+  static_assert(object_id{}.generation() == detail::no_generation);
 
   template <class T>
   using var = typename Platform::template var<T>;
@@ -144,7 +144,7 @@ class context_storage {
     parts_.destroy(source_);
   }
 
-  // ---- objects: the thread of the immediate context ----------------------------------------------------------------
+  // ---- objects: the thread of the immediate context -----------------------------------------------------------------
 
   /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks [D23].
   /// \param dependencies  objects whose blocks this one's blocks need [D8]. They stay as long as this object, even if
@@ -163,8 +163,8 @@ class context_storage {
       records_.put_back(*made);
       return {status};
     }
-    for (const object_id& each : dependencies) made->add_dependency(records_.at(each.index));
-    return {status, {made->index.load(), made->current_generation()}};
+    for (const object_id& each : dependencies) made->add_dependency(records_.at(each.index()));
+    return {status, id_of(*made)};
   }
   /// The same for a list of ids.
   object_create_result create(kind of, const description& given,
@@ -172,17 +172,17 @@ class context_storage {
     return create(of, given, std::span<const object_id>{dependencies.begin(), dependencies.size()});
   }
 
-  // ---- destroying objects: any thread ------------------------------------------------------------------------------
+  // ---- destroying objects: any thread -------------------------------------------------------------------------------
 
   /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
   /// the object, see the head of this file. If objects depend on it, that happens when the last of them is destroyed.
   /// Returns true. If the object is destroyed already, that is asserted; then it returns false and does nothing.
   /// Progress: lock-free but for the maker; may destroy what other threads have handed in.
   bool destroy(object_id object) noexcept {
-    const bool is_there = is_known(object) && records_.at(object.index).is_owned();
+    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
     if (!is_there) return false;
-    drop_owner(records_.at(object.index));
+    drop_owner(records_.at(object.index()));
     return true;
   }
 
@@ -190,9 +190,9 @@ class context_storage {
   /// Returns true. If the object is destroyed or retired already, that is asserted; then it returns false and does
   /// nothing. Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
-    const bool is_there = is_known(object) && records_.at(object.index).is_owned();
+    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
-    return is_there && reclaimer_.retire(records_.at(object.index), destroy_it{});
+    return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{});
   }
   /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many it has handed in
   /// to be destroyed. Progress: lock-free but for the maker; never waits.
@@ -204,7 +204,7 @@ class context_storage {
   /// What a retire queue of the program follows if other queues use the objects, too; its disposer calls destroy().
   const recordings_type& recordings() const noexcept { return recordings_; }
 
-  // ---- contexts ----------------------------------------------------------------------------------------------------
+  // ---- contexts -----------------------------------------------------------------------------------------------------
 
   /// Returns the context in which objects are created. It is never closed.
   context& immediate() noexcept { return immediate_; }
@@ -227,13 +227,15 @@ class context_storage {
   struct destroy_it {
     void operator()(record& which) const noexcept { static_cast<context_storage*>(which.storage)->drop_owner(which); }
   };
+  static object_id id_of(const record& object) noexcept { return {object.index.load(), object.current_generation()}; }
+
   bool is_known(object_id object) const noexcept {
-    if (object.generation == detail::no_generation || object.index >= chosen_.max_objects) return false;
-    return parts_.record_pages[object.index / ObjectsPerPage].load() != nullptr &&
-           records_.at(object.index).current_generation() == object.generation;
+    if (object.generation() == detail::no_generation || object.index() >= chosen_.max_objects) return false;
+    return parts_.record_pages[object.index() / ObjectsPerPage].load() != nullptr &&
+           records_.at(object.index()).current_generation() == object.generation();
   }
   bool are_valid(std::span<const object_id> dependencies) const noexcept {
-    const auto is_there = [&](object_id each) { return is_known(each) && records_.at(each.index).is_owned(); };
+    const auto is_there = [&](object_id each) { return is_known(each) && records_.at(each.index()).is_owned(); };
     return dependencies.size() <= Maker::most_dependencies &&
            std::all_of(dependencies.begin(), dependencies.end(), is_there);
   }
@@ -246,7 +248,7 @@ class context_storage {
                                       parts_.classes);
   }
 
-  // ---- the immediate context ---------------------------------------------------------------------------------------
+  // ---- the immediate context ----------------------------------------------------------------------------------------
 
   object_create_status create_immediate(record& made, const description& given,
                                         std::span<const object_id> dependencies) noexcept {
@@ -264,7 +266,7 @@ class context_storage {
 
     description described = given;
     for (std::size_t i = 0; i < dependencies.size(); ++i) {
-      maker_.set_dependency(described, i, records_.at(dependencies[i].index).immediate.load());
+      maker_.set_dependency(described, i, records_.at(dependencies[i].index()).immediate.load());
     }
     const std::span<std::byte> to_fill{read_only, layout.read_only_bytes};
     if (!maker_.create({immediate_context, of, &described, block, nullptr, to_fill, to_fill})) {
@@ -288,23 +290,23 @@ class context_storage {
     made.read_only_bytes.store(layout.read_only_bytes);
     made.is_replicated.store(layout.is_replicated ? 1 : 0);
     own->block.store(block);
-    own->generation.store(made.current_generation());
+    own->id.store(id_of(made).number());
     return object_create_status::added;
   }
 
-  // ---- deferred contexts: the thread of the context ----------------------------------------------------------------
+  // ---- deferred contexts: the thread of the context -----------------------------------------------------------------
 
   block_use_result use_first(std::uint32_t number, object_id object) noexcept {
     if (number == 0 || !is_known(object)) return {block_use_status::stale};
-    return open_block(number, records_.at(object.index));
+    return open_block(number, records_.at(object.index()));
   }
 
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
   block_use_result open_block(std::uint32_t number, record& object) noexcept {
     slot& own = parts_.slots[number];
-    const entry& found = own.table.find(object.index.load());
-    if (found.generation.load() != 0) return {block_use_status::ready, found.block.load()};
-
+    const std::uint32_t index = object.index.load();
+    void* const known = own.table.find(index).block.load();
+    if (known != nullptr) return {block_use_status::ready, known};
     description described{};
     std::memset(static_cast<void*>(&described), 0, sizeof described);
     const std::uint32_t dependencies = object.dependency_count();
@@ -339,12 +341,11 @@ class context_storage {
       return {block_use_status::no_memory};
     }
     added->block.store(block);
-    added->size_class.store(size_class);
-    added->generation.store(object.current_generation());
+    added->id.store(id_of(object).number());
     return {block_use_status::ready, block};
   }
 
-  // ---- destroying: one thread at a time ----------------------------------------------------------------------------
+  // ---- destroying: one thread at a time -----------------------------------------------------------------------------
 
   void hand_in(detail::teardown_request<Platform>& request) noexcept {
     turns_.hand_in(request, [this](detail::turn_request<Platform>& handed) {
@@ -377,7 +378,8 @@ class context_storage {
   void destroy_block(std::uint32_t number, record& object, entry& found) noexcept {
     void* const block = found.block.load();
     maker_.destroy(context_id{number}, static_cast<kind>(object.kind.load()), block);
-    pool& to = number == 0 ? *object.immediate_pool.load() : parts_.slots[number].pool_of(found.size_class.load());
+    const std::uint32_t size_class = object.size_class.load();
+    pool& to = number == 0 ? *object.immediate_pool.load() : parts_.slots[number].pool_of(size_class);
     found.clear();
     to.give_back(block);
   }
@@ -453,17 +455,16 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   /// is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
-    TIDEMARK_ASSERT(object.index < storage_->chosen_.max_objects, "this is no object of the storage");
-    const entry& found = table::find(links_, object.index);
-    if (found.generation.load() == object.generation) [[likely]]
+    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    const entry& found = table::find(links_, object.index());
+    if (found.id.load() == object.number()) [[likely]]
       return {block_use_status::ready, found.block.load()};
     return storage_->use_first(number_, object);
   }
   /// Returns this context's block of the object; null if it has none. Creates nothing. Progress: wait-free, as use().
   [[nodiscard]] void* find(object_id object) const noexcept {
-    TIDEMARK_ASSERT(object.index < storage_->chosen_.max_objects, "this is no object of the storage");
-    const entry& found = table::find(links_, object.index);
-    return found.generation.load() == object.generation ? found.block.load() : nullptr;
+    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    return table::find(links_, object.index()).block_of(object.number());
   }
 
   /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. The immediate context

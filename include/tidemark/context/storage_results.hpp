@@ -12,11 +12,25 @@ namespace tidemark {
 
 /// Names an object of a storage. One that was made without arguments names no object. An id of an object that was
 /// destroyed is stale; it is found out until the object's number was used again 2^32 times.
-struct object_id {
-  std::uint32_t index = 0;
-  std::uint32_t generation = UINT32_MAX;  ///< No object has this one.
+class object_id {
+ public:
+  constexpr object_id() noexcept = default;
+  /// \param index       the object's number in its storage
+  /// \param generation  which of the objects that had this number
+  constexpr object_id(std::uint32_t index, std::uint32_t generation) noexcept
+      : number_{std::uint64_t{generation} << 32 | index} {}
 
-  friend bool operator==(const object_id&, const object_id&) = default;
+  [[nodiscard]] constexpr std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(number_); }
+  [[nodiscard]] constexpr std::uint32_t generation() const noexcept {
+    return static_cast<std::uint32_t>(number_ >> 32);
+  }
+  /// Returns both as one number, to print or to store it. It is never 0.
+  [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
+
+  friend constexpr bool operator==(const object_id&, const object_id&) noexcept = default;
+
+ private:
+  std::uint64_t number_ = std::uint64_t{UINT32_MAX} << 32;  // no object has this generation
 };
 
 /// What became of an object that was to be created.

@@ -217,7 +217,7 @@ struct number_used_again : model::suite<2>, stand {
     }
     const auto made = storage->create(kind::other, {});
     if (!made) return MODEL_REQUIRE(made.status == tidemark::object_create_status::no_space);
-    MODEL_REQUIRE(made.object.index == other.index && made.object != other);
+    MODEL_REQUIRE(made.object.index() == other.index() && made.object != other);
     record(deferred[0], made.object);
     MODEL_REQUIRE(static_cast<block*>(deferred[0].find(made.object))->content.load() == 8);
     MODEL_REQUIRE(deferred[0].find(other) == nullptr);

@@ -4,7 +4,7 @@
 // allocated when they are needed first.
 //
 //   links   one for each page; at first all of them name `none`, a page without blocks that all tables share
-//   entry   the block, the generation of its object, and its size class; generation 0: there is no block
+//   entry   the block, and the id of its object as a number; 0: there is no block
 //
 // The context's thread adds pages and writes entries. The thread that destroys an object clears the object's entry,
 // which the context does not use any more then. So links are atomic, because that thread reads them while the context
@@ -30,12 +30,16 @@ class block_table {
  public:
   struct entry {
     var<void*> block;
-    var<std::uint32_t> generation;
-    var<std::uint32_t> size_class;
+    var<std::uint64_t> id;
 
+    /// Returns the block if it is that object's; otherwise null.
+    void* block_of(std::uint64_t object) const noexcept {
+      if (id.load() != object) return nullptr;
+      return block.load();
+    }
     void clear() noexcept {
       block.store(nullptr);
-      generation.store(0);
+      id.store(0);
     }
   };
   using page = std::array<entry, ObjectsPerPage>;
@@ -76,7 +80,7 @@ class block_table {
     // (CB4): acquire, pairs with (CB3). Not stronger: the entry itself was handed over by the end of the recording.
     page* const found = links_[index / ObjectsPerPage].load(std::memory_order_acquire);
     entry& asked = (*found)[index % ObjectsPerPage];
-    return asked.generation.load() == 0 ? nullptr : &asked;
+    return asked.id.load() == 0 ? nullptr : &asked;
   }
 
   /// Calls `body(index, entry)` for each block. For the only thread that uses the table.
@@ -87,7 +91,7 @@ class block_table {
       page* const found = links_[at].load(std::memory_order_relaxed);
       if (found == none_) continue;
       for (std::size_t i = 0; i < ObjectsPerPage; ++i) {
-        if ((*found)[i].generation.load() != 0) body(static_cast<std::uint32_t>(at * ObjectsPerPage + i), (*found)[i]);
+        if ((*found)[i].id.load() != 0) body(static_cast<std::uint32_t>(at * ObjectsPerPage + i), (*found)[i]);
       }
     }
   }

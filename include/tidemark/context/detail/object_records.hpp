@@ -46,7 +46,9 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
     const std::uint32_t which = depends_on_.load();
     dependencies_[which].store(&added);
     depends_on_.store(which + 1);
-    if (rank.load() <= added.rank.load()) rank.store(added.rank.load() + 1);
+    const std::uint32_t below = rank.load();
+    const std::uint32_t least = added.rank.load() + 1;
+    rank.store(least > below ? least : below);
     // (CO1): relaxed alone: the caller knows that the object is not destroyed meanwhile.
     added.uses_.fetch_add(one_dependent, std::memory_order_relaxed);
   }
@@ -79,8 +81,8 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
     return generation_.load(std::memory_order_relaxed);
   }
   void begin_generation() noexcept {
-    // (CO7): relaxed alone, as (CO6). No object has generation 0, which stands for no block.
     const std::uint32_t next = current_generation() + 1;
+    // (CO7): relaxed alone, as (CO6). No object has generation 0, so that the number of an id is never 0.
     generation_.store(next == no_generation ? 1 : next, std::memory_order_relaxed);
   }
 

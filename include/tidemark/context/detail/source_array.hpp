@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// make_array, destroy_array: arrays in memory of a backing source. block_source: a source whose backings are plain memory.
+// make_array, destroy_array: arrays in memory of a backing source. block_source: a source whose backings are plain
+// memory.
 #ifndef TIDEMARK_CONTEXT_DETAIL_SOURCE_ARRAY_HPP
 #define TIDEMARK_CONTEXT_DETAIL_SOURCE_ARRAY_HPP
 
