@@ -516,32 +516,35 @@ struct noting_platform : tidemark::native_platform {
 
 }  // namespace
 
-TEST_CASE("[D21] a look-up loads three words, and none of them from memory that another context writes") {
+TEST_CASE("[D3][D21] a look-up loads three words, and none of them from a line that another context writes") {
   test_driver driver;
   block_ledger ledger;
   using noting_storage = tidemark::context_storage<test_maker, counting_source, noting_platform>;
-  auto storage = noting_storage::make(test_maker{driver}, {}, {&ledger});
-  REQUIRE(storage);
-  auto first = storage->open();
-  auto second = storage->open();
-  const auto made = storage->create(test_kind::resource, {});
-  for (auto* const each : {&first.context, &second.context}) {
-    each->begin_recording();
-    CHECK(each->use(made.object));
-  }
-  std::array<std::vector<const void*>, 2> loads;
-  noting_platform::loaded = &loads[0];
-  CHECK(first.context.find(made.object) != nullptr);
-  noting_platform::loaded = &loads[1];
-  CHECK(second.context.find(made.object) != nullptr);
-  noting_platform::loaded = nullptr;
-  CHECK(loads[0].size() == 3);
-  CHECK(loads[1].size() == 3);
-  std::set<std::uintptr_t> lines;
-  for (const auto& each : loads) {
-    std::set<std::uintptr_t> own;
-    for (const void* const from : each) own.insert(line_of(from));
-    for (const std::uintptr_t line : own) CHECK(lines.insert(line).second);
+  for (const std::uint32_t objects : {10u, 65'536u}) {
+    auto storage = noting_storage::make(test_maker{driver}, {.max_contexts = 3, .max_objects = objects}, {&ledger});
+    REQUIRE(storage);
+    auto first = storage->open();
+    auto second = storage->open();
+    const auto made = storage->create(test_kind::resource, {});
+    for (auto* const each : {&first.context, &second.context}) {
+      each->begin_recording();
+      CHECK(each->use(made.object));
+    }
+    std::array<std::vector<const void*>, 2> loads;
+    noting_platform::loaded = &loads[0];
+    const void* const found_first = first.context.find(made.object);
+    noting_platform::loaded = &loads[1];
+    const void* const found_second = second.context.find(made.object);
+    noting_platform::loaded = nullptr;
+    CHECK(found_first != nullptr);
+    CHECK(found_second != nullptr);
+    std::set<std::uintptr_t> lines;
+    for (const auto& each : loads) {
+      CHECK(each.size() == 3);
+      std::set<std::uintptr_t> own;
+      for (const void* const from : each) own.insert(line_of(from));
+      for (const std::uintptr_t line : own) CHECK(lines.insert(line).second);
+    }
   }
 }
 

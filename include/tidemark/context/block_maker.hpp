@@ -94,7 +94,7 @@ concept has_block_types =
       typename Maker::kind;
       typename Maker::description;
       { Maker::most_dependencies } -> std::convertible_to<std::size_t>;
-    } && std::is_trivially_copyable_v<typename Maker::description> &&
+    } && std::is_enum_v<typename Maker::kind> && std::is_trivially_copyable_v<typename Maker::description> &&
     std::default_initializable<typename Maker::description>;
 
 }  // namespace detail

@@ -22,6 +22,7 @@ struct storage_parts {
   using slot = context_slot<Platform, Source, ObjectsPerPage>;
   using table = typename slot::table_type;
   using record_link = typename Platform::template var<Record*>;
+  static constexpr std::size_t links_per_line = std::max<std::size_t>(1, cache_line / sizeof(typename table::link));
 
   /// Asks the maker for its sizes: how many, then which. Returns false if there is no memory, or if the second answer
   /// is not the number of the first.
@@ -46,14 +47,15 @@ struct storage_parts {
     contexts = max_contexts;
     pages = table::pages_for(max_objects);
     none = make_array<typename table::page>(source, 1);
-    links = make_array<typename table::link>(source, contexts * pages, none);
+    links_of_each = (pages + links_per_line - 1) / links_per_line * links_per_line;
+    links = make_array<typename table::link>(source, contexts * links_of_each, none);
     recordings = make_array<Recording>(source, contexts);
     record_pages = make_array<record_link>(source, pages);
     if (none == nullptr || links == nullptr || recordings == nullptr || record_pages == nullptr) return false;
     slots = allocate_array<slot>(source, contexts);
     if (slots == nullptr) return false;
     for (std::size_t i = 0; i < contexts; ++i) {
-      ::new (static_cast<void*>(slots + i)) slot(links + i * pages, pages, none);
+      ::new (static_cast<void*>(slots + i)) slot(links + i * links_of_each, pages, none);
     }
     return true;
   }
@@ -63,7 +65,7 @@ struct storage_parts {
     destroy_array(source, slots, contexts);
     destroy_array(source, record_pages, pages);
     destroy_array(source, recordings, contexts);
-    destroy_array(source, links, contexts * pages);
+    destroy_array(source, links, contexts * links_of_each);
     destroy_array(source, none, 1);
     destroy_array(source, classes, room);
     destroy_array(source, sizes, room);
@@ -77,7 +79,8 @@ struct storage_parts {
   std::size_t contexts = 0;
   std::size_t pages = 0;  // of each context's table, and of the records
   typename table::page* none = nullptr;
-  typename table::link* links = nullptr;  // of each context as many as it has pages
+  std::size_t links_of_each = 0;          // of a context: whole lines, at least one link for each page
+  typename table::link* links = nullptr;  // of all contexts
   Recording* recordings = nullptr;        // one for each context
   record_link* record_pages = nullptr;
   slot* slots = nullptr;
