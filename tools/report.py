@@ -673,13 +673,13 @@ def print_storage(results):
     comparison_head()
     for count in counts:
         for peer, name, target in (
-            ("unordered_map", "unordered_map / context_storage", 5),
-            ("unordered_map.pointer", "unordered_map of pointers / context_storage", None),
+            ("unordered_map", "unordered_map / storage", 5),
+            ("unordered_map.pointer", "  by address", None),
         ):
             compare(results, f"{name}, {count:,}", f"look_up/{peer}/{count}", f"look_up/storage/{count}", "median_ns",
                     at_least=target)
     for count in counts:
-        compare(results, f"shared_mutex / context_storage, two, {count:,}", f"look_up_two/shared_mutex/{count}",
+        compare(results, f"shared_mutex / storage, two threads, {count:,}", f"look_up_two/shared_mutex/{count}",
                 f"look_up_two/storage/{count}", "median_ns", at_least=10)
     compare(results, "two write: in one line / in two lines", "write_two/unpadded/2", "write_two/padded/2", "median_ns",
             at_least=1)

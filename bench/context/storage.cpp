@@ -35,7 +35,7 @@ using benchmark::State;
 using tidemark::object_id;
 
 constexpr std::size_t unrolled = 16;
-constexpr std::size_t asked_in_turn = 4096;  // a power of two
+constexpr std::size_t asked_in_turn = 1024;  // a power of two, and few enough to stay in the first-level cache
 
 struct block_state {
   std::uint64_t bound = 0;

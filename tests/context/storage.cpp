@@ -550,7 +550,7 @@ TEST_CASE("[D3][D21] a look-up loads three words, and none of them from a line t
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("[D37] a context that is closed gives all its memory back at once, and can be opened again") {
+TEST_CASE("[D31] a context that is closed gives all its memory back at once, and can be opened again") {
   stand at;
   const object_id resource = at.resource();
   const object_id view = at.view_of(resource);
@@ -568,7 +568,7 @@ TEST_CASE("[D37] a context that is closed gives all its memory back at once, and
   }
 }
 
-TEST_CASE("[D36] without memory a use says so, changes nothing but dependencies, and succeeds once there is some") {
+TEST_CASE("without memory a use says so, changes nothing but dependencies, and succeeds once there is some") {
   stand at{1};
   const object_id view = at.view_of(at.resource());
   std::size_t refusals = 0;

@@ -29,11 +29,10 @@
 //
 // PRECONDITION. An object is destroyed, or retired, when no recording that begins from now on uses it. Each recording
 // that uses it has begun before, and that beginning happens-before the call. retire() then waits for these recordings;
-// destroy() is for callers who know that they are over. An id gets from the thread that creates the object to others in
-// a way that synchronizes.
+// destroy() is for callers who know that they are over. The return of create() happens-before each use of the object.
 //
-// Not promised: that the blocks of a context are destroyed in any order beyond the above; that a block which a use
-// could not complete leaves those of its dependencies uncreated.
+// Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
+// created no blocks of dependencies.
 #ifndef TIDEMARK_CONTEXT_STORAGE_HPP
 #define TIDEMARK_CONTEXT_STORAGE_HPP
 
@@ -175,9 +174,9 @@ class context_storage {
   // ---- destroying objects: any thread -------------------------------------------------------------------------------
 
   /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
-  /// the object, see the head of this file. If objects depend on it, that happens when the last of them is destroyed.
-  /// Returns true. If the object is destroyed already, that is asserted; then it returns false and does nothing.
-  /// Progress: lock-free but for the maker; may destroy what other threads have handed in.
+  /// the object, see the head of this file; the object must not be retired. If objects depend on it, that happens when
+  /// the last of them is destroyed. Returns true. If the object is destroyed already, that is asserted; then it returns
+  /// false and does nothing. Progress: lock-free but for the maker; may destroy what other threads have handed in.
   bool destroy(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
