@@ -146,8 +146,8 @@ class context_storage {
   // ---- objects: the thread of the immediate context -----------------------------------------------------------------
 
   /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks [D23].
-  /// \param dependencies  objects whose blocks this one's blocks need [D8]. They stay as long as this object, even if
-  ///                      they are destroyed or retired meanwhile
+  /// \param dependencies  objects whose blocks this one's blocks need [D8]. None of them may be retired, nor may it be
+  ///                      destroyed during the call. From then on they stay at least as long as this object
   object_create_result create(kind of, const description& given,
                               std::span<const object_id> dependencies = {}) noexcept {
     if (!are_valid(dependencies)) return {object_create_status::invalid};
