@@ -99,7 +99,7 @@ def show(text):
 def find_executables(build):
     found = {}
     for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "engine", "ring_log",
-                 "memory", "coherency", "split_table"):
+                 "memory", "coherency", "split_table", "storage"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
             if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -142,6 +142,7 @@ def run_everything(runner, quick):
     runner.run(results, "memory", "(lend|frame|retire|blocked|aperture)(_[a-z]+)?", 4 if quick else 15)
     runner.run(results, "coherency", "access", 3 if quick else 9)
     runner.run(results, "split_table", "(apply|snapshot|plan)(_[a-z]+)?", 3 if quick else 9)
+    runner.run(results, "storage", "(look_up|write|first_use|memory)(_[a-z]+)?", 3 if quick else 9)
     probe()
     runner.run(results, "fence", "paced|due", 2 if quick else 5)
     runner.run(results, "waiter_heap", "[a-z_]+", 2 if quick else 5)
@@ -666,6 +667,37 @@ def print_split_table(results):
         print(f"a reader every 1,000 entries slows the writer by at most 1.2x: {verdict}")
 
 
+def print_storage(results):
+    counts = (16, 256, 4096, 65536)
+    heading("Blocks of contexts: an object's block is found (medians; for each number of objects)")
+    comparison_head()
+    for count in counts:
+        for peer, name, target in (
+            ("unordered_map", "unordered_map / storage", 5),
+            ("unordered_map.pointer", "  by address", None),
+        ):
+            compare(results, f"{name}, {count:,}", f"look_up/{peer}/{count}", f"look_up/storage/{count}", "median_ns",
+                    at_least=target)
+    for count in counts:
+        compare(results, f"shared_mutex / storage, two threads, {count:,}", f"look_up_two/shared_mutex/{count}",
+                f"look_up_two/storage/{count}", "median_ns", at_least=10)
+    compare(results, "two write: in one line / in two lines", "write_two/unpadded/2", "write_two/padded/2", "median_ns",
+            at_least=1)
+    compare(results, "two write: in one line / in their blocks", "write_two/unpadded/2", "write_two/storage/2",
+            "median_ns", at_least=1)
+    print(f"\n{'objects':<46}" + "".join(f"{count:>11,}" for count in counts))
+    for title, row, counter, shown in (
+        ("a block is found", "look_up/storage", "median_ns", nice),
+        ("  while another thread does the same", "look_up_two/storage", "median_ns", nice),
+        ("the first use of an object", "first_use/storage", "median_ns", nice),
+        ("bytes of an object for each deferred context", "memory/storage", "bytes", "{:.0f}".format),
+        ("  of which its block", "memory/storage", "block", "{:.0f}".format),
+        ("  for the immediate one", "memory/storage", "immediate_bytes", "{:.0f}".format),
+    ):
+        found = [results.typical(f"{row}/{count}", counter) for count in counts]
+        print(f"{title:<46}" + "".join(f"{'-' if value is None else shown(value):>11}" for value in found))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path, help="folder that the benchmarks were built in")
@@ -682,7 +714,7 @@ def main():
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
                     print_ping_pong, print_waits, print_crowd, print_loop, print_engine, print_lockstep, print_overflow,
-                    print_append, print_memory, print_coherency, print_split_table):
+                    print_append, print_memory, print_coherency, print_split_table, print_storage):
         section(results)
 
 

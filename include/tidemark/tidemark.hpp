@@ -5,6 +5,10 @@
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 
+#include "context/block_maker.hpp"
+#include "context/recordings.hpp"
+#include "context/storage.hpp"
+#include "context/storage_results.hpp"
 #include "fence/awaited.hpp"
 #include "fence/callback_state.hpp"
 #include "fence/descriptor_watch.hpp"

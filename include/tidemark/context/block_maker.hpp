@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// block_maker: the concept of what gives the blocks of a context_storage their sizes and their contents, and the types
+// that it exchanges with the storage.
+//
+//   struct my_maker {                                                        the least that is needed
+//     enum class kind { texture, view };                                     what objects there are
+//     struct description { int width; void* texture; };                      what an object is made from
+//     static constexpr std::size_t most_dependencies = 1;                    of one object
+//
+//     std::size_t list_block_sizes(std::span<block_size<kind>>) const noexcept;               before there are objects
+//     block_layout immediate_layout(kind, const description&) const noexcept;                 of one object
+//     std::size_t deferred_bytes(kind, const void* immediate) const noexcept;                 of one object
+//     void set_dependency(description&, std::size_t which, void* block) noexcept;
+//     bool create(const block_arguments<kind, description>&) noexcept;
+//     void destroy(context_id, kind, void* block) noexcept;
+//   };
+//
+// The maker says how many bytes it needs, the storage says where, and the address is the block's name from then on
+// [D11]. The immediate context's block of an object is made first. It may have read-only data behind it:
+//
+//   immediate   | block | up to the end of its line, and one line more | read-only data |      one allocation
+//   deferred    | block | up to the end of its line |                                          shares that data
+//   deferred    | block | read-only data | up to the end of its line |                         if it is replicated
+//
+// A deferred block is repeated for each context that uses the object, so keep in it only what changes often. What is
+// large and seldom used belongs to the read-only data or elsewhere, with a pointer in the block [D16] [D17].
+#ifndef TIDEMARK_CONTEXT_BLOCK_MAKER_HPP
+#define TIDEMARK_CONTEXT_BLOCK_MAKER_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "../platform/platform.hpp"
+
+namespace tidemark {
+
+/// Names a context of a storage. Comparable, and usable as a key of std::map and std::unordered_map.
+enum class context_id : std::uint32_t {};
+
+/// The context in which objects are created.
+inline constexpr context_id immediate_context{0};
+
+/// Returns the number itself, to print or to store it.
+[[nodiscard]] constexpr std::uint32_t to_number(context_id id) noexcept { return static_cast<std::uint32_t>(id); }
+
+/// Returns how many cache lines a block of so many bytes takes. For a budget of the program:
+/// `static_assert(lines_of_block(sizeof(texture_state)) <= 1)` [D13].
+[[nodiscard]] constexpr std::size_t lines_of_block(std::size_t bytes) noexcept {
+  return bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0);
+}
+
+/// One size that deferred blocks of a kind may have. A kind may have several [D26].
+template <class Kind>
+struct block_size {
+  Kind kind{};
+  std::size_t bytes = 0;
+};
+
+/// What the immediate context's block of an object needs.
+struct block_layout {
+  std::size_t bytes = 0;            ///< Of the block, at least 1.
+  std::size_t read_only_bytes = 0;  ///< Of the data that no context changes, which lies behind it [D14] [D18].
+  /// Whether each deferred block has a copy of the read-only data. The size of the deferred block then includes it. The
+  /// copy lies at the end of the block, at an address that is a multiple of 16 [D15].
+  bool is_replicated = false;
+};
+
+/// What the maker is given to create one block.
+template <class Kind, class Description>
+struct block_arguments {
+  context_id context{};
+  Kind kind{};
+  /// In the immediate context the description of the object, with its dependencies. In a deferred context null for an
+  /// object without dependencies [D29]; otherwise all its bytes are zero but those of the dependencies [D30]. They are
+  /// blocks of the same context [D10]. Valid during the call only.
+  const Description* description = nullptr;
+  void* block = nullptr;      ///< Where to create it: uninitialized memory at the start of a cache line.
+  void* immediate = nullptr;  ///< The immediate context's block of the object [D6]; in that context null.
+  /// Uninitialized memory at the start of a cache line, which the maker fills. Empty in a deferred context.
+  std::span<std::byte> read_only_to_fill;
+  /// The read-only data of the object, or this context's copy. It stays there as long as the block.
+  std::span<const std::byte> read_only;
+};
+
+namespace detail {
+
+template <class Maker>
+concept has_block_types =
+    requires {
+      typename Maker::kind;
+      typename Maker::description;
+      { Maker::most_dependencies } -> std::convertible_to<std::size_t>;
+    } && std::is_enum_v<typename Maker::kind> && std::is_trivially_copyable_v<typename Maker::description> &&
+    std::default_initializable<typename Maker::description>;
+
+}  // namespace detail
+
+/// What makes the blocks of a storage. None of the functions may throw.
+///
+///   list_block_sizes(sizes)           returns how many sizes there are, and writes the first ones as far as `sizes`
+///                                     has room. An empty span asks for the number alone [D22] [D25]. It must not
+///                                     depend on a device that can be lost [D28]
+///   immediate_layout(kind, given)     returns what the immediate block of an object needs
+///   deferred_bytes(kind, immediate)   returns the bytes of the object's deferred blocks. They must be listed for the
+///                                     kind, otherwise the object is refused [D27]. It is asked once, right after the
+///                                     immediate block was created [D23]
+///   set_dependency(given, n, block)   writes the n-th dependency into a description
+///   create(arguments)                 creates a block. Returns false if it has no memory; then there is no block
+///   destroy(context, kind, block)     destroys it
+///
+/// The thread of a context calls create() for it. Any thread may call destroy() for any context, at the same time. The
+/// storage calls no two of these functions for one block at the same time.
+template <class Maker>
+concept block_maker =
+    detail::has_block_types<Maker> &&
+    requires(Maker& maker, const Maker& asked, typename Maker::kind kind, typename Maker::description& description,
+             const typename Maker::description& given, std::span<block_size<typename Maker::kind>> sizes,
+             const block_arguments<typename Maker::kind, typename Maker::description>& arguments, std::size_t which,
+             void* block, const void* immediate, context_id context) {
+      { asked.list_block_sizes(sizes) } noexcept -> std::same_as<std::size_t>;
+      { asked.immediate_layout(kind, given) } noexcept -> std::same_as<block_layout>;
+      { asked.deferred_bytes(kind, immediate) } noexcept -> std::same_as<std::size_t>;
+      { maker.set_dependency(description, which, block) } noexcept;
+      { maker.create(arguments) } noexcept -> std::same_as<bool>;
+      { maker.destroy(context, kind, block) } noexcept;
+    };
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_CONTEXT_BLOCK_MAKER_HPP

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// context_storage: several threads record work against the same objects, each in a context of its own. The storage
+// gives each context a block of its own of every object that the context uses.
+//
+//   auto storage = tidemark::context_storage<driver>::make(driver{device}, {.max_contexts = 4});
+//   auto texture = storage->create(kind::texture, {.width = 64});                creates the immediate context's block
+//   auto view = storage->create(kind::view, {}, {{texture.object}});             it depends on the texture
+//
+//   auto opened = storage->open();                                               a deferred context, for one thread
+//   opened.context.begin_recording();
+//   if (auto used = opened.context.use(view.object)) used.as<view_state>().is_bound = true;
+//   opened.context.end_recording();
+//
+//   storage->retire(view.object);                      never waits: destroyed when the recordings are over
+//   storage->reclaim();                                now and then, any thread
+//
+// The first use in a context creates the context's blocks of the object and of all that it depends on. After that a use
+// is a look-up in a table of the context's own: no other thread writes what it reads.
+//
+//   context -> links -> page -> entry {block, id}            written by the context's thread
+//
+// Order of blocks: the immediate context's block of an object is created first and destroyed last [D5]. In each context
+// the block of an object is created after those that it depends on, and destroyed before them [D9]. There is no other
+// block [D7].
+//
+// What is destroyed, an object or a whole context, is handed in at one place and destroyed by one thread at a time,
+// without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
+//
+// PRECONDITION. An object is destroyed, or retired, when no recording that begins from now on uses it. Each recording
+// that uses it has begun before, and that beginning happens-before the call. retire() then waits for these recordings;
+// destroy() is for callers who know that they are over. The return of create() happens-before each use of the object.
+//
+// Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
+// created no blocks of dependencies.
+#ifndef TIDEMARK_CONTEXT_STORAGE_HPP
+#define TIDEMARK_CONTEXT_STORAGE_HPP
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "../memory/retire_queue.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "block_maker.hpp"
+#include "detail/context_slot.hpp"
+#include "detail/object_records.hpp"
+#include "detail/pool_list.hpp"
+#include "detail/source_array.hpp"
+#include "detail/storage_parts.hpp"
+#include "detail/turns.hpp"
+#include "recordings.hpp"
+#include "storage_results.hpp"
+
+namespace tidemark {
+
+/// \tparam Maker           makes the blocks. The storage moves it into itself
+/// \tparam Source          where all memory comes from: a backing source with `std::byte*` as its backing. Several
+///                         threads call it at the same time
+/// \tparam ObjectsPerPage  a power of two: how many objects' entries a context's table grows by
+template <block_maker Maker, detail::block_source Source = heap_source, platform Platform = native_platform,
+          std::size_t ObjectsPerPage = 128>
+class context_storage {
+  static_assert(std::has_single_bit(ObjectsPerPage), "the objects of a page must be a power of two");
+  static_assert(object_id{}.generation() == detail::no_generation);
+
+  template <class T>
+  using var = typename Platform::template var<T>;
+  using pool = detail::block_pool<Platform, Source>;
+  using slot = detail::context_slot<Platform, Source, ObjectsPerPage>;
+  using table = typename slot::table_type;
+  using entry = typename table::entry;
+  using record = detail::object_record<Platform, Maker::most_dependencies, pool>;
+  using parts = detail::storage_parts<Platform, Source, ObjectsPerPage, block_size<typename Maker::kind>, record,
+                                      typename context_recordings<Platform>::line>;
+
+ public:
+  using kind = typename Maker::kind;
+  using description = typename Maker::description;
+  using size_type = block_size<kind>;
+  using recordings_type = context_recordings<Platform>;
+  using reclaimer_type = retire_queue<recordings_type>;
+  class context;
+
+  /// The result of open().
+  struct [[nodiscard]] open_result {
+    context_open_status status = context_open_status::no_space;
+    context_storage::context context;  ///< Open only if the status is `ready`.
+
+    explicit operator bool() const noexcept { return status == context_open_status::ready; }
+  };
+
+  /// Returns a storage without objects; absent if the source has no memory for it, or if the maker lists another number
+  /// of sizes when it is asked a second time. Asks the maker for its sizes: how many, then which [D24] [D25].
+  [[nodiscard]] static std::optional<context_storage> make(Maker maker, const context_storage_options& chosen = {},
+                                                           Source source = {}) noexcept {
+    TIDEMARK_ASSERT(chosen.max_contexts > 0 && chosen.max_objects > 0, "a storage has contexts and objects");
+    if (chosen.max_contexts == 0 || chosen.max_objects == 0) return std::nullopt;
+    parts made;
+    if (!made.make_sizes(maker, source) || !made.make_tables(chosen.max_contexts, chosen.max_objects, source)) {
+      made.destroy(source);
+      return std::nullopt;
+    }
+    return std::optional<context_storage>{std::in_place, made, std::move(maker), chosen, std::move(source)};
+  }
+  /// For make() only: nobody else can name the first parameter's type.
+  context_storage(const parts& made, Maker&& maker, const context_storage_options& chosen, Source&& source) noexcept
+      : maker_{std::move(maker)},
+        source_{std::move(source)},
+        chosen_{chosen},
+        parts_{made},
+        records_{made.record_pages, chosen.max_objects, this},
+        recordings_{{made.recordings, chosen.max_contexts}},
+        immediate_{*this, 0},
+        reclaimer_{recordings_} {
+    static_cast<void>(parts_.slots[0].open());
+  }
+  context_storage(const context_storage&) = delete;
+  context_storage& operator=(const context_storage&) = delete;
+  /// Destroys all objects, in the right order. All deferred contexts must be closed, and no recording may be open; both
+  /// are asserted. No other call may be under way.
+  ~context_storage() {
+    for (std::uint32_t i = chosen_.max_contexts; i-- > 0;) {
+      TIDEMARK_ASSERT(i == 0 || !parts_.slots[i].was_open(), "a storage was destroyed before its contexts");
+      TIDEMARK_ASSERT(!recordings_.is_recording(i), "a storage was destroyed while a context was recording");
+      if (recordings_.is_recording(i)) recordings_.end(i);
+      if (i > 0) close_slot(parts_.slots[i]);
+    }
+    static_cast<void>(reclaimer_.drain());
+    destroy_blocks(parts_.slots[0]);
+    parts_.slots[0].clear(0, source_);
+    immediate_pools_.clear(source_);
+    records_.clear(source_);
+    parts_.destroy(source_);
+  }
+
+  // ---- objects: the thread of the immediate context -----------------------------------------------------------------
+
+  /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks [D23].
+  /// \param dependencies  objects whose blocks this one's blocks need [D8]. None of them may be retired, nor may it be
+  ///                      destroyed during the call. From then on they stay at least as long as this object
+  object_create_result create(kind of, const description& given,
+                              std::span<const object_id> dependencies = {}) noexcept {
+    if (!are_valid(dependencies)) return {object_create_status::invalid};
+    record* const made = records_.take(source_);
+    if (made == nullptr) {
+      return {records_.is_full() ? object_create_status::no_space : object_create_status::no_memory};
+    }
+    made->reset();
+    made->kind.store(static_cast<std::uint64_t>(of));
+    const object_create_status status = create_immediate(*made, given, dependencies);
+    if (status != object_create_status::added) {
+      records_.put_back(*made);
+      return {status};
+    }
+    for (const object_id& each : dependencies) made->add_dependency(records_.at(each.index()));
+    return {status, id_of(*made)};
+  }
+  /// The same for a list of ids.
+  object_create_result create(kind of, const description& given,
+                              std::initializer_list<object_id> dependencies) noexcept {
+    return create(of, given, std::span<const object_id>{dependencies.begin(), dependencies.size()});
+  }
+
+  // ---- destroying objects: any thread -------------------------------------------------------------------------------
+
+  /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
+  /// the object, see the head of this file; the object must not be retired. If objects depend on it, that happens when
+  /// the last of them is destroyed. Returns true. If the object is destroyed already, that is asserted; then it returns
+  /// false and does nothing. Progress: lock-free but for the maker; may destroy what other threads have handed in.
+  bool destroy(object_id object) noexcept {
+    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
+    TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
+    if (!is_there) return false;
+    drop_owner(records_.at(object.index()));
+    return true;
+  }
+
+  /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before.
+  /// Returns true. If the object is destroyed or retired already, that is asserted; then it returns false and does
+  /// nothing. Progress: lock-free; never waits, allocates nothing.
+  bool retire(object_id object) noexcept {
+    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
+    TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
+    return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{});
+  }
+  /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many it has handed in
+  /// to be destroyed. Progress: lock-free but for the maker; never waits.
+  std::size_t reclaim(std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept {
+    return reclaimer_.reclaim(most);
+  }
+  /// The retire queue behind both. Its drain(), drain_for() and drain_until() block until the recordings are over.
+  reclaimer_type& reclaimer() noexcept { return reclaimer_; }
+  /// What a retire queue of the program follows if other queues use the objects, too; its disposer calls destroy().
+  const recordings_type& recordings() const noexcept { return recordings_; }
+
+  // ---- contexts -----------------------------------------------------------------------------------------------------
+
+  /// Returns the context in which objects are created. It is never closed.
+  context& immediate() noexcept { return immediate_; }
+
+  /// Opens a deferred context. It takes no memory before its first use of an object [D31]. Any thread. Progress:
+  /// lock-free.
+  open_result open() noexcept {
+    for (std::uint32_t i = 1; i < chosen_.max_contexts; ++i) {
+      if (parts_.slots[i].open()) return {context_open_status::ready, context{*this, i}};
+    }
+    return {};
+  }
+
+  /// Returns the sizes that the maker has listed. Any thread.
+  std::span<const size_type> sizes() const noexcept { return {parts_.sizes, parts_.size_count}; }
+  /// Returns how many of them differ: as many pools has a context [D24]. Any thread.
+  std::size_t size_classes() const noexcept { return parts_.class_count; }
+
+ private:
+  struct destroy_it {
+    void operator()(record& which) const noexcept { static_cast<context_storage*>(which.storage)->drop_owner(which); }
+  };
+  static object_id id_of(const record& object) noexcept { return {object.index.load(), object.current_generation()}; }
+
+  bool is_known(object_id object) const noexcept {
+    if (object.generation() == detail::no_generation || object.index() >= chosen_.max_objects) return false;
+    return parts_.record_pages[object.index() / ObjectsPerPage].load() != nullptr &&
+           records_.at(object.index()).current_generation() == object.generation();
+  }
+  bool are_valid(std::span<const object_id> dependencies) const noexcept {
+    const auto is_there = [&](object_id each) { return is_known(each) && records_.at(each.index()).is_owned(); };
+    return dependencies.size() <= Maker::most_dependencies &&
+           std::all_of(dependencies.begin(), dependencies.end(), is_there);
+  }
+
+  /// Returns the size class of deferred blocks; absent if the maker has not listed the size for the kind.
+  std::optional<std::uint32_t> class_of(kind of, std::size_t bytes) const noexcept {
+    const auto is_it = [&](const size_type& each) { return each.kind == of && each.bytes == bytes; };
+    if (std::none_of(parts_.sizes, parts_.sizes + parts_.size_count, is_it)) return std::nullopt;
+    return static_cast<std::uint32_t>(std::find(parts_.classes, parts_.classes + parts_.class_count, bytes) -
+                                      parts_.classes);
+  }
+
+  // ---- the immediate context ----------------------------------------------------------------------------------------
+
+  object_create_status create_immediate(record& made, const description& given,
+                                        std::span<const object_id> dependencies) noexcept {
+    entry* const own = parts_.slots[0].table.add(made.index.load(), source_);
+    if (own == nullptr) return object_create_status::no_memory;
+    const kind of = static_cast<kind>(made.kind.load());
+    const block_layout layout = maker_.immediate_layout(of, given);
+    if (layout.bytes > SIZE_MAX / 8 || layout.read_only_bytes > SIZE_MAX / 8) return object_create_status::no_memory;
+    const std::size_t read_only_at = (lines_of_block(std::max<std::size_t>(1, layout.bytes)) + 1) * cache_line;
+    pool* const from = immediate_pools_.of(
+        layout.read_only_bytes == 0 ? layout.bytes : read_only_at + layout.read_only_bytes, source_);
+    void* const block = from == nullptr ? nullptr : from->take(source_);
+    if (block == nullptr) return object_create_status::no_memory;
+    std::byte* const read_only = layout.read_only_bytes == 0 ? nullptr : static_cast<std::byte*>(block) + read_only_at;
+
+    description described = given;
+    for (std::size_t i = 0; i < dependencies.size(); ++i) {
+      maker_.set_dependency(described, i, records_.at(dependencies[i].index()).immediate.load());
+    }
+    const std::span<std::byte> to_fill{read_only, layout.read_only_bytes};
+    if (!maker_.create({immediate_context, of, &described, block, nullptr, to_fill, to_fill})) {
+      from->give_back(block);
+      return object_create_status::no_memory;
+    }
+    const std::size_t bytes = maker_.deferred_bytes(of, block);
+    const std::optional<std::uint32_t> size_class = class_of(of, bytes);
+    const bool is_listed = size_class && (!layout.is_replicated || bytes >= layout.read_only_bytes);
+    TIDEMARK_ASSERT(is_listed, "a maker told a size of deferred blocks that it has not listed");
+    if (!is_listed) {
+      maker_.destroy(immediate_context, of, block);
+      from->give_back(block);
+      return object_create_status::refused;
+    }
+    made.size_class.store(*size_class);
+    made.deferred_bytes.store(bytes);
+    made.immediate.store(block);
+    made.immediate_pool.store(from);
+    made.read_only.store(read_only);
+    made.read_only_bytes.store(layout.read_only_bytes);
+    made.is_replicated.store(layout.is_replicated ? 1 : 0);
+    own->block.store(block);
+    own->id.store(id_of(made).number());
+    return object_create_status::added;
+  }
+
+  // ---- deferred contexts: the thread of the context -----------------------------------------------------------------
+
+  block_use_result use_first(std::uint32_t number, object_id object) noexcept {
+    if (number == 0 || !is_known(object)) return {block_use_status::stale};
+    return open_block(number, records_.at(object.index()));
+  }
+
+  /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
+  block_use_result open_block(std::uint32_t number, record& object) noexcept {
+    slot& own = parts_.slots[number];
+    const std::uint32_t index = object.index.load();
+    void* const known = own.table.find(index).block.load();
+    if (known != nullptr) return {block_use_status::ready, known};
+    description described{};
+    std::memset(static_cast<void*>(&described), 0, sizeof described);
+    const std::uint32_t dependencies = object.dependency_count();
+    for (std::uint32_t i = 0; i < dependencies; ++i) {
+      const block_use_result needed = open_block(number, object.dependency(i));
+      if (!needed) return needed;
+      maker_.set_dependency(described, i, needed.block);
+    }
+    return create_deferred(number, object, dependencies == 0 ? nullptr : &described);
+  }
+
+  block_use_result create_deferred(std::uint32_t number, record& object, const description* described) noexcept {
+    slot& own = parts_.slots[number];
+    entry* const added = own.table.add(object.index.load(), source_);
+    const std::uint32_t size_class = object.size_class.load();
+    pool* const from =
+        added == nullptr ? nullptr : own.pool_of(size_class, {parts_.classes, parts_.class_count}, source_);
+    void* const block = from == nullptr ? nullptr : from->take(source_);
+    if (block == nullptr) return {block_use_status::no_memory};
+
+    std::byte* read_only = object.read_only.load();
+    const std::size_t read_only_bytes = object.read_only_bytes.load();
+    if (object.is_replicated.load() != 0 && read_only != nullptr) {
+      const std::size_t at = (object.deferred_bytes.load() - read_only_bytes) / 16 * 16;
+      read_only = static_cast<std::byte*>(std::memcpy(static_cast<std::byte*>(block) + at, read_only, read_only_bytes));
+    }
+    const kind of = static_cast<kind>(object.kind.load());
+    const bool is_created = maker_.create(
+        {context_id{number}, of, described, block, object.immediate.load(), {}, {read_only, read_only_bytes}});
+    if (!is_created) {
+      from->give_back(block);
+      return {block_use_status::no_memory};
+    }
+    added->block.store(block);
+    added->id.store(id_of(object).number());
+    return {block_use_status::ready, block};
+  }
+
+  // ---- destroying: one thread at a time -----------------------------------------------------------------------------
+
+  void hand_in(detail::teardown_request<Platform>& request) noexcept {
+    turns_.hand_in(request, [this](detail::turn_request<Platform>& handed) {
+      auto& known = static_cast<detail::teardown_request<Platform>&>(handed);
+      if (known.is_context) {
+        close_slot(static_cast<slot&>(known));
+      } else {
+        destroy_object(static_cast<record&>(known));
+      }
+    });
+  }
+  void drop_owner(record& object) noexcept {
+    if (object.drop_owner()) hand_in(object);
+  }
+
+  void destroy_object(record& object) noexcept {
+    const std::uint32_t index = object.index.load();
+    for (std::uint32_t i = chosen_.max_contexts; i-- > 1;) {
+      entry* const found = parts_.slots[i].table.look(index);
+      if (found != nullptr) destroy_block(i, object, *found);
+    }
+    destroy_block(0, object, *parts_.slots[0].table.look(index));
+    for (std::uint32_t i = object.dependency_count(); i-- > 0;) {
+      record& needed = object.dependency(i);
+      if (needed.drop_dependent()) hand_in(needed);
+    }
+    records_.give_back(object);
+  }
+
+  void destroy_block(std::uint32_t number, record& object, entry& found) noexcept {
+    void* const block = found.block.load();
+    maker_.destroy(context_id{number}, static_cast<kind>(object.kind.load()), block);
+    const std::uint32_t size_class = object.size_class.load();
+    pool& to = number == 0 ? *object.immediate_pool.load() : parts_.slots[number].pool_of(size_class);
+    found.clear();
+    to.give_back(block);
+  }
+
+  /// Destroys the blocks of a context: what depends on others first.
+  void destroy_blocks(slot& from) noexcept {
+    const auto number = static_cast<std::uint32_t>(&from - parts_.slots);
+    std::uint32_t ranks = 0;
+    from.table.for_each(
+        [&](std::uint32_t index, entry&) { ranks = std::max(ranks, records_.at(index).rank.load() + 1); });
+    while (ranks-- > 0) {
+      from.table.for_each([&](std::uint32_t index, entry& found) {
+        record& object = records_.at(index);
+        if (object.rank.load() == ranks) destroy_block(number, object, found);
+      });
+    }
+  }
+
+  void close_slot(slot& closed) noexcept {
+    destroy_blocks(closed);
+    closed.clear(parts_.class_count, source_);
+    closed.set_free();
+  }
+
+  void close(std::uint32_t number) noexcept {
+    if (recordings_.is_recording(number)) recordings_.end(number);
+    hand_in(parts_.slots[number]);
+  }
+
+  Maker maker_;
+  Source source_;
+  const context_storage_options chosen_;
+  parts parts_;
+  detail::object_records<Platform, record, ObjectsPerPage> records_;
+  detail::pool_list<Platform, Source> immediate_pools_;
+  recordings_type recordings_;
+  context immediate_;
+  alignas(cache_line) detail::turns<Platform> turns_;
+  reclaimer_type reclaimer_;
+};
+
+/// One context of a storage, for one thread at a time. Another thread may take over if the hand-over itself
+/// synchronizes. Movable; one that was made without arguments, or moved from, is closed. The storage must outlive it.
+template <block_maker Maker, detail::block_source Source, platform Platform, std::size_t ObjectsPerPage>
+class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
+ public:
+  context() noexcept = default;
+  context(context&& other) noexcept { swap(other); }
+  context& operator=(context&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  /// Closes a deferred context.
+  ~context() {
+    if (number_ != 0) close();
+  }
+
+  [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
+  /// Returns the context's number, which another context may have once this one is closed.
+  [[nodiscard]] context_id id() const noexcept { return context_id{number_}; }
+
+  /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings. It is
+  /// asserted that no recording is open. Progress: wait-free.
+  void begin_recording() noexcept { storage_->recordings_.begin(number_); }
+  /// Ends it: objects that were retired since it began may be destroyed. It is asserted that one is open. Progress:
+  /// wait-free, and a system call if a thread waits for it.
+  void end_recording() noexcept { storage_->recordings_.end(number_); }
+  [[nodiscard]] bool is_recording() const noexcept { return storage_->recordings_.is_recording(number_); }
+
+  /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
+  /// depends on [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks of dependencies
+  /// may be there, and a later use tries again. It is asserted that a recording is open. Progress: wait-free if there
+  /// is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and maker.
+  block_use_result use(object_id object) noexcept {
+    TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
+    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    const entry& found = table::find(links_, object.index());
+    if (found.id.load() == object.number()) [[likely]]
+      return {block_use_status::ready, found.block.load()};
+    return storage_->use_first(number_, object);
+  }
+  /// Returns this context's block of the object; null if it has none. Creates nothing. Progress: wait-free, as use().
+  [[nodiscard]] void* find(object_id object) const noexcept {
+    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    return table::find(links_, object.index()).block_of(object.number());
+  }
+
+  /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. The immediate context
+  /// can't be closed, which is asserted. If another thread is destroying an object or a context at this moment, that
+  /// thread does it; otherwise it is done when this returns. Progress: lock-free but for source and maker; never waits.
+  void close() noexcept {
+    TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
+    if (storage_ == nullptr || number_ == 0) return;
+    links_ = nullptr;
+    std::exchange(storage_, nullptr)->close(std::exchange(number_, 0));
+  }
+
+ private:
+  friend context_storage;
+
+  context(context_storage& storage, std::uint32_t number) noexcept
+      : links_{storage.parts_.slots[number].table.links()}, storage_{&storage}, number_{number} {}
+  void swap(context& other) noexcept {
+    std::swap(links_, other.links_);
+    std::swap(storage_, other.storage_);
+    std::swap(number_, other.number_);
+  }
+
+  const typename table::link* links_ = nullptr;
+  context_storage* storage_ = nullptr;
+  std::uint32_t number_ = 0;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_CONTEXT_STORAGE_HPP
