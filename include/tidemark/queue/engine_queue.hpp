@@ -143,8 +143,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Waits until the command that is executed now is over, and drops the others: drain() first, if they are to be
   /// executed. If some were not, the progress is lost. The queue's own work must not destroy it, which is asserted.
   ~basic_engine_queue() {
+    detail::engine_access::remove(engine_, member());  // first, so that no report looks at it
     this->end();
-    detail::engine_access::remove(engine_, member());
     if (!timeline_.is_idle()) timeline_.abort();
   }
 
@@ -280,11 +280,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     TIDEMARK_ASSERT(options.quantum != 0, "a queue of an engine must execute at least one command in a turn");
     return options.quantum != 0 ? options.quantum : 1;
   }
-  /// Returns the address by which waits for the timeline know it.
+  /// Returns the address by which reports know the timeline.
   template <class Fence>
   static const void* address_of(const Fence& output) noexcept {
     if constexpr (is_awaited<Fence>) {
-      return detail::awaited_access::target_of(basic_awaited<Platform>(output, 0)).fence;
+      const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(output, 0));
+      return to.operations->timeline(to.fence);
     } else if constexpr (is_awaited_in_domain<Fence>) {
       return address_of(detail::domain_access::native_of(output));
     } else {

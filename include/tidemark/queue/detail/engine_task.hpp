@@ -78,6 +78,10 @@ class engine_task : protected core_of_loop<Platform>::operation {
   void for_each_pending(const Act& act) {
     commands_.for_each(act);
   }
+  /// Returns what names the timeline of a wait or a signal: the same for the same timeline.
+  static const void* timeline_at(command& of) noexcept {
+    return of.kind == command_kind::wait ? awaited_of(of).operations->timeline(of.fence) : of.fence;
+  }
   /// Returns what the fence has come to for which a command waits.
   static std::uint64_t value_of(command& wait) noexcept {
     return (wait.kind == command_kind::held ? wait.calls.load()->look(wait) : awaited_of(wait).look()).value;
