@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The numbers of fences, queues, devices and engines: types of their own, which are as large as a number, can be compared and
-// printed, and are not taken for each other.
+// The numbers of fences, queues, devices and engines: types of their own, which are as large as a number, can be
+// compared and printed, and are not taken for each other.
 #include <doctest/doctest.h>
 
 #include <concepts>
