@@ -133,7 +133,8 @@ HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
   <title>What the queues of three engines waited for</title>
   <!-- Made by tools/trace_picture.py, which says how. -->
   <style>
-    text {{ fill: #22221f; font-size: 11px }} .faint {{ fill: #66665f }} .engine {{ font-size: 13px; font-weight: bold }}
+    text {{ fill: #22221f; font-size: 11px }} .faint {{ fill: #66665f }}
+    .engine {{ font-size: 13px; font-weight: bold }}
     .grid {{ stroke: #d7d7d2 }} .group {{ stroke: #8a8a82 }}
     .wait {{ fill: #f3c27d; stroke: #a56a12; stroke-width: .6 }}
     .work {{ fill: #b9d8c2; stroke: #4f8a62; stroke-width: .4 }}
