@@ -98,8 +98,8 @@ def show(text):
 
 def find_executables(build):
     found = {}
-    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "engine", "ring_log",
-                 "memory", "coherency", "split_table", "storage"):
+    for stem in ("fence", "waiter_heap", "ping_pong", "waits", "lockstep", "crowd", "loop", "engine", "domain",
+                 "ring_log", "memory", "coherency", "split_table", "storage"):
         for folder in (build / "bench", build, build / "bin"):
             candidate = folder / f"bench_{stem}"
             if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -151,6 +151,7 @@ def run_everything(runner, quick):
     runner.run(results, "crowd", "[a-z_]+", 2 if quick else 5)
     runner.run(results, "loop", "[a-z_]+", 3 if quick else 9)
     runner.run(results, "engine", "[a-z_]+", 2 if quick else 5)
+    runner.run(results, "domain", "[a-z_]+", 2 if quick else 5)
     one_by_one = r"lockstep/(futex_row|(progress_)?fence(\.counted)?)/(apart|free)|overflow/.*/apart"
     runner.run(results, "lockstep", one_by_one, 5 if quick else 15)
     herds = "lockstep/(std_atomic|condition_variable|ck_ec)"
@@ -515,6 +516,18 @@ def print_engine(results):
     compare_with_limit(results, "bytes of a queue without logs", "engine/idle/10000", "bytes", 1024)
 
 
+def print_domain(results):
+    heading("A signal of a fence of several domains, for which nobody waits")
+    for what, row in (("fence", "fence"), ("fence of a native and a legacy domain", "legacy")):
+        count = results.typical(f"domain/idle/{row}", "notified")
+        cell = "not measured" if count is None else f"{count:>9.0f}"
+        print(f"{'notifications of 1,000 signals, ' + what:<70} {cell}")
+    comparison_head("domains", "a signal, beside one of a fence")
+    rows = (("in one domain only", "alone"), ("and in a native one", "native"), ("and in a legacy one", "legacy"))
+    for what, row in rows:
+        compare(results, what, f"domain/idle/{row}", "domain/idle/fence", "median_ns")
+
+
 def print_lockstep(results):
     heading("1,000 threads, 1,000 values, one by one (whole rounds, medians)")
     comparison_head("total", "beside 1,000 bare futex wakes")
@@ -713,8 +726,8 @@ def main():
     print_machine(results, probes)
     print(f"duration  {time.monotonic() - began:.0f} s")
     for section in (print_idle, print_hot, print_paced, print_due, print_surroundings, print_waiters_side,
-                    print_ping_pong, print_waits, print_crowd, print_loop, print_engine, print_lockstep, print_overflow,
-                    print_append, print_memory, print_coherency, print_split_table, print_storage):
+                    print_ping_pong, print_waits, print_crowd, print_loop, print_engine, print_domain, print_lockstep,
+                    print_overflow, print_append, print_memory, print_coherency, print_split_table, print_storage):
         section(results)
 
 

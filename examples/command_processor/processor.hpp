@@ -34,6 +34,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -302,14 +303,12 @@ class processor {
 
   void look_for_cycles() {
     std::string text;
-    for (tidemark::engine& each : engines_) {
-      for (const auto& cycle : each.why_waiting().cycles) {
-        for (std::size_t i = 0; i < cycle.size(); ++i) {
-          const tidemark::hanging_wait& wait = cycle[i];
-          text += "\n  '" + std::string(wait.name) + "' waits for " + std::to_string(wait.value) + " of '" +
-                  registry_.trace().fence_name(wait.fence) + "', which is at " + std::to_string(wait.current_value) +
-                  "; '" + std::string(cycle[(i + 1) % cycle.size()].name) + "' has the signal";
-        }
+    const auto report = std::apply([](auto&... each) { return tidemark::why_waiting(each...); }, engines_);
+    for (const auto& cycle : report.cycles) {
+      for (const tidemark::hanging_wait& wait : cycle) {
+        text += "\n  '" + wait.queue.name + "' waits for " + std::to_string(wait.value) + " of '" +
+                registry_.trace().fence_name(wait.fence) + "', which is at " + std::to_string(wait.current_value) +
+                "; '" + wait.held_by.value().name + "' has the signal";
       }
     }
     if (!text.empty()) throw deadlock("queues wait for each other:" + text);

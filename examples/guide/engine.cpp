@@ -47,28 +47,31 @@ void execute_two_queues() {
 }
 
 void name_a_circle() {
-  tidemark::engine compute;
+  tidemark::engine compute{{.name = "compute"}};
+  tidemark::engine copy{{.name = "copy"}};
   tidemark::engine_queue blur{compute, {.name = "blur"}};
-  tidemark::engine_queue scale{compute, {.name = "scale"}};
+  tidemark::engine_queue upload{copy, {.name = "upload"}};
   tidemark::fence blurred;
-  tidemark::fence scaled;
+  tidemark::fence uploaded;
 
-  blur.wait(scaled, 1);
+  blur.wait(uploaded, 1);
   blur.signal(blurred, 1);
-  scale.wait(blurred, 1);
-  scale.signal(scaled, 1);
-  expect(blur.submit() && scale.submit(), "nothing is wrong with either of them");
+  upload.wait(blurred, 1);
+  upload.signal(uploaded, 1);
+  expect(blur.submit() && upload.submit(), "nothing is wrong with either of them");
 
   tidemark::hang_report report;
-  do report = compute.why_waiting();
+  do report = tidemark::why_waiting(compute, copy);  // or compute.why_waiting(), for one engine
   while (report.waits.size() < 2);
   expect(report.cycles.size() == 1, "each has the signal for which the other one waits");
-  expect(report.cycles[0][0].held_by == report.cycles[0][1].queue, "the report names the queues and the values");
+  const tidemark::hanging_wait& first = report.cycles[0][0];
+  expect(first.queue.name == "blur" && first.queue.engine_name == "compute", "the report names the queues,");
+  expect(first.held_by == report.cycles[0][1].queue && first.value == 1, "who has the signal, and the values");
 
   blur.abort();  // its progress is lost, and nothing else
-  scaled.signal(1);
+  uploaded.signal(1);
   blurred.signal(1);
-  expect(scale.drain() == wait_status::reached, "the other queue goes on");
+  expect(upload.drain() == wait_status::reached, "the other queue goes on");
 }
 
 void execute_without_a_break() {

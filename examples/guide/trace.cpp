@@ -10,6 +10,7 @@
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_export.hpp>
 #include <tidemark/trace/trace_file.hpp>
+#include <tidemark/trace/trace_hangs.hpp>
 #include <tidemark/trace/trace_work.hpp>
 
 #include <cstdint>
@@ -17,7 +18,9 @@
 #include <fstream>
 #include <ios>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -135,6 +138,38 @@ void read_back(const std::filesystem::path& path) {
   expect(trace.losses().empty(), "nothing was lost");
 }
 
+/// Two queues that wait for each other, each before its signal.
+void name_who_waits() {
+  tidemark::progress_fence files_read;
+  tidemark::progress_fence files_parsed;
+  tidemark::queue read{files_read, {.progress = read_files}};
+  tidemark::queue parse{files_parsed, {.progress = parsed_files}};
+  tidemark::log_collector logs;
+  logs.add(reading, read);
+  logs.add(parsing, parse);
+  tidemark::trace trace;
+  trace.name_queue(reading, "read");
+  trace.name_queue(parsing, "parse");
+  trace.name_fence(parsed_files, "files parsed");
+  trace.on_queued(reading, trace_event::wait_queued, parsed_files, 1, 0);
+  trace.on_queued(reading, trace_event::signal_queued, read_files, 1, 0);
+  trace.on_queued(parsing, trace_event::wait_queued, read_files, 1, 0);
+  trace.on_queued(parsing, trace_event::signal_queued, parsed_files, 1, 0);
+  std::vector<std::string> told;
+
+  logs.collect(trace);
+  const tidemark::hang_report report = find_hangs(trace);
+  for (const tidemark::hanging_wait& wait : report.waits) {
+    std::string text = wait.queue.name + " waits for " + std::to_string(wait.value) + " of " +
+                       trace.fence_name(wait.fence) + ", which is at " + std::to_string(wait.current_value);
+    if (wait.held_by) text += "; " + wait.held_by->name + " has the signal";
+    told.push_back(text);
+  }
+  expect(report.cycles.size() == 1, "each of them has the signal that the other one waits for");
+
+  expect(told.at(0) == "read waits for 1 of files parsed, which is at 0; parse has the signal", "a wait is told");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -149,6 +184,7 @@ int main(int argc, char** argv) {
     expect(static_cast<bool>(file << page.str()), "the page was written");
   }
   tell_work();
+  name_who_waits();
   const std::filesystem::path streamed = std::filesystem::temp_directory_path() / "tidemark_guide_trace.tidemark";
   stream(streamed);
   read_back(streamed);

@@ -78,6 +78,7 @@
 #include "trace/trace_data.hpp"
 #include "trace/trace_export.hpp"
 #include "trace/trace_file.hpp"
+#include "trace/trace_hangs.hpp"
 #include "trace/trace_work.hpp"
 
 #endif  // TIDEMARK_TIDEMARK_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The numbers of fences, queues and devices: types of their own, which are as large as a number, can be compared and
-// printed, and are not taken for each other.
+// The numbers of fences, queues, devices and engines: types of their own, which are as large as a number, can be
+// compared and printed, and are not taken for each other.
 #include <doctest/doctest.h>
 
 #include <concepts>
@@ -14,6 +14,7 @@
 #include <tidemark/log/ids.hpp>
 
 using tidemark::device_id;
+using tidemark::engine_id;
 using tidemark::fence_id;
 using tidemark::queue_id;
 
@@ -32,6 +33,7 @@ TEST_CASE("a fence's number is not taken for a queue's, nor a plain number for o
   static_assert(!comparable<fence_id, queue_id> && !comparable<fence_id, std::uint32_t>);
   static_assert(!std::is_convertible_v<device_id, queue_id> && !std::is_convertible_v<fence_id, device_id>);
   static_assert(!std::is_convertible_v<std::uint32_t, device_id> && !comparable<device_id, queue_id>);
+  static_assert(!std::is_convertible_v<engine_id, queue_id> && !comparable<engine_id, device_id>);
   CHECK(fence_id{7} == fence_id{7});
   CHECK(queue_id{7} != queue_id{8});
 }
@@ -39,6 +41,7 @@ TEST_CASE("a fence's number is not taken for a queue's, nor a plain number for o
 TEST_CASE("[A81] a number has 32 bits, all of which can be printed") {
   static_assert(sizeof(fence_id) == 4 && sizeof(queue_id) == 4 && sizeof(device_id) == 4);
   CHECK(tidemark::to_number(device_id{UINT32_MAX}) == UINT32_MAX);
+  CHECK(tidemark::to_number(engine_id{UINT32_MAX}) == UINT32_MAX);
   CHECK(tidemark::to_number(fence_id{UINT32_MAX}) == UINT32_MAX);
   CHECK(tidemark::to_number(queue_id{0}) == 0);
   CHECK(std::to_string(tidemark::to_number(queue_id{12})) == "12");

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <version>
 
 #include "support/loop_kinds.hpp"
@@ -330,16 +331,18 @@ TEST_CASE("a wait and a signal in one native domain need no notification [A72]")
 }
 
 TEST_CASE("each signal notifies, although nobody waits; the loop looks once [A73]") {
-  side near;
-  side far;
-  cross_fence both;
-  const attachment here{both, near.in};
-  attachment there{both, far.in};
-  for (std::uint64_t value = 1; value <= 1000; ++value) CHECK(there.signal(value));
-  CHECK(both.counts().notifications == 1000);
-  CHECK(here.counts().told == 1000);
-  near.step();
-  CHECK(here.counts().scans == 1);
+  for (const domain_kind kind : {native, legacy}) {
+    side near{kind};
+    side far;
+    cross_fence both;
+    const attachment here{both, near.in};
+    attachment there{both, far.in};
+    for (std::uint64_t value = 1; value <= 1000; ++value) CHECK(there.signal(value));
+    CHECK(both.counts().notifications == 1000);
+    CHECK(here.counts().told == 1000);
+    near.step();
+    CHECK(here.counts().scans == 1);
+  }
 }
 
 TEST_CASE("a domain opens a fence as its own kind, whichever was first [A74] [A75]") {
@@ -491,6 +494,60 @@ TEST_CASE("a report names the waits that are held, with the value of the fence")
   CHECK(report.waits[0].current_value == 4);
   CHECK(in.signal(6));
   near.step();
+}
+
+TEST_CASE("a circle across domains is found: attachments of one fence are one fence") {
+  for (const domain_kind kind : {native, legacy}) {
+    side near;
+    side far{kind};
+    cross_fence there;
+    cross_fence back;
+    attachment there_near{there, near.in};
+    attachment there_far{there, far.in};
+    attachment back_near{back, near.in};
+    attachment back_far{back, far.in};
+    queue here{near.on};
+    queue yonder{far.on};
+    here.wait(back_near, 1);
+    here.signal(there_near, 1);
+    submit(here);
+    yonder.wait(there_far, 1);
+    yonder.signal(back_far, 1);
+    submit(yonder);
+    near.step();
+    far.step();
+    const auto report = tidemark::why_waiting(near.on, far.on);
+    REQUIRE(report.waits.size() == 2);
+    CHECK(report.waits[0].held_by == report.waits[1].queue);
+    CHECK(report.cycles.size() == 1);
+    CHECK(here.progress().fence->current_value() == 0);
+    // As seen from one of the domains, the other one may break it.
+    CHECK(near.on.why_waiting().cycles.empty());
+    CHECK(back_far.signal(1));
+    near.step();
+    far.step();
+    CHECK(yonder.is_idle());
+  }
+}
+
+TEST_CASE("reports are made while queues that are held come and go") {
+  running_side near{legacy};
+  running_side far;
+  cross_fence both;
+  attachment in{both, near.in};
+  std::atomic<bool> is_over{false};
+  background reports{[&] {
+    while (!is_over) CHECK(tidemark::why_waiting(near.on, far.on).cycles.empty());
+  }};
+  const watchdog dog([&] { return state_of(in); });
+  for (int round = 0; round < 2000; ++round) {
+    queue held{round % 2 == 0 ? near.on : far.on, {.kind = legacy}};
+    held.wait(in, 1);
+    submit(held);
+    if (round % 3 == 0) std::this_thread::yield();
+  }
+  is_over = true;
+  CHECK(in.counts().held_queues == 0);
 }
 
 TEST_CASE("domains come and go while others signal") {

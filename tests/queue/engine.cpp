@@ -6,10 +6,13 @@
 #include <tidemark/queue/engine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <list>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,6 +22,7 @@
 #include <tidemark/queue/engine_queue.hpp>
 
 #include "support/loop_kinds.hpp"
+#include "support/planted_cycles.hpp"
 #include "support/random.hpp"
 #include "support/watchdog.hpp"
 
@@ -49,6 +53,65 @@ class queue_of : public tidemark::basic_engine_queue<typename Kind::platform, ti
   explicit queue_of(engine_of<Kind>& on, const tidemark::engine_queue_options& options = {})
       : tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock, tidemark::self_service,
                                      bare_recorder>(on, options, {}, bare_recorder(nowhere, queue_id{0})) {}
+};
+
+/// The queues of a plan, on two engines, and their fences.
+template <class Kind>
+class planned_queues {
+ public:
+  planned_queues(std::array<engine_of<Kind>, 2>& engines, const queue_plan& plan) : fences_(plan.fences) {
+    for (std::size_t i = 0; i < plan.queues.size(); ++i) queues_.emplace_back(engines[i % 2]);
+  }
+  /// Submits the commands of all queues, some at a time.
+  void submit(const queue_plan& plan, random_numbers& random) {
+    std::vector<std::size_t> next(queues_.size(), 0);
+    const auto is_over = [&](std::size_t queue) { return next[queue] == plan.queues[queue].size(); };
+    std::vector<std::size_t> left(queues_.size());
+    std::iota(left.begin(), left.end(), std::size_t{0});
+    while (!left.empty()) {
+      const std::size_t at = random.below(left.size());
+      const std::size_t queue = left[at];
+      for (std::size_t some = random.below(std::size_t{8}); some != 0 && !is_over(queue); --some) {
+        record(queues_[queue], plan.queues[queue][next[queue]++]);
+      }
+      REQUIRE(queues_[queue].submit());
+      if (is_over(queue)) left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  void drain() {
+    for (queue_of<Kind>& each : queues_) REQUIRE(each.drain() == wait_status::reached);
+  }
+  typename Kind::fence& fence(std::size_t number) { return fences_[number]; }
+
+  /// Returns a cycle of a report in the words of the plan.
+  std::vector<planned_wait> found_in(const std::vector<tidemark::hanging_wait>& cycle) const {
+    std::vector<planned_wait> found;
+    for (const tidemark::hanging_wait& each : cycle) {
+      found.push_back({number_of(each.queue), to_number(each.fence), each.value, each.current_value,
+                       number_of(each.held_by.value())});
+    }
+    return from_least(std::move(found));
+  }
+
+ private:
+  void record(queue_of<Kind>& into, const planned_command& planned) {
+    const tidemark::logged_fence fence{&fences_[planned.fence],
+                                       tidemark::fence_id{static_cast<std::uint32_t>(planned.fence)}};
+    if (planned.is_wait) {
+      into.wait(fence, planned.value);
+    } else {
+      into.signal(fence, planned.value);
+    }
+  }
+  std::size_t number_of(const tidemark::reported_queue& queue) const {
+    for (std::size_t i = to_number(queue.engine); i < queues_.size(); i += 2) {
+      if (queues_[i].id() == queue.id) return i;
+    }
+    return queues_.size();
+  }
+
+  std::deque<typename Kind::fence> fences_;
+  std::deque<queue_of<Kind>> queues_;
 };
 
 std::uint64_t mixed(std::uint64_t number) { return (number ^ (number >> 29)) * 0xbf58476d1ce4e5b9; }
@@ -196,11 +259,11 @@ TEST_CASE_TEMPLATE("why_waiting() names who waits, for what, and who has the sig
   }
   const hang_report report = engine.why_waiting();
   REQUIRE(report.waits.size() == 3);
-  CHECK(report.waits[0].name == "blur");
+  CHECK(report.waits[0].queue.name == "blur");
   CHECK(report.waits[0].fence == id_of(2));
   CHECK(report.waits[0].value == 1);
   CHECK(report.waits[0].current_value == 0);
-  CHECK(report.waits[0].held_by == scale.id());
+  CHECK(report.waits[0].held_by == tidemark::reported_queue{scale.id(), "scale", {}, ""});
   CHECK(report.waits[1].current_value == 3);
   CHECK_FALSE(report.waits[2].held_by.has_value());
   REQUIRE(report.cycles.size() == 1);
@@ -212,6 +275,111 @@ TEST_CASE_TEMPLATE("why_waiting() names who waits, for what, and who has the sig
   }
   CHECK(engine.why_waiting().waits.empty());
   CHECK(blur.is_idle());
+}
+
+TEST_CASE_TEMPLATE("a report sees what was submitted while a queue waited", Kind, EVERY_LOOP_KIND) {
+  engine_of<Kind> engine{{.threads = 0}};
+  typename Kind::fence fence;
+  queue_of<Kind> queue{engine, {.name = "late"}};
+  queue.wait(fence, 1);
+  REQUIRE(queue.submit());
+  while (engine.loop().poll() != 0) {
+  }
+  CHECK_FALSE(engine.why_waiting().waits.at(0).held_by.has_value());
+  queue.signal(fence, 1);
+  REQUIRE(queue.submit());
+  const hang_report report = engine.why_waiting();
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(report.cycles[0].at(0).held_by == report.waits.at(0).queue);
+}
+
+TEST_CASE_TEMPLATE("a circle across engines is found by a report on all of them, and by none on one", Kind,
+                   EVERY_LOOP_KIND) {
+  engine_of<Kind> compute{{.threads = 0, .name = "compute"}};
+  engine_of<Kind> copy{{.threads = 0, .name = "copy"}};
+  typename Kind::fence blurred{3};
+  typename Kind::fence uploaded;
+  queue_of<Kind> blur{compute, {.name = "blur"}};
+  queue_of<Kind> upload{copy, {.name = "upload"}};
+  blur.wait(uploaded, 1);
+  blur.signal(blurred, 5);
+  REQUIRE(blur.submit());
+  upload.wait(blurred, 4);
+  upload.signal(uploaded, 2);
+  REQUIRE(upload.submit());
+  CHECK(compute.why_waiting().cycles.empty());
+  CHECK_FALSE(copy.why_waiting().waits.at(0).held_by.has_value());
+
+  const hang_report report = tidemark::why_waiting(copy, compute, copy);
+  const tidemark::reported_queue on_copy{upload.id(), "upload", tidemark::engine_id{0}, "copy"};
+  const tidemark::reported_queue on_compute{blur.id(), "blur", tidemark::engine_id{1}, "compute"};
+  CHECK(report.not_seen == 0);
+  REQUIRE(report.waits.size() == 2);
+  CHECK(report.waits[0].queue == on_copy);
+  CHECK(report.waits[0].value == 4);
+  CHECK(report.waits[0].current_value == 3);
+  CHECK(report.waits[0].held_by == on_compute);
+  CHECK(report.waits[1].queue == on_compute);
+  CHECK(report.waits[1].held_by == on_copy);
+  CHECK(report.waits[0].fence_key != report.waits[1].fence_key);
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(report.cycles[0].size() == 2);
+}
+
+TEST_CASE_TEMPLATE("cycles across two engines are named exactly, and none is found where there is none", Kind,
+                   EVERY_LOOP_KIND) {
+  random_numbers random{fresh_seed()};
+  std::array<engine_of<Kind>, 2> engines;
+  const auto report = [&] { return tidemark::why_waiting(engines[0], engines[1]); };
+  const watchdog dog([&] { return std::to_string(report().cycles.size()) + " cycles"; });
+  for (int round = 0; round < (std::is_same_v<Kind, native_loop> ? 10'000 : 1000); ++round) {
+    const queue_plan plan = queue_planner(random, 2 + random.below(std::size_t{4})).without_cycle();
+    planned_queues<Kind> queues(engines, plan);
+    queues.submit(plan, random);
+    REQUIRE(report().cycles.empty());
+    queues.drain();
+  }
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t count = 2 + random.below(std::size_t{5});
+    const queue_plan plan = queue_planner(random, count).with_cycle(1 + random.below(count));
+    planned_queues<Kind> queues(engines, plan);
+    queues.submit(plan, random);
+    hang_report found = report();
+    for (; found.cycles.empty() || queues.found_in(found.cycles[0]) != plan.cycle; found = report()) {
+      // Queues that still execute something are missing, or values that they signal.
+      REQUIRE(found.cycles.size() <= 1);
+      std::this_thread::yield();
+    }
+    REQUIRE(found.cycles.size() == 1);
+    queues.fence(plan.cycle[0].fence).signal(plan.cycle[0].value);
+    queues.drain();
+  }
+}
+
+TEST_CASE_TEMPLATE("a report says how many queues it did not see, because they executed something", Kind,
+                   EVERY_LOOP_KIND) {
+  std::array<engine_of<Kind>, 2> engines;
+  typename Kind::fence has_begun;
+  typename Kind::fence may_end;
+  typename Kind::fence fence;
+  queue_of<Kind> busy{engines[0]};
+  queue_of<Kind> waits{engines[1]};
+  const watchdog dog([&] { return state_of(fence); });
+  busy.run([&] {
+    has_begun.signal(1);
+    static_cast<void>(may_end.wait(1));
+  });
+  busy.signal(fence, 1);
+  REQUIRE(busy.submit());
+  REQUIRE(has_begun.wait(1) == wait_status::reached);
+  waits.wait(fence, 1);
+  REQUIRE(waits.submit());
+  hang_report report = tidemark::why_waiting(engines[0], engines[1]);
+  for (; report.not_seen != 1; report = tidemark::why_waiting(engines[0], engines[1])) std::this_thread::yield();
+  REQUIRE(report.waits.size() == 1);
+  CHECK_FALSE(report.waits[0].held_by.has_value());
+  may_end.signal(1);
+  CHECK(waits.drain() == wait_status::reached);
 }
 
 TEST_CASE_TEMPLATE("[A124] an engine that is aborted loses its queues, and those of others that depend on them alone",

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "support/planted_cycles.hpp"
 #include "support/random.hpp"
 
 using namespace testing;
+using tidemark::engine_id;
 using tidemark::fence_id;
 using tidemark::find_hangs;
 using tidemark::hang_report;
@@ -27,6 +29,9 @@ namespace {
 
 pending_command wait(std::uint32_t fence, std::uint64_t value) { return {true, fence, fence_id{fence}, value}; }
 pending_command signal(std::uint32_t fence, std::uint64_t value) { return {false, fence, fence_id{fence}, value}; }
+pending_queue queue(std::uint32_t number, const char* name, std::vector<pending_command> commands) {
+  return {{queue_id{number}, name, {}, {}}, std::move(commands)};
+}
 
 /// Of fences that have come to 0.
 hang_report hangs_of(const std::vector<pending_queue>& queues) {
@@ -36,59 +41,63 @@ hang_report hangs_of(const std::vector<pending_queue>& queues) {
 /// The numbers of the queues of a cycle, from the least one on.
 std::vector<std::uint32_t> queues_of(const std::vector<hanging_wait>& cycle) {
   std::vector<std::uint32_t> queues;
-  for (const hanging_wait& each : cycle) queues.push_back(to_number(each.queue));
+  for (const hanging_wait& each : cycle) queues.push_back(to_number(each.queue.id));
   std::rotate(queues.begin(), std::min_element(queues.begin(), queues.end()), queues.end());
   return queues;
 }
 
-/// Queues that end, whatever the order: each wait is for a signal of a command that comes earlier in one order of all.
-std::vector<pending_queue> random_queues(random_numbers& random, std::size_t count) {
-  std::vector<pending_queue> queues(count);
-  for (std::size_t i = 0; i < count; ++i) queues[i].queue = queue_id{static_cast<std::uint32_t>(i)};
-  std::vector<std::uint64_t> values(count, 0);
-  for (std::size_t made = 0; made < 4 * count; ++made) {
-    const std::size_t queue = random.below(count);
-    if (random.below(2) == 0) {
-      queues[queue].commands.push_back(signal(static_cast<std::uint32_t>(queue), ++values[queue]));
-    } else {
-      const auto of = static_cast<std::uint32_t>(random.below(count));
-      // 0 is reached from the start.
-      queues[queue].commands.push_back(wait(of, random.below(values[of] + 1)));
+/// A picture of the queues before any of them has executed something. Each is the only queue of an engine of its own.
+std::vector<pending_queue> picture_of(const queue_plan& plan) {
+  std::vector<pending_queue> queues;
+  for (const auto& planned : plan.queues) {
+    pending_queue made = queue(0, "", {});
+    made.queue.engine = engine_id{static_cast<std::uint32_t>(queues.size())};
+    for (const planned_command& each : planned) {
+      const auto fence = static_cast<std::uint32_t>(each.fence);
+      made.commands.push_back(each.is_wait ? wait(fence, each.value) : signal(fence, each.value));
     }
+    queues.push_back(std::move(made));
   }
   return queues;
+}
+std::vector<planned_wait> found_in(const std::vector<hanging_wait>& cycle) {
+  std::vector<planned_wait> found;
+  for (const hanging_wait& each : cycle) {
+    found.push_back({to_number(each.queue.engine), to_number(each.fence), each.value, each.current_value,
+                     to_number(each.held_by.value().engine)});
+  }
+  return from_least(std::move(found));
 }
 
 }  // namespace
 
 TEST_CASE("queues that do not wait are not reported") {
   CHECK(hangs_of({}).waits.empty());
-  const hang_report report = hangs_of({{queue_id{1}, "a", {signal(1, 1), wait(1, 1)}}, {queue_id{2}, "b", {}}});
+  const hang_report report = hangs_of({queue(1, "a", {signal(1, 1), wait(1, 1)}), queue(2, "b", {})});
   CHECK(report.waits.empty());
   CHECK(report.cycles.empty());
 }
 
 TEST_CASE("a report names the queue, the fence, the values and the queue that has the signal next") {
-  const std::vector<pending_queue> queues = {{queue_id{1}, "late", {signal(7, 9)}},
-                                             {queue_id{2}, "blur", {wait(7, 5)}},
-                                             {queue_id{3}, "next", {signal(7, 4), signal(7, 6)}},
-                                             {queue_id{4}, "shown", {wait(8, 1)}}};
+  const std::vector<pending_queue> queues = {queue(1, "late", {signal(7, 9)}), queue(2, "blur", {wait(7, 5)}),
+                                             queue(3, "next", {signal(7, 4), signal(7, 6)}),
+                                             queue(4, "shown", {wait(8, 1)})};
   const hang_report report = find_hangs(queues, [](std::uint64_t key) { return key == 7 ? 3U : 0U; });
   REQUIRE(report.waits.size() == 2);
   const hanging_wait& blur = report.waits[0];
-  CHECK(blur.queue == queue_id{2});
-  CHECK(blur.name == "blur");
+  CHECK(blur.queue.id == queue_id{2});
+  CHECK(blur.queue.name == "blur");
   CHECK(blur.fence == fence_id{7});
   CHECK(blur.value == 5);
-  CHECK(blur.held_by == queue_id{3});  // 6 is the least value that ends it
-  CHECK(report.waits[1].queue == queue_id{4});
+  CHECK(blur.held_by == queues[2].queue);  // 6 is the least value that ends it
+  CHECK(report.waits[1].queue.id == queue_id{4});
   CHECK_FALSE(report.waits[1].held_by.has_value());
   CHECK(report.cycles.empty());
 }
 
 TEST_CASE("two queues that wait for each other, each before its signal, are a cycle") {
   const hang_report report =
-      hangs_of({{queue_id{1}, "a", {wait(2, 1), signal(1, 1)}}, {queue_id{2}, "b", {wait(1, 1), signal(2, 1)}}});
+      hangs_of({queue(1, "a", {wait(2, 1), signal(1, 1)}), queue(2, "b", {wait(1, 1), signal(2, 1)})});
   CHECK(report.waits.size() == 2);
   REQUIRE(report.cycles.size() == 1);
   const std::vector<hanging_wait>& cycle = report.cycles[0];
@@ -99,37 +108,32 @@ TEST_CASE("two queues that wait for each other, each before its signal, are a cy
 }
 
 TEST_CASE("a queue that waits for its own later signal is a cycle") {
-  const hang_report report = hangs_of({{queue_id{5}, "", {wait(1, 2), signal(1, 2)}}});
+  const hang_report report = hangs_of({queue(5, "", {wait(1, 2), signal(1, 2)})});
   REQUIRE(report.cycles.size() == 1);
   CHECK(queues_of(report.cycles[0]) == std::vector<std::uint32_t>{5});
-  CHECK(report.cycles[0][0].held_by == queue_id{5});
+  CHECK(report.cycles[0][0].held_by == report.cycles[0][0].queue);
 }
 
 TEST_CASE("what a signal from outside can free is no cycle") {
   // The second queue of the circle may be freed by a third one, which waits for the program.
-  const std::vector<pending_queue> queues = {{queue_id{1}, "", {wait(2, 1), signal(1, 1)}},
-                                             {queue_id{2}, "", {wait(1, 1), signal(2, 1)}},
-                                             {queue_id{3}, "", {wait(9, 1), signal(1, 1)}}};
+  const std::vector<pending_queue> queues = {queue(1, "", {wait(2, 1), signal(1, 1)}),
+                                             queue(2, "", {wait(1, 1), signal(2, 1)}),
+                                             queue(3, "", {wait(9, 1), signal(1, 1)})};
   const hang_report report = hangs_of(queues);
   CHECK(report.waits.size() == 3);
   CHECK(report.cycles.empty());
 }
 
 TEST_CASE("a lower signal of the fence does not end a wait, and a higher one does") {
-  CHECK(hangs_of({{queue_id{1}, "", {wait(2, 2), signal(1, 1)}},
-                  {queue_id{2}, "", {signal(2, 1), wait(1, 1), signal(2, 2)}}})
+  CHECK(hangs_of({queue(1, "", {wait(2, 2), signal(1, 1)}), queue(2, "", {signal(2, 1), wait(1, 1), signal(2, 2)})})
             .cycles.size() == 1);
-  CHECK(hangs_of({{queue_id{1}, "", {wait(2, 2), signal(1, 1)}}, {queue_id{2}, "", {signal(2, 3), wait(1, 1)}}})
-            .cycles.empty());
+  CHECK(hangs_of({queue(1, "", {wait(2, 2), signal(1, 1)}), queue(2, "", {signal(2, 3), wait(1, 1)})}).cycles.empty());
 }
 
 TEST_CASE("queues that wait for a cycle are not part of it, and each cycle is reported once") {
-  const hang_report report = hangs_of({{queue_id{1}, "", {wait(2, 1)}},
-                                       {queue_id{2}, "", {wait(3, 1), signal(2, 1)}},
-                                       {queue_id{3}, "", {wait(2, 1), signal(3, 1)}},
-                                       {queue_id{4}, "", {wait(5, 1), signal(4, 1)}},
-                                       {queue_id{5}, "", {wait(4, 1), signal(5, 1)}},
-                                       {queue_id{6}, "", {wait(3, 1)}}});
+  const hang_report report = hangs_of(
+      {queue(1, "", {wait(2, 1)}), queue(2, "", {wait(3, 1), signal(2, 1)}), queue(3, "", {wait(2, 1), signal(3, 1)}),
+       queue(4, "", {wait(5, 1), signal(4, 1)}), queue(5, "", {wait(4, 1), signal(5, 1)}), queue(6, "", {wait(3, 1)})});
   CHECK(report.waits.size() == 6);
   REQUIRE(report.cycles.size() == 2);
   CHECK(queues_of(report.cycles[0]) == std::vector<std::uint32_t>{2, 3});
@@ -139,24 +143,34 @@ TEST_CASE("queues that wait for a cycle are not part of it, and each cycle is re
 TEST_CASE("no cycle is found where there is none, and each of those that are planted is named exactly") {
   random_numbers random{fresh_seed()};
   for (int round = 0; round < 10'000; ++round) {
-    const std::vector<pending_queue> queues = random_queues(random, 2 + random.below(std::size_t{12}));
-    REQUIRE(hangs_of(queues).cycles.empty());
+    const queue_plan plan = queue_planner(random, 2 + random.below(std::size_t{12})).without_cycle();
+    REQUIRE(hangs_of(picture_of(plan)).cycles.empty());
   }
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     const std::size_t count = 3 + random.below(std::size_t{12});
-    std::vector<pending_queue> queues = random_queues(random, count);
-    // Some of the queues wait in a circle for fences of their own, and signal these afterwards.
-    const std::size_t length = 1 + random.below(count);
-    std::vector<std::uint32_t> planted;
-    for (std::size_t i = 0; i < length; ++i) {
-      const auto fence = static_cast<std::uint32_t>(1000 + i);
-      const auto awaited = static_cast<std::uint32_t>(1000 + (i + 1) % length);
-      queues[i].commands.push_back(wait(awaited, 1));
-      queues[i].commands.push_back(signal(fence, 1));
-      planted.push_back(static_cast<std::uint32_t>(i));
-    }
-    const hang_report report = hangs_of(queues);
+    queue_plan plan = queue_planner(random, count).with_cycle(1 + random.below(count));
+    for (planned_wait& each : plan.cycle) each.current_value = 0;
+    const hang_report report = hangs_of(picture_of(plan));
     REQUIRE(report.cycles.size() == 1);
-    REQUIRE(queues_of(report.cycles[0]) == planted);
+    REQUIRE(found_in(report.cycles[0]) == plan.cycle);
   }
+}
+
+TEST_CASE("queues of the same number are told apart by their engines") {
+  const std::vector<pending_queue> queues = {{{queue_id{0}, "a", engine_id{0}, "x"}, {wait(2, 1), signal(1, 1)}},
+                                             {{queue_id{0}, "b", engine_id{1}, "y"}, {wait(1, 1), signal(2, 1)}}};
+  const hang_report report = hangs_of(queues);
+  REQUIRE(report.waits.size() == 2);
+  CHECK(report.waits[0].held_by == queues[1].queue);
+  CHECK(report.waits[1].held_by == queues[0].queue);
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(report.cycles[0][0].queue != report.cycles[0][1].queue);
+}
+
+TEST_CASE("in a cycle, too, the queue is named that has the signal of the least value") {
+  const hang_report report =
+      hangs_of({queue(1, "late", {wait(1, 1), signal(2, 9)}), queue(2, "next", {wait(1, 1), signal(2, 1)}),
+                queue(3, "first", {wait(2, 1), signal(1, 1)})});
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(queues_of(report.cycles[0]) == std::vector<std::uint32_t>{2, 3});
 }

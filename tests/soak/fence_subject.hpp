@@ -16,6 +16,9 @@
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/log/log_clock.hpp>
+#include <tidemark/queue/engine.hpp>
+#include <tidemark/queue/engine_queue.hpp>
 
 #include "../support/coroutine.hpp"
 #include "fault.hpp"
@@ -115,6 +118,50 @@ class on_loop {
   const Timeline& timeline_;
 };
 
+template <class Platform>
+using engine_queue_on = tidemark::basic_engine_queue<Platform, tidemark::no_log_clock>;
+
+/// A wait of a queue of an engine. The thread waits until the queue is past it, or gives the queue up.
+template <class Timeline>
+class on_engine {
+ public:
+  using engine_type = tidemark::basic_engine<typename Timeline::platform>;
+
+  on_engine(const Timeline& timeline, engine_type& engine) : timeline_{timeline}, engine_{engine} {}
+
+  template <class... Token>
+  tidemark::wait_status wait(std::uint64_t target, const Token&... token) const {
+    return ended(target, [&](auto& queue) { return queue.drain(token...); });
+  }
+  template <class Duration, class... Token>
+  tidemark::wait_status wait_for(std::uint64_t target, const Duration& timeout, const Token&... token) const {
+    return ended(target, [&](auto& queue) { return queue.drain_for(timeout, token...); });
+  }
+  template <class Time, class... Token>
+  tidemark::wait_status wait_until(std::uint64_t target, const Time& at, const Token&... token) const {
+    return ended(target, [&](auto& queue) { return queue.drain_until(at, token...); });
+  }
+
+ private:
+  using queue_type = engine_queue_on<typename Timeline::platform>;
+
+  template <class Drain>
+  tidemark::wait_status ended(std::uint64_t target, const Drain& drain) const {
+    using tidemark::wait_status;
+    queue_type queue{engine_, {.log_entries = 2}};
+    queue.wait(timeline_, target);
+    if (!queue.submit()) return wait_status::lost;
+    const wait_status status = drain(queue);
+    if (status == wait_status::reached || status == wait_status::lost) return status;
+    // The engine may not have come to it.
+    const wait_status now = timeline_.wait_for(target, std::chrono::seconds{0});
+    return now == wait_status::timeout ? status : now;
+  }
+
+  const Timeline& timeline_;
+  engine_type& engine_;
+};
+
 template <class Fence>
 class fence_subject final : public subject {
   static constexpr bool is_elsewhere = Fence::options.storage == tidemark::value_storage::caller;
@@ -134,6 +181,16 @@ class fence_subject final : public subject {
       fence_.signal(value);
       return true;
     }
+  }
+  bool signal_by_queue(std::uint64_t value) override {
+    engine_queue_on<typename Fence::platform> queue{engine_, {.log_entries = 2}};
+    bool raised = true;
+    if constexpr (std::same_as<decltype(fence_.signal(value)), bool>) {
+      queue.run([&] { raised = fence_.signal(value); });  // a queue's own signal does not say it
+    } else {
+      queue.signal(fence_, value);
+    }
+    return queue.submit() && queue.drain() == tidemark::wait_status::reached && raised;
   }
   std::uint64_t signal_next() override { return fence_.signal_next(); }
   void poison() override { fence_.poison(); }
@@ -164,12 +221,14 @@ class fence_subject final : public subject {
 
  private:
   template <class Waitable>
-  static tidemark::wait_status wait_through(const Waitable& on, const wait_request& request) {
+  tidemark::wait_status wait_through(const Waitable& on, const wait_request& request) {
     switch (request.way) {
       case wait_way::in_list:
         return wait_on(in_list{on}, request);
       case wait_way::on_loop:
         return wait_on(on_loop{on}, request);
+      case wait_way::on_engine:
+        return wait_on(on_engine{on, engine_}, request);
       default:
         return wait_on(on, request);
     }
@@ -177,6 +236,7 @@ class fence_subject final : public subject {
 
   alignas(8) std::array<std::byte, 8> value_{};
   Fence fence_;
+  tidemark::basic_engine<typename Fence::platform> engine_{{.threads = 2}};
 };
 
 inline std::string options_text(const tidemark::fence_options& options) {

@@ -89,7 +89,8 @@ class planner {
 
   wait_way some_way() {
     if (random_.one_in(3)) return wait_way::in_list;
-    return random_.one_in(3) ? wait_way::on_loop : wait_way::direct;
+    if (random_.one_in(3)) return wait_way::on_loop;
+    return random_.one_in(3) ? wait_way::on_engine : wait_way::direct;
   }
 
   /// Walks up to the last value in steps that the number of waits allows, with steps aside.
@@ -178,6 +179,7 @@ class planner {
       } else if (plan_.signallers == 1 && value == reached + 1 && random_.one_in(2)) {
         made.what = action::signal_next;
       }
+      if (made.what == action::signal) made.by_queue = random_.one_in(6);
       operations.push_back(made);
       reached = plan_.is_counted ? reached + 1 : value;
       if (random_.one_in(16)) operations.push_back(some(action::look));
@@ -236,6 +238,7 @@ std::string describe_wait(const operation& one) {
   }
   if (one.way == wait_way::in_list) text += ", in a list";
   if (one.way == wait_way::on_loop) text += ", on a loop";
+  if (one.way == wait_way::on_engine) text += ", by a queue of an engine";
   return one.by_view ? text + ", by view" : text;
 }
 
@@ -267,7 +270,8 @@ std::uint64_t plan::hash() const {
     for (const auto& one : thread.operations) {
       add(static_cast<std::uint64_t>(one.what) | static_cast<std::uint64_t>(one.form) << 8 |
           std::uint64_t{one.by_view} << 16 | static_cast<std::uint64_t>(one.way) << 17 |
-          std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.dawdle} << 32);
+          std::uint64_t{one.standard_token} << 24 | std::uint64_t{one.by_queue} << 25 |
+          std::uint64_t{one.dawdle} << 32);
       add(one.value);
       add(std::uint64_t{one.microseconds} | std::uint64_t{one.source} << 32);
       add(std::uint64_t{one.thread} | std::uint64_t{one.count} << 32);
@@ -280,7 +284,7 @@ std::uint64_t plan::hash() const {
 std::string to_string(const operation& one) {
   switch (one.what) {
     case action::signal:
-      return "signal " + std::to_string(one.value);
+      return "signal " + std::to_string(one.value) + (one.by_queue ? ", by a queue" : "");
     case action::signal_next:
       return one.value == 0 ? "signal the next" : "signal the next, " + std::to_string(one.value);
     case action::signal_again:

@@ -37,6 +37,7 @@ struct operation {
   action what = action::look;
   wait_form form = wait_form::plain;
   bool by_view = false;
+  bool by_queue = false;  ///< Signals: by a queue of an engine.
   wait_way way = wait_way::direct;
   bool standard_token = false;       ///< std::stop_token where there is one.
   std::uint64_t value = 0;           ///< Signalled, awaited or asked for.

@@ -49,7 +49,7 @@ class running_round {
   struct history {
     std::uint32_t thread;
     std::uint64_t value;       ///< The greatest that it was shown.
-    std::uint64_t raises = 0;  ///< Signals that said that they raised the value.
+    std::uint64_t raises = 0;  ///< Signals that said that they raised the value, and that the fence counts.
   };
 
   void run_thread(std::uint32_t thread);

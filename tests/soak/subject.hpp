@@ -40,8 +40,9 @@ struct stop_source {
 enum class wait_form : std::uint8_t { plain, timed, until };
 enum class wait_way : std::uint8_t {
   direct,
-  in_list,  ///< The timeline is named twice, as in a wait for several timelines.
-  on_loop,  ///< A coroutine waits, on a loop that the thread runs.
+  in_list,    ///< The timeline is named twice, as in a wait for several timelines.
+  on_loop,    ///< A coroutine waits, on a loop that the thread runs.
+  on_engine,  ///< A queue of an engine waits, and the thread for that queue.
 };
 inline constexpr std::uint32_t no_limit = UINT32_MAX;
 
@@ -65,6 +66,8 @@ class subject {
 
   /// What the fence says; always true where it does not say.
   virtual bool signal(std::uint64_t value) = 0;
+  /// The same by a queue of an engine.
+  virtual bool signal_by_queue(std::uint64_t value) { return signal(value); }
   virtual std::uint64_t signal_next() = 0;
   virtual void poison() {}
 

@@ -369,9 +369,11 @@ TEST_CASE("records without a meaning are refused") {
   const auto with = [&](std::string_view bytes) { return status_of(head + std::string{bytes}); };
   using namespace std::string_view_literals;
   CHECK(with("\0\0"sv) == trace_read_status::ended);
-  CHECK(with("\0\1"sv) == trace_read_status::invalid);      // not as many records as the end says
-  CHECK(with("\x0B\0\0"sv) == trace_read_status::invalid);  // no such kind
-  CHECK(with("\x46\0\0\0\0"sv) == trace_read_status::invalid);
+  CHECK(with("\0\1"sv) == trace_read_status::invalid);          // not as many records as the end says
+  CHECK(with("\x0B\0\0"sv) == trace_read_status::invalid);      // no such kind
+  CHECK(with("\x86\0\0\0\0"sv) == trace_read_status::invalid);  // an unknown flag
+  CHECK(with("\x44\0\0\0\0"sv) == trace_read_status::invalid);  // only what was executed can be cancelled,
+  CHECK(with("\x56\0\0\0\0"sv) == trace_read_status::invalid);  // and it has no time then
   CHECK(with("\x08\1\1\1\0\1"sv) == trace_read_status::ended);
   CHECK(with("\x08\x80\x80\x80\x80\x10\1\1\0\1"sv) == trace_read_status::invalid);                        // queue 2^32
   CHECK(with("\x08\1\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\1\1\0\1"sv) == trace_read_status::ended);        // 2^64 - 1

@@ -25,15 +25,21 @@
 // A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then
 // the next queue has its turn: those of higher priority first, but after eight turns of others each queue that is ready
 // has one. A command is never interrupted. So a signal that stands behind a wait, in any queue of the engine, never
-// blocks the engine; why_waiting() says which queues wait for each other in a circle.
+// blocks the engine; why_waiting() says which queues wait for each other in a circle, also across several engines.
 //
 // Lifetime: an engine must outlive its queues. Its destructor stops its threads.
 #ifndef TIDEMARK_QUEUE_ENGINE_HPP
 #define TIDEMARK_QUEUE_ENGINE_HPP
 
+#include <algorithm>
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -52,7 +58,8 @@ namespace tidemark {
 
 /// What an engine is told when it is made.
 struct engine_options {
-  unsigned threads = 1;  ///< How many threads it starts. With 0, threads of the program run its loop().
+  unsigned threads = 1;     ///< How many threads it starts. With 0, threads of the program run its loop().
+  std::string_view name{};  ///< For reports. The text must outlive the engine.
 };
 
 namespace detail {
@@ -77,7 +84,24 @@ struct engine_access {
   static queue_id next_id(auto& of) noexcept { return of.next_id(); }
   static void add(auto& to, auto& added) { to.add(added); }
   static void remove(auto& from, auto& removed) noexcept { from.remove(removed); }
+  static auto& members_lock_of(auto& of) noexcept { return of.members_lock_; }
+  static void look_at(auto& engine, engine_id number, auto& found) { engine.look(number, found); }
 };
+
+/// What engines have to execute, as long as their locks are kept.
+struct engine_picture {
+  std::vector<pending_queue> queues;
+  std::map<std::uint64_t, std::uint64_t> values;  // what the fences have come to that are waited for
+  std::size_t not_seen = 0;
+};
+
+/// Calls `act` with these locks, which it takes one after the other.
+template <platform Platform, class Act>
+void with_locks(std::span<park_lock<Platform>* const> locks, const Act& act) {
+  if (locks.empty()) return act();
+  const lock_keeper kept(*locks[0]);
+  with_locks(locks.subspan(1), act);
+}
 
 }  // namespace detail
 
@@ -90,7 +114,7 @@ class basic_engine {
   using loop_type = basic_wait_loop<Platform>;
 
   /// Starts the threads. Throws what the start of a thread throws.
-  explicit basic_engine(const engine_options& options = {}) {
+  explicit basic_engine(const engine_options& options = {}) : name_{options.name} {
     threads_.reserve(options.threads);
     for (unsigned i = 0; i < options.threads; ++i) {
       threads_.emplace_back([this] { static_cast<void>(loop_.run()); });
@@ -118,23 +142,10 @@ class basic_engine {
   }
 
   /// Returns which queues wait for what, which queue of this engine has the signal next, and which of them wait for
-  /// each other in a circle. What a queue executes just now is not looked into. Allocates, and throws what that throws.
-  /// Any thread may call it. Progress: takes the locks of the engine; O(n) in the commands that are to be executed.
-  [[nodiscard]] hang_report why_waiting() {
-    std::vector<pending_queue> queues;
-    std::map<std::uint64_t, std::uint64_t> values;
-    {
-      const detail::lock_keeper kept_members(members_lock_);
-      const detail::lock_keeper kept(core().lock());
-      for (member* each : queues_) {
-        if (each->stands()) queues.push_back({each->id, each->name, pending_of(*each, values)});
-      }
-    }
-    return find_hangs(queues, [&](std::uint64_t key) {
-      const auto found = values.find(key);
-      return found != values.end() ? found->second : 0;  // nobody waits for it
-    });
-  }
+  /// each other in a circle. A queue that executes something just now is not looked into. Allocates, and throws what
+  /// that throws. Any thread may call it. Progress: takes the locks of the engine; O(n) in the commands that are to be
+  /// executed.
+  [[nodiscard]] hang_report why_waiting();
 
  private:
   friend detail::engine_access;
@@ -143,6 +154,17 @@ class basic_engine {
 
   auto& core() noexcept { return detail::loop_access::core_of(loop_); }
 
+  /// Adds what the queues have not executed. With the locks of all engines that are looked at.
+  void look(engine_id self, detail::engine_picture& into) {
+    for (member* each : queues_) {
+      if (each->stands()) {
+        into.queues.push_back(
+            {{each->id, std::string(each->name), self, std::string(name_)}, pending_of(*each, into.values)});
+      } else {
+        ++into.not_seen;
+      }
+    }
+  }
   /// Returns the waits and signals that a queue has not executed.
   /// \param values  gets what the fences have come to that are waited for
   static std::vector<pending_command> pending_of(member& of, std::map<std::uint64_t, std::uint64_t>& values) {
@@ -150,7 +172,7 @@ class basic_engine {
     of.for_each_pending([&](auto& each) {
       const bool is_wait = detail::is_wait(each.kind);
       if (!is_wait && each.kind != detail::command_kind::signal) return;
-      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(each.fence));
+      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(member::timeline_at(each)));
       found.push_back({is_wait, key, each.id, each.value.load()});
       if (is_wait) values[key] = member::value_of(each);
     });
@@ -173,12 +195,56 @@ class basic_engine {
     queues_.pop_back();
   }
 
+  const std::string_view name_;
   loop_type loop_;
   detail::park_lock<Platform> members_lock_;
   std::vector<member*> queues_;
   std::uint32_t next_id_ = 0;
   std::vector<std::thread> threads_;
 };
+
+/// The same as why_waiting() of one engine for the queues of several, at one moment. So a queue of one engine that
+/// waits for a signal of another one's is named with that, and a circle across engines is found. The reports number the
+/// engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws what that
+/// throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still meanwhile; O(n)
+/// in the commands that are to be executed.
+template <platform Platform>
+[[nodiscard]] hang_report why_waiting(std::span<basic_engine<Platform>* const> engines) {
+  using lock = detail::park_lock<Platform>;
+  std::vector<lock*> locks;
+  for (basic_engine<Platform>* each : engines) locks.push_back(&detail::engine_access::members_lock_of(*each));
+  for (basic_engine<Platform>* each : engines) locks.push_back(&detail::engine_access::core_of(*each).lock());
+  // Those of each kind in the order of their addresses, so that several calls do not wait for each other in a circle.
+  const auto middle = locks.begin() + static_cast<std::ptrdiff_t>(engines.size());
+  std::sort(locks.begin(), middle, std::less<lock*>{});
+  std::sort(middle, locks.end(), std::less<lock*>{});
+  locks.erase(std::unique(locks.begin(), locks.end()), locks.end());
+
+  detail::engine_picture found;
+  detail::with_locks<Platform>(locks, [&] {
+    for (std::size_t i = 0; i < engines.size(); ++i) {
+      const auto before = engines.first(i);
+      if (std::find(before.begin(), before.end(), engines[i]) != before.end()) continue;
+      detail::engine_access::look_at(*engines[i], engine_id{static_cast<std::uint32_t>(i)}, found);
+    }
+  });
+  hang_report report = find_hangs(found.queues, [&](std::uint64_t key) {
+    const auto value = found.values.find(key);
+    return value != found.values.end() ? value->second : 0;  // nobody waits for it
+  });
+  report.not_seen = found.not_seen;
+  return report;
+}
+template <platform Platform, std::same_as<basic_engine<Platform>>... More>
+[[nodiscard]] hang_report why_waiting(basic_engine<Platform>& first, More&... more) {
+  const std::array<basic_engine<Platform>*, 1 + sizeof...(More)> engines{&first, &more...};
+  return why_waiting<Platform>(std::span<basic_engine<Platform>* const>(engines));
+}
+
+template <platform Platform>
+hang_report basic_engine<Platform>::why_waiting() {
+  return tidemark::why_waiting(*this);
+}
 
 }  // namespace tidemark
 

@@ -208,14 +208,20 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     requires(is_awaited<Timeline> && timeline_type::has_logs)
   void wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry) {
     const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
-    using content = reserved<decltype(to.operations)>;
+    using awaited_fence = std::pair<const void*, decltype(to.operations)>;
+    using content = reserved<awaited_fence>;
+    static constexpr auto target_of = [](command& of) noexcept {
+      const awaited_fence& its = of.template kept<content>().what;
+      return decltype(to){its.first, its.second, of.value.load()};
+    };
     static constexpr auto calls = calls_of<content>(
         [](command& of, void* self) {
-          const content& its = of.template kept<content>();
-          static_cast<basic_engine_queue*>(self)->get_past_or_park(of.id, base::awaited_of(of, its.what), &its.entry);
+          static_cast<basic_engine_queue*>(self)->get_past_or_park(of.id, target_of(of),
+                                                                   &of.template kept<content>().entry);
         },
-        [](command& of) noexcept { return base::awaited_of(of, of.template kept<content>().what).look(); });
-    keep(detail::command_kind::looked, input.id, to.fence, value, content{to.operations, entry}, calls);
+        [](command& of) noexcept { return target_of(of).look(); });
+    keep(detail::command_kind::looked, input.id, to.operations->timeline(to.fence), value,
+         content{{to.fence, to.operations}, entry}, calls);
   }
   template <class Fence>
     requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
@@ -326,11 +332,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     TIDEMARK_ASSERT(options.quantum != 0, "a queue of an engine must execute at least one command in a turn");
     return options.quantum != 0 ? options.quantum : 1;
   }
-  /// Returns the address by which waits for the timeline know it.
+  /// Returns the address by which reports know the timeline.
   template <class Fence>
   static const void* address_of(const Fence& output) noexcept {
     if constexpr (is_awaited<Fence>) {
-      return detail::awaited_access::target_of(basic_awaited<Platform>(output, 0)).fence;
+      const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(output, 0));
+      return to.operations->timeline(to.fence);
     } else if constexpr (is_awaited_in_domain<Fence>) {
       return address_of(detail::domain_access::native_of(output));
     } else {

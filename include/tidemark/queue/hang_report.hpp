@@ -9,7 +9,12 @@
 //   which of these for ever   waits whose signal no queue has are taken for reached, because the program may still
 //                             signal them; what is stuck even then waits in a circle
 //
-// So a cycle is reported only if nothing but a signal from outside of these queues could break it.
+// So a cycle is reported only if nothing but a signal from outside of these commands could break it.
+//
+//   engine.why_waiting()        the queues of one engine (engine.hpp)
+//   why_waiting(one, other)     the queues of several
+//   find_hangs(trace)           any queues, from what their logs tell (trace/trace_hangs.hpp)
+//   find_hangs(queues, ...)     a picture that the program has made itself
 #ifndef TIDEMARK_QUEUE_HANG_REPORT_HPP
 #define TIDEMARK_QUEUE_HANG_REPORT_HPP
 
@@ -17,7 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,21 +38,31 @@ struct pending_command {
   std::uint64_t value;
 };
 
+/// A queue, as a report names it.
+struct reported_queue {
+  queue_id id;  ///< Among the queues of its engine; from logs, among all.
+  std::string name;
+  engine_id engine{};       ///< Its place among the engines that were asked for, from 0; from logs, 0.
+  std::string engine_name;  ///< Empty if there is no engine, or it has no name.
+
+  friend bool operator==(const reported_queue&, const reported_queue&) = default;
+};
+
 /// A queue as it stands: what it still has to execute, in order.
 struct pending_queue {
-  queue_id queue;
-  std::string_view name;
+  reported_queue queue;
   std::vector<pending_command> commands;
 };
 
 /// A queue that waits.
 struct hanging_wait {
-  queue_id queue;
-  std::string_view name;  ///< Of the queue.
+  reported_queue queue;
+  std::uint64_t fence_key;  ///< As in pending_command.
   fence_id fence;
-  std::uint64_t value;              ///< What the queue waits for.
-  std::uint64_t current_value;      ///< What the fence has come to.
-  std::optional<queue_id> held_by;  ///< The queue that has the signal next; nothing if none of these queues has it.
+  std::uint64_t value;          ///< What the queue waits for.
+  std::uint64_t current_value;  ///< What the fence has come to.
+  /// The queue that has the signal next; nothing if none of these queues has it.
+  std::optional<reported_queue> held_by;
 };
 
 /// The answer; see the head of this file.
@@ -57,6 +72,9 @@ struct hang_report {
   /// Each cycle once: the wait of the first queue ends by a signal of the second, and so on; that of the last one by a
   /// signal of the first.
   std::vector<std::vector<hanging_wait>> cycles;
+  /// How many queues were not looked into, because they executed something just then. Their signals count as from
+  /// outside: one of them may still end a wait, also one of a cycle.
+  std::size_t not_seen = 0;
 };
 
 namespace detail {
@@ -157,16 +175,8 @@ class hang_search {
       }
     }
   }
-  /// Returns the first stuck queue that has the signal for which another one waits.
-  std::optional<std::size_t> holder_of(std::size_t queue) const {
-    const pending_command& wait = stuck_in(queue);
-    const auto found = signals_.find(wait.fence_key);
-    if (found == signals_.end()) return std::nullopt;
-    for (const auto& [value, holder] : found->second) {
-      if (value >= wait.value) return holder;
-    }
-    return std::nullopt;
-  }
+  /// Returns the stuck queue that has the signal next for which another one waits.
+  std::optional<std::size_t> holder_of(std::size_t queue) const { return next_holder(stuck_in(queue)); }
 
   void find_cycles(hang_report& report) const {
     std::vector<std::size_t> visit(queues_.size(), 0);  // the number of the walk that has been here
@@ -189,9 +199,9 @@ class hang_search {
 
   hanging_wait wait_of(const pending_queue& queue, const pending_command& wait,
                        std::optional<std::size_t> holder) const {
-    std::optional<queue_id> held_by;
+    std::optional<reported_queue> held_by;
     if (holder) held_by = queues_[*holder].queue;
-    return {queue.queue, queue.name, wait.fence, wait.value, found_.at(wait.fence_key), held_by};
+    return {queue.queue, wait.fence_key, wait.fence, wait.value, found_.at(wait.fence_key), std::move(held_by)};
   }
   /// Returns the queue that has the signal of least value that ends a wait.
   std::optional<std::size_t> next_holder(const pending_command& wait) const {

@@ -113,7 +113,8 @@ class trace {
   /// \param  queue_number  the queue that executed the command
   /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
   ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
-  ///                       as an entry of the log of signals. One that was cancelled is left out [A124]
+  ///                       as an entry of the log of signals. One that was cancelled only marks the command that was
+  ///                       queued; if none was, it is left out [A124]
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
@@ -215,6 +216,7 @@ class trace {
   template <class Record>
   static indices by_subject(const std::vector<Record>& records);
   void join_queued(std::vector<trace_command>& commands) const;
+  void mark_cancelled(std::vector<trace_command>& commands) const;
   void order_by_time(indices::iterator first, indices::iterator last) const;
   std::size_t certain(std::ptrdiff_t queued, indices::const_iterator first, indices::const_iterator last) const;
   trace_command only_queued(const queued_record& event) const;
@@ -226,6 +228,7 @@ class trace {
   std::map<fence_id, std::string> fences_;
   std::vector<queued_record> queued_;
   std::vector<executed_record> executed_;
+  std::vector<subject> cancelled_;
   std::vector<trace_loss> losses_;
   detail::work_list work_;
   std::uint64_t backward_count_ = 0;
@@ -244,7 +247,11 @@ inline void trace::on_queued(queue_id queue_number, trace_event kind, fence_id f
 
 template <class Clock>
 void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
-  if (is_cancelled(entry)) return;
+  if (is_cancelled(entry)) {
+    queues_.try_emplace(queue_number);
+    cancelled_.push_back({queue_number, entry.operation, entry.fence, entry.fence_value});
+    return;
+  }
   const bool wait = entry.operation == fence_operation::wait_unblocked;
   TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
   const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };
@@ -317,6 +324,7 @@ inline std::vector<trace_command> trace::commands() const {
     result.push_back(command);
   }
   join_queued(result);
+  mark_cancelled(result);
   find_releases(result);
   return result;
 }
@@ -405,6 +413,21 @@ inline void trace::join_queued(std::vector<trace_command>& commands) const {
   }
   std::sort(alone.begin(), alone.end());
   for (const std::size_t index : alone) commands.push_back(only_queued(queued_[index]));
+}
+
+/// Of the commands that were only queued, marks as many of each subject as were cancelled, the first ones.
+inline void trace::mark_cancelled(std::vector<trace_command>& commands) const {
+  std::map<subject, std::uint64_t> left;
+  for (const subject& each : cancelled_) ++left[each];
+  if (left.empty()) return;
+  for (std::size_t i = executed_.size(); i < commands.size(); ++i) {
+    trace_command& command = commands[i];
+    const auto found = left.find({command.queue, command.operation, command.fence, command.value});
+    if (found == left.end() || found->second == 0) continue;
+    --found->second;
+    command.cancelled = true;
+    command.uncertain = false;
+  }
 }
 
 /// Brings queued commands of one subject, which are in the order of the calls, into the order in which they count.

@@ -24,6 +24,8 @@ struct trace_command {
   fence_operation operation = fence_operation::signal_executed;
   bool queued = false;    ///< on_queued told of it
   bool executed = false;  ///< on_executed told of it
+  /// It was queued, and on_executed told that it will never be executed [A124].
+  bool cancelled = false;
   /// Its time stamp is smaller than the last one recorded in its log, or its end_time is smaller than its
   /// observed_time. Neither must happen [A105].
   bool backward = false;

@@ -184,13 +184,16 @@ inline void trace_file_writer::on_queued(queue_id queue_number, trace_event even
 
 template <class Clock>
 void trace_file_writer::on_executed(queue_id queue_number, const fence_log_entry& entry) {
-  if (is_cancelled(entry)) return;
   const bool wait = entry.operation == fence_operation::wait_unblocked;
   TIDEMARK_ASSERT(wait || entry.operation == fence_operation::signal_executed, "the entry is no wait and no signal");
-  const auto nanoseconds = [](std::uint64_t ticks) { return ticks == 0 ? 0 : Clock::to_nanoseconds(ticks); };
+  const bool cancelled = is_cancelled(entry);
+  const auto nanoseconds = [&](std::uint64_t ticks) {
+    return cancelled || ticks == 0 ? 0 : Clock::to_nanoseconds(ticks);
+  };
   const std::uint64_t observed = nanoseconds(entry.observed_timestamp);
   const std::uint64_t end = nanoseconds(entry.end_timestamp);
-  if (!open(wait ? kind::wait_unblocked : kind::signal_executed, times(observed, end))) return;
+  const std::uint8_t flags = cancelled ? detail::is_cancelled_record : times(observed, end);
+  if (!open(wait ? kind::wait_unblocked : kind::signal_executed, flags)) return;
   detail::append_number(buffer_, to_number(queue_number));
   detail::append_number(buffer_, to_number(entry.fence));
   detail::append_difference(buffer_, entry.fence_value, state_.value);
@@ -301,8 +304,9 @@ class trace_file_reader {
 
   void record() {
     const std::uint8_t head = bytes_.byte();
-    if (head >= 2 * has_second_time) bytes_.fail();
     const auto kind = static_cast<trace_record>(head & 0x0FU);
+    const bool may_be_cancelled = kind == trace_record::signal_executed || kind == trace_record::wait_unblocked;
+    if (head >= 2 * has_second_time && (!may_be_cancelled || (head & 0xF0U) != is_cancelled_record)) bytes_.fail();
     if (kind == trace_record::end) {
       const std::uint64_t count = bytes_.number();
       if (count != records_) bytes_.fail();
@@ -349,6 +353,7 @@ class trace_file_reader {
     entry.fence_value = bytes_.difference(state_.value);
     const std::uint64_t first = time((head & has_first_time) != 0);
     entry.end_timestamp = time((head & has_second_time) != 0);
+    if ((head & is_cancelled_record) != 0) entry.end_timestamp = cancelled_timestamp;
     if (!whole()) return;
     if (kind <= trace_record::signal_queued) {
       const bool wait = kind == trace_record::wait_queued;

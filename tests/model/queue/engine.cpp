@@ -473,6 +473,62 @@ struct destroyed_against_reader : model::suite<3>, read_submissions<2> {
   void after() { read_rest(); }
 };
 
+/// A report is made while a queue that waits is given more commands. It finds all of them that it knows of.
+struct reported_against_submission : model::suite<2>, stepped {
+  tidemark::basic_fence<platform> never;
+  queue filled{*this};
+
+  void before() {
+    filled.wait(never, 5);
+    MODEL_REQUIRE(is_accepted(filled));
+    static_cast<void>(on.loop().poll());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      filled.signal(never, 5);
+      MODEL_REQUIRE(is_accepted(filled));
+    } else {
+      MODEL_REQUIRE(on.why_waiting().waits.size() == 1);
+    }
+  }
+  void after() { MODEL_REQUIRE(on.why_waiting().cycles.size() == 1); }
+};
+
+/// Two threads report on the same engines, in different orders, while a queue goes on. Neither waits for ever, and
+/// neither finds a circle: at no moment do the queues wait for each other.
+struct reported_in_two_orders : model::suite<2>, stepped {
+  engine second{{.threads = 0}};
+  tidemark::basic_fence<platform> there;
+  tidemark::basic_fence<platform> back;
+  queue filled{*this};
+  queue_base answers{second, {}, {}, no_logs(nowhere, queue_id{0})};
+
+  void before() {
+    filled.signal(there, 1);
+    filled.wait(back, 1);
+    MODEL_REQUIRE(is_accepted(filled));
+    answers.wait(there, 1);
+    answers.signal(back, 1);
+    MODEL_REQUIRE(answers.submit().status == doorbell_status::accepted);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(on.loop().poll());
+      MODEL_REQUIRE(tidemark::why_waiting(on, second).cycles.empty());
+    } else {
+      static_cast<void>(second.loop().poll());
+      MODEL_REQUIRE(tidemark::why_waiting(second, on).cycles.empty());
+    }
+  }
+  void after() {
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(on.loop().poll());
+      static_cast<void>(second.loop().poll());
+    }
+    MODEL_REQUIRE(filled.is_idle() && answers.is_idle());
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -493,5 +549,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<lost_against_reader, "lost_against_reader">());
   checks.push_back(model::make_check<destroyed_against_reader, "destroyed_against_reader">());
   checks.push_back(model::make_check<reported_against_turn, "reported_against_turn">());
+  checks.push_back(model::make_check<reported_against_submission, "reported_against_submission">());
+  checks.push_back(model::make_check<reported_in_two_orders, "reported_in_two_orders">());
   return model::run(argc, argv, checks);
 }

@@ -227,6 +227,47 @@ bool awoken() {
   return seen == 7;
 }
 
+// ---- by an engine --------------------------------------------------------------------------------------------------
+
+/// A queue waits for the data of this thread, and this thread for that of the queue.
+template <class Fence>
+bool executed() {
+  Fence ready;
+  Fence done;
+  std::uint64_t data = 0;
+  std::uint64_t result = 0;
+  tidemark::engine compute;
+  tidemark::engine_queue queue{compute};
+  queue.wait(ready, target);
+  queue.run([&] { result = data + 1; });
+  queue.signal(done, 1);
+  if (!queue.submit()) return false;
+  data = 7;
+  ready.signal(target);
+  return done.wait(1) == wait_status::reached && result == 8;
+}
+
+/// The same between queues of two engines. One of these most likely sleeps.
+template <class Fence>
+bool executed_by_two() {
+  Fence ready;
+  std::uint64_t data = 0;
+  std::uint64_t seen = 0;
+  tidemark::engine copy;
+  tidemark::engine compute;
+  tidemark::engine_queue uploads{copy};
+  tidemark::engine_queue blurs{compute};
+  blurs.wait(ready, target);
+  blurs.run([&] { seen = data; });
+  if (!blurs.submit()) return false;
+  until([&] { return ready.monitored_value() == target - 1; });
+  std::this_thread::sleep_for(1ms);
+  uploads.run([&] { data = 7; });
+  uploads.signal(ready, target);
+  if (!uploads.submit()) return false;
+  return blurs.drain() == wait_status::reached && seen == 7;
+}
+
 struct hand_over {
   std::string_view name;
   bool (*run)();
@@ -246,6 +287,8 @@ constexpr hand_over hand_overs[] = {
     {"progress_fence,poisoned", poisoned<progress_fence>},
     {"progress_fence,polled", polled<progress_fence>},
     {"progress_fence,awoken", awoken<progress_fence>},
+    {"progress_fence,executed", executed<progress_fence>},
+    {"progress_fence,executed_by_two", executed_by_two<progress_fence>},
     {"fence,looked_at", looked_at<fence>},
     {"fence,pipelined", pipelined<fence>},
     {"fence,parked", parked<fence>},
@@ -254,6 +297,8 @@ constexpr hand_over hand_overs[] = {
     {"fence,poisoned", poisoned<fence>},
     {"fence,polled", polled<fence>},
     {"fence,awoken", awoken<fence>},
+    {"fence,executed", executed<fence>},
+    {"fence,executed_by_two", executed_by_two<fence>},
 #if defined(__cpp_lib_jthread)
     {"progress_fence,stopped", stopped<progress_fence>},
     {"fence,stopped", stopped<fence>},

@@ -245,6 +245,26 @@ for (const [name, queues, wanted, below] of [['three_queues', 3, 'blurred 7', 90
     });
   });
 
+  test(`${name}: a search for an engine finds what its queues did, and nothing else`, async () => {
+    await visit(name, async (page) => {
+      await search(page, 'compute');
+      const found = Number.parseInt(await shown(page, 'found'), 10);
+      await search(page, '');
+      await search(page, 'engine that is not there');
+      assert.equal(await shown(page, 'found'), '0 matches');
+      await search(page, 'compute');
+      const pinned = new Set();
+      for (let i = 0; i < 5; ++i) {
+        await page.key('Enter');
+        await page.drawn();
+        pinned.add(await shown(page, 'pin'));
+      }
+      assert.ok(found >= 5 && pinned.size === 5, `${found} matches, ${pinned.size} pinned`);
+      for (const text of pinned) assert.match(text, /engine\s+compute/);
+      await shoot(page, `${name}-engine`);
+    });
+  });
+
   test(`${name}: what is pinned stays described while others are hovered`, async () => {
     await visit(name, async (page) => {
       const [{left, top, right}] = await boxes(page, 'canvas'), y = top + below;

@@ -60,6 +60,15 @@ struct fence_access {
   static auto& calls(const Fence& fence) noexcept {
     return fence.calls_;
   }
+  /// Returns what names the timeline: the same address for all fences that share one value.
+  template <class Fence>
+  static const void* timeline(const Fence& fence) noexcept {
+    if constexpr (Fence::options.storage == decltype(Fence::options.storage)::shared) {
+      return &fence.holder().get();
+    } else {
+      return &fence;
+    }
+  }
   /// Returns what a view looks at.
   template <class View>
   static const auto& followed(const View& view) noexcept {
@@ -85,6 +94,7 @@ struct fence_operations {
   bool is_asymmetric = false;
   bool (*has_reached)(const void*, std::uint64_t target) noexcept = nullptr;
   fence_state (*look)(const void*) noexcept = nullptr;
+  const void* (*timeline)(const void*) noexcept = nullptr;
   bool (*is_over)(const void*, std::uint64_t target) noexcept = nullptr;
   bool (*is_pinned)(const void*) noexcept = nullptr;
   Ticket (*add)(const void*, std::uint64_t target, waker* woken) noexcept = nullptr;
@@ -109,6 +119,7 @@ struct fence_operations {
       return fence_access::has_reached(as<Fence>(self), target);
     };
     look = [](const void* self) noexcept { return fence_access::look(as<Fence>(self)); };
+    timeline = [](const void* self) noexcept { return fence_access::timeline(as<Fence>(self)); };
     is_over = [](const void* self, std::uint64_t target) noexcept {
       return fence_access::is_over(as<Fence>(self), target);
     };

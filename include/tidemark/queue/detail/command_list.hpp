@@ -193,8 +193,7 @@ class command_list {
   /// Returns the next command that is to be executed; null if there is none.
   command* front() noexcept {
     if (taken_ == seen_) {
-      // (QE2): acquire, pairs with (QE1). Not stronger, like (QE1).
-      seen_ = published_.load(std::memory_order_acquire);
+      see_published();
       if (taken_ == seen_) return nullptr;
     }
     if (taken_ == head_end_) {
@@ -219,6 +218,7 @@ class command_list {
   /// Calls `act` with each command that is to be executed, in order.
   template <class Act>
   void for_each(const Act& act) {
+    see_published();  // also what was published since a wait that comes first was found
     if (front() == nullptr) return;
     chunk* at = head_;
     for (std::uint64_t position = taken_; position != seen_; ++position) {
@@ -245,6 +245,10 @@ class command_list {
     chunk*& link = last_ != nullptr ? last_->next : first_;
     if (link == nullptr) link = take_spare();
     return link;
+  }
+  void see_published() noexcept {
+    // (QE2): acquire, pairs with (QE1). Not stronger, like (QE1).
+    seen_ = published_.load(std::memory_order_acquire);
   }
   chunk* take_spare() {
     // (QE6): acquire, pairs with (QE5): the executor has left the chunk. Not stronger: no other word is involved.

@@ -81,10 +81,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
   void for_each_pending(const Act& act) {
     commands_.for_each(act);
   }
+  /// Returns what names the timeline of a wait or a signal: the same for the same timeline.
+  static const void* timeline_at(command& of) noexcept {
+    return of.kind == command_kind::wait ? awaited_of(of).operations->timeline(of.fence) : of.fence;
+  }
   /// Returns what the fence has come to for which a command waits.
   static std::uint64_t value_of(command& wait) noexcept {
     if (wait.kind != command_kind::wait) return wait.calls.load()->look(wait).value;
-    return awaited_of(wait, wait.template kept<const operations*>()).look().value;
+    return awaited_of(wait).look().value;
   }
 
   std::size_t place = 0;  // among the queues of the engine, under the lock of these
@@ -157,9 +161,6 @@ class engine_task : protected core_of_loop<Platform>::operation {
     // (QE12): relaxed alone, like (QE9): nobody else has learnt of it.
     control_.fetch_and(~held, std::memory_order_relaxed);
     static_cast<void>(gets_past(command_kind::held, id, target, one.look(), entry));
-  }
-  static awaited_target<operations> awaited_of(command& wait, const operations* how) noexcept {
-    return {wait.fence, how, wait.value.load()};
   }
   /// Executes a wait that looks at the timeline by itself: gets past it, or lets the queue park.
   void get_past_or_park(fence_id id, const awaited_target<operations>& to, const void* entry) noexcept {
@@ -325,10 +326,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
       first.calls.load()->run(first, self_);
       return !std::exchange(is_unfinished_, false);
     }
-    const awaited_target<operations> to = awaited_of(first, first.template kept<const operations*>());
+    const awaited_target<operations> to = awaited_of(first);
     if (gets_past(command_kind::wait, first.id, to.target, to.look(), nullptr)) return true;
     wait_.to = to;
     return false;
+  }
+  /// Returns what a command waits for that is a `wait`.
+  static awaited_target<operations> awaited_of(command& wait) noexcept {
+    return {wait.fence, wait.template kept<const operations*>(), wait.value.load()};
   }
   /// Returns false if there is something to execute after all.
   bool comes_to_rest() noexcept {

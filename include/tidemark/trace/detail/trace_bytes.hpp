@@ -39,6 +39,8 @@ enum class trace_record : std::uint8_t {
 /// Bits of a record's first byte: which of its times are known. An unknown time takes no byte.
 inline constexpr std::uint8_t has_first_time = 0x10;
 inline constexpr std::uint8_t has_second_time = 0x20;
+/// The same of a signal or a wait that was cancelled. It has no times.
+inline constexpr std::uint8_t is_cancelled_record = 0x40;
 
 /// What a writer and a reader keep of the records so far: the next value and time is written as a difference.
 struct trace_file_state {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// trace_hangs: who waits for what, and in a circle, from what a trace was told of some queues: of any queues, engines'
+// or not, also of a program that has ended.
+//
+//   tidemark::hang_report report = find_hangs(trace);
+//
+// What a queue still has to execute is what was queued for it (on_queued) and neither executed nor cancelled
+// (on_executed). The order in which it will be executed is that of the times of queueing, or that of the calls if one
+// of these times is 0. What a fence has come to is the greatest value that a queue signalled, or got past.
+//
+// The queues need not be read at one moment. A queue whose newest entries were not told yet seems to stand earlier than
+// it does. From there it comes to where it is, so no cycle is reported that is none, as long as
+//
+//   - all commands of the queues that signal these fences were told as queued, before the queues were read
+//   - each queue executes its commands in the order of their queueing
+//   - no other signaller than the queues breaks the cycle
+//
+// Where entries of a log were lost, a command that was queued may have been executed [A100]. It counts as executed,
+// unless it was queued later than all that its queue has executed for certain.
+//
+// Not promised: that a queue of the report waits already. It may be busy before the wait.
+#ifndef TIDEMARK_TRACE_TRACE_HANGS_HPP
+#define TIDEMARK_TRACE_TRACE_HANGS_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "../log/fence_log.hpp"
+#include "../log/ids.hpp"
+#include "../queue/hang_report.hpp"
+#include "trace.hpp"
+#include "trace_data.hpp"
+
+namespace tidemark {
+
+namespace detail {
+
+/// Returns whether a command stands in the picture as to be executed.
+/// \param last_executed  the greatest time of queueing of what the same queue has executed; 0: not known
+inline bool is_pending(const trace_command& command, std::uint64_t last_executed) {
+  if (command.executed || command.cancelled) return false;
+  return !command.uncertain || (last_executed != 0 && command.queued_time > last_executed);
+}
+
+/// Brings the commands of a queue, which are in the order of the calls, into the order in which they will be executed.
+inline void order_by_queueing(std::vector<trace_command>& commands) {
+  if (std::any_of(commands.begin(), commands.end(), [](const trace_command& each) { return each.queued_time == 0; }))
+    return;
+  std::stable_sort(commands.begin(), commands.end(),
+                   [](const trace_command& a, const trace_command& b) { return a.queued_time < b.queued_time; });
+}
+
+}  // namespace detail
+
+/// Returns what each queue still has to execute, in order. Queues that have nothing are not in it. The key of a fence
+/// is its number. O(n log n).
+/// \param commands  of the trace, as trace::commands() returns them
+[[nodiscard]] inline std::vector<pending_queue> pending_queues(const trace& source,
+                                                               const std::vector<trace_command>& commands) {
+  std::map<queue_id, std::uint64_t> last_executed;
+  for (const trace_command& each : commands) {
+    // An executed command that is uncertain may be any of those that are left over.
+    std::uint64_t& last = last_executed[each.queue];
+    if (each.executed) last = std::max(last, each.uncertain ? UINT64_MAX : each.queued_time);
+  }
+  std::map<queue_id, std::vector<trace_command>> pending;
+  for (const trace_command& each : commands) {
+    if (detail::is_pending(each, last_executed[each.queue])) pending[each.queue].push_back(each);
+  }
+  std::vector<pending_queue> result;
+  for (auto& [number, left] : pending) {
+    detail::order_by_queueing(left);
+    pending_queue& made =
+        result.emplace_back(pending_queue{{number, source.queue_name(number), {}, source.engine_name(number)}, {}});
+    for (const trace_command& each : left) {
+      const bool is_wait = each.operation == fence_operation::wait_unblocked;
+      made.commands.push_back({is_wait, to_number(each.fence), each.fence, each.value});
+    }
+  }
+  return result;
+}
+
+/// Returns which queues wait for what, which of them has the signal next, and which wait for each other in a circle, as
+/// the head of this file says. Allocates, and throws what that throws. O(n log n).
+[[nodiscard]] inline hang_report find_hangs(const trace& source) {
+  const std::vector<trace_command> commands = source.commands();
+  std::map<std::uint64_t, std::uint64_t> values;
+  for (const trace_command& each : commands) {
+    std::uint64_t& value = values[to_number(each.fence)];
+    if (each.executed) value = std::max(value, each.value);
+  }
+  return find_hangs(pending_queues(source, commands), [&](std::uint64_t key) { return values.at(key); });
+}
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_TRACE_TRACE_HANGS_HPP
