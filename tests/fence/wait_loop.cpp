@@ -55,6 +55,14 @@ static doctest::String toString(callback_state state) {
 
 namespace {
 
+/// A platform whose heavy barrier the system refuses from some moment on.
+struct lately_refusing : counting_platform<tidemark::native_platform> {
+  static inline std::atomic<bool> refuses{false};
+  static bool heavy_barrier() noexcept {
+    return counting_platform<tidemark::native_platform>::heavy_barrier() && !refuses;
+  }
+};
+
 const auto nothing = [] {};
 
 }  // namespace
@@ -459,6 +467,24 @@ TEST_CASE_TEMPLATE("[A34] a loop that sleeps is woken by a signal, and by a regi
   CHECK(runner.falls_asleep());
   fence.signal(3);
   await([&] { return later.state() == callback_state::ran; });
+  loop.stop();
+}
+
+TEST_CASE("[A34] a loop that sleeps looks again where a later registration finds the heavy barrier refused") {
+  using kind = loop_kind<lately_refusing>;
+  lately_refusing::refuses = false;
+  typename kind::loop loop;
+  typename kind::fence fence;
+  auto first = loop.on_reached(fence, 1, nothing);
+  auto second = loop.on_reached(fence, 2, nothing);
+  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  CHECK(runner.falls_asleep());
+  // The runner sleeps without a limit, because all is registered. Now the second wait takes the place of the first.
+  lately_refusing::refuses = true;
+  CHECK(first.cancel() == callback_state::cancelled);
+  CHECK(is_idle(fence));
+  fence.signal(2);
+  await([&] { return second.state() == callback_state::ran; });
   loop.stop();
 }
 

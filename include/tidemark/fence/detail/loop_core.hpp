@@ -20,7 +20,8 @@
 // Work that is pushed on one of the stacks, against a thread that goes to sleep: see loop_word.hpp.
 //
 // While a thread sleeps, any other thread that changes something registers what is watched. It wakes the sleeper only
-// if there is something to run, or if the sleeper must wake up earlier than it knows.
+// if there is something to run, or if the sleeper must wake up earlier than it knows. A timeline that can't be registered
+// must be looked at again soon: as long as there is one, at least one of the sleepers does so.
 //
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
@@ -92,7 +93,7 @@ class loop_core {
     if (added.is_stopped) conclude(added, Status::stopped);
     settle();
     // The sleepers don't know of this time.
-    if (idle_ != 0 && (is_first_timer || awaited_.must_look_again())) wake_all();
+    if (idle_ != 0 && is_first_timer) wake_all();
   }
 
   /// Ends an operation because it was stopped, unless its wait is over.
@@ -258,6 +259,7 @@ class loop_core {
       awaited_.arm(ends_all());
       if (!ready_.is_empty()) return outside_->wake();
       outside_->set(next_look(forever));
+      looks_again_outside_ = awaited_.must_look_again();
       if (word_.leave(seen)) return;
       word_.come_back();
     }
@@ -287,11 +289,13 @@ class loop_core {
   }
 
   /// Must be called with the lock before a thread runs something, and by other threads after a change: as long as a
-  /// thread sleeps, each timeline is registered with its fence, and what is ready has woken somebody.
+  /// thread sleeps, each timeline is registered with its fence, or a sleeper looks at it again soon; and what is ready
+  /// has woken somebody.
   void settle() noexcept {
     if (idle_ == 0) return;
     awaited_.arm(ends_all());
-    if (!ready_.is_empty()) nudge();
+    const bool is_missed = awaited_.must_look_again() && looking_again_ == 0 && !looks_again_outside_;
+    if (is_missed || !ready_.is_empty()) nudge();
   }
 
   void take_posted() noexcept {
@@ -358,6 +362,7 @@ class loop_core {
   /// No thread sleeps outside.
   void stay() noexcept {
     if (!std::exchange(is_left_, false)) return;
+    looks_again_outside_ = false;
     --idle_;
     word_.come_back();
   }
@@ -393,12 +398,15 @@ class loop_core {
     const deadline limit = next_look(until);
     deadline passed = deadline::min();
     if (const std::optional<std::uint32_t> now = word_.begin_sleep(seen)) {
+      const std::size_t looks_again = awaited_.must_look_again() ? 1 : 0;
       ++idle_;
+      looking_again_ += looks_again;
       {
         const typename keeper::without lock(kept);
         spinning.parks();
         if (!word_.sleep(*now, limit)) passed = limit;
       }
+      looking_again_ -= looks_again;
       --idle_;
     }
     word_.end_sleep();
@@ -420,9 +428,11 @@ class loop_core {
   loop_timers<operation> timers_;
   std::uint64_t next_number_ = 0;
   std::uint32_t runs_ = 0;
-  std::size_t idle_ = 0;  // threads that sleep, also outside
+  std::size_t idle_ = 0;           // threads that sleep, also outside
+  std::size_t looking_again_ = 0;  // of those that sleep on the word: until they must look again
   outside_sleep* outside_ = nullptr;
-  bool is_left_ = false;  // a thread sleeps outside
+  bool is_left_ = false;              // a thread sleeps outside
+  bool looks_again_outside_ = false;  // until it must look again
   bool is_stopped_ = false;
   spin spin_;
 };
