@@ -729,6 +729,52 @@ struct token_against_sleep : model::suite<2> {
   }
 };
 
+/// A platform whose heavy barrier the system refuses from some moment on.
+struct lately_refusing : platform {
+  static inline bool refuses = false;
+  using position = tidemark::verify::source_position;
+  static bool heavy_barrier(position at = position::current()) {
+    return platform::heavy_barrier(at) && !refuses;
+  }
+};
+
+/// [A34] The barrier is refused while a thread sleeps in the loop, and a wait takes the place of the one that was
+/// registered before. The thread looks again.
+struct refused_while_asleep : model::suite<2> {
+  using loop_type = tidemark::basic_wait_loop<lately_refusing>;
+  using awaited_type = tidemark::basic_awaited<lately_refusing>;
+  struct requires_data {
+    refused_while_asleep* of;
+    void operator()() const { MODEL_REQUIRE(of->data.load() == 42); }
+  };
+  using callback_type = tidemark::basic_callback<lately_refusing, requires_data>;
+
+  tidemark::basic_progress_fence<lately_refusing> timeline;
+  loop_type loop;
+  payload data;
+  std::optional<callback_type> first;
+  std::optional<callback_type> second;
+
+  void before() {
+    lately_refusing::refuses = false;
+    first.emplace(loop, awaited_type(timeline, 1), requires_data{this});
+    second.emplace(loop, awaited_type(timeline, 2), requires_data{this});
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      // An access at which the other thread may have its turn, and fall asleep: the flag is none.
+      static_cast<void>(timeline.monitored_value());
+      lately_refusing::refuses = true;
+      MODEL_REQUIRE(first->cancel() == callback_state::cancelled);
+      timeline.signal(2);
+    } else {
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(second->state() == callback_state::ran);
+    }
+  }
+};
+
 // ---- threads that sleep outside -------------------------------------------------------------------------------------
 
 /// [A19] [A34] [A37] A value is signalled while the thread that polls the loop leaves it.
@@ -1107,6 +1153,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<task_destroyed_while_it_runs, "task_destroyed_while_it_runs">());
   checks.push_back(model::make_check<stopped_against_sleep<1>, "stopped_against_sleep">());
   checks.push_back(model::make_check<stopped_against_sleep<2>, "stopped_against_sleep.two">());
+  checks.push_back(model::make_check<refused_while_asleep, "refused_while_asleep">());
   checks.push_back(model::make_check<token_against_sleep, "token_against_sleep">());
   model::add_on_shapes<left_against_signal, model::one_slot, "left_against_signal">(checks);
   checks.push_back(model::make_check<left_against_post, "left_against_post">());
