@@ -733,9 +733,7 @@ struct token_against_sleep : model::suite<2> {
 struct lately_refusing : platform {
   static inline bool refuses = false;
   using position = tidemark::verify::source_position;
-  static bool heavy_barrier(position at = position::current()) {
-    return platform::heavy_barrier(at) && !refuses;
-  }
+  static bool heavy_barrier(position at = position::current()) { return platform::heavy_barrier(at) && !refuses; }
 };
 
 /// [A34] The barrier is refused while a thread sleeps in the loop, and a wait takes the place of the one that was
