@@ -124,14 +124,14 @@ class context_recordings {
     return began != 0 && began <= serial;
   }
 
-  static bool wait_for(line& awaited, std::uint64_t serial, deadline until) noexcept {
-    while (is_open(awaited, serial)) {
+  static bool wait_for(line& asked, std::uint64_t serial, deadline until) noexcept {
+    while (is_open(asked, serial)) {
       // (CR12): acquire, pairs with (CR6). Loaded before (CR8), so that a number that is new when it sleeps wakes it.
-      const std::uint32_t turn = awaited.turns_.load(std::memory_order_acquire);
+      const std::uint32_t turn = asked.turns_.load(std::memory_order_acquire);
       // (CR8): seq_cst, pairs with (CR4): see there.
-      const std::uint64_t began = awaited.began_.load(std::memory_order_seq_cst);
+      const std::uint64_t began = asked.began_.load(std::memory_order_seq_cst);
       if (began == 0 || began > serial) return true;
-      if (!Platform::park(awaited.turns_, turn, until)) return !is_open(awaited, serial);
+      if (!Platform::park(asked.turns_, turn, until)) return !is_open(asked, serial);
     }
     return true;
   }
