@@ -49,8 +49,11 @@ inline bool is_pending(const trace_command& command, std::uint64_t last_executed
 inline void order_by_queueing(std::vector<trace_command>& commands) {
   if (std::any_of(commands.begin(), commands.end(), [](const trace_command& each) { return each.queued_time == 0; }))
     return;
-  std::stable_sort(commands.begin(), commands.end(),
-                   [](const trace_command& a, const trace_command& b) { return a.queued_time < b.queued_time; });
+  // It keeps the order of those that were queued at the same time, like std::stable_sort(), for which clang warns about
+  // a part of libstdc++.
+  std::multimap<std::uint64_t, trace_command> ordered;
+  for (const trace_command& each : commands) ordered.emplace(each.queued_time, each);
+  std::transform(ordered.begin(), ordered.end(), commands.begin(), [](const auto& each) { return each.second; });
 }
 
 }  // namespace detail
