@@ -20,8 +20,8 @@
 // Work that is pushed on one of the stacks, against a thread that goes to sleep: see loop_word.hpp.
 //
 // While a thread sleeps, any other thread that changes something registers what is watched. It wakes the sleeper only
-// if there is something to run, or if the sleeper must wake up earlier than it knows. A timeline that can't be registered
-// must be looked at again soon: as long as there is one, at least one of the sleepers does so.
+// if there is something to run, or if the sleeper must wake up earlier than it knows. A timeline that can't be
+// registered must be looked at again soon: as long as there is one, at least one of the sleepers does so.
 //
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
