@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
-// The program of docs/guide-context.md: threads that record against the same objects.
+// The program of docs/guide-context.md: threads that record against the same objects, and lists of commands.
 
 #include "expect.hpp"
 
+#include <tidemark/context/command_context.hpp>
 #include <tidemark/context/storage.hpp>
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/engine.hpp>
+#include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/queue/queue.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
 #include <span>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -101,10 +107,96 @@ void destroy_while_others_record() {
   expect(opened.context.find(texture.object) == nullptr, "and its id is stale");
 }
 
+// Where the errors of one context go.
+struct error_note {
+  void operator()(tidemark::context_id, tidemark::context_error error) noexcept {
+    if (error == tidemark::context_error::no_memory) *is_out_of_memory = true;
+  }
+  bool* is_out_of_memory;
+};
+
+// Memory for lists, of which there is a little only.
+struct short_source {
+  using backing = std::byte*;
+  backing create(const tidemark::backing_traits& traits) noexcept {
+    if (traits.bytes > *bytes_left) return nullptr;
+    *bytes_left -= traits.bytes;
+    return tidemark::heap_source{}.create(traits);
+  }
+  void destroy(backing made, const tidemark::backing_traits& traits) noexcept {
+    *bytes_left += traits.bytes;
+    tidemark::heap_source{}.destroy(made, traits);
+  }
+  std::size_t* bytes_left;
+};
+
+void record_commands() {
+  using storage_type = tidemark::context_storage<driver>;
+  auto storage = storage_type::make(driver{});
+  if (!storage) return expect(false, "there is memory");
+  const auto texture = storage->create(driver::kind::texture, {.width = 64, .texture = nullptr});
+  tidemark::engine engine;
+  tidemark::engine_queue queue{engine};
+  tidemark::fence uploaded;
+  tidemark::fence drawn;
+  std::uint32_t width = 0;
+  bool is_out_of_memory = false;
+
+  auto opened = storage->open();
+  if (!opened) return expect(false, "a context is free");
+  tidemark::command_context<storage_type, tidemark::engine_queue, error_note> recording{
+      *storage, std::move(opened.context), error_note{&is_out_of_memory}};
+  recording.begin_recording();
+  recording.wait(uploaded, 1);
+  if (const auto used = recording.use(texture.object)) {
+    auto& state = used.as<texture_state>();
+    state.is_bound = true;
+    recording.run([&width, now = *state.width] { width = now; });  // a copy: the block may change before this runs
+  }
+  recording.signal(drawn, 1);
+  auto finished = recording.finish();
+  if (!finished) return expect(false, "there was memory for the list");
+
+  finished.list.record_on(queue);  // the engine parks the queue until the texture is uploaded
+  expect(bool{queue.submit()}, "the queue accepts it");
+  uploaded.signal(1);
+  expect(drawn.wait(1) == tidemark::wait_status::reached && width == 64, "the list was executed");
+  expect(queue.drain() == tidemark::wait_status::reached && !is_out_of_memory, "all is well");
+}
+
+void run_out_of_memory() {
+  using storage_type = tidemark::context_storage<driver>;
+  auto storage = storage_type::make(driver{});
+  if (!storage) return expect(false, "there is memory");
+  tidemark::progress_fence progress;
+  tidemark::queue queue{progress};
+  std::size_t bytes_left = 4096;
+  bool is_out_of_memory = false;
+  auto opened = storage->open();
+  if (!opened) return expect(false, "a context is free");
+  tidemark::command_context<storage_type, tidemark::queue, error_note, short_source> recording{
+      *storage, std::move(opened.context), error_note{&is_out_of_memory}, short_source{&bytes_left}};
+
+  recording.begin_recording();
+  for (int i = 0; i < 1000; ++i) recording.run([] {});  // the first ones are recorded, the last ones do nothing
+  expect(is_out_of_memory, "the sink was told");
+  expect(bytes_left == 4096, "and what was recorded is gone already");
+  expect(recording.finish().status == tidemark::finish_status::no_memory, "which the program learns here");
+
+  int executed = 0;
+  recording.begin_recording();  // clean
+  recording.run([&executed] { ++executed; });
+  auto finished = recording.finish();
+  expect(finished.list.execute_on(queue) == tidemark::wait_status::reached, "by the executor of the queue");
+  expect(executed == 1, "the list was executed");
+}
+
 }  // namespace
 
 int main() {
   record_on_two_threads();
   destroy_while_others_record();
+  record_commands();
+  run_out_of_memory();
   return guide::result("guide_context");
 }

@@ -6,6 +6,8 @@
 #define TIDEMARK_TIDEMARK_HPP
 
 #include "context/block_maker.hpp"
+#include "context/command_context.hpp"
+#include "context/recorded_list.hpp"
 #include "context/recordings.hpp"
 #include "context/storage.hpp"
 #include "context/storage_results.hpp"

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// command_context: records commands in a context of a storage, for one thread, and hands them out as a list. What fails
+// is told to an error sink that is the context's own.
+//
+//   auto opened = storage->open();
+//   tidemark::command_context<storage_type, tidemark::queue, my_sink> recording{*storage, std::move(opened.context),
+//                                                                               my_sink{window}};
+//   recording.begin_recording();
+//   if (auto used = recording.use(view.object)) used.as<view_state>().is_bound = true;
+//   recording.wait(uploaded, 3);
+//   recording.run([] { draw(); });
+//   recording.signal(drawn, 4);
+//   auto finished = recording.finish();                        ended: finished.list; or no_memory
+//
+// A list grows with each call, so each call may find that there is no memory [D36]. Then the recording is removed, and
+// nothing else [D40]:
+//
+//   recording ---- no memory ----> removed ---- finish() ----> idle         begin_recording() begins a clean one [D39]
+//                  the list is freed at once [D37]; the sink is told; the storage's recording ends
+//                                  further calls do nothing [D38]
+//                                               returns `no_memory`, once
+//
+// PRECONDITION. What storage.hpp says of objects holds here, too. Beyond that, the commands of a list must use no block
+// of the context: the context may record again while the list is executed, so a command copies what it needs. If a
+// command uses the object itself, then so does the list, from its recording to its end. Neither the storage nor a queue
+// knows of a list that is finished and not yet submitted: the object must not be retired before the list is submitted,
+// and what retires it must follow the queue, too.
+//
+// Not promised: that what a block contains is what a new block would contain. Blocks stay when a recording ends or is
+// removed; reset() gives them back.
+#ifndef TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
+#define TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "../memory/backing_source.hpp"
+#include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
+#include "../queue/cancelled_command.hpp"
+#include "../queue/notifier.hpp"
+#include "block_maker.hpp"
+#include "detail/recorded_commands.hpp"
+#include "recorded_list.hpp"
+#include "storage_results.hpp"
+
+namespace tidemark {
+
+/// What an error sink is told.
+enum class context_error : std::uint8_t {
+  no_memory,  ///< In a recording: it is removed. In create(): there is no such object.
+  no_space,   ///< From create(): there are as many objects as the storage may have.
+  stale,      ///< An object was used that is destroyed. The recording goes on.
+  invalid,    ///< From create(): the dependencies are wrong.
+  refused,    ///< From create(): the maker has told a size that it has not listed.
+};
+
+/// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
+/// of the context calls it, after the context has done everything else that the error causes. It must not throw.
+template <class Sink>
+concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
+  { sink(context, error) } noexcept;
+};
+
+/// How a recording ended.
+enum class finish_status : std::uint8_t {
+  ended,      ///< There is a list.
+  no_memory,  ///< The recording was removed. There is no list.
+  invalid,    ///< There was no recording, which is asserted.
+};
+
+/// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
+/// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it.
+/// \tparam Storage  a context_storage
+/// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
+/// \tparam Sink     is told the errors of this context, and of no other one
+/// \tparam Source   where the memory of lists comes from. Lists have copies of it; several threads call them at once
+template <class Storage, class Queue, error_sink Sink, detail::block_source Source = heap_source>
+class alignas(cache_line) command_context {
+ public:
+  using platform = typename Storage::recordings_type::platform;
+  using storage_context = typename Storage::context;
+  using list_type = recorded_list<platform, Queue, Source>;
+
+  /// The result of finish().
+  struct [[nodiscard]] finish_result {
+    finish_status status;
+    list_type list;  ///< Empty unless the status is `ended`.
+
+    explicit operator bool() const noexcept { return status == finish_status::ended; }
+  };
+
+  /// A context that was opened for this one alone.
+  command_context(Storage& storage, storage_context&& opened, Sink sink, const Source& source = {}) noexcept
+      : storage_{&storage}, own_{std::move(opened)}, sink_{std::move(sink)}, commands_{source} {}
+  /// The immediate context, in which objects are created. Nothing else may record in it.
+  command_context(Storage& storage, Sink sink, const Source& source = {}) noexcept
+      : storage_{&storage}, is_immediate_{true}, sink_{std::move(sink)}, commands_{source} {}
+  command_context(const command_context&) = delete;
+  command_context& operator=(const command_context&) = delete;
+  /// Abandons a recording that is open, and closes a deferred context.
+  ~command_context() { abandon(); }
+
+  /// Returns the number by which the sink knows the context.
+  [[nodiscard]] context_id id() const noexcept { return is_immediate_ ? immediate_context : own_.id(); }
+  /// Returns whether it can record: false after a reset() that was refused.
+  [[nodiscard]] bool is_open() const noexcept { return is_immediate_ || own_.is_open(); }
+
+  // ---- objects: the immediate context -------------------------------------------------------------------------------
+
+  /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the sink
+  /// [D34], and then the id names no object [D33]. It is asserted that this is the immediate context.
+  object_id create(typename Storage::kind of, const typename Storage::description& given,
+                   std::span<const object_id> dependencies = {}) noexcept {
+    TIDEMARK_ASSERT(is_immediate_, "objects are created in the immediate context");
+    if (!is_immediate_) return {};
+    const object_create_result made = storage_->create(of, given, dependencies);
+    if (!made) sink_(immediate_context, error_of(made.status));
+    return made.object;
+  }
+  object_id create(typename Storage::kind of, const typename Storage::description& given,
+                   std::initializer_list<object_id> dependencies) noexcept {
+    return create(of, given, std::span<const object_id>{dependencies.begin(), dependencies.size()});
+  }
+
+  // ---- recording ----------------------------------------------------------------------------------------------------
+
+  /// Begins a recording, without commands. It is asserted that none is open, and that the context is. Progress:
+  /// wait-free.
+  void begin_recording() noexcept {
+    TIDEMARK_ASSERT(state_ == state::idle, "a context began to record twice");
+    TIDEMARK_ASSERT(is_open(), "a context began to record that is closed");
+    if (state_ != state::idle || !is_open()) return;
+    context().begin_recording();
+    state_ = state::recording;
+  }
+  /// Returns whether begin_recording() was called and not yet finish() or abandon(): true of a recording that was
+  /// removed, too [D38].
+  [[nodiscard]] bool is_recording() const noexcept { return state_ != state::idle; }
+  /// Returns whether the recording was removed, so that finish() will return `no_memory`.
+  [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
+
+  // It is asserted of all functions up to abandon() that a recording is open. In one that was removed they do nothing.
+  // Progress: wait-free but for the source and for what is copied.
+
+  /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
+  /// it, the recording is removed. `no_memory` is also what it returns from then on.
+  block_use_result use(object_id object) noexcept {
+    if (!can_record()) return {block_use_status::no_memory};
+    const block_use_result used = context().use(object);
+    if (!used) [[unlikely]]
+      tell_failed(used.status);
+    return used;
+  }
+
+  /// Records a call of `work(arguments...)`, which are copied or moved into the list. It must not throw. On a queue of
+  /// an engine it should not block. Throws what copying throws, and then nothing is recorded.
+  template <class Work, class... Arguments>
+    requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
+  void run(Work&& work, Arguments&&... arguments) {
+    if (!can_record()) return;
+    if constexpr (sizeof...(Arguments) == 0) {
+      keep_work(std::forward<Work>(work));
+    } else {
+      keep_work([call = std::decay_t<Work>(std::forward<Work>(work)),
+                 with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)]() mutable {
+        std::apply(call, with);
+      });
+    }
+  }
+
+  /// Records a wait for a value, for the queue's wait(). The timeline must outlive it.
+  template <class Timeline>
+    requires requires(Queue& queue, const logged_fence<Timeline>& input) { queue.wait(input, 1); }
+  void wait(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {
+    if (can_record()) keep<detail::recorded_access<platform, Queue, Timeline, queue_operation::wait>>(input, value);
+  }
+  template <class Timeline>
+    requires requires(Queue& queue, const logged_fence<const Timeline>& input) { queue.wait(input, 1); }
+  void wait(const Timeline& input, std::uint64_t value) noexcept {
+    wait(logged_fence<const Timeline>{&input, fence_id{}}, value);
+  }
+
+  /// Records a signal, for the queue's signal(). The timeline must outlive it.
+  template <class Fence>
+    requires requires(Queue& queue, const logged_fence<Fence>& output) { queue.signal(output, 1); }
+  void signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    if (can_record()) keep<detail::recorded_access<platform, Queue, Fence, queue_operation::signal>>(output, value);
+  }
+  template <class Fence>
+    requires requires(Queue& queue, const logged_fence<Fence>& output) { queue.signal(output, 1); }
+  void signal(Fence& output, std::uint64_t value) noexcept {
+    signal(logged_fence<Fence>{&output, fence_id{}}, value);
+  }
+
+  /// Ends the recording. Returns the list, or `no_memory` if the recording was removed [D39]. The context can record
+  /// again. Progress: as end_recording() of the storage's context.
+  finish_result finish() noexcept {
+    TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
+    const state before = std::exchange(state_, state::idle);
+    if (before == state::recording) context().end_recording();
+    const finish_status status = before == state::recording ? finish_status::ended
+                                 : before == state::removed ? finish_status::no_memory
+                                                            : finish_status::invalid;
+    return {status, list_type{std::move(commands_)}};
+  }
+
+  /// Ends the recording, if one is open, and drops its commands. The context can record again [D41].
+  void abandon() noexcept {
+    if (std::exchange(state_, state::idle) != state::recording) return;
+    commands_.clear();
+    context().end_recording();
+  }
+
+  /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is
+  /// [D41], and may have another number. Returns `ready`. Returns `no_space` if other threads have opened all contexts,
+  /// or if one of them is about to close this one: then it is closed, and a later call tries again. It is asserted that
+  /// this is a deferred context. Progress: lock-free but for source and maker; never waits.
+  context_open_status reset() noexcept {
+    TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
+    abandon();
+    if (is_immediate_) return context_open_status::ready;
+    own_.close();
+    auto opened = storage_->open();
+    own_ = std::move(opened.context);
+    return opened.status;
+  }
+
+ private:
+  enum class state : std::uint8_t { idle, recording, removed };
+
+  static context_error error_of(object_create_status status) noexcept {
+    switch (status) {
+      case object_create_status::no_space:
+        return context_error::no_space;
+      case object_create_status::invalid:
+        return context_error::invalid;
+      case object_create_status::refused:
+        return context_error::refused;
+      default:
+        return context_error::no_memory;
+    }
+  }
+
+  storage_context& context() noexcept { return is_immediate_ ? storage_->immediate() : own_; }
+
+  bool can_record() const noexcept {
+    TIDEMARK_ASSERT(is_recording(), "a command was recorded outside a recording");
+    return state_ == state::recording;
+  }
+
+  template <class Work>
+  void keep_work(Work&& work) {
+    keep<detail::recorded_work<platform, Queue, std::decay_t<Work>>>(std::forward<Work>(work));
+  }
+  template <class Command, class... Arguments>
+  void keep(Arguments&&... arguments) {
+    if (!commands_.template add<Command>(std::forward<Arguments>(arguments)...)) remove();
+  }
+
+  [[gnu::noinline]] void tell_failed(block_use_status why) noexcept {
+    if (why == block_use_status::no_memory) return remove();
+    sink_(id(), context_error::stale);
+  }
+  /// Removes the recording: the "local context removal" of Direct3D.
+  [[gnu::noinline]] void remove() noexcept {
+    state_ = state::removed;
+    commands_.clear();
+    context().end_recording();
+    sink_(id(), context_error::no_memory);
+  }
+
+  Storage* storage_;
+  storage_context own_;
+  bool is_immediate_ = false;
+  state state_ = state::idle;
+  [[no_unique_address]] Sink sink_;
+  detail::recorded_commands<platform, Queue, Source> commands_;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// recorded_commands: the commands of a list, in the order in which they were recorded, in memory of a source.
+//
+//   chunk   | header | command | command | ...        linked; each is twice as large as the one before, up to 64 KiB
+//
+// One thread at a time uses a list. If another one takes over, the hand-over itself synchronizes.
+#ifndef TIDEMARK_CONTEXT_DETAIL_RECORDED_COMMANDS_HPP
+#define TIDEMARK_CONTEXT_DETAIL_RECORDED_COMMANDS_HPP
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "../../fence/wait.hpp"
+#include "../../log/ids.hpp"
+#include "../../memory/backing_source.hpp"
+#include "../../platform/platform.hpp"
+#include "../../queue/cancelled_command.hpp"
+#include "../../queue/notifier.hpp"
+#include "source_array.hpp"
+
+namespace tidemark::detail {
+
+/// A queue that does not execute a command when it is told of it, but records it: that of an engine.
+template <class Queue>
+concept recording_queue = requires(Queue& queue, void (*work)()) {
+  queue.run(work);
+  queue.discard();
+};
+
+/// One command. What it does, `calls` knows.
+template <platform Platform, class Queue>
+struct recorded_command {
+  struct call_table {
+    /// Executes it, or has it recorded by a queue that records. Returns another status than `reached` for a wait only.
+    wait_status (*execute)(recorded_command&, Queue&);
+    /// Tells a queue that does not record that it will never be executed.
+    void (*cancel)(recorded_command&, Queue&) noexcept;
+    void (*drop)(recorded_command&) noexcept;
+  };
+  explicit recorded_command(const call_table& its) noexcept : calls{&its} {}
+
+  typename Platform::template var<const call_table*> calls;
+  typename Platform::template var<recorded_command*> next{nullptr};
+};
+
+/// A call of `work()`.
+template <platform Platform, class Queue, class Work>
+struct recorded_work : recorded_command<Platform, Queue> {
+  using base = recorded_command<Platform, Queue>;
+
+  template <class Made>
+  explicit recorded_work(Made&& made) : base{calls_of_work}, work(std::forward<Made>(made)) {}
+
+  static wait_status execute(base& of, Queue& queue) {
+    auto& own = static_cast<recorded_work&>(of);
+    if constexpr (recording_queue<Queue>) {
+      queue.run([&own] { own.work(); });
+    } else {
+      own.work();
+    }
+    return wait_status::reached;
+  }
+  static constexpr typename base::call_table calls_of_work{
+      execute, [](base&, Queue&) noexcept {},
+      [](base& of) noexcept { std::destroy_at(static_cast<recorded_work*>(&of)); }};
+
+  Work work;
+};
+
+/// A wait for a value of a timeline, or the signal of one.
+template <platform Platform, class Queue, class Fence, queue_operation Operation>
+struct recorded_access : recorded_command<Platform, Queue> {
+  using base = recorded_command<Platform, Queue>;
+
+  recorded_access(const logged_fence<Fence>& accessed, std::uint64_t with) noexcept
+      : base{calls_of_access}, fence{accessed}, value{with} {}
+
+  static wait_status execute(base& of, Queue& queue) {
+    const auto& own = static_cast<const recorded_access&>(of);
+    if constexpr (Operation == queue_operation::signal) {
+      static_cast<void>(queue.signal(own.fence, own.value));
+    } else if constexpr (recording_queue<Queue>) {
+      queue.wait(own.fence, own.value);
+    } else {
+      return queue.wait(own.fence, own.value);
+    }
+    return wait_status::reached;
+  }
+  static void cancel([[maybe_unused]] base& of, [[maybe_unused]] Queue& queue) noexcept {
+    if constexpr (!recording_queue<Queue>) {
+      const auto& own = static_cast<const recorded_access&>(of);
+      queue.cancel({Operation, own.fence.id, own.value});
+    }
+  }
+  static constexpr typename base::call_table calls_of_access{
+      execute, cancel, [](base& of) noexcept { std::destroy_at(static_cast<recorded_access*>(&of)); }};
+
+  const logged_fence<Fence> fence;
+  const std::uint64_t value;
+};
+
+template <platform Platform, class Queue, block_source Source>
+  requires std::copyable<Source>
+class recorded_commands {
+ public:
+  using command = recorded_command<Platform, Queue>;
+  using call_table = typename command::call_table;
+
+  explicit recorded_commands(const Source& source) noexcept : source_{source} {}
+  recorded_commands(recorded_commands&& other) noexcept : recorded_commands{other.source_} { swap(other); }
+  recorded_commands& operator=(recorded_commands&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~recorded_commands() { clear(); }
+
+  std::size_t size() const noexcept { return size_; }
+
+  /// Adds a command. Returns false, and changes nothing, if there is no memory for it. Throws what its constructor
+  /// throws, and then there is no such command.
+  template <std::derived_from<command> Command, class... Arguments>
+  bool add(Arguments&&... arguments) {
+    static_assert(alignof(Command) <= cache_line, "what a command keeps is aligned to a cache line at most");
+    void* at = next_;
+    if (std::align(alignof(Command), sizeof(Command), at, left_) == nullptr) {
+      if (!grow(sizeof(Command))) return false;
+      at = next_;
+      std::align(alignof(Command), sizeof(Command), at, left_);
+    }
+    command* const made = ::new (at) Command(std::forward<Arguments>(arguments)...);
+    next_ = static_cast<std::byte*>(at) + sizeof(Command);
+    left_ -= sizeof(Command);
+    (last_ == nullptr ? first_ : last_->next).store(made);
+    last_ = made;
+    ++size_;
+    return true;
+  }
+
+  /// Executes the commands in their order, up to a wait that does not end with `reached`, and drops those that it has
+  /// executed. Returns `reached`, or the status of that wait, which stays in the list with all that follow. Gives the
+  /// memory back once no command is left.
+  wait_status execute(Queue& queue) noexcept {
+    while (command* const one = first_.load()) {
+      const wait_status status = one->calls.load()->execute(*one, queue);
+      if (status != wait_status::reached) return status;
+      drop_first();
+    }
+    clear();
+    return wait_status::reached;
+  }
+  /// Tells a queue that none of the commands will be executed, and drops them.
+  void cancel(Queue& queue) noexcept {
+    for_each([&](command& one, const call_table& calls) { calls.cancel(one, queue); });
+    clear();
+  }
+  /// Has a queue record all commands, and keeps them.
+  void record_on(Queue& queue) {
+    for_each([&](command& one, const call_table& calls) { static_cast<void>(calls.execute(one, queue)); });
+  }
+
+  /// Drops all commands, and gives all memory back.
+  void clear() noexcept {
+    while (first_.load() != nullptr) drop_first();
+    next_ = nullptr;
+    left_ = 0;
+    while (chunk* const gone = chunks_.load()) {
+      chunks_.store(gone->below);
+      const std::size_t bytes = gone->bytes;
+      std::destroy_at(gone);
+      source_.destroy(reinterpret_cast<std::byte*>(gone), {.bytes = bytes, .alignment = cache_line});
+    }
+  }
+
+ private:
+  struct chunk {
+    chunk* below;
+    std::size_t bytes;
+  };
+  static_assert(sizeof(chunk) <= cache_line);
+  static constexpr std::size_t least_bytes = 1024;  // of a chunk
+  static constexpr std::size_t most_bytes = std::size_t{64} * 1024;
+
+  bool grow(std::size_t needed) noexcept {
+    chunk* const below = chunks_.load();
+    const std::size_t usual = below == nullptr ? least_bytes : std::min(2 * below->bytes, most_bytes);
+    const std::size_t bytes = std::max(usual, needed + cache_line);
+    std::byte* const memory = source_.create({.bytes = bytes, .alignment = cache_line});
+    if (memory == nullptr) return false;
+    chunks_.store(::new (static_cast<void*>(memory)) chunk{below, bytes});
+    next_ = memory + cache_line;
+    left_ = bytes - cache_line;
+    return true;
+  }
+
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    command* one = first_.load();
+    while (one != nullptr) {
+      visit(*one, *one->calls.load());
+      one = one->next.load();
+    }
+  }
+
+  void drop_first() noexcept {
+    command* const gone = first_.load();
+    command* const next = gone->next.load();
+    first_.store(next);
+    gone->calls.load()->drop(*gone);
+    if (--size_ == 0) last_ = nullptr;
+  }
+
+  void swap(recorded_commands& other) noexcept {
+    std::swap(source_, other.source_);
+    std::swap(next_, other.next_);
+    std::swap(left_, other.left_);
+    std::swap(size_, other.size_);
+    std::swap(last_, other.last_);
+    exchange(first_, other.first_);
+    exchange(chunks_, other.chunks_);
+  }
+  static void exchange(auto& one, auto& other) noexcept {
+    const auto first = one.load();
+    const auto second = other.load();
+    one.store(second);
+    other.store(first);
+  }
+
+  [[no_unique_address]] Source source_;
+  std::byte* next_ = nullptr;  // in the newest chunk
+  std::size_t left_ = 0;       // bytes there
+  std::size_t size_ = 0;
+  command* last_ = nullptr;
+  typename Platform::template var<command*> first_{nullptr};
+  typename Platform::template var<chunk*> chunks_{nullptr};
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_CONTEXT_DETAIL_RECORDED_COMMANDS_HPP

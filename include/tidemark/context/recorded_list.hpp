@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// recorded_list: a finished list of commands, as command_context::finish() returns it. It is executed once, in order.
+//
+//   queue.submit([&](std::uint64_t serial) { hand_over(serial, std::move(list)); });      a queue of the program's own
+//   ...
+//   list.execute_on(queue);                          its executor
+//   queue.complete();
+//
+//   list.record_on(engine_queue);                    a queue of an engine: its submitter
+//   engine_queue.submit();
+//
+// A list belongs to one thread at a time. The hand-over to another thread must synchronize, as submit() of a queue of
+// an engine does. Lists do not depend on one another, and they may outlive the context and the storage.
+#ifndef TIDEMARK_CONTEXT_RECORDED_LIST_HPP
+#define TIDEMARK_CONTEXT_RECORDED_LIST_HPP
+
+#include <cstddef>
+#include <utility>
+
+#include "../fence/wait.hpp"
+#include "../platform/platform.hpp"
+#include "detail/recorded_commands.hpp"
+
+namespace tidemark {
+
+/// A finished list; see the head of this file. Movable. One that was moved from is empty.
+/// \tparam Queue   what it is executed on
+/// \tparam Source  where its memory comes from. It gives that back in the thread that executes or destroys it
+template <platform Platform, class Queue, class Source>
+class [[nodiscard]] recorded_list {
+  using commands_type = detail::recorded_commands<Platform, Queue, Source>;
+
+ public:
+  /// For command_context.
+  explicit recorded_list(commands_type&& commands) noexcept : commands_{std::move(commands)} {}
+
+  /// Returns how many commands are left.
+  [[nodiscard]] std::size_t size() const noexcept { return commands_.size(); }
+  [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
+
+  /// Executes the commands in their order, each once, and drops them. Calls no complete() of the queue. Returns
+  /// `reached`. If a wait ends otherwise, returns its status, and keeps it with all that follow: a later call goes on
+  /// from there. For the executor of the queue. Blocking, as the waits.
+  wait_status execute_on(Queue& queue) noexcept
+    requires(!detail::recording_queue<Queue>)
+  {
+    return commands_.execute(queue);
+  }
+  /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
+  /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue. [A124]
+  void cancel_on(Queue& queue) noexcept
+    requires(!detail::recording_queue<Queue>)
+  {
+    commands_.cancel(queue);
+  }
+
+  /// Has the queue record the commands, in their order; it executes them once they are submitted. The list is empty
+  /// afterwards: the queue keeps its memory until the last command was executed or dropped. The queue records one
+  /// command more than there were, which gives the memory back. Allocates, and throws what the queue throws. Then the
+  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. For the submitter of the
+  /// queue.
+  void record_on(Queue& queue)
+    requires detail::recording_queue<Queue>
+  {
+    if (is_empty()) return;
+    recording made{queue, std::move(commands_)};
+    made.commands.record_on(queue);
+    queue.run([kept = std::move(made.commands)]() mutable noexcept { kept.clear(); });
+    made.is_recorded = true;
+  }
+
+  /// Drops the commands that are left, and gives the memory back.
+  void clear() noexcept { commands_.clear(); }
+
+ private:
+  /// Drops what was recorded on the queue if an exception goes through.
+  struct recording {
+    recording(Queue& to, commands_type&& given) noexcept : queue{to}, commands{std::move(given)} {}
+    recording(const recording&) = delete;
+    recording& operator=(const recording&) = delete;
+    ~recording() {
+      if (!is_recorded) queue.discard();
+    }
+    Queue& queue;
+    commands_type commands;
+    bool is_recorded = false;
+  };
+
+  commands_type commands_;
+};
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_CONTEXT_RECORDED_LIST_HPP

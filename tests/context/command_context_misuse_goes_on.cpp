@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of contexts that record commands breaks nothing where the hook of TIDEMARK_ASSERT returns: here it notes the
+// text. command_context_misuse.cpp has each text with the misuse that it reports.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+std::vector<std::string> said;
+
+void note_misuse(const char* text) { said.emplace_back(text); }
+
+}  // namespace
+
+#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
+
+#include <doctest/doctest.h>
+
+#include <tidemark/context/command_context.hpp>
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/queue.hpp>
+
+#include "support/recordings.hpp"
+
+using namespace testing;
+using tidemark::block_use_status;
+using tidemark::finish_status;
+
+namespace {
+
+using texts = std::vector<std::string>;
+using stand = recording_stand<tidemark::queue>;
+
+texts take_said() { return std::exchange(said, {}); }
+
+}  // namespace
+
+TEST_CASE("commands outside a recording do nothing, and the next recording is clean") {
+  stand at;
+  tidemark::fence fence;
+  const auto object = at.resource();
+  auto& in = at.deferred[0];
+  in.run([] {});
+  in.wait(fence, 1);
+  in.signal(fence, 1);
+  CHECK(in.use(object).status == block_use_status::no_memory);
+  CHECK(take_said() == texts(4, "a command was recorded outside a recording"));
+  CHECK(at.lists[0]->calls == 0);
+  CHECK(at.errors[0]->told.empty());
+  in.begin_recording();
+  CHECK(in.finish().list.is_empty());
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[D39] recordings that do not match change nothing, and an error is returned once") {
+  stand at;
+  auto& in = at.deferred[0];
+  CHECK(in.finish().status == finish_status::invalid);
+  CHECK(take_said() == texts{"a context finished a recording that it had not begun"});
+  in.begin_recording();
+  in.run([] {});
+  in.begin_recording();
+  CHECK(take_said() == texts{"a context began to record twice"});
+  CHECK(in.finish().list.size() == 1);
+  in.begin_recording();
+  at.lists[0]->calls_left = 0;
+  in.run([] {});
+  CHECK(in.finish().status == finish_status::no_memory);
+  CHECK(take_said().empty());
+  CHECK(in.finish().status == finish_status::invalid);
+  CHECK(take_said() == texts{"a context finished a recording that it had not begun"});
+}
+
+TEST_CASE("what only one kind of context can do, the other kind does not") {
+  stand at;
+  CHECK(at.deferred[0].create(test_kind::resource, {}) == tidemark::object_id{});
+  CHECK(take_said() == texts{"objects are created in the immediate context"});
+  const auto object = at.resource();
+  at.immediate->begin_recording();
+  at.immediate->run([] {});
+  CHECK(at.immediate->reset() == tidemark::context_open_status::ready);
+  CHECK(take_said() == texts{"the immediate context can't be closed"});
+  CHECK(!at.immediate->is_recording());
+  CHECK(at.immediate_lists.bytes == 0);
+  CHECK(at.storage->immediate().find(object) != nullptr);
+}
