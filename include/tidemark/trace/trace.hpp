@@ -48,12 +48,12 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -64,6 +64,7 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/assert.hpp"
+#include "detail/command_subject.hpp"
 #include "detail/intervals.hpp"
 #include "detail/rises.hpp"
 #include "detail/work_list.hpp"
@@ -176,13 +177,7 @@ class trace {
 
  private:
   /// What is the same in all commands that only their number tells apart.
-  struct subject {
-    queue_id queue;
-    fence_operation operation;
-    fence_id fence;
-    std::uint64_t value;
-    friend auto operator<=>(const subject&, const subject&) = default;
-  };
+  using subject = detail::command_subject;
   struct queued_record {
     subject what;
     std::uint64_t time;
@@ -216,7 +211,6 @@ class trace {
   template <class Record>
   static indices by_subject(const std::vector<Record>& records);
   void join_queued(std::vector<trace_command>& commands) const;
-  void mark_cancelled(std::vector<trace_command>& commands) const;
   void order_by_time(indices::iterator first, indices::iterator last) const;
   std::size_t certain(std::ptrdiff_t queued, indices::const_iterator first, indices::const_iterator last) const;
   trace_command only_queued(const queued_record& event) const;
@@ -324,7 +318,7 @@ inline std::vector<trace_command> trace::commands() const {
     result.push_back(command);
   }
   join_queued(result);
-  mark_cancelled(result);
+  detail::mark_cancelled(cancelled_, std::span(result).subspan(executed_.size()));
   find_releases(result);
   return result;
 }
@@ -413,21 +407,6 @@ inline void trace::join_queued(std::vector<trace_command>& commands) const {
   }
   std::sort(alone.begin(), alone.end());
   for (const std::size_t index : alone) commands.push_back(only_queued(queued_[index]));
-}
-
-/// Of the commands that were only queued, marks as many of each subject as were cancelled, the first ones.
-inline void trace::mark_cancelled(std::vector<trace_command>& commands) const {
-  std::map<subject, std::uint64_t> left;
-  for (const subject& each : cancelled_) ++left[each];
-  if (left.empty()) return;
-  for (std::size_t i = executed_.size(); i < commands.size(); ++i) {
-    trace_command& command = commands[i];
-    const auto found = left.find({command.queue, command.operation, command.fence, command.value});
-    if (found == left.end() || found->second == 0) continue;
-    --found->second;
-    command.cancelled = true;
-    command.uncertain = false;
-  }
 }
 
 /// Brings queued commands of one subject, which are in the order of the calls, into the order in which they count.
