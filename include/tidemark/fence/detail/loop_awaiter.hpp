@@ -41,12 +41,10 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   }
   /// A coroutine may be destroyed while it is suspended, if no other thread runs the loop.
   ~loop_awaiter() {
-    if (this->loop == nullptr || this->phase == call_phase::over) return;
-    const keeper kept(this->core().lock());
-    this->core().cancel(*this);
+    if (this->loop != nullptr && this->phase != call_phase::over) cancel();
   }
 
-  bool await_ready() noexcept { return this->look_for_reached(); }
+  bool await_ready() noexcept { return this->is_reached_already(); }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     this->listen();
@@ -68,6 +66,11 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   using base = loop_waits<Core, Count, Token>;
   using operation = typename Core::operation;
   using keeper = typename Core::keeper;
+
+  [[gnu::noinline]] void cancel() noexcept {
+    const keeper kept(this->core().lock());
+    this->core().cancel(*this);
+  }
 
   static void act(typename Core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<loop_awaiter&>(static_cast<operation&>(of));

@@ -340,12 +340,13 @@ class loop_core {
     make_ready(of);
   }
   void take_out(operation& of) noexcept {
-    if (of.open != 0) {
-      for (wait& one : of.waits) {
-        if (one.is_registered) awaited_.remove(one);
-      }
-    }
+    if (of.open != 0) take_waits_out(of);
     if (of.timer != nullptr) timers_.remove(*of.timer);
+  }
+  [[gnu::noinline]] void take_waits_out(operation& of) noexcept {
+    for (wait& one : of.waits) {
+      if (one.is_registered) awaited_.remove(one);
+    }
   }
 
   // ---- time ----

@@ -172,7 +172,7 @@ struct loop_operation : loop_work<Platform> {
       : loop_work<Platform>{does}, needs{what} {}
 
   /// Returns whether the values are reached, and keeps that as the outcome. Needs no lock before it has begun.
-  bool look_for_reached() noexcept {
+  [[gnu::noinline]] bool look_for_reached() noexcept {
     const bool all = needs == loop_needs::all;
     std::size_t i = 0;
     while (i < waits.size() && waits[i].to.is_reached() == all) ++i;

@@ -44,10 +44,9 @@ class loop_timelines {
     added.is_registered = true;
     Wait*& bucket = bucket_of(added.to.fence);
     Wait* const least = find(bucket, added.to.fence);
-    if (least == nullptr) {
-      added.of_timeline.insert(added);
-      add_timeline(added, bucket);
-      return;
+    if (least == nullptr) [[likely]] {
+      added.of_timeline.insert_one(added);
+      return add_timeline(added, bucket);
     }
     least->of_timeline.insert(added);
     if (least->of_timeline.least() == least) return;
@@ -73,20 +72,12 @@ class loop_timelines {
   /// Removes the waits of a timeline that are over. Returns the least of them; `links.later` leads to the others.
   /// \param least  the least wait of a timeline that is not armed; it must be over
   /// \param now    the state of the fence
-  Wait& take_over(Wait& least, const fence_state& now) noexcept {
-    const auto take = [&](Wait& one) {
-      one.is_registered = false;
-      one.is_reached = now.has_reached(one.to.target);
-    };
+  Wait& take_over(Wait& least, fence_state now) noexcept {
     remove_timeline(least);
-    auto waits = std::move(least.of_timeline);
-    if (waits.has_one()) {
-      take(least);
-      return least;
-    }
-    Wait* const first = waits.take_while([&](const Wait& one) { return now.is_over(one.to.target); }, take);
-    keep(std::move(waits));
-    return *first;
+    if (!least.of_timeline.has_one()) return take_several_over(least, now);
+    least.of_timeline.remove_one();
+    take_one_over(least, now);
+    return least;
   }
 
   /// Moves a timeline to another list.
@@ -112,6 +103,18 @@ class loop_timelines {
   }
 
  private:
+  static void take_one_over(Wait& over, fence_state now) noexcept {
+    over.is_registered = false;
+    over.is_reached = now.has_reached(over.to.target);
+  }
+  [[gnu::noinline]] Wait& take_several_over(Wait& least, fence_state now) noexcept {
+    auto waits = std::move(least.of_timeline);
+    Wait* const first = waits.take_while([now](const Wait& one) { return now.is_over(one.to.target); },
+                                         [now](Wait& one) { take_one_over(one, now); });
+    keep(std::move(waits));
+    return *first;
+  }
+
   std::span<Wait*> buckets() noexcept {
     return many_ ? std::span{many_.get(), many_count_} : std::span{few_.data(), few_.size()};
   }

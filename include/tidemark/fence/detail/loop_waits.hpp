@@ -41,6 +41,12 @@ class loop_waits : protected Core::operation {
     timer_.at = until;
     this->timer = until != forever ? &timer_ : nullptr;
   }
+  /// Returns whether the values are reached, and keeps that as the outcome. Must be called before the operation begins.
+  bool is_reached_already() noexcept {
+    // A wait for one value ends here as a rule.
+    if (Count == 1 && !waits_[0].to.is_reached()) return false;
+    return this->look_for_reached();
+  }
   /// Lets the token stop the operation. Must be called before the operation begins, because another thread may end it
   /// then and destroy this object. A stop that comes in between is kept in the operation.
   void listen() { stopping_.emplace(token_, stop{this}); }

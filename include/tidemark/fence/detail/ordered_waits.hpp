@@ -54,6 +54,14 @@ class ordered_waits {
     return least_ != nullptr && links(*least_).child == nullptr && links(*least_).later == nullptr;
   }
 
+  /// Removes it.
+  void remove_one() noexcept { least_ = newest_ = nullptr; }
+  /// Inserts the first wait.
+  void insert_one(Wait& added) noexcept {
+    links(added) = {};
+    least_ = newest_ = &added;
+  }
+
   void insert(Wait& added) noexcept {
     links(added) = {};
     if (newest_ != nullptr && Traits::comes_before(*newest_, added)) {
