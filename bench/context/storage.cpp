@@ -2,7 +2,7 @@
 //
 // Blocks of objects in contexts. Times are for one use of an object, which finds its block.
 //
-//   look_up/<subject>/<objects>      one thread, objects in random order
+//   look_up/<subject>/<objects>      one thread, all objects in random order
 //   look_up_two/<subject>/<objects>  while a thread on another core does the same in a context of its own
 //   write_two/<layout>/2             two threads write, each to a field of its own. The fields lie in one line
 //                                    (unpadded), two lines (padded), or in the blocks of two contexts (storage)
@@ -35,7 +35,9 @@ using benchmark::State;
 using tidemark::object_id;
 
 constexpr std::size_t unrolled = 16;
-constexpr std::size_t asked_in_turn = 1024;  // a power of two, and few enough to stay in the first-level cache
+// How many uses make a round: a power of two, and more than a processor learns by heart. All objects are used, as in a
+// recording: few of them stay in the first-level cache, many don't.
+constexpr std::size_t asked_in_turn = 65'536;
 
 struct block_state {
   std::uint64_t bound = 0;
