@@ -307,6 +307,36 @@ TEST_CASE("[A104] a command without a time is shown where its neighbor is, and i
   CHECK(page_data(source)["notShown"].integer() == 2);
 }
 
+TEST_CASE("[A91] a queue that waits when the trace ends is shown as parked since it had nothing else to do") {
+  trace source;
+  source.name_fence(fence_id{1}, "F");
+  executed(source, queue_id{0}, signal_entry(fence_id{2}, 1, 500));
+  source.on_queued(queue_id{0}, trace_event::wait_queued, fence_id{1}, 9, 300);  // behind the signal
+  source.on_queued(queue_id{0}, trace_event::wait_queued, fence_id{1}, 10, 310);
+  source.on_queued(queue_id{1}, trace_event::wait_queued, fence_id{1}, 8, 400);
+  source.on_queued(queue_id{2}, trace_event::signal_queued, fence_id{1}, 8, 450);
+  source.on_queued(queue_id{2}, trace_event::wait_queued, fence_id{1}, 7, 460);  // behind a signal
+  source.on_queued(queue_id{3}, trace_event::wait_queued, fence_id{1}, 6, 0);    // nobody knows since when
+  source.on_queued(queue_id{4}, trace_event::wait_queued, fence_id{1}, 5, 350);
+  executed(source, queue_id{4}, wait_entry(fence_id{1}, 5, 0, tidemark::cancelled_timestamp));
+  executed(source, queue_id{5}, signal_entry(fence_id{2}, 2, 900));
+  std::vector<std::string> parked;
+  for (const json_value& box : command_boxes(chrome(source))) {
+    if (!box["args"].has("not_executed")) continue;
+    parked.push_back(box["name"].string() + ' ' + box["args"]["value"].text + ": " + box["ts"].text + " for " +
+                     box["dur"].text);
+  }
+  CHECK(parked == std::vector<std::string>{"wait F 9: 0.201 for 0.400", "wait F 8: 0.101 for 0.500"});
+  std::vector<std::string> boxes;  // value, begin and end
+  for (const json_value& row : page_data(source)["commands"].items) {
+    const bool is_executed = row[9].integer() % 2 == 1;
+    if (!is_executed && row[8].type == json_value::kind::number) {
+      boxes.push_back(row[3].text + ": " + row[7].text + " to " + row[8].text);
+    }
+  }
+  CHECK(boxes == std::vector<std::string>{"9: 0 to 400", "8: -100 to 400"});
+}
+
 TEST_CASE("[A105] a command whose time went backward is marked, and its box has a width") {
   trace source;
   executed(source, queue_id{0}, wait_entry(fence_id{1}, 1, 0, 900));

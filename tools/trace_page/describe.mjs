@@ -2,8 +2,8 @@
 //
 // What the page says about the trace, a command or a gap, in words.
 
-import {BACKWARD, END, EXECUTED, FENCE, FLAGS, GUESSED, IS_WAIT, LANE, OBSERVED, QUEUED, RELEASED_BY, UNCERTAIN, VALUE,
-        WORK_BEGIN, WORK_END, WORK_LANE, WORK_NAME, releasedBy} from './model.mjs';
+import {BACKWARD, BOX_BEGIN, END, EXECUTED, FENCE, FLAGS, GUESSED, IS_WAIT, LANE, OBSERVED, QUEUED, RELEASED_BY,
+        UNCERTAIN, VALUE, WORK_BEGIN, WORK_END, WORK_LANE, WORK_NAME, isOpen, releasedBy} from './model.mjs';
 import {countText, durationText, timeText} from './text.mjs';
 
 /// Returns the fence and the value of a command, for example "uploaded >= 3" with the mathematical sign.
@@ -42,6 +42,7 @@ function timeRows(command) {
   if (command[IS_WAIT] && executed) {
     rows.push(['stalled from', didNotStall(command) ? 'did not stall' : timeText(observed)]);
   }
+  if (isOpen(command)) rows.push(['next to execute from', timeText(command[BOX_BEGIN])]);
   rows.push([command[IS_WAIT] ? 'ended' : 'signalled', executed ? timeText(end) : 'execution not seen']);
   if (command[IS_WAIT] && observed !== null && end !== null) rows.push(['stalled for', durationText(end - observed)]);
   if (queued !== null && end !== null) rows.push(['queued for', durationText(end - queued)]);
@@ -67,6 +68,9 @@ function releaseRows(model, index) {
 function commandNotes(command) {
   const flags = command[FLAGS], notes = [];
   if (flags & BACKWARD) notes.push('A time stamp of this command is smaller than one before it.');
+  if (isOpen(command)) {
+    notes.push('It was not over when the trace ended. Until then its queue was parked, or still worked.');
+  }
   if (flags & GUESSED) {
     notes.push('Its end was not recorded. It is drawn at the nearest known time of its log, or when it was queued.');
   }

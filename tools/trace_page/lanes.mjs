@@ -2,7 +2,7 @@
 //
 // Draws what stands in a lane: gaps, work, waits, signals, time stamps that went backward, and what was queued.
 
-import {FLAGS, GUESSED, VALUE} from './model.mjs';
+import {FLAGS, GUESSED, VALUE, isOpen} from './model.mjs';
 import {countText} from './text.mjs';
 import {fenceText, lossText} from './describe.mjs';
 import {roundBox} from './frame.mjs';
@@ -83,9 +83,11 @@ function drawWaits(scene, lane, index) {
   });
 }
 
-/// Draws the box of one wait, or of several (`item` is -1), which then has no label.
+/// Draws the box of one wait, or of several (`item` is -1), which then has no label. Its edge is dashed if its end is
+/// not known.
 function drawWait({context, view, model, colors, labels}, item, left, width, top) {
-  const command = model.commands[item], guessed = command && command[FLAGS] & GUESSED, height = view.boxHeight;
+  const command = model.commands[item], height = view.boxHeight;
+  const guessed = command && (command[FLAGS] & GUESSED || isOpen(command));
   roundBox(context, left + .5, top + .5, width - 1, height - 1, Math.min(4, width / 3));
   context.fillStyle = guessed ? colors.ground : colors.wait;
   context.fill();

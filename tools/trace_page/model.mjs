@@ -8,7 +8,8 @@
 import {makeSeries} from './series.mjs';
 
 /// A command is an array; these are the places of its parts. BOX_BEGIN and BOX_END say where it is drawn, which may be
-/// a guess. RELEASED_BY is the index of the signal that released a wait, or -1.
+/// a guess. A wait that is drawn and was not executed is the first thing that its queue has left to do. RELEASED_BY is
+/// the index of the signal that released a wait, or -1.
 export const LANE = 0, IS_WAIT = 1, FENCE = 2, VALUE = 3, QUEUED = 4, OBSERVED = 5, END = 6, BOX_BEGIN = 7, BOX_END = 8,
   FLAGS = 9, RELEASED_BY = 10;
 
@@ -33,6 +34,9 @@ const isEmpty = (range) => !(range.from <= range.to);
 
 /// Returns when a command is shown: at the end of its box, otherwise when it was queued, otherwise null.
 export const whenShown = (command) => command[BOX_END] ?? command[QUEUED];
+
+/// Returns whether a command is a wait that was not over when the trace ended, and for which its queue was parked.
+export const isOpen = (command) => command[BOX_END] !== null && !(command[FLAGS] & EXECUTED);
 
 function sortCommand(model, command, index) {
   const lane = model.lanes[command[LANE]], flags = command[FLAGS];

@@ -8,6 +8,9 @@
 // (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was queued; and the gaps
 // in the logs.
 //
+// If the first command that a queue has not executed is a wait, it is shown, too: from when the queue had nothing else
+// to do, as far as is known, to the last time of the trace.
+//
 // If it is not known when a command was executed [A104], it is shown at the last known time before it in its log. If
 // there is none, it is shown at the first known time after it. If there is none either, it is shown at the later one of
 // the times at which it was queued and was seen to stall. Such a command is marked. A command is counted as not shown
@@ -28,6 +31,7 @@
 #include <vector>
 
 #include "detail/page/pieces.hpp"
+#include "detail/pending_commands.hpp"
 #include "detail/trace_text.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
@@ -58,6 +62,10 @@ inline void write_trace_page(const trace& source, std::ostream& stream);
 
 namespace detail {
 
+inline bool is_wait(const trace_command& command) noexcept {
+  return command.operation == fence_operation::wait_unblocked;
+}
+
 /// What both exporters start from: the commands, when to show each, and in which lane.
 class trace_picture {
  public:
@@ -76,6 +84,7 @@ class trace_picture {
     std::size_t number = 0;
     for (auto& [fence, index] : fences) index = number++;
     place(source.losses());
+    show_parked();
   }
 
   std::vector<trace_command> commands;
@@ -83,7 +92,7 @@ class trace_picture {
   std::vector<queue_id> order;       ///< the queues by their lanes, those of one engine together
   std::vector<std::string> engines;  ///< their names, by number; the number 0 stands for no engine
   std::map<queue_id, std::size_t> engine_of;
-  std::vector<box> boxes;                     ///< by command; not shown for a command that was only queued
+  std::vector<box> boxes;                     ///< by command; not shown for most that were only queued
   std::map<queue_id, std::size_t> lanes;      ///< by queue
   std::map<fence_id, std::size_t> fences;     ///< the index of each fence in the data, by its number
   std::uint64_t start = UINT64_MAX;           ///< the first time of all
@@ -154,14 +163,30 @@ class trace_picture {
     note(executed_start, place.begin);
   }
 
+  /// A queue that has only a wait to go on with is parked until the end of the trace, or works until then.
+  void show_parked() {
+    std::uint64_t last = 0;
+    std::map<queue_id, std::uint64_t> busy_until;
+    const auto ends = [&](queue_id queue, std::uint64_t time) {
+      busy_until[queue] = std::max(busy_until[queue], time);
+      last = std::max(last, time);
+    };
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      ends(commands[i].queue, boxes[i].end);
+      last = std::max(last, commands[i].queued_time);
+    }
+    for (const trace_work& span : work) ends(span.queue, span.end_time);
+    for (const auto& [queue, left] : pending_commands(commands)) {
+      const trace_command& next = commands[left.front()];
+      const std::uint64_t begin = std::max(next.queued_time, busy_until[queue]);
+      if (is_wait(next) && next.queued_time != 0 && begin < last) boxes[left.front()] = {begin, last};
+    }
+  }
+
   static void note(std::uint64_t& least, std::uint64_t time) noexcept {
     if (time != 0) least = std::min(least, time);
   }
 };
-
-inline bool is_wait(const trace_command& command) noexcept {
-  return command.operation == fence_operation::wait_unblocked;
-}
 
 /// Writes one trace as Chrome trace events.
 class chrome_writer {

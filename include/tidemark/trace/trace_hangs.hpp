@@ -24,6 +24,7 @@
 #define TIDEMARK_TRACE_TRACE_HANGS_HPP
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -31,54 +32,23 @@
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../queue/hang_report.hpp"
+#include "detail/pending_commands.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
 
 namespace tidemark {
-
-namespace detail {
-
-/// Returns whether a command stands in the picture as to be executed.
-/// \param last_executed  the greatest time of queueing of what the same queue has executed; 0: not known
-inline bool is_pending(const trace_command& command, std::uint64_t last_executed) {
-  if (command.executed || command.cancelled) return false;
-  return !command.uncertain || (last_executed != 0 && command.queued_time > last_executed);
-}
-
-/// Brings the commands of a queue, which are in the order of the calls, into the order in which they will be executed.
-inline void order_by_queueing(std::vector<trace_command>& commands) {
-  if (std::any_of(commands.begin(), commands.end(), [](const trace_command& each) { return each.queued_time == 0; }))
-    return;
-  // It keeps the order of those that were queued at the same time, like std::stable_sort(), for which clang warns about
-  // a part of libstdc++.
-  std::multimap<std::uint64_t, trace_command> ordered;
-  for (const trace_command& each : commands) ordered.emplace(each.queued_time, each);
-  std::transform(ordered.begin(), ordered.end(), commands.begin(), [](const auto& each) { return each.second; });
-}
-
-}  // namespace detail
 
 /// Returns what each queue still has to execute, in order. Queues that have nothing are not in it. The key of a fence
 /// is its number. O(n log n).
 /// \param commands  of the trace, as trace::commands() returns them
 [[nodiscard]] inline std::vector<pending_queue> pending_queues(const trace& source,
                                                                const std::vector<trace_command>& commands) {
-  std::map<queue_id, std::uint64_t> last_executed;
-  for (const trace_command& each : commands) {
-    // An executed command that is uncertain may be any of those that are left over.
-    std::uint64_t& last = last_executed[each.queue];
-    if (each.executed) last = std::max(last, each.uncertain ? UINT64_MAX : each.queued_time);
-  }
-  std::map<queue_id, std::vector<trace_command>> pending;
-  for (const trace_command& each : commands) {
-    if (detail::is_pending(each, last_executed[each.queue])) pending[each.queue].push_back(each);
-  }
   std::vector<pending_queue> result;
-  for (auto& [number, left] : pending) {
-    detail::order_by_queueing(left);
+  for (const auto& [number, left] : detail::pending_commands(commands)) {
     pending_queue& made =
         result.emplace_back(pending_queue{{number, source.queue_name(number), {}, source.engine_name(number)}, {}});
-    for (const trace_command& each : left) {
+    for (const std::size_t index : left) {
+      const trace_command& each = commands[index];
       const bool is_wait = each.operation == fence_operation::wait_unblocked;
       made.commands.push_back({is_wait, to_number(each.fence), each.fence, each.value});
     }

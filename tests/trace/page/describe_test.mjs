@@ -54,6 +54,15 @@ test('what is not known is said, not guessed', () => {
   assert.match(describeCommand(model, 4).notes.join(), /smaller.*,When it was queued is not known/);
 });
 
+test('a wait that was not over when the trace ended says so', () => {
+  const model = makeModel(data({commands: [wait({queued: 5, begin: 10, boxEnd: 90}), wait({queued: 6})]}));
+  assert.equal(rowsOf(model, 0)['next to execute from'], '10 ns');
+  assert.equal(rowsOf(model, 0).ended, 'execution not seen');
+  assert.match(describeCommand(model, 0).notes.join(), /not over when the trace ended/);
+  assert.equal(rowsOf(model, 1)['next to execute from'], undefined);
+  assert.deepEqual(describeCommand(model, 1).notes, []);
+});
+
 test('a wait that did not stall says which signal had reached its value before', () => {
   const commands = [signal({lane: 1, value: 4, end: 200}), wait({value: 3, end: 1200, by: 0})];
   const model = makeModel(data({commands}));

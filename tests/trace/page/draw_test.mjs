@@ -52,6 +52,16 @@ test('a wait is labelled with its fence if that fits, otherwise with its value, 
   assert.deepEqual(label(20), []);
 });
 
+test('the edge of a wait is dashed if its end is not known', () => {
+  const dashes = (parts) => {
+    const scene = modelAndView({commands: [wait({value: 7, ...parts}), signal({lane: 1, end: 1000})]});
+    return draw(scene).context.calls.setLineDash ?? 0;
+  };
+  const known = dashes({observed: 0, end: 900});
+  assert.equal(dashes({observed: 0, end: 900, flags: 3 + 16}), known + 1);
+  assert.equal(dashes({queued: 0, begin: 0, boxEnd: 900}), known + 1);
+});
+
 test('a queue that lost waits and signals at the same time says both', () => {
   const losses = [[0, 1, '5', '3', 100, 900], [0, 0, '5', '4', 100, 900], [1, 1, '0', '2', 120, 890]];
   const scene = modelAndView({commands: [signal({end: 0}), signal({end: 1000})], losses});

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {makeModel, placeOf, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
+import {isOpen, makeModel, placeOf, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
 import {endOf} from '../../../tools/trace_page/series.mjs';
 import {data, signal, wait} from './support.mjs';
 
@@ -21,6 +21,15 @@ test('each command is in the lane of its queue, as a wait or a signal, and as qu
   assert.deepEqual(lanes.map((lane) => items(lane.pending)), [[], [3]]);
   assert.deepEqual(lanes.map((lane) => items(lane.backward)), [[4], []]);
   assert.deepEqual([lanes[0].waits.begin[0], endOf(lanes[0].waits, 0)], [10, 20]);
+});
+
+test('a wait that was not over when the trace ended is drawn, and is still to be executed', () => {
+  const model = makeModel(data({commands: [
+    wait({queued: 5, begin: 10, boxEnd: 90}), wait({lane: 1, queued: 6}), signal({lane: 1, end: 90})]}));
+  assert.deepEqual(model.commands.map(isOpen), [true, false, false]);
+  assert.deepEqual(model.lanes.map((lane) => items(lane.waits)), [[0], []]);
+  assert.deepEqual(model.lanes.map((lane) => items(lane.pending)), [[0], [1]]);
+  assert.deepEqual(model.range, {from: 10, to: 90});
 });
 
 test('the range is what was executed or lost, and the wider one also what was queued', () => {
