@@ -4,6 +4,7 @@
 #include "expect.hpp"
 
 #include <tidemark/context/command_context.hpp>
+#include <tidemark/context/renamed_resource.hpp>
 #include <tidemark/context/storage.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/queue/engine.hpp>
@@ -191,6 +192,40 @@ void run_out_of_memory() {
   expect(executed == 1, "the list was executed");
 }
 
+struct quiet {
+  void operator()(tidemark::context_id, tidemark::context_error) noexcept {}
+};
+
+void rename_in_a_recording() {
+  using storage_type = tidemark::context_storage<driver>;
+  auto storage = storage_type::make(driver{});
+  if (!storage) return expect(false, "there is memory");
+  tidemark::engine engine;
+  tidemark::engine_queue queue{engine};
+  tidemark::fence drawn;
+  auto opened = storage->open();
+  if (!opened) return expect(false, "a context is free");
+  std::byte seen{0};
+
+  tidemark::renamed_resource texture{tidemark::fence_view{drawn}, {.bytes = 4096, .max_renames = 8}};
+  texture.current()[0] = std::byte{1};
+  tidemark::command_context<storage_type, tidemark::engine_queue, quiet> recording{*storage, std::move(opened.context),
+                                                                                   quiet{}};
+  recording.begin_recording();
+  if (const auto mapped = recording.map(texture, tidemark::map_mode::discard)) mapped.memory[0] = std::byte{2};
+  recording.run([&seen, bound = recording.bind(texture)] { seen = bound.memory()[0]; });
+  recording.signal(drawn, 1);
+  auto finished = recording.finish();
+  expect(texture.current()[0] == std::byte{1}, "the thread that submits has not noticed");
+
+  finished.list.adopt(1);  // the list is over once `drawn` is 1
+  expect(texture.current()[0] == std::byte{2}, "what the recording has written is current");
+  finished.list.record_on(queue);
+  expect(bool{queue.submit()}, "the queue accepts it");
+
+  expect(queue.drain() == tidemark::wait_status::reached && seen == std::byte{2}, "the command has found it");
+}
+
 }  // namespace
 
 int main() {
@@ -198,5 +233,6 @@ int main() {
   destroy_while_others_record();
   record_commands();
   run_out_of_memory();
+  rename_in_a_recording();
   return guide::result("guide_context");
 }

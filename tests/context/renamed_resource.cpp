@@ -10,9 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
-#include <set>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,6 +24,7 @@
 #include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 
+#include "support/manual_stop.hpp"
 #include "support/recordings.hpp"
 #include "support/watchdog.hpp"
 
@@ -314,8 +314,8 @@ TEST_CASE("maps of the thread that submits wait for the values, for a time, or u
   CHECK(of.resource.map_for(write_anew, 1us).status == map_status::timeout);
   CHECK(of.resource.try_map(write_anew).status != map_status::mapped);
   CHECK(of.resource.map(map_mode::read | map_mode::do_not_wait).status == map_status::busy);
-  std::stop_source stop;
-  stop.request_stop();
+  manual_stop stop;
+  stop.request();
   CHECK(of.resource.map(map_mode::write, stop.get_token()).status == map_status::stopped);
   CHECK(of.resource.map(map_mode{}).status == map_status::invalid);
   CHECK(of.resource.map(map_mode::no_overwrite));
@@ -470,8 +470,8 @@ TEST_CASE("[B44][B47] a recording waits while others have all backings, for a ti
   CHECK(in.bind_for_copy_for(of.resource, &copy_number, 1us).status == map_status::timeout);
   CHECK(in.bind_for_copy_until(of.resource, &copy_number, std::chrono::steady_clock::now()).status ==
         map_status::timeout);
-  std::stop_source stop;
-  stop.request_stop();
+  manual_stop stop;
+  stop.request();
   CHECK(in.map(of.resource, write_anew, stop.get_token()).status == map_status::stopped);
   CHECK(in.bind_for_copy(of.resource, &copy_number, stop.get_token()).status == map_status::stopped);
   CHECK(!in.was_removed());

@@ -13,8 +13,8 @@
 //   recording.signal(drawn, 4);
 //   auto finished = recording.finish();                        ended: finished.list; or no_memory
 //
-// A recording may also write resources anew for itself, with map(), bind() and bind_for_copy() [B47]. What it has written
-// becomes current when its list is adopted: renamed_resource.hpp.
+// A recording may also write resources anew for itself, with map(), bind() and bind_for_copy() [B47]. What it has
+// written becomes current when its list is adopted: renamed_resource.hpp.
 //
 // A list grows with each call, so each call may find that there is no memory [D36]. Then the recording is removed, and
 // nothing else [D40]:
@@ -371,7 +371,9 @@ class alignas(cache_line) command_context {
       used = keep_use(of, made, true);
       if (used == nullptr) return {map_status::no_memory, {}};
       keep_work([call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
-        call(to->load(), from->load());
+        const typename Resource::backing target = to->load();
+        const typename Resource::backing current = from->load();
+        call(target, current);
       });
       if (was_removed()) return {map_status::no_memory, {}};
     }

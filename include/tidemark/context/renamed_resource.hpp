@@ -154,8 +154,8 @@ class renamed_resource {
   taken take_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
     return ring_.map_until(map_mode::discard, at, std::move(token));
   }
-  /// Gives a backing back that no work uses that was submitted. Returns false, and changes nothing, if it was adopted or
-  /// given back before. Progress: as rename_ring::unmap().
+  /// Gives a backing back that was not adopted and that no submitted work uses. Returns false, and changes nothing, if
+  /// it was given back before. Progress: as rename_ring::unmap().
   bool give_back(const taken& made) noexcept { return ring_.unmap(made); }
 
   /// Destroys idle backings while there are more than `keep`, but never the current one, nor the one that was taken

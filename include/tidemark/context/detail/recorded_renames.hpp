@@ -119,7 +119,8 @@ class recorded_renames {
 
   void swap(recorded_renames& other) noexcept {
     use* const own = oldest_.load();
-    oldest_.store(other.oldest_.load());
+    use* const others = other.oldest_.load();
+    oldest_.store(others);
     other.oldest_.store(own);
     std::swap(newest_, other.newest_);
     std::swap(is_adopted_, other.is_adopted_);
