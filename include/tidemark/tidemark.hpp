@@ -6,9 +6,11 @@
 #define TIDEMARK_TIDEMARK_HPP
 
 #include "context/block_maker.hpp"
+#include "context/bound_backing.hpp"
 #include "context/command_context.hpp"
 #include "context/recorded_list.hpp"
 #include "context/recordings.hpp"
+#include "context/renamed_resource.hpp"
 #include "context/storage.hpp"
 #include "context/storage_results.hpp"
 #include "fence/awaited.hpp"
@@ -38,6 +40,7 @@
 #include "memory/host_aperture.hpp"
 #include "memory/lock_decision.hpp"
 #include "memory/loop_retire_queue.hpp"
+#include "memory/map_mode.hpp"
 #include "memory/mapped_allocation.hpp"
 #include "memory/mapped_view.hpp"
 #include "memory/rename_ring.hpp"

@@ -13,6 +13,9 @@
 //   recording.signal(drawn, 4);
 //   auto finished = recording.finish();                        ended: finished.list; or no_memory
 //
+// A recording may also write resources anew for itself, with map(), bind() and bind_for_copy() [B47]. What it has written
+// becomes current when its list is adopted: renamed_resource.hpp.
+//
 // A list grows with each call, so each call may find that there is no memory [D36]. Then the recording is removed, and
 // nothing else [D40]:
 //
@@ -32,6 +35,7 @@
 #ifndef TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 #define TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -40,12 +44,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "../fence/wait.hpp"
 #include "../memory/backing_source.hpp"
+#include "../memory/map_mode.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "../queue/cancelled_command.hpp"
 #include "../queue/notifier.hpp"
 #include "block_maker.hpp"
+#include "bound_backing.hpp"
 #include "detail/recorded_commands.hpp"
 #include "recorded_list.hpp"
 #include "storage_results.hpp"
@@ -87,6 +94,10 @@ class alignas(cache_line) command_context {
   using platform = typename Storage::recordings_type::platform;
   using storage_context = typename Storage::context;
   using list_type = recorded_list<platform, Queue, Source>;
+  template <class Resource>
+  using bound_backing_of = bound_backing<platform, typename Resource::backing>;
+  template <class Resource>
+  using bound_copy_of = bound_copy<platform, typename Resource::backing>;
 
   /// The result of finish().
   struct [[nodiscard]] finish_result {
@@ -199,6 +210,77 @@ class alignas(cache_line) command_context {
     signal(logged_fence<Fence>{&output, fence_id{}}, value);
   }
 
+  // ---- renamed resources: see renamed_resource.hpp ------------------------------------------------------------------
+
+  /// Maps a resource for this recording, if that is possible now. A discard takes a backing that this recording alone
+  /// has; no_overwrite returns the last one. Other modes are `invalid`, and so is no_overwrite before the recording has
+  /// a backing of its own [B47]. Returns as renamed_resource::try_take() otherwise. If there is no memory for the list,
+  /// the recording is removed, and `no_memory` is also what it returns from then on. Progress: as try_take(), and O(n)
+  /// in the number of renames that the recording has made of other resources since the last one of this.
+  /// \tparam Resource  a renamed_resource
+  template <class Resource>
+  typename Resource::mapping try_map(Resource& of, map_mode mode) noexcept {
+    return map_own(of, mode, [&] { return of.try_take(); });
+  }
+  /// The same, and blocks while there is no backing, as renamed_resource::take() does. Other recordings may hold all
+  /// backings until their lists are adopted: if the calling thread is the one that adopts them, use another form.
+  template <class Resource, stop_token_like Token = never_stops>
+  typename Resource::mapping map(Resource& of, map_mode mode, Token token = {}) noexcept {
+    return map_own(of, mode, [&] { return of.take(std::move(token)); });
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Resource, class Rep, class Period, stop_token_like Token = never_stops>
+  typename Resource::mapping map_for(Resource& of, map_mode mode, const std::chrono::duration<Rep, Period>& timeout,
+                                     Token token = {}) noexcept {
+    return map_own(of, mode, [&] { return of.take_for(timeout, std::move(token)); });
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Resource, class Clock, class Duration, stop_token_like Token = never_stops>
+  typename Resource::mapping map_until(Resource& of, map_mode mode, const std::chrono::time_point<Clock, Duration>& at,
+                                       Token token = {}) noexcept {
+    return map_own(of, mode, [&] { return of.take_until(at, std::move(token)); });
+  }
+
+  /// Returns where commands that are recorded from now on find the resource: the recording's last backing, or, if it
+  /// has none, the one that is current when the list is adopted. If there is no memory for the list, the recording is
+  /// removed. Progress: as no_overwrite in try_map().
+  template <class Resource>
+  bound_backing_of<Resource> bind(Resource& of) noexcept {
+    if (!can_record()) return {};
+    auto* used = commands_.renames().find(of);
+    if (used == nullptr) used = keep_use(of, typename Resource::taken{}, true);
+    return used != nullptr ? bound_backing_of<Resource>{used->memory} : bound_backing_of<Resource>{};
+  }
+
+  /// As bind(), for commands that write a part of the resource: the recording gets a backing of its own. If it had
+  /// none, a call of `copy(to, from)` is recorded first, with both backings, where `from` is what is current when the
+  /// list is adopted. Returns where commands find it, or a status as try_map() does.
+  /// \param copy  must not throw, nor may moving it
+  template <class Resource, class Copy>
+  bound_copy_of<Resource> try_bind_for_copy(Resource& of, Copy copy) noexcept {
+    return bind_own(of, std::move(copy), [&] { return of.try_take(); });
+  }
+  /// The same, and blocks as map() does.
+  template <class Resource, class Copy, stop_token_like Token = never_stops>
+  bound_copy_of<Resource> bind_for_copy(Resource& of, Copy copy, Token token = {}) noexcept {
+    return bind_own(of, std::move(copy), [&] { return of.take(std::move(token)); });
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Resource, class Copy, class Rep, class Period, stop_token_like Token = never_stops>
+  bound_copy_of<Resource> bind_for_copy_for(Resource& of, Copy copy, const std::chrono::duration<Rep, Period>& timeout,
+                                            Token token = {}) noexcept {
+    return bind_own(of, std::move(copy), [&] { return of.take_for(timeout, std::move(token)); });
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Resource, class Copy, class Clock, class Duration, stop_token_like Token = never_stops>
+  bound_copy_of<Resource> bind_for_copy_until(Resource& of, Copy copy,
+                                              const std::chrono::time_point<Clock, Duration>& at,
+                                              Token token = {}) noexcept {
+    return bind_own(of, std::move(copy), [&] { return of.take_until(at, std::move(token)); });
+  }
+
+  // ---- the end of a recording ---------------------------------------------------------------------------------------
+
   /// Ends the recording. Returns the list, or `no_memory` if the recording was removed [D39]. The context can record
   /// again. Progress: as end_recording() of the storage's context.
   finish_result finish() noexcept {
@@ -262,6 +344,47 @@ class alignas(cache_line) command_context {
   template <class Command, class... Arguments>
   void keep(Arguments&&... arguments) {
     if (!commands_.template add<Command>(std::forward<Arguments>(arguments)...)) remove();
+  }
+
+  template <class Resource, class Take>
+  typename Resource::mapping map_own(Resource& of, map_mode mode, const Take& take) noexcept {
+    using mapping = typename Resource::mapping;
+    if (!can_record()) return {map_status::no_memory, {}};
+    if (detail::is_no_overwrite(mode)) {
+      const auto* used = commands_.renames().find(of);
+      return used != nullptr && used->is_own() ? mapping{map_status::mapped, used->own.memory} : mapping{};
+    }
+    if (!detail::is_discard(mode)) return {};
+    const typename Resource::taken made = take();
+    if (!made) return {made.status, {}};
+    if (keep_use(of, made, false) == nullptr) return {map_status::no_memory, {}};
+    return {map_status::mapped, made.memory};
+  }
+  template <class Resource, class Copy, class Take>
+  bound_copy_of<Resource> bind_own(Resource& of, Copy copy, const Take& take) noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<Copy>, "moving what copies a backing must not throw");
+    if (!can_record()) return {map_status::no_memory, {}};
+    auto* used = commands_.renames().find(of);
+    if (used == nullptr || !used->is_own()) {
+      const typename Resource::taken made = take();
+      if (!made) return {made.status, {}};
+      used = keep_use(of, made, true);
+      if (used == nullptr) return {map_status::no_memory, {}};
+      keep_work([call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
+        call(to->load(), from->load());
+      });
+      if (was_removed()) return {map_status::no_memory, {}};
+    }
+    return {map_status::mapped, bound_backing_of<Resource>{used->memory}};
+  }
+  /// Returns the use, which has the backing from now on; null if the recording was removed.
+  template <class Resource>
+  auto* keep_use(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
+    auto* const kept = commands_.add_use(of, made, reads_current);
+    if (kept != nullptr) return kept;
+    static_cast<void>(of.give_back(made));
+    remove();
+    return kept;
   }
 
   [[gnu::noinline]] void tell_failed(block_use_status why) noexcept {

@@ -10,15 +10,21 @@
 //   list.record_on(engine_queue);                    a queue of an engine: its submitter
 //   engine_queue.submit();
 //
+// If commands use renamed resources, the list must be adopted first, in the order in which lists are submitted:
+//
+//   list.adopt(7);                                   the submitter; the list's end signals 7 on their timeline
+//
 // A list belongs to one thread at a time. The hand-over to another thread must synchronize, as submit() of a queue of
 // an engine does. Lists do not depend on one another, and they may outlive the context and the storage.
 #ifndef TIDEMARK_CONTEXT_RECORDED_LIST_HPP
 #define TIDEMARK_CONTEXT_RECORDED_LIST_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "../fence/wait.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "detail/recorded_commands.hpp"
 
@@ -39,13 +45,27 @@ class [[nodiscard]] recorded_list {
   [[nodiscard]] std::size_t size() const noexcept { return commands_.size(); }
   [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
 
+  /// Returns whether the list uses renamed resources and was not adopted.
+  [[nodiscard]] bool needs_adoption() noexcept { return commands_.renames().needs_adoption(); }
+  /// Makes the backings that the recording has written the current ones of their resources (renamed_resource.hpp). Must
+  /// be called once, before a list that uses renamed resources is executed or recorded; does nothing for other lists.
+  /// For the thread that submits.
+  /// \param serial  what the end of the list will signal on the timelines of the resources. Until then the list's
+  ///                backings are in use, also if the list is cancelled or dropped. As in renamed_resource::used_until()
+  /// Progress: wait-free but for the system call that wakes threads which wait for backings. [B47]
+  void adopt(std::uint64_t serial) noexcept {
+    TIDEMARK_ASSERT(!commands_.renames().is_adopted(), "a list was adopted twice");
+    if (!commands_.renames().is_adopted()) commands_.renames().adopt(serial);
+  }
+
   /// Executes the commands in their order, each once, and drops them. Calls no complete() of the queue. Returns
   /// `reached`. If a wait ends otherwise, returns its status, and keeps it with all that follow: a later call goes on
-  /// from there. For the executor of the queue. Blocking, as the waits.
+  /// from there. It is asserted that no adoption is needed: then it executes nothing, and returns `stopped`. For the
+  /// executor of the queue. Blocking, as the waits.
   wait_status execute_on(Queue& queue) noexcept
     requires(!detail::recording_queue<Queue>)
   {
-    return commands_.execute(queue);
+    return can_execute() ? commands_.execute(queue) : wait_status::stopped;
   }
   /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
   /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue. [A124]
@@ -58,12 +78,12 @@ class [[nodiscard]] recorded_list {
   /// Has the queue record the commands, in their order; it executes them once they are submitted. The list is empty
   /// afterwards: the queue keeps its memory until the last command was executed or dropped. The queue records one
   /// command more than there were, which gives the memory back. Allocates, and throws what the queue throws. Then the
-  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. For the submitter of the
-  /// queue.
+  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. It is asserted that no
+  /// adoption is needed: then nothing changes. For the submitter of the queue.
   void record_on(Queue& queue)
     requires detail::recording_queue<Queue>
   {
-    if (is_empty()) return;
+    if (!can_execute() || is_empty()) return;
     recording made{queue, std::move(commands_)};
     made.commands.record_on(queue);
     queue.run([kept = std::move(made.commands)]() mutable noexcept { kept.clear(); });
@@ -74,6 +94,11 @@ class [[nodiscard]] recorded_list {
   void clear() noexcept { commands_.clear(); }
 
  private:
+  bool can_execute() noexcept {
+    TIDEMARK_ASSERT(!needs_adoption(), "a list that uses renamed resources was not adopted");
+    return !needs_adoption();
+  }
+
   /// Drops what was recorded on the queue if an exception goes through.
   struct recording {
     recording(Queue& to, commands_type&& given) noexcept : queue{to}, commands{std::move(given)} {}

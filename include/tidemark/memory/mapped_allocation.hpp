@@ -283,9 +283,7 @@ class mapped_allocation {
     locking made{};
   };
 
-  static constexpr bool has(map_mode mode, map_mode asked) noexcept {
-    return (static_cast<std::uint32_t>(mode) & static_cast<std::uint32_t>(asked)) != 0;
-  }
+  static constexpr bool has(map_mode mode, map_mode asked) noexcept { return detail::has_mode(mode, asked); }
   bool is_mine(const locking& of) const noexcept { return of.owner_ == this; }
   bool is_locked() const noexcept {
     for (const backing* one = all_; one != nullptr; one = one->next) {

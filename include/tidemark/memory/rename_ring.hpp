@@ -58,43 +58,9 @@
 #include "detail/space_waiters.hpp"
 #include "detail/waiting_for_space.hpp"
 #include "detail/wrong_timeline.hpp"
+#include "map_mode.hpp"
 
 namespace tidemark {
-
-/// What a map is for. A mode is one of
-///   `read`, `write`, `read | write`, each of them also with `do_not_wait`;
-///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
-/// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too [B13].
-enum class map_mode : std::uint32_t {
-  /// The current contents. Waits until the timeline has reached the values with which mappings of the current backing
-  /// were retired. Does not wait for mappings that were not retired yet: it shares the backing with them.
-  read = 1,
-  write = 2,         ///< The same.
-  discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
-  no_overwrite = 8,  ///< The current backing, in use or not: the caller writes only where nobody reads. Never waits.
-  do_not_wait = 16,  ///< map() behaves as try_map(). For programs whose own callers pass such flags [B10] [B13].
-};
-[[nodiscard]] constexpr map_mode operator|(map_mode one, map_mode other) noexcept {
-  return static_cast<map_mode>(static_cast<std::uint32_t>(one) | static_cast<std::uint32_t>(other));
-}
-
-enum class map_status : std::uint8_t {
-  mapped,  ///< The caller has the backing until it retires the mapping.
-  /// Not now: in use until the timeline reaches a value. Direct3D says "was still drawing". Only from forms that do not
-  /// wait.
-  busy,
-  timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
-  stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
-  lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait, with writers::several.
-  /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
-  /// trimming it. Also where the current one has 2^15 guests, which is asserted. From forms that do not wait; with
-  /// writers::one from all forms, because no other thread can give a backing back.
-  no_space,
-  /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
-  /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
-  no_memory,
-  invalid,  ///< There is no such combination of modes.
-};
 
 struct rename_options {
   std::size_t bytes = 0;                              ///< The size of each backing. The source says what it refuses.
@@ -294,18 +260,8 @@ class rename_ring {
 
   static constexpr std::uint64_t vacant = backing_word::vacant;
 
-  static constexpr bool has(map_mode mode, map_mode asked) noexcept {
-    return (static_cast<std::uint32_t>(mode) & static_cast<std::uint32_t>(asked)) != 0;
-  }
-  static constexpr bool is_valid(map_mode mode) noexcept {
-    using enum map_mode;
-    const auto without = [mode](map_mode flag) {
-      return static_cast<map_mode>(static_cast<std::uint32_t>(mode) & ~static_cast<std::uint32_t>(flag));
-    };
-    if (without(write) == discard || without(write) == no_overwrite) return true;
-    const map_mode access = without(do_not_wait);
-    return access == read || access == write || access == (read | write);
-  }
+  static constexpr bool has(map_mode mode, map_mode asked) noexcept { return detail::has_mode(mode, asked); }
+  static constexpr bool is_valid(map_mode mode) noexcept { return detail::is_valid_mode(mode); }
 
   template <class... Limits>
   mapping map_within(map_mode mode, const Limits&... limits) noexcept {

@@ -4,6 +4,8 @@
 //
 //   chunk   | header | command | command | ...        linked; each is twice as large as the one before, up to 64 KiB
 //
+// What they do with renamed resources stands between them (recorded_renames.hpp).
+//
 // One thread at a time uses a list. If another one takes over, the hand-over itself synchronizes.
 #ifndef TIDEMARK_CONTEXT_DETAIL_RECORDED_COMMANDS_HPP
 #define TIDEMARK_CONTEXT_DETAIL_RECORDED_COMMANDS_HPP
@@ -23,6 +25,7 @@
 #include "../../platform/platform.hpp"
 #include "../../queue/cancelled_command.hpp"
 #include "../../queue/notifier.hpp"
+#include "recorded_renames.hpp"
 #include "source_array.hpp"
 
 namespace tidemark::detail {
@@ -127,21 +130,22 @@ class recorded_commands {
   /// throws, and then there is no such command.
   template <std::derived_from<command> Command, class... Arguments>
   bool add(Arguments&&... arguments) {
-    static_assert(alignof(Command) <= cache_line, "what a command keeps is aligned to a cache line at most");
-    void* at = next_;
-    if (std::align(alignof(Command), sizeof(Command), at, left_) == nullptr) {
-      if (!grow(sizeof(Command))) return false;
-      at = next_;
-      std::align(alignof(Command), sizeof(Command), at, left_);
-    }
-    command* const made = ::new (at) Command(std::forward<Arguments>(arguments)...);
-    next_ = static_cast<std::byte*>(at) + sizeof(Command);
-    left_ -= sizeof(Command);
+    command* const made = place<Command>(std::forward<Arguments>(arguments)...);
+    if (made == nullptr) return false;
     (last_ == nullptr ? first_ : last_->next).store(made);
     last_ = made;
     ++size_;
     return true;
   }
+
+  /// Adds a use of a renamed resource. Returns null, and changes nothing, if there is no memory for it.
+  template <class Resource, class... Arguments>
+  recorded_use_of<Platform, Resource>* add_use(Resource& of, const Arguments&... arguments) noexcept {
+    auto* const made = place<recorded_use_of<Platform, Resource>>(of, arguments...);
+    if (made != nullptr) renames_.add(*made);
+    return made;
+  }
+  recorded_renames<Platform>& renames() noexcept { return renames_; }
 
   /// Executes the commands in their order, up to a wait that does not end with `reached`, and drops those that it has
   /// executed. Returns `reached`, or the status of that wait, which stays in the list with all that follow. Gives the
@@ -168,6 +172,7 @@ class recorded_commands {
   /// Drops all commands, and gives all memory back.
   void clear() noexcept {
     while (first_.load() != nullptr) drop_first();
+    renames_.clear();
     next_ = nullptr;
     left_ = 0;
     while (chunk* const gone = chunks_.load()) {
@@ -179,6 +184,22 @@ class recorded_commands {
   }
 
  private:
+  /// Makes an object in the memory of the list. Returns null if there is none. Throws what its constructor throws.
+  template <class Object, class... Arguments>
+  Object* place(Arguments&&... arguments) {
+    static_assert(alignof(Object) <= cache_line, "what a command keeps is aligned to a cache line at most");
+    void* at = next_;
+    if (std::align(alignof(Object), sizeof(Object), at, left_) == nullptr) {
+      if (!grow(sizeof(Object))) return nullptr;
+      at = next_;
+      std::align(alignof(Object), sizeof(Object), at, left_);
+    }
+    Object* const made = ::new (at) Object(std::forward<Arguments>(arguments)...);
+    next_ = static_cast<std::byte*>(at) + sizeof(Object);
+    left_ -= sizeof(Object);
+    return made;
+  }
+
   struct chunk {
     chunk* below;
     std::size_t bytes;
@@ -224,6 +245,7 @@ class recorded_commands {
     std::swap(last_, other.last_);
     exchange(first_, other.first_);
     exchange(chunks_, other.chunks_);
+    renames_.swap(other.renames_);
   }
   static void exchange(auto& one, auto& other) noexcept {
     const auto first = one.load();
@@ -239,6 +261,7 @@ class recorded_commands {
   command* last_ = nullptr;
   typename Platform::template var<command*> first_{nullptr};
   typename Platform::template var<chunk*> chunks_{nullptr};
+  recorded_renames<Platform> renames_;
 };
 
 }  // namespace tidemark::detail
