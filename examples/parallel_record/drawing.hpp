@@ -53,7 +53,8 @@ inline void put(std::uint8_t* pixel, const colour& of) {
   pixel[2] = to_byte(of.blue);
 }
 inline void blend(std::uint8_t* pixel, const colour& of, float cover) {
-  put(pixel, mix({static_cast<float>(pixel[0]), static_cast<float>(pixel[1]), static_cast<float>(pixel[2])}, of, cover));
+  put(pixel,
+      mix({static_cast<float>(pixel[0]), static_cast<float>(pixel[1]), static_cast<float>(pixel[2])}, of, cover));
 }
 /// \param at  from 0 to 1
 inline colour colour_of(const colour* palette, float at) {
@@ -101,20 +102,22 @@ inline void draw_shadow(picture& to, const area& within, const ball& of) {
   }
 }
 
+/// What a skin has at a place, between its texels, too.
 /// \param x, y  from -1 to 1
-inline float grey_at(const std::uint8_t* skin, float x, float y) {
-  const float column = std::clamp((x + 1) * (skin_size / 2) - 0.5F, 0.0F, skin_size - 1.001F);
-  const float row = std::clamp((y + 1) * (skin_size / 2) - 0.5F, 0.0F, skin_size - 1.001F);
+inline float grey_at(const std::uint8_t* skin, int size, float x, float y) {
+  const auto across = static_cast<float>(size);
+  const float column = std::clamp((x + 1) * 0.5F * across - 0.5F, 0.0F, across - 1.001F);
+  const float row = std::clamp((y + 1) * 0.5F * across - 0.5F, 0.0F, across - 1.001F);
   const int left = static_cast<int>(column);
   const int top = static_cast<int>(row);
-  const std::uint8_t* const at = skin + top * skin_size + left;
+  const std::uint8_t* const at = skin + top * size + left;
   const float t = column - static_cast<float>(left);
   const float above = mix(static_cast<float>(at[0]), static_cast<float>(at[1]), t);
-  const float below = mix(static_cast<float>(at[skin_size]), static_cast<float>(at[skin_size + 1]), t);
+  const float below = mix(static_cast<float>(at[size]), static_cast<float>(at[size + 1]), t);
   return mix(above, below, row - static_cast<float>(top)) / 255;
 }
 
-inline void draw_ball(picture& to, const area& within, const ball& of, const std::uint8_t* skin,
+inline void draw_ball(picture& to, const area& within, const ball& of, const std::uint8_t* skin, int size,
                       const colour* palette) {
   const area part = common_part(within, of.bounds());
   for (int y = part.top; y < part.bottom; ++y) {
@@ -131,7 +134,7 @@ inline void draw_ball(picture& to, const area& within, const ball& of, const std
       const float mirrored = std::max(0.0F, 2 * toward * dz - to_sun.z);  // towards the eye, which is straight above
       const float squared = mirrored * mirrored * mirrored * mirrored;
       const float gloss = 170 * squared * squared * squared;
-      blend(pixel, lit(colour_of(palette, grey_at(skin, dx, dy)), light, gloss), cover);
+      blend(pixel, lit(colour_of(palette, grey_at(skin, size, dx, dy)), light, gloss), cover);
     }
   }
 }

@@ -40,7 +40,8 @@ class png_description {
   png_image image_{};
 };
 
-inline void write_png(const picture& drawn, support::open_file& to) {
+/// Returns the size of the file.
+inline std::size_t write_png(const picture& drawn, support::open_file& to) {
   png_description png(drawn);
   png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(*png.image());
   std::vector<std::byte> packed(bytes);
@@ -48,6 +49,7 @@ inline void write_png(const picture& drawn, support::open_file& to) {
     png.fail("pack");
   }
   to.write(std::span(packed).first(bytes));
+  return bytes;
 }
 
 /// Returns the pixels of a file with this picture, and with `bytes` the size of the file.

@@ -66,7 +66,8 @@ class scene {
       // Later ones are larger, and hang above those before.
       const float order = static_cast<float>(i) / static_cast<float>(ball_count);
       const float radius = unit_ * (0.012F + 0.05F * order * order + 0.012F * random_of(i, 0));
-      balls_[i] = {i, random_of(i, 1) * static_cast<float>(width_), random_of(i, 2) * static_cast<float>(height_), radius};
+      balls_[i] = {i, random_of(i, 1) * static_cast<float>(width_), random_of(i, 2) * static_cast<float>(height_),
+                   radius};
     }
   }
 

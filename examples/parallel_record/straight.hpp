@@ -7,15 +7,15 @@
 #include "scene.hpp"
 #include "textures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace parallel_record {
 
-/// Which ball each cell of the skins is for. A new one takes the cells in turn.
+/// Which ball each cell of the skins is for. When all cells are taken, all are forgotten.
 class cell_owners {
  public:
   struct cell {
@@ -23,18 +23,17 @@ class cell_owners {
     bool is_new;  ///< Its skin must be filled.
   };
   cell cell_for(const ball& of) {
-    for (std::size_t i = 0; i < skin_cells; ++i) {
-      if (owners_[i] == of.number) return {i, false};
-    }
-    const std::size_t taken = next_;
-    next_ = (next_ + 1) % skin_cells;
-    owners_[taken] = of.number;
-    return {taken, true};
+    const auto end = owners_.begin() + static_cast<std::ptrdiff_t>(taken_);
+    const auto found = std::find(owners_.begin(), end, of.number);
+    if (found != end) return {static_cast<std::size_t>(found - owners_.begin()), false};
+    if (taken_ == skin_cells) taken_ = 0;
+    owners_[taken_] = of.number;
+    return {taken_++, true};
   }
 
  private:
-  std::array<std::optional<std::uint32_t>, skin_cells> owners_;
-  std::size_t next_ = 0;
+  std::array<std::uint32_t, skin_cells> owners_{};
+  std::size_t taken_ = 0;
 };
 
 class straight_drawing {
@@ -43,7 +42,7 @@ class straight_drawing {
       : scene_(of),
         picture_(of),
         heights_(heights_bytes(of) / sizeof(float)),
-        skins_(skin_bytes * skin_cells),
+        skins_(skin_bytes(of) * skin_cells),
         palette_(palette_bytes / sizeof(colour)),
         sheet_(sheet_bytes) {}
 
@@ -67,9 +66,10 @@ class straight_drawing {
     for (const ball& each : scene_.balls()) {
       if (common_part(tile, each.bounds()).is_empty()) continue;
       const cell_owners::cell cell = owners.cell_for(each);
-      std::uint8_t* const skin = skins_.data() + cell.number * skin_bytes;
-      if (cell.is_new) fill_skin(each, skin);
-      draw_ball(picture_, tile, each, skin, palette_.data() + (1 + each.number % ball_palettes) * palette_size);
+      std::uint8_t* const skin = skins_.data() + cell.number * skin_bytes(scene_);
+      if (cell.is_new) fill_skin(each, skin_size(scene_), skin);
+      draw_ball(picture_, tile, each, skin, skin_size(scene_),
+                palette_.data() + (1 + each.number % ball_palettes) * palette_size);
     }
     const area place = label_place(number);
     put_label(sheet_.data(), place, label_of(scene_.column_of(number), scene_.row_of(number)));

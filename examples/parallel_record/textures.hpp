@@ -34,11 +34,11 @@ inline std::size_t heights_bytes(const scene& of) {
 /// From about -1 to 1; what is below 0 is water.
 inline float height_at(float x, float y) {
   const point at{x * 4.2F + 2.6F, y * 4.2F + 7.9F};
-  const float bent_x = cloud({at.x * 0.9F, at.y * 0.9F, 0.5F}, 3);
-  const float bent_y = cloud({at.x * 0.9F + 31.7F, at.y * 0.9F + 5.1F, 0.5F}, 3);
+  const float bent_x = cloud({at.x * 0.9F, at.y * 0.9F, 0}, 3);
+  const float bent_y = cloud({at.x * 0.9F + 31.7F, at.y * 0.9F + 5.1F, 0}, 3);
   const point bent{at.x + bent_x * 0.9F, at.y + bent_y * 0.9F};
-  const float land = cloud({bent.x * 0.7F, bent.y * 0.7F, 1.5F}, 8) * 1.25F + 0.06F;
-  const float mountains = ridges({bent.x * 1.2F, bent.y * 1.2F, 2.5F}, 6);
+  const float land = cloud({bent.x * 0.7F, bent.y * 0.7F, 0}, 8) * 1.25F + 0.06F;
+  const float mountains = ridges({bent.x * 1.2F, bent.y * 1.2F, 0}, 6);
   return land + std::max(0.0F, land) * mountains * 1.6F;
 }
 
@@ -54,25 +54,30 @@ inline void fill_heights(const scene& of, const area& tile, float* to) {
 
 // ---- skins ----
 
-inline constexpr int skin_size = 128;
-inline constexpr std::size_t skin_bytes = std::size_t{skin_size} * skin_size;
 inline constexpr std::size_t skin_cells = 8;
 
+/// How many texels are in a row and in a column of a skin: fewer than the largest ball has pixels.
+inline int skin_size(const scene& of) { return std::clamp(static_cast<int>(of.unit()) / 16, 16, 128); }
+inline std::size_t skin_bytes(const scene& of) {
+  const auto size = static_cast<std::size_t>(skin_size(of));
+  return size * size;
+}
+
 /// The side of a ball that is seen, from one edge to the other.
-inline void fill_skin(const ball& of, std::uint8_t* to) {
+inline void fill_skin(const ball& of, int size, std::uint8_t* to) {
   const auto seed = static_cast<float>(of.number) * 5.3F;
   const bool has_stripes = of.number % 3 != 0;
-  for (int row = 0; row < skin_size; ++row) {
-    for (int column = 0; column < skin_size; ++column) {
-      const float x = (static_cast<float>(column) + 0.5F) * 2 / skin_size - 1;
-      const float y = (static_cast<float>(row) + 0.5F) * 2 / skin_size - 1;
+  for (int row = 0; row < size; ++row) {
+    for (int column = 0; column < size; ++column) {
+      const float x = (static_cast<float>(column) + 0.5F) * 2 / static_cast<float>(size) - 1;
+      const float y = (static_cast<float>(row) + 0.5F) * 2 / static_cast<float>(size) - 1;
       const float z = std::sqrt(std::max(0.0F, 1 - x * x - y * y));
       const point turned{x * 0.8F + y * 0.6F, y * 0.8F - x * 0.6F, z};  // so that stripes are not level
       const float curl = cloud({turned.x * 2.1F + seed, turned.y * 2.1F, turned.z * 2.1F}, 5);
       const float band = turned.y * 5 + curl * 2.2F;
       const float stripe = std::fabs(band - 2 * std::floor(band * 0.5F + 0.5F));  // up and down between 0 and 1
       const float grey = has_stripes ? smooth(stripe) * 0.8F + curl * 0.4F + 0.1F : curl * 1.3F + 0.5F;
-      to[row * skin_size + column] = static_cast<std::uint8_t>(std::clamp(grey, 0.0F, 1.0F) * 255);
+      to[row * size + column] = static_cast<std::uint8_t>(std::clamp(grey, 0.0F, 1.0F) * 255);
     }
   }
 }
@@ -98,10 +103,10 @@ struct palette_stop {
   colour is;
 };
 inline constexpr std::array ground_stops{
-    palette_stop{0, {8, 22, 58}},         palette_stop{0.38F, {18, 62, 112}},   palette_stop{0.47F, {40, 118, 150}},
+    palette_stop{0, {8, 22, 58}},          palette_stop{0.38F, {18, 62, 112}},    palette_stop{0.47F, {40, 118, 150}},
     palette_stop{0.498F, {120, 190, 186}}, palette_stop{0.505F, {222, 208, 160}}, palette_stop{0.53F, {134, 160, 82}},
-    palette_stop{0.62F, {60, 112, 56}},   palette_stop{0.72F, {88, 96, 62}},    palette_stop{0.82F, {128, 112, 96}},
-    palette_stop{0.9F, {176, 170, 166}},  palette_stop{0.95F, {244, 246, 250}}, palette_stop{1, {255, 255, 255}}};
+    palette_stop{0.62F, {60, 112, 56}},    palette_stop{0.72F, {88, 96, 62}},     palette_stop{0.82F, {128, 112, 96}},
+    palette_stop{0.9F, {176, 170, 166}},   palette_stop{0.95F, {244, 246, 250}},  palette_stop{1, {255, 255, 255}}};
 inline constexpr std::array<std::array<palette_stop, 3>, ball_palettes> ball_stops{
     {{{{0, {120, 20, 30}}, {0.5F, {214, 66, 44}}, {1, {250, 214, 150}}}},
      {{{0, {16, 40, 110}}, {0.5F, {48, 120, 200}}, {1, {226, 240, 250}}}},
@@ -165,7 +170,8 @@ inline void put_label(std::uint8_t* sheet, const area& place, const label& text)
     std::memset(to, 0, label_width);
     for (int i = 0; i < static_cast<int>(text.length); ++i) {
       const int letter = text.letters[static_cast<std::size_t>(i)];
-      const int from = (letter / letters_across * letter_height + y) * sheet_width + letter % letters_across * letter_width;
+      const int from =
+          (letter / letters_across * letter_height + y) * sheet_width + letter % letters_across * letter_width;
       std::memcpy(to + i * letter_width, sheet + from, letter_width);
     }
   }
