@@ -50,7 +50,7 @@ std::size_t number_of_missing_tiles(const scene& of, const painting& made) {
 }
 
 void report_failure(const options& chosen, const scene& of, const painting& made) {
-  std::printf("failed    the memory for lists of context 1, after %zu commands; its recording was removed\n",
+  std::printf("failed    context 1 got no more memory for its list after %zu records, and the recording was removed\n",
               *chosen.fail_after);
   std::printf("missing  ");
   for (std::size_t part = 0; part < of.parts(); ++part) {

@@ -71,9 +71,8 @@ inline void expect_removals(const options& chosen, const scene& of, const painti
   const std::size_t told = made.counted().removals;
   const list_memory& failing = made.memory_of(0);
   if (chosen.fail_after && !failing.has_failed) {
-    throw std::runtime_error("the memory of context 1 was not to fail: it has recorded " +
-                             std::to_string(failing.records) + " commands, and needed no more memory after " +
-                             std::to_string(*chosen.fail_after));
+    throw std::runtime_error("the memory of context 1 did not fail: it has " + std::to_string(failing.records) +
+                             " records, and no list has grown after " + std::to_string(*chosen.fail_after));
   }
   const std::size_t expected = chosen.fail_after ? 1 : 0;
   if (missing == expected && told == expected) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Noise that looks like nature: gradient noise on a grid, and sums of it. The same bits wherever it is computed, as long
-// as the compiler does not join multiplications and additions.
+// Noise that looks like nature: gradient noise on a grid, and sums of it. It has the same bits wherever it is computed,
+// as long as the compiler does not join multiplications and additions.
 
 #pragma once
 

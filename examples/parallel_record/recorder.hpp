@@ -2,8 +2,8 @@
 // Records how tiles are drawn, in a context of its own. For one thread.
 //
 //   heights   discarded for each tile: a backing of the recording's own, which the thread fills at once
-//   skins     discarded when all cells have a skin. The next cells are filled without a discard (no_overwrite): commands
-//             that are recorded already read others
+//   skins     discarded when all cells have a skin. The next cells are filled without a discard (no_overwrite), because
+//             the commands that are recorded already read other cells
 //   palette   only bound: what is current when the list is submitted
 //   sheet     commands copy letters to a label, which is a part of it: copied on write, once in a recording
 //

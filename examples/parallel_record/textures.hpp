@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // What is in the textures, and how they are filled. Each is a piece of memory, wherever it comes from:
 //
-//   heights   the ground of one tile and of one pixel around it, a float each              filled for each tile
-//   skins     cells of grey, one for each ball; as many balls as there are cells at a time  filled when a ball comes
-//   palette   rows of colours: the ground's, and some for balls                             filled once
-//   sheet     what is written on tiles: the letters and digits, and places for labels       the letters once; each tile
-//                                                                                           has its label put together
+//   heights   the ground of a tile and of one pixel around it, a float each; filled for each tile
+//   skins     cells of grey, one for each ball; filled when a ball comes that has no cell
+//   palette   rows of colours: the ground's, and some for balls; filled once
+//   sheet     letters and digits, which are filled once, and places for labels; each tile has its label put together
+//             there
 
 #pragma once
 

@@ -24,7 +24,7 @@ endmacro()
 macro(expect_without names)
   expect_status(0)
   expect_in(
-    out "failed    the memory for lists of context 1" "missing  ${names}\n"
+    out "failed    context 1 got no more memory for its list" "missing  ${names}\n"
     "verified  all other tiles have the same bytes as one thread draws straight on" ${ARGN})
 endmacro()
 # A run that must fail: a message with the texts, nothing on the standard output, and no picture.
@@ -72,11 +72,11 @@ expect_drawn("commands  [0-9]+. [1-9][0-9]* that change no state were left out" 
 # there.
 begin(a_recording_is_removed)
 draw(--size 256 --tile 32 --threads 2 --fail-after 0 --out zero.png)
-expect_without(" A1 B1 C1 D1" "tiles     60 of 64\n" "lists     15, recorded by 2 threads\n" "after 0 commands")
+expect_without(" A1 B1 C1 D1" "tiles     60 of 64\n" "lists     15, recorded by 2 threads\n" "after 0 records")
 foreach(records IN ITEMS 1 5 10 20 35)
   foreach(threads IN ITEMS 1 2 5)
     draw(--size 256 --tile 32 --threads ${threads} --fail-after ${records} --out new.png)
-    expect_without(" [A-H][1-8] [A-H][1-8] [A-H][1-8] [A-H][1-8]" "tiles     60 of 64\n" "after ${records} commands")
+    expect_without(" [A-H][1-8] [A-H][1-8] [A-H][1-8] [A-H][1-8]" "tiles     60 of 64\n" "after ${records} records")
     file(REMOVE "${folder}/new.png")
   endforeach()
 endforeach()
@@ -89,7 +89,7 @@ draw(--size 256 --tile 32 --threads 2 --list 64 --fail-after 500 --out new.png)
 expect_without(" A1 .* H8" "tiles     0 of 64\n" "lists     0,")
 file(REMOVE "${folder}/new.png")
 draw(--size 256 --tile 32 --threads 2 --fail-after 1000000 --out new.png)
-expect_failure(1 "the memory of context 1 was not to fail: it has recorded [0-9]+ commands")
+expect_failure(1 "the memory of context 1 did not fail: it has [0-9]+ records")
 
 begin(no_comparison)
 draw(--size 256 --tile 64 --threads 2 --no-compare --out one.png)
