@@ -5,7 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <utility>
+
 #include <tidemark/context/command_context.hpp>
+#include <tidemark/context/renamed_resource.hpp>
+#include <tidemark/fence/fence.hpp>
 #include <tidemark/queue/queue.hpp>
 
 #include "support/recordings.hpp"
@@ -61,4 +66,30 @@ TEST_CASE("a reset of the immediate context is reported") {
           stand at;
           static_cast<void>(at.immediate->reset());
         }) == "the immediate context can't be closed");
+}
+
+TEST_CASE("[B47] lists that are not adopted, or adopted twice, and values that can't be kept, are reported") {
+  const auto renamed = [](const auto& then) {
+    return reported_by([&] {
+      tidemark::fence done;
+      tidemark::renamed_resource resource{tidemark::fence_view{done}, {.bytes = 64}};
+      tidemark::progress_fence progress;
+      tidemark::queue queue{progress};
+      stand at;
+      at.deferred[0].begin_recording();
+      CHECK(at.deferred[0].try_map(resource, tidemark::map_mode::discard));
+      auto list = std::move(at.deferred[0].finish().list);
+      then(resource, queue, list);
+    });
+  };
+  CHECK(renamed([](auto&, auto& queue, auto& list) { static_cast<void>(list.execute_on(queue)); }) ==
+        "a list that uses renamed resources was not adopted");
+  CHECK(renamed([](auto&, auto&, auto& list) {
+          list.adopt(0);
+          list.adopt(0);
+        }) == "a list was adopted twice");
+  CHECK(renamed([](auto&, auto&, auto& list) { list.adopt(UINT64_MAX); }) ==
+        "a renamed resource keeps values less than 2^64 - 2^33 - 1");
+  CHECK(renamed([](auto& resource, auto&, auto&) { resource.used_until(UINT64_MAX - 1); }) ==
+        "a renamed resource keeps values less than 2^64 - 2^33 - 1");
 }

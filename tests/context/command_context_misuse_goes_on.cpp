@@ -2,6 +2,7 @@
 //
 // Misuse of contexts that record commands breaks nothing where the hook of TIDEMARK_ASSERT returns: here it notes the
 // text. command_context_misuse.cpp has each text with the misuse that it reports.
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ void note_misuse(const char* text) { said.emplace_back(text); }
 #include <doctest/doctest.h>
 
 #include <tidemark/context/command_context.hpp>
+#include <tidemark/context/renamed_resource.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/queue/queue.hpp>
 
@@ -85,4 +87,50 @@ TEST_CASE("what only one kind of context can do, the other kind does not") {
   CHECK(!at.immediate->is_recording());
   CHECK(at.immediate_lists.bytes == 0);
   CHECK(at.storage->immediate().find(object) != nullptr);
+}
+
+TEST_CASE("[B47] a list that was not adopted stays as it is, and one that was adopted twice is adopted once") {
+  tidemark::fence done;
+  tidemark::renamed_resource resource{tidemark::fence_view{done}, {.bytes = 64}};
+  stand at;
+  tidemark::progress_fence progress;
+  tidemark::queue queue{progress};
+  auto& in = at.deferred[0];
+  int calls = 0;
+  in.begin_recording();
+  const auto mapped = in.try_map(resource, tidemark::map_mode::discard);
+  in.run([&calls] { ++calls; });
+  auto list = std::move(in.finish().list);
+  CHECK(list.execute_on(queue) == tidemark::wait_status::stopped);
+  CHECK(take_said() == texts{"a list that uses renamed resources was not adopted"});
+  CHECK(list.size() == 1);
+  CHECK(calls == 0);
+  CHECK(resource.current() != mapped.memory);
+  list.adopt(1);
+  list.adopt(2);
+  CHECK(take_said() == texts{"a list was adopted twice"});
+  CHECK(resource.current() == mapped.memory);
+  CHECK(list.execute_on(queue) == tidemark::wait_status::reached);
+  CHECK(calls == 1);
+  done.signal(1);  // the first value counts
+  CHECK(resource.try_map(tidemark::map_mode::read));
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B47] values that can't be kept change nothing") {
+  tidemark::fence done;
+  tidemark::renamed_resource resource{tidemark::fence_view{done}, {.bytes = 64}};
+  resource.used_until(UINT64_MAX);
+  CHECK(take_said() == texts{"a renamed resource keeps values less than 2^64 - 2^33 - 1"});
+  CHECK(resource.try_map(tidemark::map_mode::read));
+  resource.used_until(3);
+  const auto taken = resource.try_take();
+  REQUIRE(taken);
+  resource.adopt(taken, UINT64_MAX);
+  CHECK(take_said() == texts{"a renamed resource keeps values less than 2^64 - 2^33 - 1"});
+  CHECK(resource.current() == taken.memory);
+  CHECK(resource.try_map(tidemark::map_mode::read).status == tidemark::map_status::busy);  // as long as the one before
+  CHECK(!resource.give_back({}));
+  done.signal(3);
+  CHECK(resource.try_map(tidemark::map_mode::read));
 }

@@ -158,7 +158,8 @@ class renamed_resource {
   /// given back before. Progress: as rename_ring::unmap().
   bool give_back(const taken& made) noexcept { return ring_.unmap(made); }
 
-  /// Destroys idle backings, but never the current one, as rename_ring::trim() does.
+  /// Destroys idle backings while there are more than `keep`, but never the current one, nor the one that was taken
+  /// last. Returns how many it has destroyed. Progress: as rename_ring::trim().
   std::size_t trim(std::size_t keep = 1) noexcept { return ring_.trim(keep); }
   /// Returns how many backings there are, as rename_ring::backings() does. Progress: wait-free.
   [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
