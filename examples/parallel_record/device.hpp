@@ -49,16 +49,16 @@ struct list_memory {
 struct list_source {
   using backing = std::byte*;
 
-  backing create(const tidemark::backing_traits& traits) noexcept {
+  std::byte* create(const tidemark::backing_traits& traits) noexcept {
     if (of->fail_after && !of->has_failed && of->records > *of->fail_after) {
       of->has_failed = true;
       return nullptr;
     }
-    const backing made = tidemark::heap_source{}.create(traits);
+    std::byte* const made = tidemark::heap_source{}.create(traits);
     if (made != nullptr) of->most_bytes = std::max(of->most_bytes, of->bytes += traits.bytes);
     return made;
   }
-  void destroy(backing made, const tidemark::backing_traits& traits) noexcept {
+  void destroy(std::byte* made, const tidemark::backing_traits& traits) noexcept {
     of->bytes -= traits.bytes;
     tidemark::heap_source{}.destroy(made, traits);
   }

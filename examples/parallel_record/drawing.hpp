@@ -46,7 +46,10 @@ class picture {
   std::vector<std::uint8_t> bytes_;
 };
 
-inline std::uint8_t to_byte(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F) + 0.5F); }
+inline std::uint8_t to_byte(float value) {
+  const float with_half = std::clamp(value, 0.0F, 255.0F) + 0.5F;
+  return static_cast<std::uint8_t>(with_half);
+}
 inline void put(std::uint8_t* pixel, const colour& of) {
   pixel[0] = to_byte(of.red);
   pixel[1] = to_byte(of.green);
