@@ -18,7 +18,6 @@
 
 #include <tidemark/tidemark.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
