@@ -39,6 +39,7 @@ missing_of() {
       libboost-dev) has_header boost/lockfree/spsc_queue.hpp ;;
       liburing-dev) has_header liburing.h ;;
       zlib1g-dev) has_header zlib.h ;;
+      libpng-dev) has_header png.h ;;
       clang-14 | clang-19) has_command "${package/clang/clang++}" ;;
       g++-*-linux-gnu | g++-*-linux-gnueabihf) has_command "${package#g++-}-g++" ;;
       qemu-user) has_command qemu-aarch64 && has_command qemu-s390x ;; # one package has them all
