@@ -312,7 +312,7 @@ TEST_CASE("maps of the thread that submits wait for the values, for a time, or u
   CHECK(of.resource.map_for(map_mode::read, 1us).status == map_status::timeout);
   CHECK(of.resource.map_until(map_mode::read, std::chrono::steady_clock::now()).status == map_status::timeout);
   CHECK(of.resource.map_for(write_anew, 1us).status == map_status::timeout);
-  CHECK(of.resource.try_map(write_anew).status != map_status::mapped);
+  CHECK(of.resource.try_map(write_anew).status == map_status::busy);
   CHECK(of.resource.map(map_mode::read | map_mode::do_not_wait).status == map_status::busy);
   manual_stop stop;
   stop.request();
@@ -323,6 +323,38 @@ TEST_CASE("maps of the thread that submits wait for the values, for a time, or u
   CHECK(of.resource.map(map_mode::read));
   executor.join();
   CHECK(of.resource.map_for(write_anew, 1h));
+}
+
+TEST_CASE("[B44][B47] a discard by the thread that submits waits for what is current while recordings have the rest") {
+  const watchdog guard{[] { return std::string{"a discard beside recordings"}; }};
+  scene of{2};
+  stand at;
+  context_type& in = at.deferred[0];
+  in.begin_recording();
+  rename_to(in, of.resource, 2);
+  std::byte* const before = of.resource.current();
+  of.resource.used_until(++of.last);
+  CHECK(of.resource.try_map(write_anew).status == map_status::busy);
+  CHECK(of.resource.map_for(write_anew, 1us).status == map_status::timeout);
+  std::thread executor{[&] { of.done.signal(of.last); }};
+  CHECK(of.resource.map(write_anew).memory == before);
+  executor.join();
+  // It is still the resource's own: the recording waits in vain.
+  CHECK(in.try_map(of.resource, write_anew).status == map_status::no_space);
+  CHECK(of.resource.map_for(write_anew, 1us).memory == before);
+
+  // What another thread gives back helps, too, and before the value.
+  of.resource.used_until(++of.last);
+  std::thread gives_up{[&] { in.abandon(); }};
+  const auto other = of.resource.map(write_anew);
+  gives_up.join();
+  REQUIRE(other);
+  CHECK(other.memory != before);
+  CHECK(of.resource.current() == other.memory);
+  CHECK(of.resource.trim() == 0);  // what was current is in use
+  of.done.signal(of.last);
+  CHECK(of.resource.trim() == 1);
+  CHECK(of.resource.current() == other.memory);
 }
 
 // ---- lists that are not executed ------------------------------------------------------------------------------------

@@ -101,30 +101,33 @@ class renamed_resource {
 
   /// Maps the resource for this thread, which sees nothing of recordings that were not adopted. A discard returns the
   /// current backing if nothing uses it; otherwise it makes another one current, which no_overwrite maps return from
-  /// then on. Reads and writes need the values of used_until(). Returns the mapping, or `busy`, `no_space`, `no_memory`
-  /// or `invalid`, and then nothing was changed. Progress: as rename_ring::try_map(). [B8-B10] [B43]
+  /// then on. Reads and writes need the values of used_until(). Returns the mapping, or `busy`, `invalid`, or, where
+  /// there is no current backing, what rename_ring::try_map() returns; and then nothing was changed. Progress: as that.
+  /// [B8-B10] [B43]
   mapping try_map(map_mode mode) noexcept {
-    if (needs_another(mode)) return rename(ring_.try_map(mode));
     std::uint64_t target = 0;
-    return attempt(mode, target);
+    if (!needs_another(mode)) return attempt(mode, target);
+    const taken made = ring_.try_map(mode);
+    if (made) return rename(made);
+    return {current_ ? map_status::busy : made.status, {}};  // what is current has a value
   }
-  /// Maps. While it is busy it blocks, as rename_ring::map() does, and returns what that returns: recordings may hold
-  /// all backings for as long as they like. With map_mode::do_not_wait it is try_map(). [B11-B13]
+  /// Maps. While it is busy it blocks, as rename_ring::map() does. A discard waits for what is current, too: recordings
+  /// may hold all other backings for as long as they like. With map_mode::do_not_wait it is try_map(). [B11-B13] [B44]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
-    if (needs_another(mode)) return rename(ring_.map(mode, std::move(token)));
+    if (needs_another(mode)) return map_another(std::move(token));
     return map_within(mode, std::move(token));
   }
   /// The same for `timeout` at most, and then returns `timeout`.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   mapping map_for(map_mode mode, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
-    if (needs_another(mode)) return rename(ring_.map_for(mode, timeout, std::move(token)));
+    if (needs_another(mode)) return map_another(timeout, std::move(token));
     return map_within(mode, timeout, std::move(token));
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   mapping map_until(map_mode mode, const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
-    if (needs_another(mode)) return rename(ring_.map_until(mode, at, std::move(token)));
+    if (needs_another(mode)) return map_another(at, std::move(token));
     return map_within(mode, at, std::move(token));
   }
 
@@ -178,6 +181,12 @@ class renamed_resource {
     if (!made) return {made.status, {}};
     replace(made, 0);
     return {map_status::mapped, made.memory};
+  }
+  /// Waits for what is current, too: others may have everything else for as long as they like.
+  template <class... Limits>
+  mapping map_another(const Limits&... limits) noexcept {
+    const taken made = ring_.map_beside(current_, until_, limits...);
+    return !made || made.renamed ? rename(made) : mapping{map_status::mapped, made.memory};
   }
   void replace(const taken& made, std::uint64_t until) noexcept {
     static_cast<void>(ring_.retire(current_, until_));  // false: there was none

@@ -184,6 +184,26 @@ class rename_ring {
     return map_within(mode, at, std::move(token));
   }
 
+  /// As map() with a discard, for a thread that has discarded a backing and not retired it, as renamed_resource. It
+  /// waits for that backing, too: once the timeline has reached `until`, it returns `own`, still mapped, with `renamed`
+  /// false. Any other backing is returned with `renamed` true. If `own` is no mapping, it is map().
+  /// \param limits  what map(), map_for() or map_until() takes
+  template <class... Limits>
+  mapping map_beside(const mapping& own, std::uint64_t until, const Limits&... limits) noexcept
+    requires(Writers == writers::several)
+  {
+    bool was_refused = false;
+    const auto attempt_once = [&](std::uint64_t& target, bool) {
+      const bool is_own = own && finished_.is_reached(until);
+      mapping made = is_own ? own : map_idle(target, was_refused);
+      made.renamed = !is_own;
+      if (made || !own) return made;
+      target = std::min(target, until);
+      return mapping{map_status::busy};
+    };
+    return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+  }
+
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
   /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping [B46]: the
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
