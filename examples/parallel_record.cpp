@@ -49,9 +49,9 @@ std::size_t number_of_missing_tiles(const scene& of, const painting& made) {
   return count;
 }
 
-void report_failure(const options& chosen, const scene& of, const painting& made) {
-  std::printf("failed    context 1 got no more memory for its list after %zu records, and the recording was removed\n",
-              *chosen.fail_after);
+void report_failure(const scene& of, const painting& made) {
+  std::printf("failed    context 1 got no memory for its record %zu, and the recording was removed\n",
+              *made.memory_of(0).failed_at);
   std::printf("missing  ");
   for (std::size_t part = 0; part < of.parts(); ++part) {
     if (!made.is_missing(part)) continue;
@@ -74,7 +74,7 @@ void report(const options& chosen, const scene& of, const painting& made, const 
   std::printf("renames   %zu, in %zu backings of 4 textures\n", counts.renames, made.backings());
   std::printf("memory    %zu KiB of textures, at most %zu KiB of lists\n", made.backing_bytes() / 1024,
               (made.list_bytes() + 1023) / 1024);
-  if (chosen.fail_after) report_failure(chosen, of, made);
+  if (chosen.fail_after) report_failure(of, made);
   if (!straight_seconds) {
     std::printf("time      %.3f s\n", seconds);
     return;

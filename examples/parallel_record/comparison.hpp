@@ -70,7 +70,7 @@ inline void expect_removals(const options& chosen, const scene& of, const painti
   for (std::size_t part = 0; part < of.parts(); ++part) missing += made.is_missing(part) ? 1U : 0U;
   const std::size_t told = made.counted().removals;
   const list_memory& failing = made.memory_of(0);
-  if (chosen.fail_after && !failing.has_failed) {
+  if (chosen.fail_after && !failing.failed_at) {
     throw std::runtime_error("the memory of context 1 did not fail: it has " + std::to_string(failing.records) +
                              " records, and no list has grown after " + std::to_string(*chosen.fail_after));
   }

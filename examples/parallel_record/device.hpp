@@ -38,9 +38,9 @@ struct textures {
 
 /// How much memory the lists of a context have. The thread that records takes it, and the engine gives it back.
 struct list_memory {
-  std::optional<std::size_t> fail_after;  // so many records, then it fails once
+  std::optional<std::size_t> fail_after;  // so many records; then it fails once, when a list grows
   std::size_t records = 0;                // of the thread that records, as the next two
-  bool has_failed = false;
+  std::optional<std::size_t> failed_at;   // the number of the record for which there was no memory
   std::size_t most_bytes = 0;
   std::atomic<std::size_t> bytes = 0;
 };
@@ -50,8 +50,8 @@ struct list_source {
   using backing = std::byte*;
 
   std::byte* create(const tidemark::backing_traits& traits) noexcept {
-    if (of->fail_after && !of->has_failed && of->records > *of->fail_after) {
-      of->has_failed = true;
+    if (of->fail_after && !of->failed_at && of->records > *of->fail_after) {
+      of->failed_at = of->records;
       return nullptr;
     }
     std::byte* const made = tidemark::heap_source{}.create(traits);

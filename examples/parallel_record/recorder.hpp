@@ -182,7 +182,8 @@ class recorder {
       return;
     }
     *state = {number_, view, renames};
-    keep([on = &device_, which, bound = context_.bind(of), offset = *view->offset] {
+    ++memory_.records;  // before the binding, for which the list may grow, too
+    context_.run([on = &device_, which, bound = context_.bind(of), offset = *view->offset] {
       on->set_view(which, bound.memory() + offset);
     });
   }

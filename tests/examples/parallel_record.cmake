@@ -24,7 +24,7 @@ endmacro()
 macro(expect_without names)
   expect_status(0)
   expect_in(
-    out "failed    context 1 got no more memory for its list" "missing  ${names}\n"
+    out "failed    context 1 got no memory for its record [1-9]" "missing  ${names}\n"
     "verified  all other tiles have the same bytes as one thread draws straight on" ${ARGN})
 endmacro()
 # A run that must fail: a message with the texts, nothing on the standard output, and no picture.
@@ -72,11 +72,15 @@ expect_drawn("commands  [0-9]+. [1-9][0-9]* that change no state were left out" 
 # there.
 begin(a_recording_is_removed)
 draw(--size 256 --tile 32 --threads 2 --fail-after 0 --out zero.png)
-expect_without(" A1 B1 C1 D1" "tiles     60 of 64\n" "lists     15, recorded by 2 threads\n" "after 0 records")
+expect_without(" A1 B1 C1 D1" "tiles     60 of 64\n" "lists     15, recorded by 2 threads\n" "for its record 1,")
 foreach(records IN ITEMS 1 5 10 20 35)
   foreach(threads IN ITEMS 1 2 5)
     draw(--size 256 --tile 32 --threads ${threads} --fail-after ${records} --out new.png)
-    expect_without(" [A-H][1-8] [A-H][1-8] [A-H][1-8] [A-H][1-8]" "tiles     60 of 64\n" "after ${records} records")
+    expect_without(" [A-H][1-8] [A-H][1-8] [A-H][1-8] [A-H][1-8]" "tiles     60 of 64\n")
+    string(REGEX MATCH "for its record ([0-9]+)" failed_at "${out}")
+    if(NOT CMAKE_MATCH_1 GREATER records)
+      fail("the memory should last for ${records} records")
+    endif()
     file(REMOVE "${folder}/new.png")
   endforeach()
 endforeach()
