@@ -2,22 +2,12 @@
 //
 // Misuse of contexts that record commands breaks nothing where the hook of TIDEMARK_ASSERT returns: here it notes the
 // text. command_context_misuse.cpp has each text with the misuse that it reports.
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-namespace {
-
-std::vector<std::string> said;
-
-void note_misuse(const char* text) { said.emplace_back(text); }
-
-}  // namespace
-
-#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
+#include "support/noted_misuse.hpp"
 
 #include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
 
 #include <tidemark/context/command_context.hpp>
 #include <tidemark/context/renamed_resource.hpp>
@@ -32,10 +22,7 @@ using tidemark::finish_status;
 
 namespace {
 
-using texts = std::vector<std::string>;
 using stand = recording_stand<tidemark::queue>;
-
-texts take_said() { return std::exchange(said, {}); }
 
 }  // namespace
 

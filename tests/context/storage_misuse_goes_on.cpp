@@ -2,19 +2,7 @@
 //
 // Misuse of context storage breaks nothing where the hook of TIDEMARK_ASSERT returns: here it notes the text.
 // storage_misuse.cpp has each text with the misuse that it reports.
-#include <string>
-#include <utility>
-#include <vector>
-
-namespace {
-
-std::vector<std::string> said;
-
-void note_misuse(const char* text) { said.emplace_back(text); }
-
-}  // namespace
-
-#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
+#include "support/noted_misuse.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,10 +17,7 @@ using tidemark::object_create_status;
 
 namespace {
 
-using texts = std::vector<std::string>;
 using storage_type = tidemark::context_storage<test_maker, counting_source>;
-
-texts take_said() { return std::exchange(said, {}); }
 
 struct stand {
   test_driver driver;

@@ -2,19 +2,7 @@
 //
 // Misuse of the blocks that look after memory in flight loses nothing where the hook of TIDEMARK_ASSERT returns: here
 // it notes the text. memory_misuse.cpp has each text with the misuse that it reports.
-#include <string>
-#include <utility>
-#include <vector>
-
-namespace {
-
-std::vector<std::string> said;
-
-void note_misuse(const char* text) { said.emplace_back(text); }
-
-}  // namespace
-
-#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
+#include "support/noted_misuse.hpp"
 
 #include <doctest/doctest.h>
 
@@ -22,6 +10,7 @@ void note_misuse(const char* text) { said.emplace_back(text); }
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
@@ -31,15 +20,12 @@ void note_misuse(const char* text) { said.emplace_back(text); }
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 
+using namespace testing;
 using tidemark::aperture_page;
 using tidemark::aperture_status;
 using tidemark::aperture_view;
 
 namespace {
-
-using texts = std::vector<std::string>;
-
-texts take_said() { return std::exchange(said, {}); }
 
 // ---- the window ----------------------------------------------------------------------------------------------------
 

@@ -2,21 +2,13 @@
 //
 // Misuse of the trace and of its file is reported, and loses nothing where the hook of TIDEMARK_ASSERT returns: here it
 // notes the text.
+#include "support/noted_misuse.hpp"
+
+#include <doctest/doctest.h>
+
 #include <sstream>
 #include <string>
 #include <vector>
-
-namespace {
-
-std::vector<std::string> said;
-
-void note_misuse(const char* text) { said.emplace_back(text); }
-
-}  // namespace
-
-#define TIDEMARK_ASSERT(condition, text) (static_cast<bool>(condition) ? static_cast<void>(0) : ::note_misuse(text))
-
-#include <doctest/doctest.h>
 
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_file.hpp>
@@ -31,10 +23,9 @@ using tidemark::queue_id;
 TEST_CASE("[A100] a loss of the verbose log is reported, and counts as a loss of the log of signals") {
   constexpr queue_id queue{1};
   constexpr fence_id fence{2};
-  said.clear();
   tidemark::trace source;
   source.on_lost(queue, fence_log_type::verbose, 0, 3);
-  CHECK(said == std::vector<std::string>{"a log is of waits or of signals"});
+  CHECK(take_said() == texts{"a log is of waits or of signals"});
   source.on_lost(queue, fence_log_type::signals, 5, 2);  // another gap of the same log
   source.on_executed(queue, signal_entry(fence, 1, 40));
   const std::vector<tidemark::trace_loss> expected{{queue, fence_log_type::signals, 0, 3, 0, 40},
@@ -43,16 +34,14 @@ TEST_CASE("[A100] a loss of the verbose log is reported, and counts as a loss of
 }
 
 TEST_CASE("work without a name is reported, and is called work") {
-  said.clear();
   tidemark::trace source;
   source.on_work<nanosecond_clock>(queue_id{1}, "", 3, 5);
-  CHECK(said == std::vector<std::string>{"a piece of work needs a name"});
+  CHECK(take_said() == texts{"a piece of work needs a name"});
   REQUIRE(source.told_work().size() == 1);
   CHECK(source.told_work()[0].name == "work");
 }
 
 TEST_CASE("misuse of a trace file is reported, and what it writes can be read") {
-  said.clear();
   std::stringstream stream;
   tidemark::trace_file_writer writer{stream};
   tidemark::fence_log_entry stalled = signal_entry(fence_id{2}, 1, 40);
@@ -64,9 +53,9 @@ TEST_CASE("misuse of a trace file is reported, and what it writes can be read") 
   CHECK(writer.close() == tidemark::trace_write_status::written);
   writer.name_fence(fence_id{2}, "late");
   CHECK(writer.dropped() == 1);
-  CHECK(said == std::vector<std::string>{"the entry is no wait and no signal", "only waits and signals are queued",
-                                         "a log is of waits or of signals", "a piece of work needs a name",
-                                         "a trace file was told something after it was closed"});
+  CHECK(take_said() == texts{"the entry is no wait and no signal", "only waits and signals are queued",
+                             "a log is of waits or of signals", "a piece of work needs a name",
+                             "a trace file was told something after it was closed"});
   tidemark::trace read;
   CHECK(read_trace_file(stream, read));
   REQUIRE(read.commands().size() == 1);

@@ -254,7 +254,7 @@ class alignas(cache_line) command_context {
 
   /// As bind(), for commands that write a part of the resource: the recording gets a backing of its own. If it had
   /// none, a call of `copy(to, from)` is recorded first, with both backings, where `from` is what is current when the
-  /// list is adopted. Returns where commands find it, or a status as try_map() does.
+  /// list is adopted; false if there is none. Returns where commands find it, or a status as try_map() does.
   /// \param copy  must not throw, nor may moving it
   template <class Resource, class Copy>
   bound_copy_of<Resource> try_bind_for_copy(Resource& of, Copy copy) noexcept {

@@ -41,7 +41,7 @@ class [[nodiscard]] recorded_list {
   /// For command_context.
   explicit recorded_list(commands_type&& commands) noexcept : commands_{std::move(commands)} {}
 
-  /// Returns how many commands are left.
+  /// Returns how many commands are left. Renames are no commands: a list without commands may need adoption.
   [[nodiscard]] std::size_t size() const noexcept { return commands_.size(); }
   [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
 
@@ -51,7 +51,8 @@ class [[nodiscard]] recorded_list {
   /// be called once, before a list that uses renamed resources is executed or recorded; does nothing for other lists.
   /// For the thread that submits.
   /// \param serial  what the end of the list will signal on the timelines of the resources. Until then the list's
-  ///                backings are in use, also if the list is cancelled or dropped. As in renamed_resource::used_until()
+  ///                backings are in use, also if the list is cancelled or dropped: then a resource that it copies into
+  ///                has undefined contents. As in renamed_resource::used_until()
   /// Progress: wait-free but for the system call that wakes threads which wait for backings. [B47]
   void adopt(std::uint64_t serial) noexcept {
     TIDEMARK_ASSERT(!commands_.renames().is_adopted(), "a list was adopted twice");

@@ -313,6 +313,56 @@ struct waited_for : model::suite<2>, stand<2, Shape> {
   }
 };
 
+/// [B44] [B47] The thread that submits discards while a recording has the other backing. It waits for the value of what
+/// is current, and keeps that.
+template <heap_shape Shape>
+struct current_waited_for : model::suite<2>, stand<2, Shape> {
+  payload* read_until_1 = nullptr;
+
+  void before() {
+    stand<2, Shape>::before();
+    this->record(*this->recording[0]);
+    read_until_1 = this->resource->current();
+    this->resource->used_until(1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const auto mapped = this->resource->map(map_mode::discard);
+      MODEL_REQUIRE(mapped && mapped.memory == read_until_1 && this->resource->current() == read_until_1);
+      mapped.memory->store(9);
+      this->record_in_vain(*this->recording[1], 1);
+      MODEL_REQUIRE(mapped.memory->load() == 9);
+    } else {
+      MODEL_REQUIRE(read_until_1->load() == 5);
+      this->finished.signal(1);
+    }
+  }
+};
+
+/// [B44] [B47] The same while the recording gives its backing back, too: the thread gets one of both.
+struct either_waited_for : model::suite<3>, stand<2> {
+  payload* read_until_1 = nullptr;
+
+  void before() {
+    stand::before();
+    record(*recording[0]);
+    read_until_1 = resource->current();
+    resource->used_until(1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const auto mapped = resource->map(map_mode::discard);
+      MODEL_REQUIRE(mapped && mapped.memory == resource->current());
+      mapped.memory->store(8);
+    } else if (index == 1) {
+      MODEL_REQUIRE(read_until_1->load() == 5);
+      finished.signal(1);
+    } else {
+      list->clear();
+    }
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -324,8 +374,10 @@ int main(int argc, char** argv) {
       model::make_check<copied_beside_recording, "copied_beside_recording">(),
       model::make_check<bound_beside_recording, "bound_beside_recording">(),
       model::make_check<two_record, "two_record">(),
+      model::make_check<either_waited_for, "either_waited_for">(),
   };
   model::add_on_shapes<given_back, one_slot, "given_back">(checks);
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
+  model::add_on_shapes<current_waited_for, one_slot, "current_waited_for">(checks);
   return model::run(argc, argv, checks);
 }

@@ -59,6 +59,7 @@ struct recorded_work : recorded_command<Platform, Queue> {
   using base = recorded_command<Platform, Queue>;
 
   template <class Made>
+    requires(!std::same_as<std::decay_t<Made>, recorded_work>)
   explicit recorded_work(Made&& made) : base{calls_of_work}, work(std::forward<Made>(made)) {}
 
   static wait_status execute(base& of, Queue& queue) {
