@@ -328,7 +328,8 @@ TEST_CASE("[A91] a queue that waits when the trace ends is shown as parked since
   }
   CHECK(parked == std::vector<std::string>{"wait F 9: 0.201 for 0.400", "wait F 8: 0.101 for 0.500"});
   std::vector<std::string> boxes;  // value, begin and end
-  for (const json_value& row : page_data(source)["commands"].items) {
+  const json_value data = page_data(source);
+  for (const json_value& row : data["commands"].items) {
     const bool is_executed = row[9].integer() % 2 == 1;
     if (!is_executed && row[8].type == json_value::kind::number) {
       boxes.push_back(row[3].text + ": " + row[7].text + " to " + row[8].text);
