@@ -13,20 +13,18 @@
 #include "command_processor/packing.hpp"
 #include "command_processor/processor.hpp"
 #include "command_processor/verification.hpp"
+#include "support/command_line.hpp"
 #include "support/files.hpp"
 #include "support/trace_files.hpp"
 
 #include <tidemark/tidemark.hpp>
 
-#include <cerrno>
 #include <chrono>
 #include <cinttypes>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace {
 
@@ -108,18 +106,13 @@ void run(const options& chosen) {
 
   report(tree, chosen, archive.description(), size, found, straight_seconds);
   traces.report();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::system_error(errno, std::generic_category(), "cannot print the report");
+  support::finish_report();
 }
-
-void ignore(int) {}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A limit on the size of files shall be an error of a write, not the end of the program.
-  std::signal(SIGXFSZ, ignore);
-
+  support::survive_file_size_limit();
   return support::run_main("command_processor", [&] {
     const options chosen = command_processor::parse_options({argv + 1, argv + argc});
     if (chosen.help) return std::fputs(command_processor::help_text, stdout) < 0 ? 1 : 0;

@@ -14,19 +14,17 @@
 #include "parallel_record/png_file.hpp"
 #include "parallel_record/scene.hpp"
 #include "parallel_record/straight.hpp"
+#include "support/command_line.hpp"
 #include "support/files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace {
 
@@ -117,18 +115,13 @@ void run(const options& chosen) {
   file.publish();
 
   report(chosen, drawn, made, file.description(), bytes, seconds, straight_seconds);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::system_error(errno, std::generic_category(), "cannot print the report");
+  support::finish_report();
 }
-
-void ignore(int) {}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A limit on the size of files shall be an error of a write, not the end of the program.
-  std::signal(SIGXFSZ, ignore);
-
+  support::survive_file_size_limit();
   return support::run_main("parallel_record", [&] {
     const options chosen = parallel_record::parse_options({argv + 1, argv + argc});
     if (chosen.help) return std::fputs(parallel_record::help_text, stdout) < 0 ? 1 : 0;

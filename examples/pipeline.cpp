@@ -14,18 +14,17 @@
 #include "pipeline/fan_out.hpp"
 #include "pipeline/options.hpp"
 #include "pipeline/sorted_condvar_fence.hpp"
+#include "support/command_line.hpp"
 #include "support/files.hpp"
 #include "support/trace_files.hpp"
 
 #include <tidemark/tidemark.hpp>
 
-#include <cerrno>
 #include <cinttypes>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace {
@@ -56,11 +55,6 @@ void report(const copy_job& job, const pipeline::options& options, const measure
               100 * static_cast<double>(copies.signals - copies.notifications) / static_cast<double>(copies.signals));
   std::printf("speed     %.1f MB/s (%.1f to %.1f)\n", megabytes_per_second(job, copies.times.median()),
               megabytes_per_second(job, copies.times.greatest()), megabytes_per_second(job, copies.times.least()));
-}
-
-void flush_report() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::system_error(errno, std::generic_category(), "cannot print the report");
 }
 
 void add_other_rows(std::vector<comparison>& rows, const pipeline::options& options) {
@@ -117,7 +111,7 @@ void run(const pipeline::options& options) {
   traces.publish();
   report(job, options, copies.tidemark);
   traces.report();
-  flush_report();
+  support::finish_report();
 
   std::vector<comparison> rows;
   if (!job.output.is_device()) {
@@ -130,7 +124,7 @@ void run(const pipeline::options& options) {
   explain_rows(options);
   std::puts("");
   pipeline::print_table(rows);
-  flush_report();
+  support::finish_report();
 }
 
 /// The file that is copied when none is named.
@@ -150,9 +144,9 @@ void ignore(int) {}
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A reader that goes away or a limit on the size of files shall be an error of write(), not the end of the program.
+  // A reader that goes away shall be an error of write(), not the end of the program.
   std::signal(SIGPIPE, ignore);
-  std::signal(SIGXFSZ, ignore);
+  support::survive_file_size_limit();
 
   return support::run_main("pipeline", [&] {
     pipeline::options options = pipeline::parse_options({argv + 1, argv + argc});

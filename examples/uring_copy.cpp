@@ -10,17 +10,16 @@
 #include "uring_copy/kernel_ring.hpp"
 #include "uring_copy/options.hpp"
 
+#include "support/command_line.hpp"
 #include "support/engine_queues.hpp"
+#include "support/files.hpp"
 #include "support/trace_files.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <cinttypes>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <system_error>
 
 namespace {
 
@@ -65,18 +64,13 @@ void run(const uring_copy::options& options) {
 
   report(options, source, queues, elapsed.count());
   traces.report();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::system_error(errno, std::generic_category(), "cannot print the report");
+  support::finish_report();
 }
-
-void ignore(int) {}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A limit on the size of files shall be an error of a write, not the end of the program.
-  std::signal(SIGXFSZ, ignore);
-
+  support::survive_file_size_limit();
   return support::run_main("uring_copy", [&] {
     const uring_copy::options options = uring_copy::parse_options({argv + 1, argv + argc});
     if (options.help) return std::fputs(uring_copy::help_text, stdout) < 0 ? 1 : 0;

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
@@ -87,6 +88,12 @@ inline void refuse_same_file(const std::string& trace, const std::string& other)
   if (canonical(trace) == canonical(other)) {
     throw usage_error("--trace: '" + trace + "' is the same file as '" + other + "'");
   }
+}
+
+/// Throws if something that was printed could not be written.
+inline void finish_report() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw std::system_error(errno, std::generic_category(), "cannot print the report");
 }
 
 /// The body of a main() and its exit status; what it throws becomes a message and 2, for the command line, or 1.

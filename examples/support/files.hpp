@@ -229,4 +229,9 @@ class output_file {
   bool is_device_ = false;
 };
 
+/// Makes a limit on the size of files an error of the write that meets it, not the end of the program.
+inline void survive_file_size_limit() {
+  std::signal(SIGXFSZ, [](int) {});
+}
+
 }  // namespace support

@@ -512,6 +512,32 @@ TEST_CASE("[B44][B47] a recording waits while others have all backings, for a ti
   gives_up.join();
 }
 
+namespace {
+
+/// Hands lists from one thread to another one, in turns that count from 1.
+struct list_exchange {
+  using list_type = engine_stand::context_type::list_type;
+
+  void put(list_type given, std::uint64_t turn) {
+    list.emplace(std::move(given));
+    is_there.signal(turn);
+    wrong_ends += is_taken.wait(turn) == wait_status::reached ? 0 : 1;
+  }
+  list_type take(std::uint64_t turn) {
+    wrong_ends += is_there.wait(turn) == wait_status::reached ? 0 : 1;
+    list_type taken = std::move(*list);
+    is_taken.signal(turn);
+    return taken;
+  }
+
+  tidemark::fence is_there;
+  tidemark::fence is_taken;
+  std::optional<list_type> list;
+  std::atomic<int> wrong_ends{0};  // of waits
+};
+
+}  // namespace
+
 TEST_CASE("[B47] threads that record take turns with few backings while another one submits and an engine executes") {
   const watchdog guard{[] { return std::string{"recordings on two threads, and an engine"}; }};
   constexpr std::uint64_t rounds = 200;
@@ -524,12 +550,7 @@ TEST_CASE("[B47] threads that record take turns with few backings while another 
       tidemark::fence_view{done}, {.bytes = 64, .max_renames = 4}, counting_source{&ledger}};
   put(resource.current(), 0);
   std::array<numbers, 2> seen;
-  struct handed_list {
-    tidemark::fence is_there;
-    tidemark::fence is_taken;
-    std::optional<engine_stand::context_type::list_type> list;
-  };
-  std::array<handed_list, 2> handed;
+  std::array<list_exchange, 2> handed;
   std::vector<std::thread> recording;
   for (std::size_t which = 0; which < 2; ++which) {
     recording.emplace_back([&, which] {
@@ -539,9 +560,7 @@ TEST_CASE("[B47] threads that record take turns with few backings while another 
         const auto mapped = in.map(resource, write_anew);
         if (mapped) put(mapped.memory, 1000 * (which + 1) + round);
         in.run([bound = in.bind(resource), &into = seen[which]] { into.push_back(number_in(bound.memory())); });
-        handed[which].list.emplace(std::move(in.finish().list));
-        handed[which].is_there.signal(round);
-        static_cast<void>(handed[which].is_taken.wait(round));
+        handed[which].put(in.finish().list, round);
       }
     });
   }
@@ -549,9 +568,7 @@ TEST_CASE("[B47] threads that record take turns with few backings while another 
   std::uint64_t wrong = 0;
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     for (std::size_t which = 0; which < 2; ++which) {
-      CHECK(handed[which].is_there.wait(round) == wait_status::reached);
-      auto list = std::move(*handed[which].list);
-      handed[which].is_taken.signal(round);
+      auto list = handed[which].take(round);
       list.adopt(++serial);
       if (number_in(resource.current()) != 1000 * (which + 1) + round) ++wrong;
       list.record_on(queue);
@@ -563,6 +580,7 @@ TEST_CASE("[B47] threads that record take turns with few backings while another 
   CHECK(queue.drain() == wait_status::reached);
   CHECK(wrong == 0);
   for (std::size_t which = 0; which < 2; ++which) {
+    CHECK(handed[which].wrong_ends == 0);
     REQUIRE(seen[which].size() == rounds);
     for (std::uint64_t round = 1; round <= rounds; ++round) {
       CHECK(seen[which][round - 1] == 1000 * (which + 1) + round);

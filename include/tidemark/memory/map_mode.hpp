@@ -41,7 +41,8 @@ enum class map_status : std::uint8_t {
   /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
   /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
   no_memory,
-  invalid,  ///< There is no such combination of modes.
+  /// There is no such combination of modes. From command_context also where the recording must discard first [B47].
+  invalid,
 };
 
 namespace detail {

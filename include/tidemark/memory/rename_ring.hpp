@@ -184,10 +184,12 @@ class rename_ring {
     return map_within(mode, at, std::move(token));
   }
 
-  /// As map() with a discard, for a thread that has discarded a backing and not retired it, as renamed_resource. It
-  /// waits for that backing, too: once the timeline has reached `until`, it returns `own`, still mapped, with `renamed`
-  /// false. Any other backing is returned with `renamed` true. If `own` is no mapping, it is map().
-  /// \param limits  what map(), map_for() or map_until() takes
+  /// As map() with a discard, for a thread that has a backing mapped and can use it again from a value on. Returns
+  /// `own`, which stays mapped, with `renamed` false, once the timeline has reached `until`; or, before that, another
+  /// backing with `renamed` true. If `own` is no mapping, it is map(). Blocks and returns as map() does otherwise.
+  /// For renamed_resource, which has its current backing mapped. [B12] [B44]
+  /// \param own     a discard of the calling thread that was not retired
+  /// \param limits  what map(), map_for() or map_until() takes behind the mode
   template <class... Limits>
   mapping map_beside(const mapping& own, std::uint64_t until, const Limits&... limits) noexcept
     requires(Writers == writers::several)

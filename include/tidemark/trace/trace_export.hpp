@@ -92,7 +92,7 @@ class trace_picture {
   std::vector<queue_id> order;       ///< the queues by their lanes, those of one engine together
   std::vector<std::string> engines;  ///< their names, by number; the number 0 stands for no engine
   std::map<queue_id, std::size_t> engine_of;
-  std::vector<box> boxes;                     ///< by command; not shown for most that were only queued
+  std::vector<box> boxes;                     ///< by command; not shown if it was only queued and is not parked
   std::map<queue_id, std::size_t> lanes;      ///< by queue
   std::map<fence_id, std::size_t> fences;     ///< the index of each fence in the data, by its number
   std::uint64_t start = UINT64_MAX;           ///< the first time of all

@@ -19,7 +19,6 @@ using model::one_slot;
 using model::payload;
 using model::platform;
 using tidemark::map_mode;
-using tidemark::map_status;
 using tidemark::wait_status;
 
 /// Backings that are payloads, each of which is made at most once.
@@ -121,9 +120,38 @@ struct stand {
       in.abandon();
     }
   }
+  /// Records a rename that nobody adopts. Waits for a backing.
+  void wait_and_record_in_vain(context_type& in) {
+    in.begin_recording();
+    const auto mapped = in.map(*resource, map_mode::discard);
+    MODEL_REQUIRE(mapped);
+    mapped.memory->store(8);
+    in.abandon();
+  }
   void execute(std::uint64_t serial) {
     MODEL_REQUIRE(list->execute_on(queue) == wait_status::reached);
     finished.signal(serial);
+  }
+};
+
+/// A stand whose list is recorded before the threads begin.
+template <std::size_t MaxRenames, heap_shape Shape = one_slot>
+struct recorded_stand : stand<MaxRenames, Shape> {
+  void before() {
+    stand<MaxRenames, Shape>::before();
+    this->record(*this->recording[0]);
+  }
+};
+
+/// The same, and the executor reads what is current until 1.
+template <std::size_t MaxRenames, heap_shape Shape = one_slot>
+struct used_stand : recorded_stand<MaxRenames, Shape> {
+  payload* read_until_1 = nullptr;
+
+  void before() {
+    recorded_stand<MaxRenames, Shape>::before();
+    read_until_1 = this->resource->current();
+    this->resource->used_until(1);
   }
 };
 
@@ -148,15 +176,7 @@ struct adopted : model::suite<3>, stand<3> {
 
 /// [B47] The executor still reads what was current when a list is adopted; then it executes the list. Another thread
 /// records, in vain, and gets neither.
-struct adopted_beside_executor : model::suite<3>, stand<2> {
-  payload* read_until_1 = nullptr;
-
-  void before() {
-    stand::before();
-    read_until_1 = resource->current();
-    resource->used_until(1);
-    record(*recording[0]);
-  }
+struct adopted_beside_executor : model::suite<3>, used_stand<2> {
   void thread(unsigned index) {
     if (index == 0) {
       list->adopt(2);
@@ -174,11 +194,7 @@ struct adopted_beside_executor : model::suite<3>, stand<2> {
 
 /// [B47] The executor reads what was adopted, while the thread that submits discards it, twice: the second time it may
 /// get the same backing, but not before the executor has done with it.
-struct adopted_and_discarded : model::suite<2>, stand<2> {
-  void before() {
-    stand::before();
-    record(*recording[0]);
-  }
+struct adopted_and_discarded : model::suite<2>, recorded_stand<2> {
   void thread(unsigned index) {
     if (index == 0) {
       list->adopt(1);
@@ -196,11 +212,7 @@ struct adopted_and_discarded : model::suite<2>, stand<2> {
 };
 
 /// [B47] After its list was executed a backing is still the current one, and nobody else gets it.
-struct current_beside_recording : model::suite<2>, stand<3> {
-  void before() {
-    stand::before();
-    record(*recording[0]);
-  }
+struct current_beside_recording : model::suite<2>, recorded_stand<3> {
   void thread(unsigned index) {
     if (index == 0) {
       list->adopt(1);
@@ -271,44 +283,26 @@ struct two_record : model::suite<2>, stand<2> {
 
 /// [B44] [B47] A recording waits for a backing that another one has, which gives it back without adoption.
 template <heap_shape Shape>
-struct given_back : model::suite<2>, stand<2, Shape> {
-  void before() {
-    stand<2, Shape>::before();
-    this->record(*this->recording[0]);
-  }
+struct given_back : model::suite<2>, recorded_stand<2, Shape> {
   void thread(unsigned index) {
     if (index == 0) {
       this->list->clear();
     } else {
-      context_type& in = *this->recording[1];
-      in.begin_recording();
-      const auto mapped = in.map(*this->resource, map_mode::discard);
-      MODEL_REQUIRE(mapped);
-      mapped.memory->store(8);
-      in.abandon();
+      this->wait_and_record_in_vain(*this->recording[1]);
     }
   }
 };
 
 /// [B44] [B47] A recording waits for a backing, and gets what was current until a list was adopted and executed.
 template <heap_shape Shape>
-struct waited_for : model::suite<2>, stand<2, Shape> {
-  void before() {
-    stand<2, Shape>::before();
-    this->record(*this->recording[0]);
-  }
+struct waited_for : model::suite<2>, recorded_stand<2, Shape> {
   void thread(unsigned index) {
     if (index == 0) {
       this->resource->used_until(1);
       this->list->adopt(2);
       this->execute(2);
     } else {
-      context_type& in = *this->recording[1];
-      in.begin_recording();
-      const auto mapped = in.map(*this->resource, map_mode::discard);
-      MODEL_REQUIRE(mapped);
-      mapped.memory->store(8);
-      in.abandon();
+      this->wait_and_record_in_vain(*this->recording[1]);
     }
   }
 };
@@ -316,39 +310,23 @@ struct waited_for : model::suite<2>, stand<2, Shape> {
 /// [B44] [B47] The thread that submits discards while a recording has the other backing. It waits for the value of what
 /// is current, and keeps that.
 template <heap_shape Shape>
-struct current_waited_for : model::suite<2>, stand<2, Shape> {
-  payload* read_until_1 = nullptr;
-
-  void before() {
-    stand<2, Shape>::before();
-    this->record(*this->recording[0]);
-    read_until_1 = this->resource->current();
-    this->resource->used_until(1);
-  }
+struct current_waited_for : model::suite<2>, used_stand<2, Shape> {
   void thread(unsigned index) {
     if (index == 0) {
       const auto mapped = this->resource->map(map_mode::discard);
-      MODEL_REQUIRE(mapped && mapped.memory == read_until_1 && this->resource->current() == read_until_1);
+      MODEL_REQUIRE(mapped && mapped.memory == this->read_until_1 && this->resource->current() == this->read_until_1);
       mapped.memory->store(9);
       this->record_in_vain(*this->recording[1], 1);
       MODEL_REQUIRE(mapped.memory->load() == 9);
     } else {
-      MODEL_REQUIRE(read_until_1->load() == 5);
+      MODEL_REQUIRE(this->read_until_1->load() == 5);
       this->finished.signal(1);
     }
   }
 };
 
 /// [B44] [B47] The same while the recording gives its backing back, too: the thread gets one of both.
-struct either_waited_for : model::suite<3>, stand<2> {
-  payload* read_until_1 = nullptr;
-
-  void before() {
-    stand::before();
-    record(*recording[0]);
-    read_until_1 = resource->current();
-    resource->used_until(1);
-  }
+struct either_waited_for : model::suite<3>, used_stand<2> {
   void thread(unsigned index) {
     if (index == 0) {
       const auto mapped = resource->map(map_mode::discard);

@@ -54,9 +54,9 @@ class ordered_waits {
     return least_ != nullptr && links(*least_).child == nullptr && links(*least_).later == nullptr;
   }
 
-  /// Removes it.
+  /// Removes the only wait: has_one() must be true.
   void remove_one() noexcept { least_ = newest_ = nullptr; }
-  /// Inserts the first wait.
+  /// Inserts a wait where there is none. insert() would do the same, and look for others first.
   void insert_one(Wait& added) noexcept {
     links(added) = {};
     least_ = newest_ = &added;
