@@ -67,14 +67,11 @@ step_show() {
   step_shown=$SECONDS
 }
 
-# Sets step_wait: the seconds to wait for more output until the next line is due.
+# Sets step_wait: the seconds to wait for more output. A second at most, because a signal that comes just before bash
+# begins to read is looked at when the reading ends.
 step_look_ahead() {
   step_wait=1
-  if ! $step_moves; then
-    step_wait=$step_every
-    if ((${step_every%.*} > 0)); then step_wait=$((step_shown + step_every - SECONDS)); fi
-  fi
-  if [[ $step_wait == 0 || $step_wait == -* ]]; then step_wait=1; fi
+  if ! $step_moves && ((${step_every%.*} == 0)); then step_wait=$step_every; fi
 }
 
 # step TITLE COMMAND...: runs the command without standard input. Its output goes to build/log/, and is printed if the
