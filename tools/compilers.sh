@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# Builds the benchmarks and the examples with the compilers that there are, and with one of them the tests, warnings
-# being errors.
+# Builds the benchmarks and the examples with the compilers that there are, and each header alone with libc++, warnings
+# being errors. `./dev matrix` builds the tests, too.
 #
 #   compilers.sh [--install]   with --install, installs the compilers that are missing first
 set -euo pipefail
@@ -52,8 +52,7 @@ if has_command g++-12; then gcc=g++-12; fi
 if has_header benchmark/benchmark.h; then bench=ON; fi
 
 # Whether each header compiles alone is a question of the standard library: `./dev test` asks it of libstdc++, and the
-# build with libc++ below of that. `./dev test` builds the tests with g++, and that build with clang++-19; the others
-# build the benchmarks and the examples. `./dev matrix` builds the tests with each.
+# build with libc++ below of that. The examples and the tests are built with libc++ by `./dev asan --libc++`.
 build_with "$gcc" "$gcc" "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
 if has_command clang++-14; then
   build_with clang++-14-libstdc++ clang++-14 "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
@@ -68,7 +67,8 @@ fi
 # The installed Google Benchmark is built for libstdc++. Stop tokens are still experimental in libc++ 19: the second
 # build serves those who use them.
 if has_command clang++-19 && has_libcxx clang++-19; then
-  build_with clang++-19-libc++ clang++-19 -stdlib=libc++ all -DTIDEMARK_BUILD_BENCH=OFF
+  build_with clang++-19-libc++ clang++-19 -stdlib=libc++ "tidemark_header_check tidemark_bare_check" \
+    -DTIDEMARK_BUILD_BENCH=OFF
   build_with clang++-19-libc++-experimental clang++-19 "-stdlib=libc++ -fexperimental-library" \
     "test_wait test_fence_exit test_wait_many" -DTIDEMARK_BUILD_BENCH=OFF
 else

@@ -43,7 +43,8 @@ missing_of() {
       clang-14 | clang-19) has_command "${package/clang/clang++}" ;;
       g++-*-linux-gnu | g++-*-linux-gnueabihf) has_command "${package#g++-}-g++" ;;
       qemu-user) has_command qemu-aarch64 && has_command qemu-s390x ;; # one package has them all
-      libc++-19-dev | libc++abi-19-dev) dpkg -s "$package" >/dev/null 2>&1 ;;
+      llvm-19) has_command llvm-symbolizer-19 ;;
+      libclang-rt-19-dev | libc++-19-dev | libc++abi-19-dev) dpkg -s "$package" >/dev/null 2>&1 ;;
       *) has_command "$package" ;;
     esac || printf '%s\n' "$package"
   done

@@ -105,10 +105,16 @@ run 2 test -R some --tests-regex=any bogus
 run 2 test --al
 run 2 test --all bogus
 run 2 test --all -R some --bogus
+run 2 test --part 1/4
+run 2 test --all --part
+run 2 test --all --part 5/4
+run 2 test --all --part 0/4
+run 2 test --part bogus --all
 run 2 model --ful
 run 2 model full
 run 2 model --full --ful
 run 2 asan --bogus
+run 2 asan --libc++ bogus
 run 2 tsan bogus
 run 2 fuzz bogus
 run 2 fuzz 10 bogus
@@ -131,8 +137,8 @@ run 2 clean more
 run 2 clean --dry-run
 
 # What is known is not refused.
-for known in "test -R some -j2" "test -j2 --all" "model --full -R some" "model -j 2 --full" \
-  "asan --tests-regex=some"; do
+for known in "test -R some -j2" "test -j2 --all" "test --all --part 4/4 -j2" "model --full -R some" \
+  "model -j 2 --full" "asan --tests-regex=some"; do
   read -ra arguments <<<"$known"
   output=$("$work/dev" "${arguments[@]}" 2>&1 </dev/null) && complain "dev $known: passed"
   if [[ $output != *"is too old"* ]]; then complain "dev $known: did not come to its work: ${output%%$'\n'*}"; fi
