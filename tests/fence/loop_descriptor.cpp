@@ -20,13 +20,13 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/no_descriptors.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
@@ -48,23 +48,6 @@ bool is_readable(int descriptor, int milliseconds = 0) {
   } while (found < 0 && errno == EINTR);
   return found == 1;
 }
-
-/// Makes the next descriptors of this process fail.
-class no_descriptors {
- public:
-  no_descriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 0;
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  no_descriptors(const no_descriptors&) = delete;
-  no_descriptors& operator=(const no_descriptors&) = delete;
-  ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 }  // namespace
 

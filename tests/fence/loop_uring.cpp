@@ -19,7 +19,6 @@
 #include <vector>
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 
 #include "support/coroutine.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/no_descriptors.hpp"
 #include "support/threads.hpp"
 #include "support/uring.hpp"
 #include "support/watchdog.hpp"
@@ -441,13 +441,10 @@ TEST_CASE_TEMPLATE("[A37] a thread that sleeps on because of a watch that has en
 TEST_CASE("a wait of an io_uring for a loop without a descriptor reports that, and is over at once") {
   tidemark::wait_loop loop;
   uring ring;
-  rlimit before{};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  rlimit none = before;
-  none.rlim_cur = 0;
-  ::setrlimit(RLIMIT_NOFILE, &none);
+  std::optional<const no_descriptors> left;
+  left.emplace();
   tidemark::loop_uring_wait refused(loop, ring.descriptor());
-  ::setrlimit(RLIMIT_NOFILE, &before);
+  left.reset();
   CHECK(refused.error() == EMFILE);
   CHECK(refused.way() == uring_way::poll);
   if (!ring.is_open()) return;

@@ -22,6 +22,7 @@
 #include "support/counted_progress.hpp"
 #include "support/manual_stop.hpp"
 #include "support/observed_timeline.hpp"
+#include "support/poison.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/user_timeline.hpp"
@@ -433,9 +434,13 @@ TEST_CASE_TEMPLATE(
     stand<Ring>* volatile used = &made;
     return used->use(1, 0);
   };
+#if TESTING_HAS_ASAN && defined(__clang__)
+  static_cast<void>(make_and_use);  // its operator new ends the program instead of throwing
+#else
   for (const std::size_t records : {SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 2}) {
     CHECK_THROWS_AS(static_cast<void>(make_and_use(records)), std::bad_alloc);
   }
+#endif
 }
 
 TEST_CASE_TEMPLATE("make() returns a ring, or nothing where there is no memory for the records", Ring, lone_ring,
