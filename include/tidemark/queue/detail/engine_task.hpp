@@ -235,16 +235,17 @@ class engine_task : protected core_of_loop<Platform>::operation {
     lingers_ = futile_ <= most_futile || futile_ % tried_again == 0;
     return lingers_;
   }
-  /// Looks at the value for about a microsecond. So a hand-over between two threads that are busy takes little longer
-  /// than a cache line takes from one to the other. Once a value has come in this way, the queue lingers at its next
-  /// waits, too, at most until its quantum is over.
-  bool sees_value() noexcept {
+  /// Looks at the value for about a microsecond, and gets past the wait if it comes. So a hand-over between two threads
+  /// that are busy takes little longer than a cache line takes from one to the other. Once a value has come in this
+  /// way, the queue lingers at its next waits, too, at most until its quantum is over.
+  bool gets_past_soon(command& first) noexcept {
     commands_.give_back();
     if (!lingers_) return false;
     for (unsigned looks = 0; looks < most_looks; ++looks) {
-      if (wait_.to.look().is_over(wait_.to.target)) {
+      const fence_state now = wait_.to.look();
+      if (now.is_over(wait_.to.target)) {
         futile_ = 0;
-        return true;
+        return gets_past(first.kind, first.id, wait_.to.target, now, first.entry());
       }
       Platform::pause();
     }
@@ -285,10 +286,9 @@ class engine_task : protected core_of_loop<Platform>::operation {
         if (first->kind == command_kind::held) return turn_end::is_held;
         if (first->kind == command_kind::unbroken) {
           executed += execute_run(*first);
-        } else if (!sees_value()) {
-          return turn_end::parks;
+          continue;
         }
-        continue;
+        if (!gets_past_soon(*first)) return turn_end::parks;
       }
       first->drop();
       commands_.pop();
