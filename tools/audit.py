@@ -427,7 +427,10 @@ class Audit:
                         progress.say(f"  {row.tag:<4} {row.site:<28} {row.order} -> {row.step}: {row.verdict}")
                 return row
 
-            self.rows = each(pool, progress, one, pairs)
+            # What no check notices takes longest, so it begins first.
+            places = {row.key: place for place, (row, _) in enumerate(pairs)}
+            pairs.sort(key=lambda pair: (pair[0].tag, pair[0].step) not in self.reviewed)
+            self.rows = sorted(each(pool, progress, one, pairs), key=lambda row: places[row.key])
             self.mutant_rows = each(pool, progress_of("mutants"), self.try_mutant, [] if self.only else self.mutants)
 
     def try_mutant(self, mutant):
