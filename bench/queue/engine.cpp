@@ -70,7 +70,7 @@ class side {
     if (turn_ == turns_) last_.signal(queue_.last_queued());
   }
   void await() {
-    while (last_.current_value() == 0) std::this_thread::yield();
+    static_cast<void>(last_.wait(1));  // It sleeps, so that the engine's thread has its core for itself.
     static_cast<void>(queue_.drain());
   }
 
