@@ -476,6 +476,29 @@ TEST_CASE_TEMPLATE("a queue whose engine keeps up allocates nothing", Kind, EVER
   CHECK(during.count() == 0);
 }
 
+TEST_CASE_TEMPLATE("a queue keeps the memory of some commands, and gives the rest back", Kind, EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  queue_of<Kind> queue{on.engine};
+  const auto execute = [&](int commands) {
+    int ran = 0;
+    for (int i = 0; i < commands; ++i) queue.run([&ran] { ++ran; });
+    REQUIRE(queue.submit());
+    while (ran != commands) on.step();
+    on.step();
+  };
+  const auto allocations_for = [&](int commands) {
+    const counted_allocations during;
+    execute(commands);
+    return during.count();
+  };
+  for (int i = 0; i < 3; ++i) execute(50);
+  CHECK(allocations_for(50) == 0);
+  CHECK(allocations_for(10) == 0);
+  CHECK(allocations_for(50) == 0);
+  execute(10'000);
+  CHECK(allocations_for(10'000) > 2'000);
+}
+
 TEST_CASE_TEMPLATE("[A86] [A91] waits and signals are logged where they are executed", Kind, EVERY_LOOP_KIND) {
   stepped<Kind> on;
   typename Kind::fence fence;

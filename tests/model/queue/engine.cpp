@@ -99,6 +99,38 @@ struct doorbell_against_rest : model::suite<2>, stepped {
   void after() { MODEL_REQUIRE(filled.is_idle()); }
 };
 
+/// [A122] Commands of several chunks are recorded, while others are executed, and chunks come back. `Published` of them
+/// at a time.
+template <std::uint64_t Commands, std::uint64_t Published>
+struct recorded_against_executor : model::suite<2> {
+  tidemark::detail::command_list<platform> list;
+  std::uint64_t executed = 0;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint64_t recorded = 0; recorded != Commands;) {
+        list.next().value.store(++recorded);
+        list.record();
+        if (recorded % Published == 0) list.publish();
+      }
+    } else {
+      // A look for each submission: what comes after the last one, after() executes.
+      for (std::uint64_t looks = 0; looks != Commands / Published; ++looks) execute_all();
+    }
+  }
+  void after() {
+    execute_all();
+    MODEL_REQUIRE(executed == Commands);
+  }
+  void execute_all() {
+    while (auto* const first = list.front()) {
+      MODEL_REQUIRE(first->value.load() == ++executed);
+      list.pop();
+    }
+    list.give_back();
+  }
+};
+
 /// [A122] Two threads execute a queue that a third one fills: never both at the same time.
 struct two_execute : model::suite<3>, stepped {
   payload count;
@@ -537,6 +569,8 @@ int main(int argc, char** argv) {
   model::add_on_shapes<aborted_against_signal, model::one_slot, "aborted_against_signal">(checks);
   checks.push_back(model::make_check<doorbell_against_rest<2>, "doorbell_against_rest">());
   checks.push_back(model::make_check<doorbell_against_rest<4>, "doorbell_against_rest.four">());
+  checks.push_back(model::make_check<recorded_against_executor<10, 2>, "recorded_against_executor">());
+  checks.push_back(model::make_check<recorded_against_executor<16, 8>, "recorded_against_executor.bursts">());
   checks.push_back(model::make_check<two_execute, "two_execute">());
   checks.push_back(model::make_check<handed_over, "handed_over">());
   checks.push_back(model::make_check<aborted_against_submission, "aborted_against_submission">());

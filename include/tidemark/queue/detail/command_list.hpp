@@ -6,8 +6,9 @@
 //   taken        published        recorded
 //     |-- to be executed --|-- not yet submitted --|        three counts that only rise
 //
-// The commands lie in chunks, which are linked in order. The executor gives a chunk that it has left back to the
-// submitter, so a queue whose executor keeps up allocates nothing.
+// The commands lie in chunks, which are linked in order. The executor gives the chunks that it has left back to the
+// submitter, as long as those that were not used again are few. So in the long run a queue allocates nothing, unless
+// many commands are recorded before the first of them is executed.
 //
 // Who writes what: the submitter (one thread at a time) `recorded` and `published`; the executor (one thread at a time)
 // `taken`. While no thread executes, whoever may become the executor may look at the commands that are to be executed.
@@ -130,7 +131,8 @@ class command_list {
       each = next;
     }
     // (QE7): relaxed alone: no other thread is here any more.
-    delete spare_.load(std::memory_order_relaxed);
+    delete_all(spares_.load(std::memory_order_relaxed));
+    delete_all(own_spares_);
     delete left_;
   }
 
@@ -208,10 +210,20 @@ class command_list {
   /// Gives the chunk back that it has left. The next front() that leaves one does so, too; whoever is about to wait has
   /// the time.
   void give_back() noexcept {
-    if (left_ == nullptr) return;
-    // (QE5): release, pairs with (QE6). Not stronger: a chunk that comes back was given back by an executor, too, and
-    // nobody has used it since.
-    delete spare_.exchange(std::exchange(left_, nullptr), std::memory_order_release);
+    chunk* const given = std::exchange(left_, nullptr);
+    if (given == nullptr) return;
+    // (QE13): relaxed alone: an executor has put it there.
+    given->next = spares_.load(std::memory_order_relaxed);
+    if (given->next == nullptr) given_back_ = 0;
+    if (given_back_ == most_spares) {
+      delete given;
+      return;
+    }
+    ++given_back_;
+    // (QE5): release, pairs with (QE6). Not stronger: nobody has used the other spare chunks since an executor gave
+    // them back. A failure is relaxed: the submitter has taken them all.
+    while (!spares_.compare_exchange_weak(given->next, given, std::memory_order_release, std::memory_order_relaxed)) {
+    }
   }
   std::uint64_t taken() const noexcept { return taken_; }
 
@@ -235,6 +247,13 @@ class command_list {
       return std::size_t{4};
     }
   }();
+  static constexpr std::size_t most_spares = [] {
+    if constexpr (requires { Platform::spin_looks(); }) {
+      return std::size_t{2};  // under a model checker
+    } else {
+      return std::size_t{16};
+    }
+  }();
   struct chunk {
     std::array<command, chunk_size> commands;
     chunk* next = nullptr;
@@ -251,11 +270,15 @@ class command_list {
     seen_ = published_.load(std::memory_order_acquire);
   }
   chunk* take_spare() {
-    // (QE6): acquire, pairs with (QE5): the executor has left the chunk. Not stronger: no other word is involved.
-    chunk* const spare = spare_.exchange(nullptr, std::memory_order_acquire);
-    if (spare == nullptr) return new chunk;
-    spare->next = nullptr;
-    return spare;
+    // (QE6): acquire, pairs with (QE5): the executor has left the chunks. Not stronger: no other word is involved.
+    if (own_spares_ == nullptr) own_spares_ = spares_.exchange(nullptr, std::memory_order_acquire);
+    if (own_spares_ == nullptr) return new chunk;
+    chunk* const taken = own_spares_;
+    own_spares_ = std::exchange(taken->next, nullptr);
+    return taken;
+  }
+  static void delete_all(chunk* rest) noexcept {
+    while (rest != nullptr) delete std::exchange(rest, rest->next);
   }
   /// \param at  the chunk of the first of them
   static void drop_between(std::uint64_t from, std::uint64_t to, chunk* at) noexcept {
@@ -272,9 +295,10 @@ class command_list {
   chunk* last_published_ = nullptr;  // of the last command that was published
   std::uint64_t recorded_ = 0;
   std::uint64_t published_own_ = 0;
+  chunk* own_spares_ = nullptr;  // which it has taken
 
   typename Platform::template atomic<std::uint64_t> published_{0};
-  typename Platform::template atomic<chunk*> spare_{nullptr};
+  typename Platform::template atomic<chunk*> spares_{nullptr};
 
   // The executor's.
   chunk* head_ = nullptr;
@@ -282,6 +306,7 @@ class command_list {
   std::uint64_t head_end_ = 0;  // the position behind the last command of that chunk
   std::uint64_t taken_ = 0;
   std::uint64_t seen_ = 0;
+  std::size_t given_back_ = 0;  // chunks, since it found that the submitter had taken the others
 };
 
 }  // namespace tidemark::detail
