@@ -373,7 +373,7 @@ class Audit:
         self.twins = {}  # tag: the checks that a twin names for it
         for twin in data["twins"]:
             self.twins.setdefault(twin.pop("tag"), []).append(Check(**twin))
-        self.mutants = data["mutants"]
+        self.part, self.mutants = data["part"], data["mutants"]
         self.reviewed = read_reviewed(Path(data["reviewed"]) if data["reviewed"] else None)
         self.only = set(arguments.only or ())
         self.out = arguments.out or manifest.parent / manifest.stem
@@ -469,7 +469,8 @@ class Audit:
                 f"{count['caught']} caught, {count['survived']} survived; {unexplained} unexplained")
         if self.mutant_rows:
             caught = sum(row["caught"] for row in self.mutant_rows)
-            text += f". {len(self.mutant_rows)} structural mutations: {caught} caught"
+            of_part = f" (part {self.part} of them)" if self.part else ""
+            text += f". {len(self.mutant_rows)} structural mutations{of_part}: {caught} caught"
         return text
 
     def table(self):
