@@ -4,6 +4,7 @@
 //
 //   engine/hand_over/<bare|logs.tsc|logs>    two queues of one engine, on one thread, hand a turn back and forth: once.
 //                                            Without logs; with logs, stamped by tsc_log_clock or by the default clock
+//   engine/hand_over/bare.two_threads        the same on an engine of two threads, of which one has nothing to do
 //   engine/between/<engines|spinning|parked> two threads hand a turn back and forth, a round trip: two engines of one
 //                                            thread each; two threads that spin; two threads that sleep at once
 //   engine/idle/<queues>                     so many queues that wait for a value each: the part of its time that the
@@ -100,11 +101,11 @@ double hand_over_once(engine& left, engine& right, std::uint64_t turns) {
 }
 
 template <class Queue>
-void hand_over(State& state) {
+void hand_over(State& state, unsigned threads) {
   constexpr std::uint64_t turns = 100'000;
   std::vector<double> samples;
   for (auto _ : state) {
-    engine on;
+    engine on({.threads = threads});
     samples.push_back(hand_over_once<Queue>(on, on, turns));
     state.SetIterationTime(samples.back() * 1e-9);
   }
@@ -219,9 +220,10 @@ void idle(State& state, std::size_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::row("engine/hand_over/bare", hand_over<bare_queue>)->Iterations(5);
-  bench::row("engine/hand_over/logs.tsc", hand_over<logged_queue<tidemark::tsc_log_clock>>)->Iterations(5);
-  bench::row("engine/hand_over/logs", hand_over<logged_queue<tidemark::default_log_clock>>)->Iterations(5);
+  bench::row("engine/hand_over/bare", hand_over<bare_queue>, 1U)->Iterations(5);
+  bench::row("engine/hand_over/bare.two_threads", hand_over<bare_queue>, 2U)->Iterations(5);
+  bench::row("engine/hand_over/logs.tsc", hand_over<logged_queue<tidemark::tsc_log_clock>>, 1U)->Iterations(5);
+  bench::row("engine/hand_over/logs", hand_over<logged_queue<tidemark::default_log_clock>>, 1U)->Iterations(5);
   bench::row("engine/between/engines", between_engines)->Iterations(5);
   bench::row("engine/between/spinning", between_threads<200'000>)->Iterations(5);
   bench::row("engine/between/parked", between_threads<0>)->Iterations(2);

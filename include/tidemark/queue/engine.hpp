@@ -15,9 +15,11 @@
 // and registers with no fence: a wait for a signal of the same engine costs no notification and no wake-up [A6]. Only a
 // thread that finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all
 // of them. A fence at which the engine has looked a few thousand times in vain is registered, too, because that costs
-// less by then. Before a queue parks on a thread that has nothing else to execute, the thread looks at its value for
-// about a microsecond, unless that was of no use lately: so two busy engines hand over nearly as fast as two threads
-// that spin.
+// less by then. If some threads sleep while others work, the values are registered before work begins. A signal of a
+// queue wakes a sleeper only if this thread begins something else before it looks at what the signal has let go: so a
+// chain of queues stays on one thread. Before a queue parks on a thread that has nothing else to execute, the thread
+// looks at its value for about a microsecond, unless that was of no use lately: so two busy engines hand over nearly as
+// fast as two threads that spin.
 //
 // The threads run a wait_loop, of which the queues are work: its callables, coroutines and tasks are executed by the
 // same threads, between the turns of the queues.

@@ -180,6 +180,101 @@ struct handed_over : model::suite<2>, stepped {
   void thread(unsigned) { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
 };
 
+/// Two queues of an engine that two threads run. The work of `first` lasts until the other thread has run a callable.
+/// That thread may sleep by then, and what `first` does next has a turn of its own. `second` parks before the threads
+/// begin.
+struct beside_sleeper : stepped {
+  // Without spins, of which there are enough.
+  using fence = tidemark::basic_fence<platform, tidemark::fence_options{.capacity = 1, .max_spin_ns = 0}>;
+  fence told;
+  fence there;
+  fence back;
+  fence done;
+  payload data;
+  queue first{*this, {.quantum = 2}};
+  queue second{*this};
+
+  beside_sleeper() {
+    first.run([this] { MODEL_REQUIRE(told.wait(1) == wait_status::reached); });
+    first.run([this] { data.store(41); });
+    first.signal(there, 1);
+    second.wait(there, 1);
+  }
+  void submit_both() {
+    MODEL_REQUIRE(is_accepted(second));
+    static_cast<void>(on.loop().poll());
+    MODEL_REQUIRE(is_accepted(first));
+    on.loop().post([this] { told.signal(1); });
+  }
+  void run() { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
+};
+
+/// [A6] A queue signals, and then its work waits for that of another queue, to which it has signalled. Whichever thread
+/// executes the first, the other one executes the second, even if it sleeps.
+struct signalled_before_work : model::suite<2>, beside_sleeper {
+  void before() {
+    first.run([this] {
+      MODEL_REQUIRE(done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+      on.loop().stop();
+    });
+    second.run([this] {
+      MODEL_REQUIRE(data.load() == 41);
+      data.store(42);
+      done.signal(1);
+    });
+    submit_both();
+  }
+  void thread(unsigned) { run(); }
+};
+
+/// [A6] A queue parks, and another one, to which it has signalled, works meanwhile, and waits for what the first one
+/// does next. The other thread executes that, even if it sleeps.
+struct parked_before_work : model::suite<2>, beside_sleeper {
+  void before() {
+    first.wait(back, 1);
+    first.run([this] {
+      MODEL_REQUIRE(data.load() == 42);
+      data.store(43);
+      done.signal(1);
+    });
+    second.run([this] {
+      MODEL_REQUIRE(data.load() == 41);
+      data.store(42);
+      back.signal(1);
+      MODEL_REQUIRE(done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 43);
+      on.loop().stop();
+    });
+    submit_both();
+  }
+  void thread(unsigned) { run(); }
+};
+
+/// [A6] A thread runs what is ready, twice, and leaves the engine. What is to go on then goes on on the other thread,
+/// even if that sleeps. If `first` `Parks`, that is for a signal that the thread makes afterwards.
+template <bool Parks>
+struct left_after_turn : model::suite<2>, beside_sleeper {
+  payload late;
+
+  void before() {
+    if (Parks) first.wait(back, 1);
+    (Parks ? first : second).run([this] {
+      MODEL_REQUIRE(Parks ? late.load() == 42 : data.load() == 41);
+      on.loop().stop();
+    });
+    submit_both();
+  }
+  void thread(unsigned index) {
+    if (index == 0) return run();
+    static_cast<void>(on.loop().poll());
+    static_cast<void>(on.loop().poll());
+    if (!Parks) return;
+    late.store(42);
+    back.signal(1);
+  }
+};
+
 /// [A122] A queue is aborted while it is filled and executed. What was accepted is executed or dropped, once.
 struct aborted_against_submission : model::suite<3>, stepped {
   payload data;
@@ -571,6 +666,10 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<doorbell_against_rest<4>, "doorbell_against_rest.four">());
   checks.push_back(model::make_check<recorded_against_executor<10, 2>, "recorded_against_executor">());
   checks.push_back(model::make_check<recorded_against_executor<16, 8>, "recorded_against_executor.bursts">());
+  checks.push_back(model::make_check<signalled_before_work, "signalled_before_work">());
+  checks.push_back(model::make_check<parked_before_work, "parked_before_work">());
+  checks.push_back(model::make_check<left_after_turn<false>, "left_after_turn">());
+  checks.push_back(model::make_check<left_after_turn<true>, "left_after_turn.parked">());
   checks.push_back(model::make_check<two_execute, "two_execute">());
   checks.push_back(model::make_check<handed_over, "handed_over">());
   checks.push_back(model::make_check<aborted_against_submission, "aborted_against_submission">());

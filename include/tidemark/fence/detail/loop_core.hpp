@@ -23,6 +23,11 @@
 // if there is something to run, or if the sleeper must wake up earlier than it knows. A timeline that can't be
 // registered must be looked at again soon: as long as there is one, at least one of the sleepers does so.
 //
+// A thread that runs something short, such as the signals of a queue, may put all this off until it looks for more to
+// run or begins something that may take long: it neither registers what is watched nor wakes a sleeper for what its own
+// signals release. So a chain of queues, each of which waits for the one before, stays on one thread, and costs no
+// system call although others sleep.
+//
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
@@ -36,6 +41,7 @@
 #include "learning_spin.hpp"
 #include "limits.hpp"
 #include "loop_operation.hpp"
+#include "loop_own_wakes.hpp"
 #include "loop_ready.hpp"
 #include "loop_registrations.hpp"
 #include "loop_word.hpp"
@@ -73,28 +79,55 @@ class loop_core {
     auto& released = static_cast<wait&>(self);
     loop_core& of = *released.part_of.loop;
     of.awaited_.push_released(released);
-    of.nudge();
+    if (!of.own_wakes_.are_put_off()) of.nudge();
     // The thread that is woken may run something else before it withdraws the registration.
     return false;
   }
 
+  // ---- a thread that signals in the course of its run ----
+
+  /// From now on, what this thread's signals release wakes nobody. Soon it must call one of the next two.
+  void put_wakes_off() noexcept { own_wakes_.put_off(); }
+  /// Wakes a thread for what was released meanwhile.
+  void make_up_for_wakes() noexcept {
+    own_wakes_.go_on();
+    if (awaited_.has_released()) nudge();
+  }
+  /// Wakes nobody: run() looks for what was released, once nothing is ready and before it returns. As long as something
+  /// is ready, a thread was woken for it, which looks as well.
+  void drop_wakes() noexcept { own_wakes_.go_on(); }
+
   // ---- with the lock held ----
+
+  bool has_sleepers() const noexcept { return idle_ != 0; }
+  /// Must be called with the lock before a thread runs something, and by other threads after a change: as long as a
+  /// thread sleeps, each timeline is registered with its fence, or a sleeper looks at it again soon; and what is ready
+  /// has woken somebody.
+  void settle() noexcept {
+    if (idle_ == 0) return;
+    awaited_.arm(ends_all());
+    const bool is_missed = awaited_.must_look_again() && looking_again_ == 0 && !looks_again_outside_;
+    if (is_missed || !ready_.is_empty()) nudge();
+  }
+
+  /// For work that begins to run, and settles: wakes a thread if there is more to run. Returns whether settle() must
+  /// still be called, before anything that takes long.
+  bool settle_in_part() noexcept {
+    if (idle_ == 0) return false;
+    if (ready_.is_empty()) return awaited_.has_unregistered();
+    settle();
+    return false;
+  }
 
   /// Begins an operation. Its end is work of the loop, possibly at once.
   void begin(operation& added) noexcept {
-    added.loop = this;
-    added.phase = call_phase::waiting;
-    added.open = added.waits.size();
-    for (wait& one : added.waits) {
-      one.number = next_number_++;
-      awaited_.insert(one);
-    }
-    const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
-    if (added.is_stopped) conclude(added, Status::stopped);
+    const bool is_first_timer = start(added);
     settle();
     // The sleepers don't know of this time.
     if (idle_ != 0 && is_first_timer) wake_all();
   }
+  /// The same for an operation without a timer, in the course of a run. The run settles what follows from it.
+  void begin_in_run(operation& added) noexcept { static_cast<void>(start(added)); }
 
   /// Ends an operation because it was stopped, unless its wait is over.
   void stop(operation& stopped) noexcept {
@@ -133,8 +166,9 @@ class loop_core {
   /// For work that would wait now: looks at all that others wait for, and returns whether there is nothing to run.
   bool finds_nothing() noexcept {
     collect(deadline::min());
+    if (is_stopped_ || !ready_.is_empty()) return false;
     settle();
-    return ready_.is_empty() && !is_stopped_;
+    return ready_.is_empty();
   }
   /// Work that has run is to run again, when what is ready now has had its turn.
   void run_later(work& of) noexcept {
@@ -188,10 +222,10 @@ class loop_core {
     deadline passed = deadline::min();
     std::uint32_t seen = 0;
     for (bool has_collected = false;;) {
-      if (is_stopped_ || token.stop_requested()) return loop_end::stopped;
+      if (is_stopped_ || token.stop_requested()) return leave_run(loop_end::stopped);
       if (ready_.is_empty()) {
         // Otherwise a call that does not sleep might never end.
-        if (until == at_once && has_collected) return loop_end::timeout;
+        if (until == at_once && has_collected) return leave_run(loop_end::timeout);
         seen = collect(passed);
         has_collected = true;
       } else if (until != at_once && ++runs_ % most_runs == 0) {
@@ -200,13 +234,13 @@ class loop_core {
       }
       if (work* const next = ready_.take()) {
         next->phase = call_phase::running;
-        settle();
+        if (!next->settles) settle();
         next->act(loop_action::run, kept);
-        if (!goes_on()) return loop_end::ran;
-        if (until != forever && until != at_once && Platform::now() >= until) return loop_end::timeout;
+        if (!goes_on()) return leave_run(loop_end::ran);
+        if (until != forever && until != at_once && Platform::now() >= until) return leave_run(loop_end::timeout);
         continue;
       }
-      if (passed >= until || (until != forever && Platform::now() >= until)) return loop_end::timeout;
+      if (passed >= until || (until != forever && Platform::now() >= until)) return leave_run(loop_end::timeout);
       passed = sleep(until, token, seen, kept);
     }
   }
@@ -270,6 +304,28 @@ class loop_core {
 
   static constexpr std::uint32_t most_runs = 64;
 
+  /// Returns whether its timer is the first one now.
+  bool start(operation& added) noexcept {
+    added.loop = this;
+    added.phase = call_phase::waiting;
+    added.open = added.waits.size();
+    for (wait& one : added.waits) {
+      one.number = next_number_++;
+      awaited_.insert(one);
+    }
+    const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
+    if (added.is_stopped) conclude(added, Status::stopped);
+    return is_first_timer;
+  }
+  /// What this thread would have found next, another one must find.
+  loop_end leave_run(loop_end how) noexcept {
+    if (idle_ != 0) {
+      collect(deadline::min());
+      settle();
+    }
+    return how;
+  }
+
   // ---- what becomes ready ----
 
   /// Returns the word as it was before.
@@ -286,16 +342,6 @@ class loop_core {
   void make_ready(work& of) noexcept {
     of.phase = call_phase::ready;
     ready_.push(of);
-  }
-
-  /// Must be called with the lock before a thread runs something, and by other threads after a change: as long as a
-  /// thread sleeps, each timeline is registered with its fence, or a sleeper looks at it again soon; and what is ready
-  /// has woken somebody.
-  void settle() noexcept {
-    if (idle_ == 0) return;
-    awaited_.arm(ends_all());
-    const bool is_missed = awaited_.must_look_again() && looking_again_ == 0 && !looks_again_outside_;
-    if (is_missed || !ready_.is_empty()) nudge();
   }
 
   void take_posted() noexcept {
@@ -422,6 +468,7 @@ class loop_core {
 
   park_lock<Platform> lock_;
   loop_word<Platform> word_;
+  loop_own_wakes<Platform> own_wakes_;
   lock_condition<Platform> ends_;
   push_stack<Platform, work> posted_;
   loop_ready<work> ready_;

@@ -4,7 +4,7 @@
 // timelines that are watched, and on request registers the least wait of each with its fence. The signaller to which
 // that one is due releases it: it pushes it on a stack, and then wakes the loop (loop_core.hpp).
 //
-// The loop's lock protects all but push_released().
+// The loop's lock protects all but push_released() and has_released().
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_REGISTRATIONS_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_REGISTRATIONS_HPP
 
@@ -42,6 +42,8 @@ class loop_registrations {
 
   /// For the signaller that releases the wait.
   void push_released(Wait& released) noexcept { released_.push(released, released.next_released); }
+  /// Whether something was released, perhaps by this thread, that nobody has taken. Needs no lock.
+  bool has_released() const noexcept { return !released_.is_empty(); }
   /// Ends the registrations that were released, and watches their timelines.
   void take_released() noexcept {
     Wait* rest = released_.take();
@@ -73,6 +75,8 @@ class loop_registrations {
     // What was over may have been the least wait of its timeline. Then that is watched again.
     while (!timelines_.watched().is_empty()) arm_all(timelines_.watched(), on_over);
   }
+  /// Whether there is a timeline that is not registered.
+  bool has_unregistered() noexcept { return !timelines_.watched().is_empty() || !timelines_.refused().is_empty(); }
   /// Returns whether a fence has refused a registration, so that the loop must look at its value again soon.
   bool must_look_again() noexcept { return !timelines_.refused().is_empty(); }
 

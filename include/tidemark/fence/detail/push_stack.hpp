@@ -28,11 +28,15 @@ class push_stack {
     } while (!first_.compare_exchange_weak(first, &pushed, std::memory_order_release, std::memory_order_relaxed));
   }
 
+  /// An entry that another thread has pushed just now may be missed.
+  bool is_empty() const noexcept {
+    // (Y8): relaxed alone: whoever must not miss an entry knows of it by another word, or has pushed it.
+    return first_.load(std::memory_order_relaxed) == nullptr;
+  }
   /// Takes all entries, and returns the one that was pushed last; null if there is none. Progress: wait-free. Any
   /// thread may call it.
   Entry* take() noexcept {
-    // (Y8): relaxed alone: whoever must not miss an entry knows of it by another word.
-    if (first_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    if (is_empty()) return nullptr;
     // (Y7): acquire, pairs with (Y1). Not stronger: nothing is handed back by it.
     return first_.exchange(nullptr, std::memory_order_acquire);
   }

@@ -222,7 +222,7 @@ class command_list {
     ++given_back_;
     // (QE5): release, pairs with (QE6). Not stronger: nobody has used the other spare chunks since an executor gave
     // them back. A failure is relaxed: the submitter has taken them all.
-    while (!spares_.compare_exchange_weak(given->next, given, std::memory_order_release, std::memory_order_relaxed)) {
+    while (!spares_.compare_exchange_strong(given->next, given, std::memory_order_release, std::memory_order_relaxed)) {
     }
   }
   std::uint64_t taken() const noexcept { return taken_; }

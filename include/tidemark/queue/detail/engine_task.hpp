@@ -110,6 +110,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
         calls_{calls} {
     this->waits = std::span{&wait_, 1};
     this->rank = rank_of_turns;
+    this->settles = true;
   }
   ~engine_task() = default;
 
@@ -206,8 +207,13 @@ class engine_task : protected core_of_loop<Platform>::operation {
     self.runner_ = current_thread<Platform>();
     turn_end end = turn_end::rests;
     do {
-      const typename keeper::without lock(kept);
-      end = self.take_turn();
+      self.may_put_off_ = self.core_.has_sleepers();
+      self.owes_ = self.core_.settle_in_part();
+      {
+        const typename keeper::without lock(kept);
+        end = self.take_turn();
+      }
+      if (std::exchange(self.puts_off_, false)) self.core_.drop_wakes();
     } while (end == turn_end::parks && self.may_linger());
     self.after_turn(end);
     if (std::exchange(self.is_awaited_, false)) self.core_.ends().wake_all();
@@ -218,7 +224,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
         return core_.has_run(*this);
       case turn_end::parks:
         // Otherwise it would wait although it was aborted meanwhile.
-        return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.begin(*this);
+        return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.begin_in_run(*this);
       case turn_end::goes_on:
         return core_.run_later(*this);
       case turn_end::is_held:
@@ -323,6 +329,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// Returns false if the command is a wait whose value is missing.
   bool execute(command& first) noexcept {
     if (first.kind != command_kind::wait) {
+      if (may_put_off_) put_off_until_work(first.kind);
       first.calls.load()->run(first, self_);
       return !std::exchange(is_unfinished_, false);
     }
@@ -330,6 +337,23 @@ class engine_task : protected core_of_loop<Platform>::operation {
     if (gets_past(command_kind::wait, first.id, to.target, to.look(), nullptr)) return true;
     wait_.to = to;
     return false;
+  }
+  /// As long as this thread only makes signals, threads that sleep are not woken for what these release, and nothing is
+  /// registered for them: mostly its queue waits next, and then it looks at the values and goes on itself. Work may
+  /// take long, so that is settled before it begins.
+  void put_off_until_work(command_kind of) noexcept {
+    if (of == command_kind::looked) return;
+    const bool puts_off = of == command_kind::signal || of == command_kind::finish;
+    if (std::exchange(puts_off_, puts_off) != puts_off) {
+      if (puts_off) {
+        core_.put_wakes_off();
+      } else {
+        core_.make_up_for_wakes();
+      }
+    }
+    if (puts_off || !std::exchange(owes_, false)) return;
+    const keeper kept(core_.lock());
+    core_.settle();
   }
   /// Returns what a command waits for that is a `wait`.
   static awaited_target<operations> awaited_of(command& wait) noexcept {
@@ -369,6 +393,9 @@ class engine_task : protected core_of_loop<Platform>::operation {
   bool is_held_ = false;
   bool is_unfinished_ = false;  // the command of this turn: its value is missing, or others must follow it at once
   bool is_awaited_ = false;
+  bool may_put_off_ = false;  // in this turn, as the next two
+  bool owes_ = false;         // registrations
+  bool puts_off_ = false;
   decltype(current_thread<Platform>()) runner_{};
 };
 
