@@ -512,6 +512,9 @@ def print_engine(results):
               f"                   <= 0.02x {verdict}")
     compare(results, "between two engines, a round trip; spinning", "engine/between/engines",
             "engine/between/spinning", "median_ns", at_most=1.3)
+    for threads in (2, 3):
+        compare(results, f"a link of a chain with 20 us of work, {threads} threads; 1", f"engine/chain/{threads}/20",
+                "engine/chain/1/20", "median_ns")
     compare_with_limit(results, "10,000 queues that wait: busy, in percent", "engine/idle/10000", "busy_percent", 1)
     compare_with_limit(results, "bytes of a queue without logs", "engine/idle/10000", "bytes", 1024)
 

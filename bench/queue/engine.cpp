@@ -5,6 +5,7 @@
 //   engine/hand_over/<bare|logs.tsc|logs>    two queues of one engine, on one thread, hand a turn back and forth: once.
 //                                            Without logs; with logs, stamped by tsc_log_clock or by the default clock
 //   engine/hand_over/bare.two_threads        the same on an engine of two threads, of which one has nothing to do
+//   engine/chain/<threads>/<microseconds>    the same with work that lasts so long before each signal
 //   engine/between/<engines|spinning|parked> two threads hand a turn back and forth, a round trip: two engines of one
 //                                            thread each; two threads that spin; two threads that sleep at once
 //   engine/idle/<queues>                     so many queues that wait for a value each: the part of its time that the
@@ -56,15 +57,17 @@ using logged_queue = tidemark::basic_engine_queue<tidemark::native_platform, Clo
 template <class Queue>
 class side {
  public:
-  side(engine& on, progress_fence& output, progress_fence& input, bool begins, std::uint64_t turns)
-      : queue_(on), output_{output}, input_{input}, begins_{begins}, turns_{turns} {}
+  /// \param work  how long it works before each signal
+  side(engine& on, progress_fence& output, progress_fence& input, bool begins, std::uint64_t turns,
+       std::chrono::microseconds work)
+      : queue_(on), output_{output}, input_{input}, begins_{begins}, turns_{turns}, work_{work} {}
 
   void record() {
     for (int i = 0; i < 32 && turn_ < turns_; ++i) {
       ++turn_;
-      if (begins_) queue_.signal(output_, turn_);
+      if (begins_) work_and_signal();
       queue_.wait(input_, turn_);
-      if (!begins_) queue_.signal(output_, turn_);
+      if (!begins_) work_and_signal();
     }
     if (turn_ < turns_) queue_.run([this] { record(); });
     if (!queue_.submit()) bench::fail("a submission was refused");
@@ -76,22 +79,33 @@ class side {
   }
 
  private:
+  void work_and_signal() {
+    if (work_.count() != 0) {
+      queue_.run([end_after = work_] {
+        for (const auto end = bench::steady::now() + end_after; bench::steady::now() < end;) {
+        }
+      });
+    }
+    queue_.signal(output_, turn_);
+  }
+
   Queue queue_;
   progress_fence& output_;
   progress_fence& input_;
   bool begins_;
   std::uint64_t turns_;
+  std::chrono::microseconds work_;
   std::uint64_t turn_ = 0;
   tidemark::fence last_;
 };
 
 /// Two queues on the same engine, or on two.
 template <class Queue>
-double hand_over_once(engine& left, engine& right, std::uint64_t turns) {
+double hand_over_once(engine& left, engine& right, std::uint64_t turns, std::chrono::microseconds work) {
   progress_fence there;
   progress_fence back;
-  side<Queue> ping(left, there, back, true, turns);
-  side<Queue> pong(right, back, there, false, turns);
+  side<Queue> ping(left, there, back, true, turns, work);
+  side<Queue> pong(right, back, there, false, turns, work);
   const auto start = bench::steady::now();
   pong.record();
   ping.record();
@@ -101,15 +115,15 @@ double hand_over_once(engine& left, engine& right, std::uint64_t turns) {
 }
 
 template <class Queue>
-void hand_over(State& state, unsigned threads) {
-  constexpr std::uint64_t turns = 100'000;
+void hand_over(State& state, unsigned threads, std::chrono::microseconds work) {
+  const std::uint64_t turns = work.count() == 0 ? 100'000 : 2'000;
   std::vector<double> samples;
   for (auto _ : state) {
     engine on({.threads = threads});
-    samples.push_back(hand_over_once<Queue>(on, on, turns));
+    samples.push_back(hand_over_once<Queue>(on, on, turns, work));
     state.SetIterationTime(samples.back() * 1e-9);
   }
-  bench::report_per_operation(state, std::move(samples), 2 * turns);
+  bench::report_per_operation(state, std::move(samples), static_cast<double>(2 * turns));
 }
 
 /// This thread runs one of the engines. On each of them, the commands of many turns are recorded before the first turn
@@ -220,10 +234,18 @@ void idle(State& state, std::size_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::row("engine/hand_over/bare", hand_over<bare_queue>, 1U)->Iterations(5);
-  bench::row("engine/hand_over/bare.two_threads", hand_over<bare_queue>, 2U)->Iterations(5);
-  bench::row("engine/hand_over/logs.tsc", hand_over<logged_queue<tidemark::tsc_log_clock>>, 1U)->Iterations(5);
-  bench::row("engine/hand_over/logs", hand_over<logged_queue<tidemark::default_log_clock>>, 1U)->Iterations(5);
+  constexpr std::chrono::microseconds no_work{0};
+  bench::row("engine/hand_over/bare", hand_over<bare_queue>, 1U, no_work)->Iterations(5);
+  bench::row("engine/hand_over/bare.two_threads", hand_over<bare_queue>, 2U, no_work)->Iterations(5);
+  for (const unsigned threads : {1U, 2U, 3U}) {
+    for (const int work : {3, 20}) {
+      bench::row("engine/chain/" + std::to_string(threads) + "/" + std::to_string(work), hand_over<bare_queue>, threads,
+                 std::chrono::microseconds(work))
+          ->Iterations(3);
+    }
+  }
+  bench::row("engine/hand_over/logs.tsc", hand_over<logged_queue<tidemark::tsc_log_clock>>, 1U, no_work)->Iterations(5);
+  bench::row("engine/hand_over/logs", hand_over<logged_queue<tidemark::default_log_clock>>, 1U, no_work)->Iterations(5);
   bench::row("engine/between/engines", between_engines)->Iterations(5);
   bench::row("engine/between/spinning", between_threads<200'000>)->Iterations(5);
   bench::row("engine/between/parked", between_threads<0>)->Iterations(2);
