@@ -463,15 +463,15 @@ def print_crowd(results):
             compare(results, f"{what}, {count:,}", *rows, "median_ns", at_least=5)
 
 
-def compare_with_limit(results, what, row, counter, limit):
-    """One line: a time, its range, and the most that it may be."""
+def compare_with_limit(results, what, row, counter, limit, shown=nice):
+    """One line: a value, its range, and the most that it may be. `shown` writes one; they are times as a rule."""
     rounds = results.rounds(row, counter)
     if not rounds:
         print(f"{what:<46} not measured")
         return
     value = results.typical(row, counter)
     verdict = "PASS" if value <= limit else "OVER TARGET"
-    print(f"{what:<46} {nice(value):>9}  {nice(min(rounds))}..{nice(max(rounds))}  <= {nice(limit)}  {verdict}")
+    print(f"{what:<46} {shown(value):>9}  {shown(min(rounds))}..{shown(max(rounds))}  <= {shown(limit)}  {verdict}")
 
 
 def print_loop(results):
@@ -515,8 +515,10 @@ def print_engine(results):
     for threads in (2, 3):
         compare(results, f"a link of a chain with 20 us of work, {threads} threads; 1", f"engine/chain/{threads}/20",
                 "engine/chain/1/20", "median_ns")
-    compare_with_limit(results, "10,000 queues that wait: busy, in percent", "engine/idle/10000", "busy_percent", 1)
-    compare_with_limit(results, "bytes of a queue without logs", "engine/idle/10000", "bytes", 1024)
+    compare_with_limit(results, "10,000 queues that wait: the thread is busy", "engine/idle/10000", "busy_percent", 1,
+                       lambda percent: f"{percent:.2g} %")
+    compare_with_limit(results, "a queue without logs", "engine/idle/10000", "bytes", 1024,
+                       lambda bytes_of_one: f"{bytes_of_one:.0f} bytes")
 
 
 def print_domain(results):
