@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "support/loop_kinds.hpp"
 #include "support/threads.hpp"
@@ -20,8 +19,8 @@ using tidemark::wait_status;
 
 namespace {
 
-/// An engine that the test runs, and a second thread, which begins to run it in the midst of a queue's work, finds
-/// nothing and falls asleep.
+/// An engine that the test runs, with two queues. In the midst of the first work of `first`, another thread begins to
+/// run the engine, finds nothing and falls asleep.
 template <class Kind>
 struct beside_sleeper {
   using engine_type = tidemark::basic_engine<typename Kind::platform>;
@@ -30,36 +29,42 @@ struct beside_sleeper {
   engine_type on{{.threads = 0}};
   typename Kind::progress_fence there;
   typename Kind::progress_fence back;
+  std::atomic<bool> is_done{false};
   std::optional<background> sleeper;
   watchdog dog{[this] { return state_of(there) + "; " + state_of(back); }};
+  queue_type first{on, {.quantum = 3}};
+  queue_type second{on};
 
-  ~beside_sleeper() { on.loop().stop(); }
-
-  /// Records the work in which the second thread falls asleep. With a quantum of three, what `queue` records next has a
-  /// turn of its own.
-  template <class Then>
-  void record_sleep(queue_type& queue, Then then) {
-    queue.run([this, then] {
+  beside_sleeper() {
+    first.run([this] {
       sleeper.emplace([this] { static_cast<void>(on.loop().run()); });
       CHECK(sleeper->falls_asleep());
-      then();
     });
-    queue.signal(nobody_waits_, 1);
-    queue.signal(nobody_waits_, 2);
+    // With these its turn is over, so what the test records has a turn of its own.
+    first.signal(nobody_waits_, 1);
+    first.signal(nobody_waits_, 2);
   }
-  void record_sleep(queue_type& queue) {
-    record_sleep(queue, [] {});
+  ~beside_sleeper() { on.loop().stop(); }
+
+  void submit_both() {
+    REQUIRE(second.submit());
+    REQUIRE(first.submit());
   }
-  static tidemark::engine_queue_options three_commands() { return {.quantum = 3}; }
+  /// Runs the engine until a queue has stopped it. This thread must not leave the engine before: then it would wake
+  /// the other one.
+  void run() { CHECK(on.loop().run() == wait_status::stopped); }
+  /// Returns once a queue has set `is_done`, which another thread must execute.
+  void await_done() {
+    await([this] { return is_done.load(); });
+  }
+  void await_done_and_end() {
+    await_done();
+    on.loop().stop();
+  }
 
  private:
   typename Kind::fence nobody_waits_;
 };
-
-/// Work that waits for what another thread does. Returns once `is_done` is set.
-void await_other_thread(const std::atomic<bool>& is_done) {
-  await([&] { return is_done.load(); });
-}
 
 }  // namespace
 
@@ -68,29 +73,27 @@ TEST_CASE_TEMPLATE("[A6] queues that hand a turn on wake nobody, and register no
   constexpr std::uint64_t turns = 1000;
   beside_sleeper<Kind> test;
   typename Kind::fence begun;
-  typename beside_sleeper<Kind>::queue_type opens{test.on, test.three_commands()};
-  typename beside_sleeper<Kind>::queue_type first{test.on};
-  typename beside_sleeper<Kind>::queue_type second{test.on};
+  typename beside_sleeper<Kind>::queue_type third{test.on};
+  std::optional<meter<typename Kind::platform>> during;
   std::uint64_t unparks = 1;
   std::uint64_t heavy_barriers = 1;
-  std::optional<meter<typename Kind::platform>> during;
-  test.record_sleep(opens, [&] { during.emplace(); });
-  opens.signal(begun, 1);
-  first.wait(begun, 1);
+  test.first.signal(begun, 1);
+  // The turns are those of two queues that are never cut short by a quantum.
+  third.wait(begun, 1);
+  third.run([&] { during.emplace(); });
   for (std::uint64_t turn = 1; turn <= turns; ++turn) {
-    first.signal(test.there, turn);
-    first.wait(test.back, turn);
-    second.wait(test.there, turn);
-    second.signal(test.back, turn);
+    third.signal(test.there, turn);
+    third.wait(test.back, turn);
+    test.second.wait(test.there, turn);
+    test.second.signal(test.back, turn);
   }
-  first.run([&] {
+  third.run([&] {
     unparks = during->unparks();
     heavy_barriers = during->heavy_barriers();
     test.on.loop().stop();
   });
-  REQUIRE(second.submit());
-  REQUIRE(first.submit());
-  REQUIRE(opens.submit());
+  REQUIRE(third.submit());
+  test.submit_both();
   CHECK(test.on.loop().run() == wait_status::stopped);
   CHECK(test.back.current_value() == turns);
   CHECK(unparks == 0);
@@ -99,91 +102,65 @@ TEST_CASE_TEMPLATE("[A6] queues that hand a turn on wake nobody, and register no
 
 TEST_CASE_TEMPLATE("work does not keep what its queue has signalled from a thread that sleeps", Kind, EVERY_LOOP_KIND) {
   beside_sleeper<Kind> test;
-  typename beside_sleeper<Kind>::queue_type first{test.on, test.three_commands()};
-  typename beside_sleeper<Kind>::queue_type second{test.on};
-  std::atomic<bool> is_done{false};
-  test.record_sleep(first);
-  first.signal(test.there, 1);
-  first.run([&] { await_other_thread(is_done); });
-  second.wait(test.there, 1);
-  second.run([&] { is_done = true; });
-  REQUIRE(second.submit());
-  REQUIRE(first.submit());
-  while (!first.is_idle()) static_cast<void>(test.on.loop().poll());
-  CHECK(is_done);
+  test.first.signal(test.there, 1);
+  test.first.run([&] { test.await_done_and_end(); });
+  test.second.wait(test.there, 1);
+  test.second.run([&] { test.is_done = true; });
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
 }
 
 TEST_CASE_TEMPLATE("other work does not keep what a queue has signalled from a thread that sleeps", Kind,
                    EVERY_LOOP_KIND) {
   beside_sleeper<Kind> test;
-  typename beside_sleeper<Kind>::queue_type first{test.on, test.three_commands()};
-  typename beside_sleeper<Kind>::queue_type second{test.on};
   typename beside_sleeper<Kind>::queue_type third{test.on};
-  std::atomic<bool> is_done{false};
-  test.record_sleep(first);
-  first.signal(test.there, 1);
-  first.signal(test.back, 1);
-  second.wait(test.there, 1);
-  second.run([&] { await_other_thread(is_done); });
+  test.first.signal(test.back, 1);
+  test.first.signal(test.there, 1);  // What was signalled last is found first, so `second` begins before `third`.
+  test.second.wait(test.there, 1);
+  test.second.run([&] { test.await_done_and_end(); });
   third.wait(test.back, 1);
-  third.run([&] { is_done = true; });
-  REQUIRE(second.submit());
+  third.run([&] { test.is_done = true; });
   REQUIRE(third.submit());
-  REQUIRE(first.submit());
-  while (!second.is_idle()) static_cast<void>(test.on.loop().poll());
-  CHECK(is_done);
-}
-
-TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what is to go on to one that sleeps", Kind,
-                   EVERY_LOOP_KIND) {
-  beside_sleeper<Kind> test;
-  typename beside_sleeper<Kind>::queue_type first{test.on, test.three_commands()};
-  typename beside_sleeper<Kind>::queue_type second{test.on};
-  std::atomic<bool> is_done{false};
-  test.record_sleep(first);
-  first.signal(test.there, 1);
-  second.wait(test.there, 1);
-  second.run([&] { is_done = true; });
-  REQUIRE(second.submit());
-  static_cast<void>(test.on.loop().poll());
-  REQUIRE(first.submit());
-  REQUIRE(test.on.loop().run_one() == wait_status::reached);  // `first` goes on later.
-  await_other_thread(is_done);
-  CHECK(is_done);
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
 }
 
 TEST_CASE_TEMPLATE("a thread that sleeps is woken for a queue that has just parked, while others work", Kind,
                    EVERY_LOOP_KIND) {
   beside_sleeper<Kind> test;
-  typename beside_sleeper<Kind>::queue_type first{test.on, test.three_commands()};
-  typename beside_sleeper<Kind>::queue_type second{test.on};
-  std::atomic<bool> is_done{false};
-  test.record_sleep(first);
-  first.signal(test.there, 1);
-  first.wait(test.back, 1);
-  first.run([&] { is_done = true; });
-  second.wait(test.there, 1);
-  second.run([&] {
+  test.first.signal(test.there, 1);
+  test.first.wait(test.back, 1);
+  test.first.run([&] { test.is_done = true; });
+  test.second.wait(test.there, 1);
+  test.second.run([&] {
     test.back.signal(1);
-    await_other_thread(is_done);
+    test.await_done_and_end();
   });
-  REQUIRE(second.submit());
-  REQUIRE(first.submit());
-  while (!second.is_idle()) static_cast<void>(test.on.loop().poll());
-  CHECK(is_done);
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
+}
+
+TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what is to go on to one that sleeps", Kind,
+                   EVERY_LOOP_KIND) {
+  beside_sleeper<Kind> test;
+  test.first.run([&] { test.is_done = true; });
+  REQUIRE(test.first.submit());
+  REQUIRE(test.on.loop().run_one() == wait_status::reached);  // `first` goes on later.
+  test.await_done();
+  CHECK(test.is_done);
 }
 
 TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what has parked to one that sleeps", Kind, EVERY_LOOP_KIND) {
   beside_sleeper<Kind> test;
-  typename beside_sleeper<Kind>::queue_type first{test.on, test.three_commands()};
-  std::atomic<bool> is_done{false};
-  test.record_sleep(first);
-  first.signal(test.there, 1);
-  first.wait(test.back, 1);
-  first.run([&] { is_done = true; });
-  REQUIRE(first.submit());
+  test.first.signal(test.there, 1);
+  test.first.wait(test.back, 1);
+  test.first.run([&] { test.is_done = true; });
+  REQUIRE(test.first.submit());
   while (!test.there.is_reached(1)) REQUIRE(test.on.loop().run_one() == wait_status::reached);
   test.back.signal(1);
-  await_other_thread(is_done);
-  CHECK(is_done);
+  test.await_done();
+  CHECK(test.is_done);
 }

@@ -100,9 +100,9 @@ class loop_core {
   // ---- with the lock held ----
 
   bool has_sleepers() const noexcept { return idle_ != 0; }
-  /// Must be called with the lock before a thread runs something, and by other threads after a change: as long as a
-  /// thread sleeps, each timeline is registered with its fence, or a sleeper looks at it again soon; and what is ready
-  /// has woken somebody.
+  /// Must be called before a thread runs something that may take long, and by other threads after a change: as long as
+  /// a thread sleeps, each timeline is registered with its fence, or a sleeper looks at it again soon; and what is
+  /// ready has woken somebody.
   void settle() noexcept {
     if (idle_ == 0) return;
     awaited_.arm(ends_all());

@@ -60,7 +60,7 @@ class loop_work {
   call_phase phase = call_phase::idle;
   std::uint8_t rank = usual_rank;  // of loop_ready
   bool is_posted_again = false;    // while it runs
-  bool settles = false;            // what the loop owes to threads that sleep, once it runs
+  bool settles = false;            // it calls settle() of the loop itself when it runs
   const bool is_owned;             // by the loop: nobody else knows it
 
  protected:
