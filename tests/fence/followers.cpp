@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 
 #include "support/loop_kinds.hpp"
 #include "support/random.hpp"
+#include "support/readable.hpp"
 #include "support/uring.hpp"
 #include "support/watchdog.hpp"
 
@@ -85,7 +85,7 @@ void serve_a_loop(const typename Kind::progress_fence& fence, followed& of, std:
 }
 
 auto sleep_in_poll(auto& loop) {
-  return [asked = pollfd{loop.descriptor(), POLLIN, 0}]() mutable { return ::poll(&asked, 1, -1) == 1; };
+  return [descriptor = loop.descriptor()] { return is_readable(descriptor, for_ever); };
 }
 
 class sleep_in_epoll {
@@ -99,10 +99,7 @@ class sleep_in_epoll {
   sleep_in_epoll& operator=(const sleep_in_epoll&) = delete;
   ~sleep_in_epoll() { ::close(epoll_); }
 
-  bool operator()() {
-    epoll_event event{};
-    return ::epoll_wait(epoll_, &event, 1, -1) == 1;
-  }
+  bool operator()() const { return has_event(epoll_, for_ever); }
 
  private:
   int epoll_ = ::epoll_create1(EPOLL_CLOEXEC);

@@ -18,7 +18,6 @@
 #include <thread>
 #include <vector>
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -28,28 +27,13 @@
 #include "support/loop_kinds.hpp"
 #include "support/no_descriptors.hpp"
 #include "support/random.hpp"
+#include "support/readable.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::wait_status;
-
-namespace {
-
-constexpr int for_ever = -1;
-
-/// Returns whether the descriptor is readable now, or within so many milliseconds.
-bool is_readable(int descriptor, int milliseconds = 0) {
-  pollfd asked{descriptor, POLLIN, 0};
-  int found = 0;
-  do {
-    found = ::poll(&asked, 1, milliseconds);
-  } while (found < 0 && errno == EINTR);
-  return found == 1;
-}
-
-}  // namespace
 
 TEST_CASE_TEMPLATE("[A19] a loop's descriptor is readable at first, and then when something is due", Kind,
                    EVERY_LOOP_KIND) {
@@ -257,8 +241,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] an epoll loop and a thread in run() follow rando
     REQUIRE(::epoll_ctl(epoll, EPOLL_CTL_ADD, loop.descriptor(), &event) == 0);
     while (runs.load(std::memory_order_relaxed) < all) {
       // With a runner, that may run the last one.
-      const int found = ::epoll_wait(epoll, &event, 1, has_runner ? 1 : for_ever);
-      if (found == 1) loop.poll();
+      if (has_event(epoll, has_runner ? 1 : for_ever)) loop.poll();
     }
     ::close(epoll);
     for (std::thread& each : signallers) each.join();

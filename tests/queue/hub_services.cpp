@@ -16,6 +16,7 @@
 
 #include "support/hubs.hpp"
 #include "support/manual_stop.hpp"
+#include "support/readable.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -310,17 +311,17 @@ TEST_CASE("[A59] the descriptor is readable from the first notification until it
   counted_hub<event_driven> hub;
   probe fence;
   const auto logged = hub.add(fence).fence;
-  CHECK_FALSE(is_readable(hub.service()));
+  CHECK_FALSE(is_readable(hub.service().descriptor()));
   for (unsigned round = 1; round <= 3; ++round) {
     hub.notify(logged.id);
     hub.notify(logged.id);
-    CHECK(is_readable(hub.service()));
+    CHECK(is_readable(hub.service().descriptor()));
     CHECK(fence.released == round - 1);
     hub.service().quiet();
-    CHECK_FALSE(is_readable(hub.service()));
+    CHECK_FALSE(is_readable(hub.service().descriptor()));
     CHECK(hub.try_serve());
     CHECK(fence.released == round);
-    CHECK_FALSE(is_readable(hub.service()));
+    CHECK_FALSE(is_readable(hub.service().descriptor()));
     CHECK_FALSE(hub.try_serve());
   }
 }
@@ -335,7 +336,7 @@ TEST_CASE("[trap 12] a notification between quiet() and try_serve() is served by
   CHECK(hub.try_serve());
   CHECK(fence.released == 1);
   hub.notify(logged.id);
-  CHECK(is_readable(hub.service()));
+  CHECK(is_readable(hub.service().descriptor()));
   hub.catch_up();
   CHECK(fence.released == 2);
 }
@@ -349,7 +350,7 @@ TEST_CASE("an event loop that sleeps in poll() is woken") {
   CHECK(waiting.falls_asleep());
   std::atomic<bool> woken{false};
   background loop{[&] {
-    woken = is_readable(hub.service(), -1);
+    woken = is_readable(hub.service().descriptor(), for_ever);
     hub.service().quiet();
     static_cast<void>(hub.try_serve());
   }};
@@ -381,12 +382,12 @@ TEST_CASE("a moved service keeps its descriptor, and each is closed once") {
   CHECK(second.descriptor() == descriptor);
   CHECK(first->descriptor() == -1);
   first.reset();
-  struct pollfd watched{descriptor, POLLIN, 0};
-  CHECK(::poll(&watched, 1, 0) == 0);  // still open, and quiet
+  pollfd asked{descriptor, POLLIN, 0};
+  CHECK(::poll(&asked, 1, 0) == 0);  // still open, and quiet
   {
     event_driven third{std::move(second)};
     second = std::move(third);
   }
   CHECK(second.descriptor() == descriptor);
-  CHECK(::poll(&watched, 1, 0) == 0);
+  CHECK(::poll(&asked, 1, 0) == 0);
 }

@@ -5,7 +5,6 @@
 #define TIDEMARK_TESTS_SUPPORT_HUBS_HPP
 
 #include <doctest/doctest.h>
-#include <poll.h>
 
 #include <atomic>
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include <tidemark/queue/hub.hpp>
 
 #include "queues.hpp"
+#include "readable.hpp"
 
 namespace testing {
 
@@ -41,12 +41,6 @@ Service make_service() {
   }
 }
 
-/// Whether the descriptor says that there is something to serve.
-inline bool is_readable(const event_driven& service, int timeout = 0) {
-  struct pollfd watched{service.descriptor(), POLLIN, 0};
-  return ::poll(&watched, 1, timeout) == 1;
-}
-
 template <class Service, std::size_t Fences = 8, std::size_t Queues = 4>
 struct counted_hub : tidemark::basic_hub<stepping_platform, Service, Fences, Queues> {
   using service_type = Service;
@@ -58,7 +52,7 @@ struct counted_hub : tidemark::basic_hub<stepping_platform, Service, Fences, Que
     if constexpr (std::is_same_v<Service, dispatched>) {
       while (this->try_serve()) continue;
     } else if constexpr (std::is_same_v<Service, event_driven>) {
-      while (is_readable(this->service())) {
+      while (is_readable(this->service().descriptor())) {
         this->service().quiet();
         static_cast<void>(this->try_serve());
       }
