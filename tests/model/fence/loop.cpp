@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 
 namespace {
 
@@ -773,6 +774,55 @@ struct refused_while_asleep : model::suite<2> {
   }
 };
 
+/// Work of a loop that signals in its turn, and wakes no other thread for what that releases.
+class quiet_signal final : public tidemark::detail::loop_work<platform> {
+ public:
+  quiet_signal(wait_loop& of, std::function<void()> signal)
+      : loop_work(&act), core_{tidemark::detail::loop_access::core_of(of)}, signal_{std::move(signal)} {}
+
+  void post() { core_.post(*this); }
+
+ private:
+  static void act(loop_work& of, tidemark::detail::loop_action, keeper& kept) {
+    auto& self = static_cast<quiet_signal&>(of);
+    self.core_.put_wakes_off();
+    {
+      const keeper::without lock(kept);
+      self.signal_();
+    }
+    self.core_.drop_wakes();
+    self.core_.has_run(self);
+  }
+
+  tidemark::detail::core_of_loop<platform>& core_;
+  std::function<void()> signal_;
+};
+
+/// [A37] A thread leaves the loop after it has signalled, and has woken nobody for that. A thread that sleeps, or is
+/// about to, finds what was released.
+template <heap_shape Shape>
+struct released_quietly : model::suite<2>, one_signal<Shape> {
+  struct stops_loop {
+    released_quietly* of;
+    void operator()() const {
+      of->require();
+      of->loop.stop();
+    }
+  };
+  wait_loop loop;
+  callback<stops_loop> registered{loop, awaited(this->timeline, 1), {this}};
+  quiet_signal work{loop, [this] { this->signal(); }};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+    } else {
+      work.post();
+      static_cast<void>(loop.poll());
+    }
+  }
+};
+
 // ---- threads that sleep outside -------------------------------------------------------------------------------------
 
 /// [A19] [A34] [A37] A value is signalled while the thread that polls the loop leaves it.
@@ -1152,6 +1202,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<stopped_against_sleep<1>, "stopped_against_sleep">());
   checks.push_back(model::make_check<stopped_against_sleep<2>, "stopped_against_sleep.two">());
   checks.push_back(model::make_check<refused_while_asleep, "refused_while_asleep">());
+  model::add_on_shapes<released_quietly, model::one_slot, "released_quietly">(checks);
   checks.push_back(model::make_check<token_against_sleep, "token_against_sleep">());
   model::add_on_shapes<left_against_signal, model::one_slot, "left_against_signal">(checks);
   checks.push_back(model::make_check<left_against_post, "left_against_post">());

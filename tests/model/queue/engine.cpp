@@ -180,23 +180,23 @@ struct handed_over : model::suite<2>, stepped {
   void thread(unsigned) { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
 };
 
-/// Two queues of an engine that two threads run. The work of `first` lasts until the other thread has run a callable.
+/// Two queues of an engine that several threads run. The work of `first` lasts until another thread has run a callable.
 /// That thread may sleep by then, and what `first` does next has a turn of its own. `second` parks before the threads
 /// begin.
+template <heap_shape Shape>
 struct beside_sleeper : stepped {
-  // Without spins, of which there are enough.
-  using fence = tidemark::basic_fence<platform, tidemark::fence_options{.capacity = 1, .max_spin_ns = 0}>;
-  fence told;
-  fence there;
-  fence back;
-  fence done;
+  fence_of<Shape> told;
+  fence_of<Shape> there;
+  fence_of<Shape> back;
+  fence_of<Shape> done;
   payload data;
-  queue first{*this, {.quantum = 2}};
+  queue first{*this, {.quantum = 3}};
   queue second{*this};
 
   beside_sleeper() {
     first.run([this] { MODEL_REQUIRE(told.wait(1) == wait_status::reached); });
     first.run([this] { data.store(41); });
+    first.run([] {});  // after which there is another turn
     first.signal(there, 1);
     second.wait(there, 1);
   }
@@ -210,68 +210,80 @@ struct beside_sleeper : stepped {
 };
 
 /// [A6] A queue signals, and then its work waits for that of another queue, to which it has signalled. Whichever thread
-/// executes the first, the other one executes the second, even if it sleeps.
-struct signalled_before_work : model::suite<2>, beside_sleeper {
+/// executes the first, another one executes the second, even if it sleeps.
+template <unsigned Threads, heap_shape Shape>
+struct signalled_before_work : model::suite<Threads> {
+  beside_sleeper<Shape> at;
+
   void before() {
-    first.run([this] {
-      MODEL_REQUIRE(done.wait(1) == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 42);
-      on.loop().stop();
+    at.first.run([this] {
+      MODEL_REQUIRE(at.done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(at.data.load() == 42);
+      at.on.loop().stop();
     });
-    second.run([this] {
-      MODEL_REQUIRE(data.load() == 41);
-      data.store(42);
-      done.signal(1);
+    at.second.run([this] {
+      MODEL_REQUIRE(at.data.load() == 41);
+      at.data.store(42);
+      at.done.signal(1);
     });
-    submit_both();
+    at.submit_both();
   }
-  void thread(unsigned) { run(); }
+  void thread(unsigned) { at.run(); }
 };
 
 /// [A6] A queue parks, and another one, to which it has signalled, works meanwhile, and waits for what the first one
-/// does next. The other thread executes that, even if it sleeps.
-struct parked_before_work : model::suite<2>, beside_sleeper {
+/// does next. Another thread executes that, even if it sleeps.
+template <unsigned Threads, heap_shape Shape>
+struct parked_before_work : model::suite<Threads> {
+  beside_sleeper<Shape> at;
+
   void before() {
-    first.wait(back, 1);
-    first.run([this] {
-      MODEL_REQUIRE(data.load() == 42);
-      data.store(43);
-      done.signal(1);
+    at.first.wait(at.back, 1);
+    at.first.run([this] {
+      MODEL_REQUIRE(at.data.load() == 42);
+      at.data.store(43);
+      at.done.signal(1);
     });
-    second.run([this] {
-      MODEL_REQUIRE(data.load() == 41);
-      data.store(42);
-      back.signal(1);
-      MODEL_REQUIRE(done.wait(1) == wait_status::reached);
-      MODEL_REQUIRE(data.load() == 43);
-      on.loop().stop();
+    at.second.run([this] {
+      MODEL_REQUIRE(at.data.load() == 41);
+      at.data.store(42);
+      at.back.signal(1);
+      MODEL_REQUIRE(at.done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(at.data.load() == 43);
+      at.on.loop().stop();
     });
-    submit_both();
+    at.submit_both();
   }
-  void thread(unsigned) { run(); }
+  void thread(unsigned) { at.run(); }
 };
 
-/// [A6] A thread runs what is ready, twice, and leaves the engine. What is to go on then goes on on the other thread,
-/// even if that sleeps. If `first` `Parks`, that is for a signal that the thread makes afterwards.
-template <bool Parks>
-struct left_after_turn : model::suite<2>, beside_sleeper {
+enum class left { in_work, signalled, parked };
+
+/// [A6] A thread runs what is ready, and leaves the engine. What is to go on then goes on on another thread, even if
+/// that sleeps: `first`, which has more to do; `second`, to which it has signalled; or `first`, when it has parked, and
+/// the thread makes its signal afterwards.
+template <unsigned Threads, heap_shape Shape, left When>
+struct left_after_turn : model::suite<Threads> {
+  static constexpr bool parks = When == left::parked;
+  beside_sleeper<Shape> at;
   payload late;
 
   void before() {
-    if (Parks) first.wait(back, 1);
-    (Parks ? first : second).run([this] {
-      MODEL_REQUIRE(Parks ? late.load() == 42 : data.load() == 41);
-      on.loop().stop();
+    if (parks) at.first.wait(at.back, 1);
+    (parks ? at.first : at.second).run([this] {
+      MODEL_REQUIRE(parks ? late.load() == 42 : at.data.load() == 41);
+      at.on.loop().stop();
     });
-    submit_both();
+    at.submit_both();
   }
   void thread(unsigned index) {
-    if (index == 0) return run();
-    static_cast<void>(on.loop().poll());
-    static_cast<void>(on.loop().poll());
-    if (!Parks) return;
+    if (index != 0) return at.run();
+    static_cast<void>(at.on.loop().poll());
+    if (When == left::in_work) return;
+    static_cast<void>(at.on.loop().poll());
+    if (!parks) return;
     late.store(42);
-    back.signal(1);
+    at.back.signal(1);
   }
 };
 
@@ -656,6 +668,16 @@ struct reported_in_two_orders : model::suite<2>, stepped {
   }
 };
 
+/// Adds the checks of an engine that other threads sleep beside.
+template <unsigned Threads, heap_shape Shape, model::name Suffix>
+void add_beside_sleepers(std::vector<model::check>& checks) {
+  checks.push_back(model::make_check<signalled_before_work<Threads, Shape>, "signalled_before_work" + Suffix>());
+  checks.push_back(model::make_check<parked_before_work<Threads, Shape>, "parked_before_work" + Suffix>());
+  checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::in_work>, "left_in_work" + Suffix>());
+  checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::signalled>, "left_after_turn" + Suffix>());
+  checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::parked>, "left_parked" + Suffix>());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -666,10 +688,10 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<doorbell_against_rest<4>, "doorbell_against_rest.four">());
   checks.push_back(model::make_check<recorded_against_executor<10, 2>, "recorded_against_executor">());
   checks.push_back(model::make_check<recorded_against_executor<16, 8>, "recorded_against_executor.bursts">());
-  checks.push_back(model::make_check<signalled_before_work, "signalled_before_work">());
-  checks.push_back(model::make_check<parked_before_work, "parked_before_work">());
-  checks.push_back(model::make_check<left_after_turn<false>, "left_after_turn">());
-  checks.push_back(model::make_check<left_after_turn<true>, "left_after_turn.parked">());
+  add_beside_sleepers<2, model::one_slot, "">(checks);
+  add_beside_sleepers<2, model::two_levels, ".two_levels">(checks);
+  add_beside_sleepers<2, model::in_lane, ".in_lane">(checks);
+  add_beside_sleepers<3, model::two_levels, ".three_threads">(checks);
   checks.push_back(model::make_check<two_execute, "two_execute">());
   checks.push_back(model::make_check<handed_over, "handed_over">());
   checks.push_back(model::make_check<aborted_against_submission, "aborted_against_submission">());
