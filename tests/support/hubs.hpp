@@ -93,7 +93,7 @@ class server {
       if constexpr (std::is_same_v<Service, dispatched>) {
         CHECK(hub_.serve());
       } else if constexpr (std::is_same_v<Service, event_driven>) {
-        if (!is_readable(hub_.service(), -1)) continue;
+        if (!is_readable(hub_.service().descriptor(), for_ever)) continue;
         hub_.service().quiet();
         static_cast<void>(hub_.try_serve());
       }
