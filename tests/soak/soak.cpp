@@ -2,6 +2,7 @@
 //
 // The soak: round after round of a random kind of fence under a random schedule, checked against a model, until the
 // time is over or something is wrong. `./dev soak --help` says how to repeat what it has found.
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -23,7 +24,9 @@ namespace {
 
 using namespace soak;
 
-volatile std::sig_atomic_t interrupted_by = 0;
+// Any thread may run the handler while the main thread reads this.
+std::atomic<int> interrupted_by{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void interrupt(int signal_number) { interrupted_by = signal_number; }
 
@@ -99,7 +102,7 @@ int main(int count, char** arguments) {
   }
   soak_for(chosen, kinds);
   if (interrupted_by != 0) {
-    std::printf("soak: ended by signal %d, nothing found\n", static_cast<int>(interrupted_by));
+    std::printf("soak: ended by signal %d, nothing found\n", interrupted_by.load());
   } else {
     std::printf("soak: nothing found\n");
   }
