@@ -11,7 +11,7 @@
 
 namespace testing {
 
-/// Waits without an end.
+/// Instead of a number of milliseconds.
 constexpr int for_ever = -1;
 
 /// Makes a system call, and makes it again while it is interrupted, as by a debugger that stops the process.

@@ -783,7 +783,8 @@ class quiet_signal final : public tidemark::detail::loop_work<platform> {
   void post() { core_.post(*this); }
 
  private:
-  static void act(loop_work& of, tidemark::detail::loop_action, keeper& kept) {
+  static void act(loop_work& of, tidemark::detail::loop_action what, keeper& kept) {
+    MODEL_REQUIRE(what == tidemark::detail::loop_action::run);
     auto& self = static_cast<quiet_signal&>(of);
     self.core_.put_wakes_off();
     {

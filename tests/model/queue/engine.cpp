@@ -196,7 +196,7 @@ struct beside_sleeper : stepped {
   beside_sleeper() {
     first.run([this] { MODEL_REQUIRE(told.wait(1) == wait_status::reached); });
     first.run([this] { data.store(41); });
-    first.run([] {});  // after which there is another turn
+    first.run([] {});  // the third command, which ends the turn
     first.signal(there, 1);
     second.wait(there, 1);
   }
@@ -691,6 +691,7 @@ int main(int argc, char** argv) {
   add_beside_sleepers<2, model::one_slot, "">(checks);
   add_beside_sleepers<2, model::two_levels, ".two_levels">(checks);
   add_beside_sleepers<2, model::in_lane, ".in_lane">(checks);
+  add_beside_sleepers<2, model::beside_lane, ".beside_lane">(checks);
   add_beside_sleepers<3, model::two_levels, ".three_threads">(checks);
   checks.push_back(model::make_check<two_execute, "two_execute">());
   checks.push_back(model::make_check<handed_over, "handed_over">());

@@ -26,8 +26,8 @@
 // A thread that runs something short, such as the signals of a queue, may put all this off until it looks for more to
 // run or begins something that may take long: it neither registers what is watched nor wakes a sleeper for what its own
 // signals release. So a chain of queues, each of which waits for the one before, stays on one thread, and costs no
-// system call although others sleep. What it leaves behind in this way, and what is to go on later, changes no count.
-// If no thread sleeps yet when it leaves, one that is about to finds it: that looks once more, with the lock.
+// system call although others sleep. It counts no change for what it leaves behind in this way, nor for work that is to
+// go on later. So a thread that is about to sleep looks for both once more, with the lock.
 //
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
@@ -97,8 +97,8 @@ class loop_core {
 
   // ---- with the lock held ----
 
-  /// Wakes nobody: run() looks for what was released, once nothing is ready and before it returns. As long as something
-  /// is ready, a thread was woken for it, which looks as well, and so does a thread that is about to sleep.
+  /// Wakes nobody. What was released is found all the same: by this run(), once nothing is ready and before it returns;
+  /// while something is ready, by the sleeper that was woken for it; and by a thread that is about to sleep.
   void drop_wakes() noexcept { own_wakes_.go_on(); }
   bool has_sleepers() const noexcept { return idle_ != 0; }
   /// Must be called before a thread runs something that may take long, and by other threads after a change: as long as
@@ -441,7 +441,7 @@ class loop_core {
   deadline park(deadline until, const Token& token, std::uint32_t seen, typename spin::wait& spinning,
                 keeper& kept) noexcept {
     awaited_.arm(ends_all());
-    // What a thread that runs something leaves here without counting a change, as long as none sleeps.
+    // Another thread may have left both without counting a change.
     ready_.take_later();
     if (awaited_.has_released() || !ready_.is_empty()) return deadline::min();
     // The token is looked at after the word: a stop that comes later changes the count.
