@@ -47,6 +47,7 @@
 #include "memory/retire_queue.hpp"
 #include "memory/upload_ring.hpp"
 #include "platform/assert.hpp"
+#include "platform/names.hpp"
 #include "platform/platform.hpp"
 #include "queue/cancelled_command.hpp"
 #include "queue/domain.hpp"

@@ -32,27 +32,6 @@ using tidemark::awaited;
 using tidemark::callback_state;
 using tidemark::wait_status;
 
-namespace tidemark {
-
-/// For doctest's messages.
-static doctest::String toString(callback_state state) {
-  switch (state) {
-    case callback_state::waiting:
-      return "waiting";
-    case callback_state::ran:
-      return "ran";
-    case callback_state::lost:
-      return "lost";
-    case callback_state::cancelled:
-      return "cancelled";
-    case callback_state::refused:
-      return "refused";
-  }
-  return "?";
-}
-
-}  // namespace tidemark
-
 namespace {
 
 /// A platform whose heavy barrier the system refuses from some moment on.

@@ -11,6 +11,8 @@
 //   2. A header in `detail` includes no public header of its own room.
 //   3. A header in `detail` declares names in a namespace `detail` only.
 //   4. A status enumeration uses the words below, so that one outcome has one name in all blocks.
+//   5. A public status enumeration has its names below it (platform/names.hpp). The names are those of the enumerators,
+//      in their order; also where another enumeration has some.
 #include "source_text.hpp"
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <regex>
 #include <string>
@@ -42,6 +45,9 @@ const std::array vocabulary{"added", "allocated", "applied", "attached", "begun"
 const std::regex include_pattern{R"re(^\s*#include ")re"};
 const std::regex namespace_pattern{R"(^namespace\s+([\w:]+)\s*\{)"};
 const std::regex status_pattern{R"(\benum class (\[\[nodiscard\]\]\s*)?(\w*status)\b)"};
+const std::regex enumeration_pattern{R"(^enum class (\[\[nodiscard\]\]\s*)?(\w+)\b[^{]*\{)"};
+const std::regex names_pattern{R"re(names_of<(\w+)>\s*=\s*detail::names\(([^;]*)\);)re"};
+const std::regex word_pattern{R"(\w+)"};
 const std::regex enumerator_pattern{R"(^\s*(\w+)\s*(=[^,]*)?(,|$))"};
 
 /// Where a header lies.
@@ -61,6 +67,7 @@ class checker {
       check_includes(files[i], path, raw[i]);
       if (place_of(path).is_private) check_namespaces(files[i]);
       check_outcomes(files[i]);
+      if (place_of(path).room && !place_of(path).is_private) check_names(files[i], raw[i]);
     }
     return std::move(violations_);
   }
@@ -126,16 +133,60 @@ class checker {
     }
   }
 
-  void check_enumerators(const source_file& file, std::size_t line, std::string code) {
-    code = code.substr(0, code.find('}'));
-    std::smatch match;
-    while (std::regex_search(code, match, enumerator_pattern)) {
-      const std::string word = match[1];
+  void check_enumerators(const source_file& file, std::size_t line, const std::string& code) {
+    for (const std::string& word : enumerators_in(code)) {
       if (std::find(vocabulary.begin(), vocabulary.end(), word) == vocabulary.end()) {
         complain(file, line, "an outcome is called " + word + ", which is none of the words for outcomes");
       }
+    }
+  }
+
+  /// Returns the enumerators of a line of an enumeration.
+  static std::vector<std::string> enumerators_in(std::string code) {
+    code = code.substr(0, code.find('}'));
+    std::vector<std::string> found;
+    std::smatch match;
+    while (std::regex_search(code, match, enumerator_pattern)) {
+      found.push_back(match[1]);
       code = match.suffix();
     }
+    return found;
+  }
+
+  void check_names(const source_file& file, const std::string& text) {
+    const std::map<std::string, std::vector<std::string>> names = names_in(text);
+    for (std::size_t line = 0; line < file.lines.size(); ++line) {
+      std::smatch match;
+      std::string code = file.lines[line].code;
+      if (!std::regex_search(code, match, enumeration_pattern)) continue;
+      const std::size_t first = line;
+      const std::string name = match[2];
+      code = match.suffix();
+      std::vector<std::string> enumerators = enumerators_in(code);
+      while (code.find('}') == std::string::npos && ++line < file.lines.size()) {
+        code = file.lines[line].code;
+        const std::vector<std::string> more = enumerators_in(code);
+        enumerators.insert(enumerators.end(), more.begin(), more.end());
+      }
+      const auto named = names.find(name);
+      if (named == names.end()) {
+        if (name.ends_with("status")) complain(file, first, name + " has no names, which platform/names.hpp prints");
+      } else if (named->second != enumerators) {
+        complain(file, first, "the names of " + name + " are not its enumerators");
+      }
+    }
+  }
+
+  static std::map<std::string, std::vector<std::string>> names_in(const std::string& text) {
+    std::map<std::string, std::vector<std::string>> found;
+    for (std::sregex_iterator each(text.begin(), text.end(), names_pattern), end; each != end; ++each) {
+      std::vector<std::string>& names = found[(*each)[1]];
+      const std::string literals = (*each)[2];
+      for (std::sregex_iterator word(literals.begin(), literals.end(), word_pattern); word != end; ++word) {
+        names.push_back(word->str());
+      }
+    }
+    return found;
   }
 
   std::filesystem::path root_;
@@ -176,13 +227,32 @@ const std::vector<sample> samples = {
     {"a public one of its own room", "low/detail/a.hpp", "#include \"../b.hpp\"\n", {1}, "public one of its room"},
     {"a public name", "low/detail/a.hpp", "namespace tidemark {\nstruct a;\n", {1}, "declares names"},
     {"a public name in a public header", "low/a.hpp", "namespace tidemark {\nstruct a;\n", {}},
-    {"words for outcomes", "low/a.hpp", "enum class map_status : int {\n  mapped,  ///< x\n  busy, timeout };\n", {}},
+    {"words for outcomes",
+     "low/detail/a.hpp",
+     "enum class map_status : int {\n  mapped,  ///< x\n  busy, timeout };\n",
+     {}},
     {"another word",
-     "low/a.hpp",
+     "low/detail/a.hpp",
      "enum class map_status {\n  mapped,\n  was_still_drawing,\n  busy };\n",
      {3},
      "outcome"},
     {"other enumerations", "low/a.hpp", "enum class map_mode { read, discard };\n", {}},
+    {"names",
+     "low/a.hpp",
+     "enum class [[nodiscard]] map_status : int { mapped, busy };\n"
+     "template <> inline constexpr auto detail::names_of<map_status> =\n  detail::names(\"mapped\", \"busy\");\n",
+     {}},
+    {"a status without names", "low/a.hpp", "\nenum class map_status { mapped };\n", {2}, "has no names"},
+    {"a name too few",
+     "low/a.hpp",
+     "enum class hue {\n  red,  ///< x\n  blue\n};\ninline constexpr auto names_of<hue> = detail::names(\"red\");\n",
+     {1},
+     "are not its enumerators"},
+    {"names in another order",
+     "low/a.hpp",
+     "enum class hue { red, blue };\ninline constexpr auto names_of<hue> = detail::names(\"blue\", \"red\");\n",
+     {1},
+     "are not its enumerators"},
 };
 
 bool passes(const sample& wanted) {

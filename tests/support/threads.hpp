@@ -88,23 +88,4 @@ class waiter {
 
 }  // namespace testing
 
-namespace tidemark {
-
-/// For doctest's messages.
-inline doctest::String toString(wait_status status) {
-  switch (status) {
-    case wait_status::reached:
-      return "reached";
-    case wait_status::timeout:
-      return "timeout";
-    case wait_status::stopped:
-      return "stopped";
-    case wait_status::lost:
-      return "lost";
-  }
-  return "?";
-}
-
-}  // namespace tidemark
-
 #endif  // TIDEMARK_TESTS_SUPPORT_THREADS_HPP

@@ -48,6 +48,7 @@
 #include "../memory/backing_source.hpp"
 #include "../memory/map_mode.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "../queue/cancelled_command.hpp"
 #include "../queue/notifier.hpp"
@@ -68,6 +69,10 @@ enum class context_error : std::uint8_t {
   refused,    ///< From create(): the maker has told a size that it has not listed.
 };
 
+template <>
+inline constexpr auto detail::names_of<context_error> =
+    detail::names("no_memory", "no_space", "stale", "invalid", "refused");
+
 /// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
 /// of the context calls it, after the context has done everything else that the error causes. It must not throw.
 template <class Sink>
@@ -81,6 +86,9 @@ enum class finish_status : std::uint8_t {
   no_memory,  ///< The recording was removed. There is no list.
   invalid,    ///< There was no recording, which is asserted.
 };
+
+template <>
+inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "no_memory", "invalid");
 
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
 /// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it.

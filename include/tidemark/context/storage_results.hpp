@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 
 namespace tidemark {
 
@@ -42,6 +43,10 @@ enum class object_create_status : std::uint8_t {
   refused,    ///< The maker has told a size that it has not listed for the kind [D27].
 };
 
+template <>
+inline constexpr auto detail::names_of<object_create_status> =
+    detail::names("added", "no_memory", "no_space", "invalid", "refused");
+
 /// The result of context_storage::create().
 struct [[nodiscard]] object_create_result {
   object_create_status status = object_create_status::invalid;
@@ -56,6 +61,9 @@ enum class block_use_status : std::uint8_t {
   no_memory,  ///< The source, or the maker, has no memory for it, or for a block that it depends on.
   stale,      ///< There is no such object any more.
 };
+
+template <>
+inline constexpr auto detail::names_of<block_use_status> = detail::names("ready", "no_memory", "stale");
 
 /// The result of a use of an object.
 struct [[nodiscard]] block_use_result {
@@ -76,6 +84,9 @@ enum class context_open_status : std::uint8_t {
   ready,     ///< It is open.
   no_space,  ///< As many contexts are open as the storage may have.
 };
+
+template <>
+inline constexpr auto detail::names_of<context_open_status> = detail::names("ready", "no_space");
 
 /// The choices of a storage.
 struct context_storage_options {

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "../platform/names.hpp"
 #include "wait.hpp"
 
 namespace tidemark {
@@ -17,6 +18,10 @@ enum class callback_state : std::uint8_t {
   cancelled,  ///< It was cancelled before. The callable has not run and never will.
   refused,    ///< Only with signallers: the fence could not take it. The callable has not run and never will.
 };
+
+template <>
+inline constexpr auto detail::names_of<callback_state> =
+    detail::names("waiting", "ran", "lost", "cancelled", "refused");
 
 namespace detail {
 

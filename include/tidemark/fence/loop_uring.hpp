@@ -37,6 +37,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_operation.hpp"
@@ -51,6 +52,9 @@ enum class uring_way : std::uint8_t {
   futex,  ///< It sleeps on a word where that is enough, and otherwise polls the descriptor.
   poll,   ///< It polls the descriptor.
 };
+
+template <>
+inline constexpr auto detail::names_of<uring_way> = detail::names("futex", "poll");
 
 namespace detail {
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/limits.hpp"
 
@@ -29,6 +30,9 @@ enum class [[nodiscard]] wait_status {
   stopped,  ///< The stop token was triggered first.
   lost,     ///< The timeline was poisoned before it reached the target.
 };
+
+template <>
+inline constexpr auto detail::names_of<wait_status> = detail::names("reached", "timeout", "stopped", "lost");
 
 /// How a wait for any of several timelines ended, and which of them ended it.
 struct [[nodiscard]] wait_any_result {

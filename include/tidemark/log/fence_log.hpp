@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "ids.hpp"
 #include "ring_log.hpp"
@@ -40,8 +41,15 @@ enum class fence_operation : std::uint32_t {
   signal_notified = 3,  ///< verbose: a signal found waiters due, and began to notify them at `end_timestamp`
 };
 
+template <>
+inline constexpr auto detail::names_of<fence_operation> =
+    detail::names("signal_executed", "wait_unblocked", "wait_stalled", "signal_notified");
+
 /// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
 enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
+
+template <>
+inline constexpr auto detail::names_of<trace_event> = detail::names("wait_queued", "signal_queued");
 
 /// Which entries the verbose log gets [A119].
 enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
@@ -90,6 +98,10 @@ enum class timestamp_verdict {
   backward,      ///< smaller than the last one that was recorded [A105]
   cancelled,     ///< cancelled_timestamp, which is no time either [A124]
 };
+
+template <>
+inline constexpr auto detail::names_of<timestamp_verdict> =
+    detail::names("in_order", "not_recorded", "backward", "cancelled");
 
 /// Judges the time stamps of one log, entry by entry. For one thread at a time.
 class timestamp_order {

@@ -45,6 +45,7 @@
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "detail/line_runs.hpp"
 #include "detail/wrong_timeline.hpp"
 
@@ -67,6 +68,9 @@ enum class coherency_status : std::uint8_t {
   prepared,  ///< The processor may do what was prepared: read the range, or write it.
   busy,      ///< Not now: the device uses the range until the timeline reaches a value.
 };
+
+template <>
+inline constexpr auto detail::names_of<coherency_status> = detail::names("prepared", "busy");
 
 /// Whether the processor may access a range.
 struct [[nodiscard]] coherency_result {

@@ -50,6 +50,7 @@
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/mapped_pages.hpp"
 #include "detail/page_list.hpp"
@@ -73,6 +74,10 @@ enum class aperture_status : std::uint8_t {
   too_large,  ///< Never: more pages than the window gives out.
   invalid,    ///< No pages, or the range yields another number of pages than it says.
 };
+
+template <>
+inline constexpr auto detail::names_of<aperture_status> =
+    detail::names("mapped", "busy", "timeout", "stopped", "lost", "no_space", "too_large", "invalid");
 
 /// Some pages of a window, or why there are none.
 struct [[nodiscard]] aperture_view {

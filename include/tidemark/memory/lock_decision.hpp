@@ -37,6 +37,7 @@
 #include <cstdint>
 
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {
@@ -54,6 +55,10 @@ enum class residence : std::uint8_t {
   aperture_segment,  ///< In system memory, and mapped for the device.
   memory_segment,    ///< In memory of the device.
 };
+
+template <>
+inline constexpr auto detail::names_of<residence> =
+    detail::names("system_memory", "aperture_segment", "memory_segment");
 
 /// An allocation that is to be locked.
 struct lock_subject {
@@ -81,6 +86,10 @@ enum class lock_route : std::uint8_t {
   refused,            ///< Not at all; the reason says why.
 };
 
+template <>
+inline constexpr auto detail::names_of<lock_route> =
+    detail::names("direct", "through_window", "migrate_to_system", "refused");
+
 /// Why a lock is refused.
 enum class lock_refusal : std::uint8_t {
   none,     ///< It is not refused.
@@ -93,6 +102,10 @@ enum class lock_refusal : std::uint8_t {
   no_aperture_segment,  ///< As no_window, but there is a window, which has room [B23].
   resident,             ///< It is in a memory segment, must not be accessed there, and has no aperture segment [B26].
 };
+
+template <>
+inline constexpr auto detail::names_of<lock_refusal> =
+    detail::names("none", "invalid", "incoherent_cached", "no_window", "no_space", "no_aperture_segment", "resident");
 
 /// What decide() returns.
 struct [[nodiscard]] lock_decision {
@@ -142,6 +155,10 @@ enum class [[nodiscard]] unlock_status : std::uint8_t {
   commit_now,
   invalid,  ///< No lock was held; nothing was done [B46].
 };
+
+template <>
+inline constexpr auto detail::names_of<unlock_status> =
+    detail::names("unlocked", "still_locked", "commit_now", "invalid");
 
 /// Keeps an allocation out of memory segments while it is locked in system memory [B27].
 ///

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "../platform/names.hpp"
+
 namespace tidemark {
 
 /// What a map is for. A mode is one of
@@ -44,6 +46,10 @@ enum class map_status : std::uint8_t {
   /// There is no such combination of modes. From command_context also where the recording must discard first [B47].
   invalid,
 };
+
+template <>
+inline constexpr auto detail::names_of<map_status> =
+    detail::names("mapped", "busy", "timeout", "stopped", "lost", "no_space", "no_memory", "invalid");
 
 namespace detail {
 

@@ -59,6 +59,7 @@
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "allocation_backing.hpp"
 #include "coherency_tracker.hpp"
 #include "detail/backing_use.hpp"
@@ -83,6 +84,10 @@ enum class lock_status : std::uint8_t {
   invalid,    ///< There is no such combination of modes, or the allocation has no bytes.
 };
 
+template <>
+inline constexpr auto detail::names_of<lock_status> =
+    detail::names("locked", "busy", "timeout", "stopped", "no_space", "no_memory", "refused", "invalid");
+
 enum class [[nodiscard]] move_status : std::uint8_t {
   placed,    ///< It is where the call wanted it, or was there already.
   busy,      ///< Not now: a lock is looking for a way, or another thread is moving a backing. Try again.
@@ -90,6 +95,9 @@ enum class [[nodiscard]] move_status : std::uint8_t {
   no_space,  ///< The segment has too few free pages.
   invalid,   ///< The lock was of another allocation or none; or the allocation can't be placed there.
 };
+
+template <>
+inline constexpr auto detail::names_of<move_status> = detail::names("placed", "busy", "refused", "no_space", "invalid");
 
 struct allocation_options {
   std::size_t bytes = 0;  ///< Rounded up to pages.

@@ -48,6 +48,7 @@
 
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/followed_serials.hpp"
 
@@ -151,6 +152,9 @@ enum class retire_status : std::uint8_t {
   stopped,  ///< It was still in use when the stop token was triggered, and is the caller's as before.
   invalid,  ///< It was retired already, and stays so.
 };
+
+template <>
+inline constexpr auto detail::names_of<retire_status> = detail::names("retired", "timeout", "stopped", "invalid");
 
 /// How a retirement ended that waited for the object.
 struct [[nodiscard]] retire_result {

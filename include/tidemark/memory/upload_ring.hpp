@@ -49,6 +49,7 @@
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/upload_batches.hpp"
 #include "detail/upload_parts.hpp"
@@ -72,6 +73,10 @@ enum class upload_status : std::uint8_t {
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
 };
+
+template <>
+inline constexpr auto detail::names_of<upload_status> =
+    detail::names("allocated", "busy", "timeout", "stopped", "lost", "no_space", "too_large", "invalid");
 
 /// Some bytes of an upload ring, or why there are none.
 struct [[nodiscard]] upload_part {

@@ -13,12 +13,16 @@
 #include <cstdint>
 
 #include "../log/ids.hpp"
+#include "../platform/names.hpp"
 #include "log_reservation.hpp"
 
 namespace tidemark {
 
 /// The functions of a queue that execute a command.
 enum class queue_operation { wait, signal, complete };
+
+template <>
+inline constexpr auto detail::names_of<queue_operation> = detail::names("wait", "signal", "complete");
 
 /// A command that will never be executed.
 struct cancelled_command {
@@ -32,6 +36,9 @@ enum class cancel_status {
   cancelled,
   refused,  ///< There is a gap: work was left out before, between or behind that. No entry was written.
 };
+
+template <>
+inline constexpr auto detail::names_of<cancel_status> = detail::names("cancelled", "refused");
 struct [[nodiscard]] cancel_result {
   cancel_status status;
   std::uint64_t entries;  ///< How many entries were written.

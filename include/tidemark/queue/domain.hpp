@@ -64,6 +64,7 @@
 #include "../fence/wait.hpp"
 #include "../fence/wait_loop.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/held_waits.hpp"
 #include "engine_queue.hpp"
@@ -91,6 +92,9 @@ struct cross_fence_options {
   std::uint64_t initial = 0;                   ///< The value at which it begins.
 };
 enum class cross_fence_status : std::uint8_t { valid, invalid };
+
+template <>
+inline constexpr auto detail::names_of<cross_fence_status> = detail::names("valid", "invalid");
 
 /// What a fence of several domains has done.
 struct cross_fence_counts {

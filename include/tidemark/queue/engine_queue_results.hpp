@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "../log/ids.hpp"
+#include "../platform/names.hpp"
 #include "recorder.hpp"
 
 namespace tidemark {
@@ -39,6 +40,9 @@ enum class doorbell_status {
   retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
   aborted,   ///< The queue was given up. What was recorded is dropped.
 };
+
+template <>
+inline constexpr auto detail::names_of<doorbell_status> = detail::names("accepted", "retry", "aborted");
 struct [[nodiscard]] doorbell_result {
   doorbell_status status;
   std::uint64_t serial;  ///< Of the submission, if it was accepted.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "../log/ids.hpp"
+#include "../platform/names.hpp"
 #include "hub_notifier.hpp"
 #include "notifier.hpp"
 
@@ -35,6 +36,10 @@ enum class hub_event {
   skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
   cancelled,    ///< An entry in a log was left out: what it stands for was cancelled [A124].
 };
+
+template <>
+inline constexpr auto detail::names_of<hub_event> =
+    detail::names("pass", "scan", "overrun", "value_read", "log_release", "stale", "skipped", "cancelled");
 /// How many kinds of events there are.
 inline constexpr std::size_t hub_events = 8;
 
@@ -43,6 +48,9 @@ struct hub_add_options {
   device_id device{};  ///< The device that the fence belongs to.
 };
 enum class hub_add_status { added, no_space };
+
+template <>
+inline constexpr auto detail::names_of<hub_add_status> = detail::names("added", "no_space");
 /// What add() returns. It converts to true if the fence was added. If not, `fence.id` is 0, which no hub ever gives to
 /// a fence.
 template <class Fence>
@@ -59,6 +67,9 @@ struct hub_attach_options {
   device_id device{};                           ///< The device of the queue and of its progress fence.
 };
 enum class hub_attach_status { attached, no_space };
+
+template <>
+inline constexpr auto detail::names_of<hub_attach_status> = detail::names("attached", "no_space");
 /// What attach() returns. It converts to true if the queue was attached. If not, `queue` has no meaning: the number in
 /// it may be that of another queue.
 struct [[nodiscard]] hub_attach_result {

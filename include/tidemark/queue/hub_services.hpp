@@ -21,6 +21,7 @@
 #include <cerrno>
 #endif
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {
@@ -32,6 +33,9 @@ enum class serve_status {
   timeout,  ///< The deadline passed, and there was nothing to serve.
   stopped,  ///< The stop token was triggered. All that was asked for before it was triggered is served.
 };
+
+template <>
+inline constexpr auto detail::names_of<serve_status> = detail::names("served", "idle", "timeout", "stopped");
 /// What a call that serves a hub returns. It converts to true if the status is `served`.
 struct [[nodiscard]] serve_result {
   serve_status status;

@@ -29,6 +29,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {
@@ -37,6 +38,9 @@ enum class reserve_status {
   reserved,
   no_space,  ///< As many entries are reserved and not yet committed as the log has.
 };
+
+template <>
+inline constexpr auto detail::names_of<reserve_status> = detail::names("reserved", "no_space");
 
 /// What reserve() returns. It converts to true if an entry was reserved. One that says `no_space` may be given to the
 /// executor's functions, too: then they do what they do without it.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "../log/ids.hpp"
+#include "../platform/names.hpp"
 #include "recorder.hpp"
 
 namespace tidemark {
@@ -23,6 +24,9 @@ enum class submit_status {
   submitted,
   lost,  ///< The queue was aborted: the work was not made visible.
 };
+
+template <>
+inline constexpr auto detail::names_of<submit_status> = detail::names("submitted", "lost");
 struct [[nodiscard]] submit_result {
   submit_status status;
   std::uint64_t serial;  ///< Of the work, if it was submitted.

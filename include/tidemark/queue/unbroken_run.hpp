@@ -33,6 +33,7 @@
 #include <optional>
 #include <utility>
 
+#include "../platform/names.hpp"
 #include "engine_queue.hpp"
 
 namespace tidemark {
@@ -42,6 +43,9 @@ enum class unbroken_status : std::uint8_t {
   ended,    ///< Its commands will be executed without a break.
   invalid,  ///< It has a wait or another run within it, or was submitted or dropped before its end.
 };
+
+template <>
+inline constexpr auto detail::names_of<unbroken_status> = detail::names("ended", "invalid");
 
 /// Records commands that are executed without a break, from its construction to its end; see the head of this file. For
 /// the thread that records the queue's commands. It can be neither copied nor moved.

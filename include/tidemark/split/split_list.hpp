@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 
 namespace tidemark {
 
@@ -79,6 +80,10 @@ enum class split_fault : std::uint8_t {
   no_bytes,              ///< The size of the allocation is 0.
 };
 
+template <>
+inline constexpr auto detail::names_of<split_fault> = detail::names(
+    "bad_slot", "bad_order", "bad_offset", "reserved_bits", "bad_allocation_index", "bad_length", "no_bytes");
+
 /// The first entry of a list that is wrong, and what is wrong with it.
 struct split_defect {
   split_fault fault = split_fault::bad_slot;
@@ -95,6 +100,9 @@ enum class split_check_status : std::uint8_t {
   invalid,  ///< An entry is wrong; `defect` says which one.
 };
 
+template <>
+inline constexpr auto detail::names_of<split_check_status> = detail::names("valid", "invalid");
+
 /// The result of a check of a list.
 struct [[nodiscard]] split_check_result {
   split_check_status status = split_check_status::valid;
@@ -108,6 +116,9 @@ enum class split_add_status : std::uint8_t {
   added,    ///< The entry is in the list.
   invalid,  ///< The entry is wrong; the list is unchanged, and `fault` says why.
 };
+
+template <>
+inline constexpr auto detail::names_of<split_add_status> = detail::names("added", "invalid");
 
 /// The result of split_list_builder::bind() and unbind().
 struct [[nodiscard]] split_add_result {

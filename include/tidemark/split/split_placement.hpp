@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 
 namespace tidemark {
 
@@ -34,6 +35,9 @@ enum class place_status : std::uint8_t {
   no_space,   ///< Not now: other allocations hold too much, or lie in the way.
   too_large,  ///< Never: there are not so many bytes in all.
 };
+
+template <>
+inline constexpr auto detail::names_of<place_status> = detail::names("placed", "no_space", "too_large");
 
 /// The result of a placement policy's place().
 struct [[nodiscard]] place_result {

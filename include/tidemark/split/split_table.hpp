@@ -55,6 +55,7 @@
 
 #include "../log/detail/log_word.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "split_list.hpp"
 
@@ -67,6 +68,9 @@ enum class split_apply_status : std::uint8_t {
   closed,    ///< close() was called for this work item.
   invalid,   ///< The entry is wrong; `fault` says why: bad_slot, bad_order or bad_offset.
 };
+
+template <>
+inline constexpr auto detail::names_of<split_apply_status> = detail::names("applied", "no_space", "closed", "invalid");
 
 /// The result of split_table::apply().
 struct [[nodiscard]] split_apply_result {
@@ -82,6 +86,9 @@ enum class split_rows_status : std::uint8_t {
   not_yet,  ///< Entries that may change the rows have not been applied yet.
   stale,    ///< The reader's work item is over; call restart().
 };
+
+template <>
+inline constexpr auto detail::names_of<split_rows_status> = detail::names("known", "not_yet", "stale");
 
 /// What all slots hold at an offset.
 template <class Allocation>
@@ -107,6 +114,9 @@ enum class [[nodiscard]] split_need : std::uint8_t {
   not_yet,     ///< Entries that may change the answer have not been applied yet.
   stale,       ///< The reader's work item is over; call restart().
 };
+
+template <>
+inline constexpr auto detail::names_of<split_need> = detail::names("not_needed", "needed", "not_yet", "stale");
 
 /// The choices of a split table whose capacity is fixed at compile time.
 template <std::size_t Capacity = std::dynamic_extent>

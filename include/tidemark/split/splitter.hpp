@@ -56,6 +56,7 @@
 #include <vector>
 
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "detail/residents.hpp"
 #include "paging.hpp"
 #include "split_list.hpp"
@@ -78,6 +79,9 @@ enum class split_part_status : std::uint8_t {
   unsatisfiable,  ///< There is no further part, because a group can't be placed; `failed` says which one.
 };
 
+template <>
+inline constexpr auto detail::names_of<split_part_status> = detail::names("planned", "ended", "unsatisfiable");
+
 /// The commands [begin, end) of a work item, and the paging that must come before them.
 template <class Allocation>
 struct [[nodiscard]] split_part {
@@ -97,6 +101,9 @@ enum class split_begin_status : std::uint8_t {
   begun,    ///< next() plans the parts of this work item.
   invalid,  ///< The list is wrong; nothing has changed, and `defect` says why.
 };
+
+template <>
+inline constexpr auto detail::names_of<split_begin_status> = detail::names("begun", "invalid");
 
 /// The result of splitter::begin().
 struct [[nodiscard]] split_begin_result {

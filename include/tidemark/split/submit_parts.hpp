@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../platform/names.hpp"
 #include "splitter.hpp"
 
 namespace tidemark {
@@ -32,6 +33,9 @@ enum class submit_parts_status : std::uint8_t {
   unsatisfiable,  ///< A group can't be placed; `failed` says which one. The parts before it were submitted.
   refused,        ///< The executor's page() or submit() returned false; nothing was called for later parts.
 };
+
+template <>
+inline constexpr auto detail::names_of<submit_parts_status> = detail::names("submitted", "unsatisfiable", "refused");
 
 /// The result of submit_parts().
 struct [[nodiscard]] submit_parts_result {

@@ -35,6 +35,7 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/names.hpp"
 #include "detail/trace_bytes.hpp"
 #include "trace_data.hpp"
 
@@ -60,6 +61,9 @@ enum class [[nodiscard]] trace_write_status : std::uint8_t {
   refused,  ///< The stream has failed, for example because the disk is full. The file ends somewhere before that.
 };
 
+template <>
+inline constexpr auto detail::names_of<trace_write_status> = detail::names("written", "refused");
+
 /// What a read has come to.
 enum class trace_read_status : std::uint8_t {
   ended,      ///< The file is whole: the target was told everything.
@@ -67,6 +71,9 @@ enum class trace_read_status : std::uint8_t {
   invalid,    ///< This is no trace file, it has another version, or it is damaged. The target was told what is before.
   refused,    ///< The stream has failed. The target was told what is before.
 };
+
+template <>
+inline constexpr auto detail::names_of<trace_read_status> = detail::names("ended", "truncated", "invalid", "refused");
 
 /// What read_trace_file() returns. It converts to true if the file is whole.
 struct [[nodiscard]] trace_read_result {
