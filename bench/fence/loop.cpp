@@ -21,11 +21,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <numeric>
@@ -44,23 +42,13 @@
 namespace {
 
 using benchmark::State;
+using tidemark::detached;
 using tidemark::fence;
 using tidemark::progress_fence;
 using tidemark::wait_loop;
 
 constexpr std::uint64_t far_away = std::uint64_t{1} << 40;
 constexpr std::size_t many = 10'000;
-
-/// A coroutine that begins at once, and whose frame goes with it.
-struct detached {
-  struct promise_type {
-    detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
 
 struct counts {
   std::uint64_t* runs;

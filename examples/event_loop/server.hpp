@@ -20,7 +20,6 @@
 
 #include <array>
 #include <cinttypes>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -85,18 +84,7 @@ class server {
     std::map<std::uint64_t, std::string> early;  // replies that others must precede
   };
 
-  /// A coroutine that nobody owns: it ends by itself.
-  struct request {
-    struct promise_type {
-      request get_return_object() { return {}; }
-      std::suspend_never initial_suspend() noexcept { return {}; }
-      std::suspend_never final_suspend() noexcept { return {}; }
-      void return_void() {}
-      void unhandled_exception() { std::terminate(); }
-    };
-  };
-
-  request answer(std::shared_ptr<client> asker, std::uint64_t number, std::string path) {
+  tidemark::detached answer(std::shared_ptr<client> asker, std::uint64_t number, std::string path) {
     std::vector<std::byte> content;
     std::string failure;
     const std::uint64_t read = disk_.submit([&] { failure = read_file(path, content); });

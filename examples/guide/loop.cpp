@@ -3,6 +3,7 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/detached.hpp>
 #include <tidemark/fence/executor_loop.hpp>
 #include <tidemark/fence/senders.hpp>
 #include <tidemark/fence/signaller_awaiter.hpp>
@@ -11,11 +12,9 @@
 
 #include <array>
 #include <chrono>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <map>
 #include <string>
 #include <thread>
@@ -31,17 +30,6 @@ using namespace std::chrono_literals;
 using guide::expect;
 using tidemark::awaited;
 using tidemark::wait_status;
-
-/// The smallest coroutine that can be started and forgotten.
-struct detached {
-  struct promise_type {
-    detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
 
 void run_a_callable_at_a_value() {
   tidemark::wait_loop loop;
@@ -61,7 +49,7 @@ void run_a_callable_at_a_value() {
   expect(shown == std::vector<int>{10, 20}, "the lower target ran first");
 }
 
-detached upload(tidemark::wait_loop& loop, const tidemark::fence& copied, const tidemark::fence& checked) {
+tidemark::detached upload(tidemark::wait_loop& loop, const tidemark::fence& copied, const tidemark::fence& checked) {
   wait_status how = co_await loop.reached_for(copied, 1, 10ms);
   expect(how == wait_status::timeout, "nobody has signalled in time");
   how = co_await loop.reached(copied, 1);
@@ -117,7 +105,7 @@ void run_a_callable_in_the_signaller() {
   expect(frames == 1, "it has run in this signal");
 }
 
-detached count_a_frame(const tidemark::progress_fence& copied, std::uint64_t& frames) {
+tidemark::detached count_a_frame(const tidemark::progress_fence& copied, std::uint64_t& frames) {
   const wait_status how = co_await tidemark::reached_in_signaller(copied, 3);
   if (how == wait_status::reached) ++frames;
 }

@@ -16,6 +16,7 @@
 #include "fence/awaited.hpp"
 #include "fence/callback_state.hpp"
 #include "fence/descriptor_watch.hpp"
+#include "fence/detached.hpp"
 #include "fence/executor_loop.hpp"
 #include "fence/fence.hpp"
 #include "fence/fence32.hpp"
