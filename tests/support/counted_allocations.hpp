@@ -17,6 +17,7 @@ namespace testing {
 struct allocations {
   bool are_counted = false;
   bool fail = false;
+  std::size_t spared = 0;  // how many do not fail
   std::size_t count = 0;
 };
 inline thread_local allocations here;
@@ -24,7 +25,7 @@ inline thread_local allocations here;
 inline void* allocate(std::size_t bytes, std::size_t alignment) {
   if (here.are_counted) {
     ++here.count;
-    if (here.fail) throw std::bad_alloc{};
+    if (here.fail && here.count > here.spared) throw std::bad_alloc{};
   }
   void* memory = nullptr;
   if (::posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0)
@@ -46,9 +47,11 @@ inline void* allocate_or_null(std::size_t bytes, std::size_t alignment) noexcept
 /// Counts the allocations of this thread in its scope.
 class counted_allocations {
  public:
-  explicit counted_allocations(bool fail = false) {
+  /// \param spared  how many succeed before the others fail
+  explicit counted_allocations(bool fail = false, std::size_t spared = 0) {
     here.are_counted = true;
     here.fail = fail;
+    here.spared = spared;
     here.count = 0;
   }
   counted_allocations(const counted_allocations&) = delete;

@@ -38,8 +38,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,6 +92,30 @@ struct engine_access {
   static void look_at(auto& engine, engine_id number, auto& found) { engine.look(number, found); }
 };
 
+/// Threads that run a loop. It stops the loop and joins them when it is destroyed.
+template <class Loop>
+class loop_threads {
+ public:
+  explicit loop_threads(Loop& of) noexcept : loop_{of} {}
+  loop_threads(const loop_threads&) = delete;
+  loop_threads& operator=(const loop_threads&) = delete;
+  ~loop_threads() {
+    loop_.stop();
+    for (std::thread& each : threads_) each.join();
+  }
+
+  void start(unsigned count) {
+    threads_.reserve(count);
+    for (unsigned i = 0; i < count; ++i) {
+      threads_.emplace_back([this] { static_cast<void>(loop_.run()); });
+    }
+  }
+
+ private:
+  Loop& loop_;
+  std::vector<std::thread> threads_;
+};
+
 /// What engines have to execute, as long as their locks are kept.
 struct engine_picture {
   std::vector<pending_queue> queues;
@@ -115,21 +141,26 @@ class basic_engine {
   using platform = Platform;
   using loop_type = basic_wait_loop<Platform>;
 
-  /// Starts the threads. Throws what the start of a thread throws.
-  explicit basic_engine(const engine_options& options = {}) : name_{options.name} {
-    threads_.reserve(options.threads);
-    for (unsigned i = 0; i < options.threads; ++i) {
-      threads_.emplace_back([this] { static_cast<void>(loop_.run()); });
+  /// Starts the threads. Throws what the start of a thread throws, for example std::system_error. Then the threads that
+  /// it has started are stopped and joined first. In a program without exceptions, a thread that can't be started ends
+  /// the program. An engine with 0 threads starts none, and throws nothing.
+  explicit basic_engine(const engine_options& options = {}) : name_{options.name} { threads_.start(options.threads); }
+  /// Returns an engine as the constructor makes it; or nothing where a thread can't be started. Throws nothing.
+  [[nodiscard]] static std::optional<basic_engine> make(const engine_options& options = {}) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+      return std::optional<basic_engine>{std::in_place, options};
+    } catch (const std::exception&) {
+      return std::nullopt;
     }
+#else
+    return std::optional<basic_engine>{std::in_place, options};
+#endif
   }
   basic_engine(const basic_engine&) = delete;
   basic_engine& operator=(const basic_engine&) = delete;
   /// Stops and joins the threads. All queues must be gone, which is asserted.
-  ~basic_engine() {
-    TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues");
-    loop_.stop();
-    for (std::thread& each : threads_) each.join();
-  }
+  ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may
   /// run it, too.
@@ -202,7 +233,7 @@ class basic_engine {
   detail::park_lock<Platform> members_lock_;
   std::vector<member*> queues_;
   std::uint32_t next_id_ = 0;
-  std::vector<std::thread> threads_;
+  detail::loop_threads<loop_type> threads_{loop_};  // last, so that they are joined before anything else goes
 };
 
 /// The same as why_waiting() of one engine for the queues of several, at one moment. So a queue of one engine that
