@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -94,6 +95,11 @@ void wait_for_several() {
 
   const auto [status, index] = tidemark::wait_any_for({{upload, 13}, {compute, 40}}, 1h);
   expect(status == wait_status::reached && index == 1, "compute is there already");
+
+  std::vector<tidemark::awaited> needed;  // a list that is made at run time
+  needed.emplace_back(upload, 12);
+  if (compute.current_value() < 50) needed.emplace_back(compute, 40);
+  expect(tidemark::wait_all_for(needed, 1h) == wait_status::reached, "both were there");
 }
 
 void lose_the_device() {
