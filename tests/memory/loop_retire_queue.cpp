@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -263,6 +264,132 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of everything without anybody who runs
   CHECK(log.order == std::vector{0, 1, 2});
   CHECK(loop.poll() == 0);
   CHECK(is_idle(queue.finished));
+}
+
+TEST_CASE_TEMPLATE("[B5] drain() awaits what is retired while another thread disposes of the last object", Kind,
+                   EVERY_LOOP_KIND) {
+  enum class shape { the_disposer_retires, a_third_thread_retires, the_end_drains };
+  struct object : tidemark::loop_retire_hook<2> {
+    std::function<void()> meanwhile = [] {};
+    std::atomic<int> disposals{0};
+  };
+  struct dispose {
+    void operator()(object& of) const noexcept {
+      of.meanwhile();
+      ++of.disposals;
+    }
+  };
+  for (const shape of : {shape::the_disposer_retires, shape::a_third_thread_retires, shape::the_end_drains}) {
+    CAPTURE(static_cast<int>(of));
+    typename Kind::loop loop;
+    stand<Kind> queue;
+    const watchdog dog = watch(queue.finished);
+    std::optional<reclaimer_of<Kind>> reclaimer(loop);
+    REQUIRE(reclaimer->add_queue(queue.queue));
+    object first;
+    object second;
+    std::atomic<bool> is_disposing{false};
+    std::atomic<bool> may_end{false};
+    first.meanwhile = [&] {
+      is_disposing = true;
+      await([&] { return may_end.load(); });
+      if (of != shape::a_third_thread_retires) CHECK(reclaimer->retire(second, dispose{}));
+    };
+    CHECK(reclaimer->retire(first, dispose{}));
+    background runner{[&] {
+      while (first.disposals == 0) static_cast<void>(loop.poll());
+    }};
+    await([&] { return is_disposing.load(); });
+    queue.submit();
+    background drainer{[&] {
+      if (of == shape::the_end_drains) {
+        reclaimer.reset();
+      } else {
+        reclaimer->drain();
+      }
+    }};
+    CHECK(drainer.falls_asleep());
+    if (of == shape::a_third_thread_retires) CHECK(reclaimer->retire(second, dispose{}));
+    may_end = true;
+    runner.join();
+    CHECK(second.disposals == 0);
+    // Nobody runs the loop any more.
+    queue.queue.complete();
+    drainer.join();
+    CHECK(second.disposals == 1);
+  }
+}
+
+TEST_CASE_TEMPLATE("while another thread disposes of an object, drain() disposes of the next one, and ends with both",
+                   Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  const watchdog dog = watch(queue.finished);
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(queue.queue));
+  struct object : tidemark::loop_retire_hook<2> {
+    std::atomic<bool> is_disposing{false};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> is_disposed{false};
+  };
+  struct dispose {
+    void operator()(object& of) const noexcept {
+      of.is_disposing = true;
+      await([&of] { return of.may_end.load(); });
+      of.is_disposed = true;
+    }
+  };
+  object last;
+  object next;
+  next.may_end = true;
+  CHECK(reclaimer.retire(last, dispose{}));
+  const background runner{[&] { CHECK(loop.poll() == 1); }};
+  await([&] { return last.is_disposing.load(); });
+  const background first{[&] { reclaimer.drain(); }};
+  const background second{[&] { reclaimer.drain(); }};
+  CHECK(first.falls_asleep());
+  CHECK(second.falls_asleep());
+  CHECK(reclaimer.retire(next, dispose{}));
+  await([&] { return next.is_disposed.load(); });
+  CHECK(first.falls_asleep());
+  CHECK(second.falls_asleep());
+  last.may_end = true;
+  await([&] { return first.has_returned() && second.has_returned(); });
+  CHECK(reclaimer.size() == 0);
+}
+
+TEST_CASE_TEMPLATE("[B5] an object that comes to its second queue late does not wait for the serials of others", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  REQUIRE(reclaimer.add_queue(copies.queue));
+  disposed_log log;
+  noted<2> early{log, 1};
+  noted<2> late{log, 2};
+  graphics.submit();
+  copies.submit();
+  CHECK(reclaimer.retire(early, note{}));
+  while (loop.poll() != 0) {
+  }
+  // The loop has not run when the second object finds the first queue finished. So this one is the first to wait for
+  // the other queue, and for a greater serial.
+  graphics.queue.complete();
+  copies.submit();
+  CHECK(reclaimer.retire(late, note{}));
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order.empty());
+  copies.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1});
+  copies.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{1, 2});
 }
 
 TEST_CASE("10,000 objects at distinct serials are disposed of in order, and nothing is allocated") {

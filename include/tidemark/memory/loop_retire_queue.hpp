@@ -257,12 +257,14 @@ class basic_loop_retire_queue {
       if (use.until == 0 || !of || generations_[place] != use.generation || of->is_finished(use.until)) continue;
       object.at_ = place;
       of->objects.insert(object);
-      return of->await_least();
+      of->await_least();
+      return wake_drainers();
     }
     object.disposal_.next = nullptr;
     *due_end_ = &object;
     due_end_ = &object.disposal_.next;
     static_cast<void>(disposing_.post());
+    wake_drainers();
   }
   /// Lets the objects go on whose serials are finished.
   void advance(followed_queue& of) noexcept {
@@ -282,8 +284,12 @@ class basic_loop_retire_queue {
         const typename keeper::without lock(kept);
         first->disposal_.dispose(*first);
       }
-      if (--count_ == 0) drained_.wake_all();
+      if (--count_ == 0) wake_drainers();
     }
+  }
+  /// Called when a thread that sleeps in drain() has something to do, or to wait for, or has nothing left.
+  void wake_drainers() noexcept {
+    if (drainers_asleep_ != 0) changed_.wake_all();
   }
 
   void drain(keeper& kept) noexcept {
@@ -297,8 +303,10 @@ class basic_loop_retire_queue {
         const typename keeper::without lock(kept);
         static_cast<void>(wait_all(std::array{*next}));
       } else if (count_ != 0 && due_ == nullptr) {
-        // Another thread disposes of the last ones.
-        drained_.wait(kept);
+        // Other threads dispose of the last ones. Meanwhile more may be retired.
+        ++drainers_asleep_;
+        changed_.wait(kept);
+        --drainers_asleep_;
       }
     }
   }
@@ -317,7 +325,8 @@ class basic_loop_retire_queue {
   hook** due_end_ = &due_;
   std::size_t count_ = 0;
   std::uint64_t next_number_ = 0;
-  detail::lock_condition<Platform> drained_;
+  std::size_t drainers_asleep_ = 0;
+  detail::lock_condition<Platform> changed_;
   basic_loop_task<Platform, disposes> disposing_;
 };
 

@@ -29,8 +29,8 @@ class small_queue {
     model::progress_fence<Shape>* fence;
   };
 
-  void submit() { last_queued_.store(1, std::memory_order_relaxed); }
-  void complete() { progress_.signal(1); }
+  void submit(std::uint64_t serial = 1) { last_queued_.store(serial, std::memory_order_relaxed); }
+  void complete(std::uint64_t serial = 1) { progress_.signal(serial); }
   void abort() { progress_.poison(); }
 
   std::uint64_t last_queued() const { return last_queued_.load(std::memory_order_relaxed); }
@@ -147,6 +147,78 @@ struct removed_beside_loop : model::suite<2>, stand<Shape> {
   void after() { this->end(); }
 };
 
+/// [B4] [B5] The object still stands in the first queue's list when a second object passes that queue by, and waits for
+/// the second queue's next serial. So the first one comes to the second queue late, with the lower serial.
+template <heap_shape Shape>
+struct late_at_second_queue : model::suite<2>, stand<Shape> {
+  object other;
+
+  void before() {
+    this->begin(2);
+    other.content.store(7);
+    MODEL_REQUIRE(this->reclaimer->retire(this->used, destroy{}));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->finish(0);
+      this->queues[1].submit(2);
+      MODEL_REQUIRE(this->reclaimer->retire(other, destroy{}));
+      this->finish(1);
+    } else {
+      while (this->used.disposals.load() == 0) MODEL_REQUIRE(this->loop.run_one() == wait_status::reached);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(other.disposals.load() == 0);
+    this->queues[1].complete(2);
+    this->reclaimer->drain();
+    MODEL_REQUIRE(other.disposals.load() == 1);
+    this->end();
+  }
+};
+
+/// [B5] A thread drains while another one disposes of the only object. Meanwhile a second one is retired, by the
+/// disposer or by the queue's thread, and must wait for work. Nobody runs the loop then.
+template <bool ByDisposer>
+struct retired_beside_drain : model::suite<3>, stand<one_slot> {
+  struct first_object : object {
+    retired_beside_drain* suite = nullptr;
+  };
+  struct destroy_first {
+    void operator()(object& which) const noexcept {
+      destroy{}(which);
+      if (ByDisposer) static_cast<first_object&>(which).suite->retire_second();
+    }
+  };
+  first_object first;
+
+  void retire_second() { MODEL_REQUIRE(reclaimer->retire(used, destroy{})); }
+  void before() {
+    first.content.store(7);
+    first.suite = this;
+    this->begin(0);
+    MODEL_REQUIRE(reclaimer->retire(first, destroy_first{}));
+    queues[0].submit();
+    MODEL_REQUIRE(reclaimer->add_queue(queues[0]));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      if (!ByDisposer) retire_second();
+      this->finish(0);
+    } else if (index == 1) {
+      reclaimer->drain();
+      MODEL_REQUIRE(first.disposals.load() == 1);
+    } else {
+      static_cast<void>(loop.poll());
+    }
+  }
+  void after() {
+    if (!ByDisposer) reclaimer->drain();
+    MODEL_REQUIRE(first.disposals.load() == 1 && reclaimer->size() == 0);
+    this->end();
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,5 +227,10 @@ int main(int argc, char** argv) {
   model::add_on_shapes<two_queues, one_slot, "two_queues">(checks);
   model::add_on_shapes<drained_beside_loop, one_slot, "drained_beside_loop">(checks);
   model::add_on_shapes<removed_beside_loop, one_slot, "removed_beside_loop">(checks);
+  checks.push_back(model::make_check<late_at_second_queue<one_slot>, "late_at_second_queue">());
+  checks.push_back(model::make_check<late_at_second_queue<model::two_levels>, "late_at_second_queue.two_levels">());
+  checks.push_back(model::make_check<late_at_second_queue<model::in_lane>, "late_at_second_queue.in_lane">());
+  checks.push_back(model::make_check<retired_beside_drain<true>, "retired_beside_drain.by_disposer">());
+  checks.push_back(model::make_check<retired_beside_drain<false>, "retired_beside_drain.by_another">());
   return model::run(argc, argv, checks);
 }
