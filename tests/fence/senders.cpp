@@ -224,6 +224,25 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] a sender of several values waits for all of 
   CHECK(is_idle(second));
 }
 
+TEST_CASE_TEMPLATE("[A65] a sender of no values completes soon, whichever of them it waits for", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  const std::array<typename Kind::awaited, 0> nothing{};
+  std::array<completion, 3> kept;
+  manual_stop stop;
+  stop.request();
+  auto all = when_all_reached(loop, nothing).connect(receiver(kept[0]));
+  auto any = when_any_reached(loop, nothing).connect(receiver(kept[1]));
+  auto stopped = when_any_reached(loop, nothing).connect(receiver(kept[2], stop.get_token()));
+  all.start();
+  any.start();
+  stopped.start();
+  CHECK(kept[0].times + kept[1].times + kept[2].times == 0);
+  CHECK(loop.poll() == 3);
+  for (const completion& each : kept) CHECK(each.is(wait_status::reached));
+  CHECK(kept[1].index == 0);
+}
+
 TEST_CASE_TEMPLATE("[A34] operations complete in the order of their targets, equal ones in that of their starts", Kind,
                    EVERY_LOOP_KIND) {
   typename Kind::loop loop;

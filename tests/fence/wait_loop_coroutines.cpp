@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,6 +19,7 @@
 #include <version>
 
 #include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/fence/wait_many.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/counted_allocations.hpp"
@@ -220,6 +222,27 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] all_of() ends with the last value, also of t
   CHECK(is_idle(first));
 }
 
+TEST_CASE_TEMPLATE("[A65] any_of() and all_of() of nothing go on at once, as wait_any() and wait_all() do", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  const std::array<typename Kind::awaited, 0> nothing{};
+  CHECK(tidemark::wait_all(nothing) == wait_status::reached);
+  CHECK(tidemark::wait_any(nothing) == wait_any_result{wait_status::reached, 0});
+  manual_stop stop;
+  stop.request();
+  const auto wait = [&]() -> coroutine {
+    CHECK(co_await loop.all_of(nothing) == wait_status::reached);
+    CHECK(co_await loop.any_of(nothing) == wait_any_result{wait_status::reached, 0});
+    CHECK(co_await loop.all_of_for(nothing, 1h) == wait_status::reached);
+    CHECK(co_await loop.any_of_for(nothing, 0ms) == wait_any_result{wait_status::reached, 0});
+    CHECK(co_await loop.all_of(nothing, stop.get_token()) == wait_status::reached);
+    CHECK(co_await loop.any_of(nothing, stop.get_token()) == wait_any_result{wait_status::reached, 0});
+  };
+  const coroutine waiting = wait();
+  CHECK(waiting.is_done());
+  CHECK(loop.poll() == 0);
+}
+
 TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   bool has_moved = false;
@@ -256,6 +279,111 @@ TEST_CASE_TEMPLATE("a coroutine that is destroyed while it waits leaves no regis
   }
   CHECK(loop.poll() == 0);
   CHECK(!has_gone_on);
+}
+
+TEST_CASE_TEMPLATE("a coroutine that is destroyed in schedule() is not resumed", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int ran = 0;
+  const auto move = [&]() -> coroutine {
+    co_await loop.schedule();
+    ++ran;
+  };
+  {
+    const coroutine moving = move();
+    const coroutine another = move();
+  }
+  CHECK(loop.poll() == 0);
+  {
+    std::optional<coroutine> first = move();
+    std::optional<coroutine> second = move();
+    const coroutine third = move();
+    second.reset();
+    CHECK(loop.poll() == 2);
+    first.reset();
+  }
+  // Also after the loop has seen it: the first one destroys the second one, which is to run next.
+  std::optional<coroutine> second;
+  const auto destroy = [&]() -> coroutine {
+    co_await loop.schedule();
+    second.reset();
+  };
+  const coroutine first = destroy();
+  second.emplace(move());
+  CHECK(loop.poll() == 1);
+  CHECK(ran == 2);
+  // In the usual order, in which the coroutine goes before the loop does.
+  const coroutine left = move();
+  static_cast<void>(left);
+}
+
+TEST_CASE_TEMPLATE("one schedule() may be awaited again and again", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int ran = 0;
+  const auto move = [&]() -> coroutine {
+    auto soon = loop.schedule();
+    for (; ran < 3; ++ran) co_await soon;
+  };
+  const coroutine moving = move();
+  for (int i = 0; i < 3; ++i) CHECK(loop.poll() == 1);
+  CHECK(loop.poll() == 0);
+  CHECK(moving.is_done());
+}
+
+namespace {
+
+/// A coroutine whose frame is always at the same place, one after the other.
+struct at_one_place {
+  struct promise_type {
+    static void* operator new(std::size_t size) {
+      REQUIRE(size <= sizeof place);
+      return place;
+    }
+    static void operator delete(void*, std::size_t) {}
+    at_one_place get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { throw; }
+
+    alignas(std::max_align_t) static inline std::byte place[4096];
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+/// Lets another function go on instead of the coroutine that awaits it.
+struct goes_elsewhere {
+  std::coroutine_handle<> to;
+  static constexpr bool await_ready() noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<>) const noexcept { return to; }
+  static constexpr void await_resume() noexcept {}
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a coroutine leaves nothing that is destroyed before the loop has begun its wait", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  const auto wait = [&]() -> at_one_place { static_cast<void>(co_await loop.reached(fence, 2)); };
+  at_one_place first{};
+  const auto replace = [&]() -> coroutine {
+    co_await std::suspend_always{};
+    first.handle.destroy();
+    const at_one_place second = wait();
+    CHECK(second.handle.address() == first.handle.address());
+    second.handle.destroy();
+  };
+  coroutine replacing = replace();
+  const auto hand_over = [&]() -> at_one_place {
+    static_cast<void>(co_await loop.reached(fence, 1));
+    co_await goes_elsewhere{replacing.handle()};
+  };
+  first = hand_over();
+  fence.signal(1);
+  CHECK(loop.poll() == 1);
+  CHECK(replacing.is_done());
+  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  CHECK(is_idle(fence));
 }
 
 TEST_CASE_TEMPLATE("what a coroutine throws comes out of the call that runs the loop", Kind, EVERY_LOOP_KIND) {

@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include <tidemark/fence/loop_uring.hpp>
+#include <tidemark/fence/senders.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/coroutine.hpp"
@@ -45,6 +47,18 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
         }) == too_early);
   CHECK(reported_by([] {
           std::optional<tidemark::wait_loop> loop{std::in_place};
+          const auto idle = loop->make_task(nothing);
+          loop.reset();
+        }) == too_early);
+#if defined(__linux__)
+  CHECK(reported_by([] {
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          const tidemark::loop_uring_wait<tidemark::wait_loop> idle(*loop, -1);
+          loop.reset();
+        }) == too_early);
+#endif
+  CHECK(reported_by([] {
+          std::optional<tidemark::wait_loop> loop{std::in_place};
           int ends[2] = {-1, -1};
           REQUIRE(::pipe(ends) == 0);
           {
@@ -76,4 +90,35 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
           loop->post([waits = std::make_shared<callback>(*loop, first, nothing)] {});
           loop.reset();
         }) == too_early);
+}
+
+TEST_CASE("a sender's operation that is destroyed before it has completed is reported, and none that never began is") {
+  struct receives {
+    void set_value() const {}
+    void set_error(tidemark::wait_status) const {}
+    void set_stopped() const {}
+  };
+  const std::string incomplete = "a sender's operation was destroyed before it has completed";
+  CHECK(reported_by([] {
+          tidemark::wait_loop loop;
+          auto soon = tidemark::loop_scheduler(loop).schedule().connect(receives{});
+          soon.start();
+        }) == incomplete);
+  CHECK(reported_by([] {
+          tidemark::wait_loop loop;
+          tidemark::fence fence;
+          auto waits = tidemark::when_reached(loop, fence, 1).connect(receives{});
+          waits.start();
+        }) == incomplete);
+  CHECK(reported_by([] {
+          tidemark::wait_loop loop;
+          tidemark::fence fence;
+          auto soon = tidemark::loop_scheduler(loop).schedule().connect(receives{});
+          soon.start();
+          auto waits = tidemark::when_reached(loop, fence, 0).connect(receives{});
+          waits.start();
+          loop.poll();
+          auto never = tidemark::loop_scheduler(loop).schedule().connect(receives{});
+          auto never_waits = tidemark::when_reached(loop, fence, 1).connect(receives{});
+        }) == "");
 }

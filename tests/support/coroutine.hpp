@@ -28,6 +28,7 @@ class coroutine {
     if (handle_) handle_.destroy();
   }
   bool is_done() const { return handle_.done(); }
+  std::coroutine_handle<> handle() const { return handle_; }
 
  private:
   explicit coroutine(std::coroutine_handle<promise_type> handle) : handle_{handle} {}

@@ -27,26 +27,34 @@ class basic_wait_loop;
 /// same time: if it is posted while it runs, it runs again afterwards.
 /// \tparam Callable  takes nothing
 template <platform Platform, std::invocable Callable>
-class basic_loop_task : private detail::loop_work<Platform> {
+class basic_loop_task : private detail::loop_work<Platform>, private detail::loop_guest {
  public:
-  /// A task of the loop `on`, which must outlive it.
+  /// A task of the loop `on`, which should outlive it (that is asserted). Progress: takes the loop's lock. Any thread
+  /// may call it.
   basic_loop_task(basic_wait_loop<Platform>& on, Callable callable)
-      : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {}
+      : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {
+    const keeper kept(loop_->lock());
+    loop_->guests().push(*this);
+  }
   basic_loop_task(const basic_loop_task&) = delete;
   basic_loop_task& operator=(const basic_loop_task&) = delete;
   /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until it has
   /// returned. The task itself may destroy it, and must not use its own captures afterwards.
   ~basic_loop_task() {
+    if (this->has_lost_loop) return;
     {
       keeper kept(loop_->lock());
+      loop_->guests().remove(*this);
       if (!loop_->retract(*this)) static_cast<void>(call_.wait_for_end(*loop_, kept, this->phase));
     }
     if (this->phase == detail::call_phase::running) call_.destroyed();
   }
 
   /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
-  /// since. Progress: lock-free, except for a system call if the loop sleeps. Any thread may call it.
+  /// since, or if the loop was destroyed. Progress: lock-free, except for a system call if the loop sleeps. Any thread
+  /// may call it.
   bool post() noexcept {
+    if (this->has_lost_loop) return false;
     // (Y13): acq_rel. Acquire, pairs with (Y14): the links of the last run are free. Release, pairs with (Y14): a run
     // that this call relies on sees what was done before it. Not stronger: no other word is involved.
     if (is_posted_.exchange(1, std::memory_order_acq_rel) != 0) return false;

@@ -138,21 +138,25 @@ inline void poll_on(uring_entry& filled, int descriptor) noexcept {
 /// What an io_uring waits for. All functions but way() and error() belong to the thread that submits the operations.
 /// \tparam Loop  the type of the loop
 template <class Loop>
-class loop_uring_wait {
+class loop_uring_wait : private detail::loop_guest {
  public:
-  /// \param on       must outlive this. No other loop_uring_wait may exist for it
+  /// \param on       should outlive this (that is asserted). No other loop_uring_wait may exist for it
   /// \param ring     the descriptor of the io_uring
   /// \param allowed  `poll` for a ring that may not use the futex operation although it has one
   /// Progress: makes system calls, and takes the loop's lock.
   loop_uring_wait(Loop& on, int ring, uring_way allowed = uring_way::futex) noexcept
       : loop_{on}, descriptor_{on.descriptor()}, error_{descriptor_ < 0 ? errno : 0} {
     if (error_ == 0 && allowed == uring_way::futex && detail::has_futex_wait(ring)) way_ = uring_way::futex;
+    const keeper kept(core().lock());
+    core().guests().push(*this);
   }
   loop_uring_wait(const loop_uring_wait&) = delete;
   loop_uring_wait& operator=(const loop_uring_wait&) = delete;
   /// From now on the loop's descriptor tells of what the operations would have told of.
   ~loop_uring_wait() {
+    if (this->has_lost_loop) return;
     const keeper kept(core().lock());
+    core().guests().remove(*this);
     descriptors().disarm();
   }
 

@@ -23,8 +23,9 @@
 // machine of ours has had yet; nor has std::execution been tried.
 //
 // Nothing is allocated: the wait lies in the operation. A sender may be copied, and connected any number of times. The
-// timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed. A
-// function of the receiver may destroy the operation. What one throws comes out of the call that runs the loop.
+// timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed (that
+// is asserted). A function of the receiver may destroy the operation. What one throws comes out of the call that runs
+// the loop.
 #ifndef TIDEMARK_FENCE_SENDERS_HPP
 #define TIDEMARK_FENCE_SENDERS_HPP
 
@@ -87,6 +88,11 @@ class reached_operation
              detail::stop_token_of(to)),
         limit_{limit},
         receiver_(std::move(to)) {}
+  /// Asserts that the operation has completed, if it was started.
+  ~reached_operation() {
+    TIDEMARK_ASSERT(this->phase == detail::call_phase::idle || this->phase == detail::call_phase::over,
+                    "a sender's operation was destroyed before it has completed");
+  }
 
   /// Begins to wait. Must be called once. The operation may complete on another thread before this returns. Progress:
   /// takes the loop's lock, see basic_callback. Any thread may call it.
@@ -179,16 +185,25 @@ class schedule_operation : private detail::loop_work<Platform> {
   /// Made by a sender's connect().
   schedule_operation(basic_wait_loop<Platform>& on, Receiver to)
       : detail::loop_work<Platform>(&act), loop_{on}, receiver_(std::move(to)) {}
+  /// Asserts that the operation has completed, if it was started.
+  ~schedule_operation() {
+    TIDEMARK_ASSERT(this->phase == detail::call_phase::idle || this->phase == detail::call_phase::over,
+                    "a sender's operation was destroyed before it has completed");
+  }
 
   /// Lets the loop complete the operation soon. Must be called once. Progress: lock-free, except for a system call if
   /// the loop sleeps. Any thread may call it.
-  void start() & noexcept { detail::loop_access::core_of(loop_).post(*this); }
+  void start() & noexcept {
+    this->phase = detail::call_phase::waiting;
+    detail::loop_access::core_of(loop_).post(*this);
+  }
 
  private:
   using keeper = typename detail::loop_work<Platform>::keeper;
 
   static void act(detail::loop_work<Platform>& of, detail::loop_action what, keeper& kept) {
     auto& self = static_cast<schedule_operation&>(of);
+    self.phase = detail::call_phase::over;
     const typename keeper::without lock(kept);
     if (what == detail::loop_action::drop || detail::stop_token_of(self.receiver_).stop_requested()) {
       detail::complete_stopped(self.receiver_);
@@ -283,7 +298,8 @@ template <platform Platform, class Timeline, class Clock, class Duration>
                            detail::sender_limit{.at = detail::deadline_of<Platform>(at)});
 }
 
-/// Returns a sender that completes when all values are reached, or one of the timelines is lost. [A65] [trap 11]
+/// Returns a sender that completes when all values are reached, or one of the timelines is lost. With an empty list it
+/// completes with set_value() soon. [A65] [trap 11]
 /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
 template <platform Platform, std::size_t Count>
 [[nodiscard]] auto when_all_reached(basic_wait_loop<Platform>& on,
@@ -291,7 +307,7 @@ template <platform Platform, std::size_t Count>
   return reached_sender<Platform, detail::sender_waits::all, Count>(on, those, {});
 }
 /// Returns a sender that completes when one of the values is reached, or lost before any is. Its set_value() is given
-/// the position of the reached one in the list, as a std::size_t. [A65] [trap 11]
+/// the position of the reached one in the list, as a std::size_t; with an empty list soon, and 0. [A65] [trap 11]
 template <platform Platform, std::size_t Count>
 [[nodiscard]] auto when_any_reached(basic_wait_loop<Platform>& on,
                                     const std::array<basic_awaited<Platform>, Count>& those) noexcept {

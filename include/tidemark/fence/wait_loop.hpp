@@ -32,10 +32,13 @@
 // it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
 // run() may be called again.
 //
-// Lifetime: a fence must outlive the registrations for it. All registrations should be gone before the loop is (that is
-// asserted); those that are left are cancelled. So should the tasks be. What post() was given and has not run is
-// destroyed and never runs. Neither a thread in run() nor a post() may be under way then. After a fork the child must
-// not use the loop.
+// Lifetime: a fence must outlive the registrations for it. All registrations, tasks and suspended coroutines should be
+// gone before the loop is (that is asserted). Those that are left are cancelled, and may be destroyed later; such a
+// coroutine is never resumed. What post() was given and has not run is destroyed and never runs. Neither a thread in
+// run() nor a post() may be under way then. After a fork the child must not use the loop.
+//
+// A coroutine may be destroyed while it is suspended in the loop, if no thread runs the loop meanwhile. It takes itself
+// out.
 //
 // Where a heap is full that must not grow, the loop looks at that timeline's value once in a millisecond.
 #ifndef TIDEMARK_FENCE_WAIT_LOOP_HPP
@@ -224,8 +227,8 @@ class basic_wait_loop {
   }
 
   /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
-  /// wait_status, as wait_all() does. Throws and allocates nothing. Any thread may await. Progress: as for `Count`
-  /// registrations of callables. [A65] [trap 11]
+  /// wait_status, as wait_all() does; at once with an empty list. Throws and allocates nothing. Any thread may await.
+  /// Progress: as for `Count` registrations of callables. [A65] [trap 11]
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
@@ -245,7 +248,7 @@ class basic_wait_loop {
   }
 
   /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
-  /// does. Otherwise it is like all_of(). [A65] [trap 11]
+  /// does; at once with an empty list. Otherwise it is like all_of(). [A65] [trap 11]
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return any_awaiter(those, forever, std::move(token));

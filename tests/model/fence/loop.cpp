@@ -543,6 +543,40 @@ struct scheduled_against_sleep : model::suite<2> {
   }
 };
 
+/// [trap 10] A coroutine is destroyed in schedule() while other threads post, and take back what they have posted. It
+/// is not resumed.
+struct destroyed_against_posts : model::suite<3> {
+  struct runs {
+    void operator()() const {}
+  };
+  using awaiter = decltype(std::declval<wait_loop&>().schedule());
+  wait_loop loop;
+  std::optional<awaiter> moving;
+  std::optional<tidemark::basic_loop_task<platform, runs>> posted;
+  std::optional<tidemark::basic_loop_task<platform, runs>> retracted;
+
+  void before() {
+    moving.emplace(tidemark::detail::loop_access::core_of(loop));
+    posted.emplace(loop, runs{});
+    retracted.emplace(loop, runs{});
+    moving->await_suspend(std::noop_coroutine());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      moving.reset();
+    } else if (index == 1) {
+      MODEL_REQUIRE(posted->post());
+    } else {
+      MODEL_REQUIRE(retracted->post());
+      retracted.reset();
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(loop.poll() == 1);
+    posted.reset();
+  }
+};
+
 /// Two threads post, and two run the loop. Both tasks run.
 struct two_post_two_run : model::suite<4> {
   struct runs {
@@ -1221,6 +1255,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<one_of_two_watchers_stopped, "one_of_two_watchers_stopped">());
   checks.push_back(model::make_check<polled_beside_watch, "polled_beside_watch">());
   checks.push_back(model::make_check<token_against_watch, "token_against_watch">());
+  checks.push_back(model::make_check<destroyed_against_posts, "destroyed_against_posts">());
   checks.push_back(model::make_check<lock_excludes<2>, "lock_excludes">());
   checks.push_back(model::make_check<lock_excludes<3>, "lock_excludes.three">());
   return model::run(argc, argv, checks);

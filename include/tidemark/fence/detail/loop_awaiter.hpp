@@ -18,11 +18,11 @@ namespace tidemark::detail {
 /// The resumption of a coroutine by a loop. If that coroutine awaits something on the same loop next, the loop begins
 /// the operation itself, when the resumption has returned and it has its lock again. Mostly that is at once. If the
 /// coroutine was destroyed instead, and another one whose frame has the same address awaits, its operation only begins
-/// later.
+/// later; or never, if that one is destroyed before.
 struct loop_resumption {
   const void* loop;
   void* coroutine;
-  void* begun = nullptr;  // the operation
+  void* begun = nullptr;  // the operation that the loop is to begin
 
   static inline thread_local loop_resumption* current = nullptr;
 };
@@ -41,17 +41,19 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   }
   /// A coroutine may be destroyed while it is suspended, if no other thread runs the loop.
   ~loop_awaiter() {
-    if (this->loop != nullptr && this->phase != call_phase::over) cancel();
+    if (is_suspended_) cancel();
   }
 
   bool await_ready() noexcept { return this->is_reached_already(); }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
+    is_suspended_ = true;
     this->listen();
     if constexpr (may_defer) {
       loop_resumption* const by = loop_resumption::current;
       if (by != nullptr && by->coroutine == suspended.address() && by->loop == &this->core()) {
         by->begun = static_cast<operation*>(this);
+        begins_ = by;
         return;
       }
     }
@@ -69,13 +71,19 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
 
   [[gnu::noinline]] void cancel() noexcept {
     const keeper kept(this->core().lock());
-    this->core().cancel(*this);
+    // Otherwise it has not begun yet.
+    if (!this->core().cancel(*this)) begins_->begun = nullptr;
   }
 
   static void act(typename Core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<loop_awaiter&>(static_cast<operation&>(of));
     self.phase = call_phase::over;
-    if (what == loop_action::drop) return;
+    self.is_suspended_ = false;
+    if (what == loop_action::drop) {
+      // The token may be triggered when there is no loop any more.
+      const typename keeper::without lock(kept);
+      return self.stop_listening();
+    }
     Core& core = self.core();
     const std::coroutine_handle<> suspended = self.suspended_;
     if constexpr (may_defer) {
@@ -101,6 +109,8 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   static constexpr bool may_defer = !requires { Core::platform::spin_looks(); };
 
   std::coroutine_handle<> suspended_;
+  loop_resumption* begins_ = nullptr;  // that is to begin the operation, if it has not begun
+  bool is_suspended_ = false;          // and the loop is there; needs no lock, unlike the phase
 };
 
 /// Suspends a coroutine, which a thread that runs the loop resumes soon.
@@ -108,24 +118,38 @@ template <class Core>
 class loop_switch : private Core::work {
  public:
   explicit loop_switch(Core& to) noexcept : Core::work(&act), core_{to} {}
+  /// A coroutine may be destroyed while it is suspended, if no other thread runs the loop.
+  ~loop_switch() {
+    if (is_suspended_) retract();
+  }
 
   static constexpr bool await_ready() noexcept { return false; }
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
+    is_suspended_ = true;
     core_.post(*this);
   }
   static constexpr void await_resume() noexcept {}
 
  private:
+  [[gnu::noinline]] void retract() noexcept {
+    const typename Core::keeper kept(core_.lock());
+    core_.retract(*this);
+  }
+
   static void act(typename Core::work& of, loop_action what, typename Core::keeper& kept) {
+    auto& self = static_cast<loop_switch&>(of);
+    self.phase = call_phase::over;
+    self.is_suspended_ = false;
     if (what == loop_action::drop) return;
-    const std::coroutine_handle<> suspended = static_cast<loop_switch&>(of).suspended_;
+    const std::coroutine_handle<> suspended = self.suspended_;
     const typename Core::keeper::without lock(kept);
     suspended.resume();
   }
 
   Core& core_;
   std::coroutine_handle<> suspended_;
+  bool is_suspended_ = false;  // and the loop is there; needs no lock, unlike the phase
 };
 
 }  // namespace tidemark::detail

@@ -41,6 +41,7 @@
 #include "../../platform/platform.hpp"
 #include "learning_spin.hpp"
 #include "limits.hpp"
+#include "linked_queue.hpp"
 #include "loop_operation.hpp"
 #include "loop_own_wakes.hpp"
 #include "loop_ready.hpp"
@@ -184,33 +185,38 @@ class loop_core {
     settle();
   }
 
+  /// What must be destroyed before the loop is.
+  linked_queue<loop_guest>& guests() noexcept { return guests_; }
   /// Is told that some work has ended for which a thread waits.
   lock_condition<Platform>& ends() noexcept { return ends_; }
 
   /// Takes everything out, and drops it. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {
+    bool is_found = !guests_.is_empty();
     take_posted();
-    linked_queue<work> dropped;
-    const auto drop = [&](operation& of) {
-      if (of.phase != call_phase::waiting) return;
-      of.phase = call_phase::over;
-      dropped.push(of);
+    ready_.take_later();
+    const auto end = [&](operation& of) {
+      if (of.phase == call_phase::waiting) make_ready(of);
     };
-    awaited_.clear([&](wait& one) { drop(one.part_of); });
+    awaited_.clear([&](wait& one) { end(one.part_of); });
     while (operation* const next = timers_.late(forever)) {
       timers_.remove(*next->timer);
-      drop(*next);
+      end(*next);
     }
+    // One by one, because what drops the one may take the others out.
     linked_queue<work> owned;
-    ready_.take_later();
     while (work* const next = ready_.take()) {
       next->phase = call_phase::over;
-      (next->is_owned ? owned : dropped).push(*next);
+      if (next->is_owned) {
+        owned.push(*next);
+      } else {
+        is_found = true;
+        next->act(loop_action::drop, kept);
+      }
     }
-    const bool is_found = !dropped.is_empty();
-    while (work* const next = dropped.take()) next->act(loop_action::drop, kept);
     // Last, because what it captures may be the others.
     while (work* const next = owned.take()) next->act(loop_action::drop, kept);
+    while (loop_guest* const left = guests_.take()) left->has_lost_loop = true;
     return is_found;
   }
 
@@ -315,7 +321,7 @@ class loop_core {
       awaited_.insert(one);
     }
     const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
-    if (added.is_stopped) conclude(added, Status::stopped);
+    if (added.is_stopped || added.waits.empty()) conclude(added, Status::stopped);
     return is_first_timer;
   }
   /// What this thread would have found next, another one must find.
@@ -478,6 +484,7 @@ class loop_core {
   loop_ready<work> ready_;
   loop_registrations<Platform, wait> awaited_;
   loop_timers<operation> timers_;
+  linked_queue<loop_guest> guests_;
   std::uint64_t next_number_ = 0;
   std::uint32_t runs_ = 0;
   std::size_t idle_ = 0;           // threads that sleep, also outside

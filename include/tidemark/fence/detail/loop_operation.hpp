@@ -41,6 +41,13 @@ enum class loop_end : std::uint8_t {
   stopped,  ///< The loop or the caller's token was stopped.
 };
 
+/// What must be destroyed before the loop, although the loop may have nothing of it to run.
+struct loop_guest {
+  loop_guest* next = nullptr;
+  loop_guest* previous = nullptr;
+  bool has_lost_loop = false;  // the loop was destroyed before
+};
+
 template <platform Platform>
 class loop_work {
  public:
@@ -174,7 +181,8 @@ struct loop_operation : loop_work<Platform> {
 
   /// Returns whether the values are reached, and keeps that as the outcome. Needs no lock before it has begun.
   [[gnu::noinline]] bool look_for_reached() noexcept {
-    const bool all = needs == loop_needs::all;
+    // Of no values, all are reached; and to wait for any of them is to wait for nothing.
+    const bool all = needs == loop_needs::all || waits.empty();
     std::size_t i = 0;
     while (i < waits.size() && waits[i].to.is_reached() == all) ++i;
     if ((i == waits.size()) != all) return false;
