@@ -51,7 +51,7 @@ numbers numbers_from(int first, int count) {
 
 std::vector<fence_log_entry> entries_of(tidemark::queue& queue, fence_log_type type) {
   std::vector<fence_log_entry> entries(100);
-  auto reader = type == fence_log_type::waits ? queue.wait_log() : queue.signal_log();
+  auto reader = type == fence_log_type::wait ? queue.wait_log() : queue.signal_log();
   const auto read = reader.read(entries);
   entries.resize(read.entries.size());
   return entries;
@@ -83,11 +83,11 @@ TEST_CASE("a list is executed in order, with its waits and signals, which stand 
   CHECK(output.current_value() == 8);
   CHECK(finished.list.is_empty());
   CHECK(at.lists[0]->bytes == 0);
-  const auto waits = entries_of(queue, fence_log_type::waits);
+  const auto waits = entries_of(queue, fence_log_type::wait);
   REQUIRE(waits.size() == 2);
   CHECK(waits[0].fence_value == 3);
   CHECK(waits[0].fence == fence_id{5});
-  const auto signals = entries_of(queue, fence_log_type::signals);
+  const auto signals = entries_of(queue, fence_log_type::signal);
   REQUIRE(signals.size() == 2);
   CHECK(signals[0].fence_value == 7);
   CHECK(signals[0].fence == fence_id{6});
@@ -117,18 +117,18 @@ TEST_CASE("a list that finds a timeline lost keeps the rest, which can be execut
     CHECK(list.execute_on(queue) == wait_status::lost);
     if (how == 0) {
       list.cancel_on(queue);
-      const auto waits = entries_of(queue, fence_log_type::waits);
+      const auto waits = entries_of(queue, fence_log_type::wait);
       REQUIRE(waits.size() == 1);
       CHECK(is_cancelled(waits[0]));
       CHECK(waits[0].fence == fence_id{5});
       CHECK(waits[0].fence_value == 3);
-      const auto signals = entries_of(queue, fence_log_type::signals);
+      const auto signals = entries_of(queue, fence_log_type::signal);
       REQUIRE(signals.size() == 1);
       CHECK(is_cancelled(signals[0]));
       CHECK(signals[0].fence == fence_id{6});
     } else if (how == 1) {
       list.clear();
-      CHECK(entries_of(queue, fence_log_type::waits).empty());
+      CHECK(entries_of(queue, fence_log_type::wait).empty());
     }
     if (how < 2) {
       CHECK(list.is_empty());

@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE("[A121] threads that sleep before the wrap are released after
   waiter last{[&] { return fence.wait(UINT32_MAX); }};
   waiter first{[&] { return fence.wait_for(0, 24h); }};
   waiter second{[&] { return fence.wait(1, stop.get_token()); }};
-  waiter never{[&] { return fence.wait_until(UINT32_MAX - 2 + most_ahead, tidemark::forever, stop.get_token()); }};
+  waiter never{[&] { return fence.wait_until(UINT32_MAX - 2 + most_ahead, tidemark::no_deadline, stop.get_token()); }};
   for (waiter* one : {&last, &first, &second, &never}) CHECK(one->falls_asleep());
 
   fence.signal(UINT32_MAX);

@@ -15,7 +15,7 @@
 
 using namespace std::chrono_literals;
 using tidemark::deadline;
-using tidemark::forever;
+using tidemark::no_deadline;
 
 namespace {
 
@@ -66,7 +66,7 @@ class waiter {
   template <class Look, class SignalledAt>
   wait_outcome wait_from(deadline from, const Look& is_over, const SignalledAt& signalled_at) {
     waiting one{&memory_};
-    if (one.spin(forever, is_over, [] { return false; }))
+    if (one.spin(no_deadline, is_over, [] { return false; }))
       return {false, simulated::time - from, simulated::time - from};
     const auto spun = simulated::time - from;
     one.sleeps();
@@ -218,7 +218,7 @@ TEST_CASE("a spin ends at its deadline, and when the wait is given up") {
 
   const deadline later = simulated::time;
   waiting given_up{&memory};
-  CHECK_FALSE(given_up.spin(forever, never, [later] { return simulated::time >= later + 1us; }));
+  CHECK_FALSE(given_up.spin(no_deadline, never, [later] { return simulated::time >= later + 1us; }));
   CHECK(simulated::time - later <= 1us + 400ns);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("a spin ends even on a platform whose clock stands still") {
   tidemark::detail::spinning_wait<still>::memory memory{a_millisecond};
   tidemark::detail::spinning_wait<still> one{&memory};
   const auto never = [] { return false; };
-  CHECK_FALSE(one.spin(forever, never, never));
+  CHECK_FALSE(one.spin(no_deadline, never, never));
 }
 
 TEST_CASE("a note of another wake-up, from before the waiter parked, teaches nothing about the cost of a sleep") {
@@ -239,7 +239,7 @@ TEST_CASE("a note of another wake-up, from before the waiter parked, teaches not
   waiting::memory memory{a_millisecond};
   for (int i = 0; i < 1000; ++i) {
     waiting each{&memory};
-    static_cast<void>(each.spin(forever, [] { return false; }, [] { return true; }));
+    static_cast<void>(each.spin(no_deadline, [] { return false; }, [] { return true; }));
     memory.waking(tidemark::detail::wrapping_nanoseconds(simulated::time));
     simulated::time += 1us;
     each.sleeps();
@@ -259,6 +259,6 @@ TEST_CASE_TEMPLATE("a fence with a max_spin_ns of 0 has no memory of spins, and 
   learning_spin<platform, 0> none;
   CHECK(none.memory() == nullptr);
   typename learning_spin<platform, 0>::wait one{none.memory()};
-  CHECK_FALSE(one.spin(forever, [] { return true; }, [] { return false; }));
+  CHECK_FALSE(one.spin(no_deadline, [] { return true; }, [] { return false; }));
   CHECK(sizeof(typename Kind::template plain<without_spinning>) <= sizeof(typename Kind::template plain<>));
 }

@@ -76,5 +76,5 @@ TEST_CASE("a stopped wait for a program's own timeline ends before its deadline"
   manual_stop stop;
   stop.request();
   CHECK(view.wait_for(1, 24h, stop.get_token()) == wait_status::stopped);
-  CHECK(view.wait_until(1, tidemark::forever, stop.get_token()) == wait_status::stopped);
+  CHECK(view.wait_until(1, tidemark::no_deadline, stop.get_token()) == wait_status::stopped);
 }

@@ -471,7 +471,7 @@ struct refused_later : counting_platform<tidemark::native_platform> {
     return false;
   }
   static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
-    if (until == tidemark::forever) sleeps_for_ever = true;
+    if (until == tidemark::no_deadline) sleeps_for_ever = true;
     return base::park(word, expected, until);
   }
   static inline std::atomic<bool> sleeps_for_ever{false};

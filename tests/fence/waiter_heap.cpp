@@ -21,8 +21,8 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
-using tidemark::forever;
 using tidemark::heap_growth;
+using tidemark::no_deadline;
 using tidemark::no_waiter;
 using tidemark::waiter_heap;
 
@@ -332,7 +332,7 @@ TEST_CASE("where growth is forbidden, waiters that find no slot share the overfl
   CHECK_FALSE(heap.is_released(first));
   CHECK(heap.release_due(100) == 2);
   CHECK(during.unparks() == 1);  // one call for the whole lane
-  CHECK(heap.park(first, seen, forever));
+  CHECK(heap.park(first, seen, no_deadline));
   CHECK(heap.is_released(first));
   CHECK(heap.is_released(second));  // although it is not due: it registers again
   CHECK(heap.monitored_value() == no_waiter);
@@ -493,11 +493,11 @@ TEST_CASE("park returns at once after a release or a nudge, and false only when 
   }
   CHECK(std::chrono::steady_clock::now() >= start + 2ms);
   heap.nudge(ticket);
-  CHECK(heap.park(ticket, seen, forever));
+  CHECK(heap.park(ticket, seen, no_deadline));
   CHECK_FALSE(heap.is_released(ticket));  // a nudge is not a release
   seen = heap.wakes(ticket);
   CHECK(heap.release_due(5) == 1);
-  CHECK(heap.park(ticket, seen, forever));
+  CHECK(heap.park(ticket, seen, no_deadline));
   CHECK(heap.is_released(ticket));
   CHECK_FALSE(heap.withdraw(ticket));
 }
@@ -508,7 +508,7 @@ TEST_CASE("only the pass that releases a sleeper wakes it") {
   const auto ticket = heap.add(5);
   background sleeper{[&] {
     for (auto seen = heap.wakes(ticket); !heap.is_released(ticket); seen = heap.wakes(ticket)) {
-      heap.park(ticket, seen, forever);
+      heap.park(ticket, seen, no_deadline);
     }
   }};
   CHECK(sleeper.falls_asleep());

@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const tidemark::patch_list<split_id> patches{std::span<const std::byte>{bytes},
                                                std::span<const split_id>{allocations}};
   const verdict expected = naive_check(bytes, allocations.size(), max_slot, end);
-  const auto found = patches.check(max_slot, end);
+  const auto found = patches.validate(max_slot, end);
   require(found.defect.has_value() == expected.fault.has_value(), "whether a list is valid");
   if (found.defect) {
     require(found.defect->fault == expected.fault, "what is wrong with a list");

@@ -88,7 +88,7 @@ TEST_CASE(
   static_assert(sizeof(fence_log::page_type) == 4096);
   static_assert(sizeof(fence_log_entry) == entry_bytes);
   static_assert(std::is_trivially_copyable_v<fence_log_entry>);
-  for (const auto type : {fence_log_type::waits, fence_log_type::signals}) {
+  for (const auto type : {fence_log_type::wait, fence_log_type::signal}) {
     fence_log log{{.type = static_cast<std::uint32_t>(type)}};
     std::uint64_t appended = 0;
     for (const std::uint64_t next : std::array<std::uint64_t, 7>{0, 1, 2, 83, 84, 85, 1000}) {
@@ -100,11 +100,11 @@ TEST_CASE(
 }
 
 TEST_CASE("[A81] waits are of type 1 and signals of type 2, signals are operation 0 and waits operation 1") {
-  static_assert(static_cast<std::uint32_t>(fence_log_type::waits) == 1);
-  static_assert(static_cast<std::uint32_t>(fence_log_type::signals) == 2);
+  static_assert(static_cast<std::uint32_t>(fence_log_type::wait) == 1);
+  static_assert(static_cast<std::uint32_t>(fence_log_type::signal) == 2);
   static_assert(static_cast<std::uint32_t>(fence_operation::signal_executed) == 0);
   static_assert(static_cast<std::uint32_t>(fence_operation::wait_unblocked) == 1);
-  const fence_log log{{.type = static_cast<std::uint32_t>(fence_log_type::signals)}};
+  const fence_log log{{.type = static_cast<std::uint32_t>(fence_log_type::signal)}};
   CHECK(log.page().type() == 2);
   CHECK(log.page().entries() == 84);
 }
@@ -133,8 +133,8 @@ TEST_CASE("[A86][A87][A91] queue A waits for a value that queue B signals: both 
   constexpr std::uint64_t value = 5;
   tidemark::fence fence{value - 1};
   const watchdog dog = watch(fence);
-  fence_log waits_of_a{{.type = static_cast<std::uint32_t>(fence_log_type::waits)}};
-  fence_log signals_of_b{{.type = static_cast<std::uint32_t>(fence_log_type::signals)}};
+  fence_log waits_of_a{{.type = static_cast<std::uint32_t>(fence_log_type::wait)}};
+  fence_log signals_of_b{{.type = static_cast<std::uint32_t>(fence_log_type::signal)}};
   const std::uint64_t recorded = clock::now();
   std::atomic<bool> stalled{false};
   std::thread queue_a{[&] {
@@ -180,7 +180,7 @@ constexpr auto cancelled = timestamp_verdict::cancelled;
 std::vector<timestamp_verdict> verdicts_on(const std::vector<std::uint64_t>& timestamps) {
   timestamp_order order;
   std::vector<timestamp_verdict> found;
-  for (const std::uint64_t each : timestamps) found.push_back(order.check(each));
+  for (const std::uint64_t each : timestamps) found.push_back(order.judge(each));
   return found;
 }
 

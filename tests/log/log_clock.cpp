@@ -76,7 +76,7 @@ TEST_CASE("[A103] without a clock every time stamp says that it is not known") {
   CHECK(tidemark::no_log_clock::now() == 0);
   CHECK(tidemark::no_log_clock::to_nanoseconds(0) == 0);
   tidemark::timestamp_order order;
-  CHECK(order.check(tidemark::no_log_clock::now()) == tidemark::timestamp_verdict::not_recorded);
+  CHECK(order.judge(tidemark::no_log_clock::now()) == tidemark::timestamp_verdict::not_recorded);
 }
 
 TEST_CASE("the steady clock of a log shows std::chrono::steady_clock's nanoseconds, unchanged") {

@@ -58,7 +58,7 @@ class plain_queue {
 
   std::uint64_t last_queued() const { return last_queued_; }
   bool is_finished(std::uint64_t serial) const { return progress_.current_value() >= serial; }
-  wait_status wait_finished(std::uint64_t serial) const { return progress_.wait_until(serial, tidemark::forever); }
+  wait_status wait_finished(std::uint64_t serial) const { return progress_.wait_until(serial, tidemark::no_deadline); }
 
  private:
   observed_timeline progress_;

@@ -23,7 +23,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
-using tidemark::forever;
+using tidemark::no_deadline;
 using tidemark::versioned;
 
 TYPE_TO_STRING_AS("native", tidemark::native_platform);
@@ -37,7 +37,7 @@ constexpr auto seq_cst = std::memory_order_seq_cst;
 constexpr auto relaxed = std::memory_order_relaxed;
 
 template <class Platform, class Word>
-concept parks_on = requires(Word& word) { Platform::park(word, 0, forever); };
+concept parks_on = requires(Word& word) { Platform::park(word, 0, no_deadline); };
 
 }  // namespace
 
@@ -276,7 +276,7 @@ TEST_CASE("[trap 8] a platform parks on 32-bit words only") {
 TEST_CASE_TEMPLATE("park returns at once if the word has another value, and false only when its deadline has passed",
                    Platform, EVERY_PLATFORM) {
   typename Platform::template atomic<std::uint32_t> word{1};
-  CHECK(Platform::park(word, 0, forever));
+  CHECK(Platform::park(word, 0, no_deadline));
   for (const auto timeout : {0ns, 1ns, 999'999ns, 2'000'000ns}) {
     const auto until = Platform::now() + timeout;
     while (Platform::park(word, 1, until)) {
@@ -287,7 +287,7 @@ TEST_CASE_TEMPLATE("park returns at once if the word has another value, and fals
   CHECK_FALSE(Platform::park(word, 1, tidemark::deadline{} - 1ns));
   CHECK_FALSE(Platform::park(word, 1, tidemark::deadline{} - 24h));
   errno = 77;
-  Platform::park(word, 0, forever);
+  Platform::park(word, 0, no_deadline);
   Platform::park(word, 1, Platform::now());
   Platform::unpark(word, 1);  // no thread sleeps there
   const int error = errno;
@@ -299,7 +299,7 @@ TEST_CASE_TEMPLATE("unpark wakes one thread or all threads that sleep on the wor
   typename Platform::template atomic<std::uint32_t> word{0};
   const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
   const auto sleep = [&] {
-    while (word.load(seq_cst) == 0) counted::park(word, 0, forever);
+    while (word.load(seq_cst) == 0) counted::park(word, 0, no_deadline);
   };
   background first{sleep};
   background second{sleep};
@@ -334,7 +334,7 @@ TEST_CASE_TEMPLATE("a word that changes before the sleep begins is never missed"
         word.store(seen + 1, seq_cst);
         Platform::unpark(word, 1);
       } else {
-        Platform::park(word, seen, forever);
+        Platform::park(word, seen, no_deadline);
       }
     }
   };
@@ -350,7 +350,7 @@ TEST_CASE_TEMPLATE("a sleep with a distant deadline lasts until the wake-up", Pl
   using counted = counting_platform<Platform>;
   const auto now = Platform::now();
   for (const auto until : {now + 2h, now + seconds{INT32_MAX}, tidemark::deadline{seconds{std::int64_t{1} << 32} + 1ms},
-                           tidemark::deadline{seconds{std::int64_t{3} << 31}}, forever - 10s, forever - 1ns}) {
+                           tidemark::deadline{seconds{std::int64_t{3} << 31}}, no_deadline - 10s, no_deadline - 1ns}) {
     typename Platform::template atomic<std::uint32_t> word{0};
     const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
     bool ended_by_time = false;
@@ -373,7 +373,7 @@ TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, 
     call();
     return errno == 77;
   };
-  CHECK(keeps_errno([&] { Platform::park(first, 0, forever); }));
+  CHECK(keeps_errno([&] { Platform::park(first, 0, no_deadline); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() - 1ms); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() + 1ms); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, tidemark::deadline::min()); }));

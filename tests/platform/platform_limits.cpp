@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 using std::chrono::system_clock;
 using std::chrono::time_point;
 using tidemark::deadline;
-using tidemark::forever;
+using tidemark::no_deadline;
 using tidemark::wait_status;
 using tidemark::detail::at_once;
 using tidemark::detail::deadline_after;
@@ -69,12 +69,12 @@ class scripted_waits {
 
 template <class Rep, class Period>
 void check_lasts_for_ever(const duration<Rep, Period>& timeout) {
-  CHECK(deadline_after(timeout, now) == forever);
-  CHECK(deadline_at(time_point<steady_clock, duration<Rep, Period>>{timeout}) == forever);
+  CHECK(deadline_after(timeout, now) == no_deadline);
+  CHECK(deadline_at(time_point<steady_clock, duration<Rep, Period>>{timeout}) == no_deadline);
   scripted_waits waits{{wait_status::reached}};
   CHECK(waits.until(time_point<system_clock, duration<Rep, Period>>{timeout}) == wait_status::reached);
   REQUIRE(waits.deadlines().size() == 1);
-  CHECK(waits.deadlines()[0] == forever);
+  CHECK(waits.deadlines()[0] == no_deadline);
 }
 
 template <class Rep, class Period>
@@ -144,7 +144,7 @@ TEST_CASE("a duration of any type becomes ticks of the clock, rounded up and nev
 TEST_CASE("a duration may be counted in 128 bits") {
   __extension__ using wide = __int128;
   constexpr wide great = wide{INT64_MAX} * INT64_MAX;
-  CHECK(deadline_after(duration<wide, std::nano>{great}, now) == forever);
+  CHECK(deadline_after(duration<wide, std::nano>{great}, now) == no_deadline);
   CHECK(deadline_after(duration<wide, std::nano>{-great}, now) == at_once);
   CHECK(deadline_after(duration<wide, std::atto>{wide{1'000'000'001} * 1'000'000'000}, now) ==
         now + 2s - 999'999'999ns);
@@ -154,12 +154,12 @@ TEST_CASE("a duration may be counted in 128 bits") {
 #endif
 
 TEST_CASE("points of the steady clock keep every tick, also far from its start") {
-  for (const auto at : {deadline{1ns}, now, deadline{duration<std::int64_t>{9'000'000'000}} + 1ns, forever - 2s})
+  for (const auto at : {deadline{1ns}, now, deadline{duration<std::int64_t>{9'000'000'000}} + 1ns, no_deadline - 2s})
     CHECK(deadline_at(at) == at);
   CHECK(deadline_at(deadline{}) == at_once);
   CHECK(deadline_at(deadline{-1ns}) == at_once);
   CHECK(deadline_at(deadline::min()) == at_once);
-  CHECK(deadline_at(forever) == forever);
+  CHECK(deadline_at(no_deadline) == no_deadline);
   CHECK(deadline_at(steady_seconds<double>{duration<double>{1.5}}) == deadline{1500ms});
   CHECK(deadline_at(steady_seconds<float>{duration<float>{0.5F}}) == deadline{500ms});
 }

@@ -298,7 +298,7 @@ void check_waits_without_futexes(std::uint32_t error) {
   CHECK(tidemark::wait_any_for(both, 5ms) == wait_status::timeout);
   typename platform::template atomic<std::uint32_t> word{1};
   CHECK_FALSE(platform::park(word, 1, tidemark::deadline::min()));
-  CHECK(platform::park(word, 0, tidemark::forever));  // the word has another value
+  CHECK(platform::park(word, 0, tidemark::no_deadline));  // the word has another value
 
   signaller.ask();
   CHECK(fence.wait(1) == wait_status::reached);

@@ -142,8 +142,8 @@ TEST_CASE("[A88][A124] reserved entries are cancelled in turn, or the cancellati
   const auto found = read_all(reader);
   CHECK(found.values() == values{2, 3, 1, 2});
   for (std::size_t n = 1; n < 4; ++n) CHECK(found.entries[n].stamp == n + 1);
-  CHECK(at.queue.commits(fence_log_type::signals) == log_commits{4, 0, 0});
-  CHECK(at.queue.commits(fence_log_type::waits) == log_commits{1, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::signal) == log_commits{4, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::wait) == log_commits{1, 0, 0});
 }
 
 TEST_CASE_TEMPLATE("[A124] a hub releases nobody by a cancelled entry", Service, EVERY_SERVICE) {

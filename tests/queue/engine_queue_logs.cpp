@@ -186,16 +186,16 @@ TEST_CASE_TEMPLATE("[A124] [A5] a wait that a domain holds is cancelled, too", K
   on.step();
   input.signal(1);
   on.step();
-  CHECK(queue->timeline().commits(fence_log_type::waits) == log_commits{1, 0, 0});
+  CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{1, 0, 0});
   SUBCASE("when the queue is aborted") {
     queue->abort();
     on.step();
-    CHECK(queue->timeline().commits(fence_log_type::waits) == log_commits{2, 0, 0});
+    CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{2, 0, 0});
   }
   SUBCASE("when the timeline is lost") {
     input.poison();
     on.step();
-    CHECK(queue->timeline().commits(fence_log_type::waits) == log_commits{2, 0, 0});
+    CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{2, 0, 0});
   }
   SUBCASE("when the queue is destroyed") { queue.reset(); }
   const auto waited = read_all(waits);
@@ -217,10 +217,10 @@ TEST_CASE_TEMPLATE(
     REQUIRE(queue.submit());
   }
   on.step();
-  REQUIRE(queue.timeline().set_log(fence_log_type::signals, 16));
+  REQUIRE(queue.timeline().set_log(fence_log_type::signal, 16));
   input.signal(1);
   on.step();
-  REQUIRE(queue.timeline().set_log(fence_log_type::signals, 32));
+  REQUIRE(queue.timeline().set_log(fence_log_type::signal, 32));
   queue.abort();
   on.step();
   const auto found = read_all(signals);
@@ -356,8 +356,8 @@ TEST_CASE_TEMPLATE(
   REQUIRE(first.size() == 3);
   CHECK(first[0].observed_timestamp != 0);  // it has parked
   CHECK(first[1].observed_timestamp == 0);
-  CHECK(queue.timeline().commits(fence_log_type::signals) == log_commits{6, 0, 0});
-  CHECK(queue.timeline().commits(fence_log_type::waits) == log_commits{3, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == log_commits{6, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::wait) == log_commits{3, 0, 0});
 }
 
 TEST_CASE_TEMPLATE("[A88] [A124] reserved entries of a queue that is aborted are committed in turn, as cancelled", Kind,
@@ -386,8 +386,8 @@ TEST_CASE_TEMPLATE("[A88] [A124] reserved entries of a queue that is aborted are
   SUBCASE("before its turn") {}
   queue.abort();
   on.step();
-  CHECK(queue.timeline().commits(fence_log_type::signals) == log_commits{6, 0, 0});
-  CHECK(queue.timeline().commits(fence_log_type::waits) == log_commits{3, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == log_commits{6, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::wait) == log_commits{3, 0, 0});
   const auto found = read_all(waited);
   CHECK(executed_of(found) == executed);
   CHECK(cancelled_of(found) == cancelled);
@@ -414,7 +414,7 @@ TEST_CASE_TEMPLATE("[A88] entries of commands that are dropped before they are s
   queue.signal(output, 4, next);
   REQUIRE(queue.submit(signals.reserve()));
   on.step();
-  CHECK(queue.timeline().commits(fence_log_type::signals) == log_commits{4, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == log_commits{4, 0, 0});
 }
 
 TEST_CASE_TEMPLATE("[A88] an entry that was reserved for a submission is still there when the doorbell says retry",
@@ -428,7 +428,7 @@ TEST_CASE_TEMPLATE("[A88] an entry that was reserved for a submission is still t
   on.step();
   CHECK(queue.submit(entry).serial == 2);
   on.step();
-  CHECK(queue.timeline().commits(fence_log_type::signals) == log_commits{2, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == log_commits{2, 0, 0});
   queue.abort();
   CHECK(queue.submit(signals.reserve()).status == doorbell_status::aborted);
 }
@@ -447,5 +447,5 @@ TEST_CASE_TEMPLATE("[A88] a log without space for another reservation is no reas
   REQUIRE(queue.submit());
   on.step();
   CHECK(output.current_value() == 3);
-  CHECK(queue.timeline().commits(fence_log_type::signals) == log_commits{2, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == log_commits{2, 0, 0});
 }

@@ -219,7 +219,7 @@ void race_queues(std::array<notify_style, 2> styles, std::size_t entries) {
     while (rounds.goes_on()) {
       begun.signal(rounds.done());
       if (random.below(16) == 0)
-        queues[random.below(std::size_t{2})].set_log(tidemark::fence_log_type::signals,
+        queues[random.below(std::size_t{2})].set_log(tidemark::fence_log_type::signal,
                                                      2 + random.below(std::size_t{8}));
       if (random.below(16) == 0) hub.notify_engine(static_cast<std::uint32_t>(random.below(2)));
       threads.await_all(rounds.done());

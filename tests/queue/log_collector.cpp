@@ -108,7 +108,7 @@ TEST_CASE("[A100][A108] entries that were overwritten are told as lost at their 
   for (int i = 0; i < 9; ++i) at.lanes[0].queue.complete();
   CHECK(at.logs.collect(at.sink) == collected_entries{1, 4, 5});
   using expected = decltype(at.sink.losses);
-  CHECK(at.sink.losses == expected{{queue_id{0}, fence_log_type::signals, 1, 5}});
+  CHECK(at.sink.losses == expected{{queue_id{0}, fence_log_type::signal, 1, 5}});
   CHECK(at.sink.entries_before_loss == 1);
   CHECK(at.logs.collect(at.sink) == collected_entries{});
 }
@@ -181,7 +181,7 @@ TEST_CASE(
   for (const auto& entry : sink.entries) told.push_back(std::get<2>(entry));
   CHECK(told == std::vector<std::uint64_t>{1, 2, 3, 4, 7, 8, 9, 10});
   using expected = decltype(sink.losses);
-  CHECK(sink.losses == expected{{queue_id{0}, fence_log_type::signals, 4, 2}});
+  CHECK(sink.losses == expected{{queue_id{0}, fence_log_type::signal, 4, 2}});
 }
 
 TEST_CASE("a queue that is removed after a sink threw is not told of any more") {
@@ -199,7 +199,7 @@ TEST_CASE("[A92][A108] logs that were replaced are read to their ends") {
   stand at{1, 4};
   for (std::size_t entries = 4; entries < 64; entries *= 2) {
     for (std::size_t i = 0; i < entries; ++i) at.lanes[0].queue.complete();
-    at.lanes[0].queue.set_log(fence_log_type::signals, entries * 2);
+    at.lanes[0].queue.set_log(fence_log_type::signal, entries * 2);
   }
   CHECK(at.logs.collect(at.sink) == collected_entries{1, 60, 0});
 }

@@ -52,8 +52,8 @@ TEST_CASE("[A88] an entry that was reserved has the number that was said") {
   CHECK(found[1].stamp == list[1].sequence + 1);
   CHECK(found[1].fence == own_id);
   CHECK(read_all(waited).values() == values{5});
-  CHECK(at.queue.commits(fence_log_type::signals) == log_commits{2, 0, 0});
-  CHECK(at.queue.commits(fence_log_type::waits) == log_commits{1, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::signal) == log_commits{2, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::wait) == log_commits{1, 0, 0});
 }
 
 TEST_CASE("[A88][A90] the order in which entries were reserved is the order in which they stand in the log") {
@@ -78,7 +78,7 @@ TEST_CASE("[A88][A90] the order in which entries were reserved is the order in w
       CHECK(found.entries[0].stamp == next.sequence + 1);
     }
   }
-  CHECK(at.queue.commits(fence_log_type::signals) == log_commits{value, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::signal) == log_commits{value, 0, 0});
 }
 
 TEST_CASE("[A88] a wait that is not reached does not use up its entry") {
@@ -92,7 +92,7 @@ TEST_CASE("[A88] a wait that is not reached does not use up its entry") {
   at.fence.signal(1);
   CHECK(at.queue.wait_for(at.logged, 1, entry, std::chrono::hours{1}) == wait_status::reached);
   CHECK(read_all(reader).values() == values{1});
-  CHECK(at.queue.commits(fence_log_type::waits) == log_commits{1, 0, 0});
+  CHECK(at.queue.commits(fence_log_type::wait) == log_commits{1, 0, 0});
 }
 
 TEST_CASE("[A88] there is no space once as many entries are reserved as the log has, and again after a commit") {
@@ -114,10 +114,10 @@ TEST_CASE("[A88] there is no space once as many entries are reserved as the log 
   queue.complete(recorded[1]);
   queue.complete(recorded[2]);
   queue.complete(next);
-  CHECK(queue.commits(fence_log_type::signals) == log_commits{4, 0, 0});
+  CHECK(queue.commits(fence_log_type::signal) == log_commits{4, 0, 0});
 
   queue.complete(refused);  // as complete()
-  CHECK(queue.commits(fence_log_type::signals) == log_commits{4, 0, 0});
+  CHECK(queue.commits(fence_log_type::signal) == log_commits{4, 0, 0});
   const auto found = read_all(reader);
   CHECK(found.values() == values{3, 4, 5});
   CHECK(found.lost == 2);
@@ -135,9 +135,9 @@ TEST_CASE("[A88][A96] an operation without a reservation is logged at once, and 
   at.queue.signal(at.logged, 2, first);
   at.queue.signal(at.logged, 3, second);
   CHECK(read_all(reader).values() == values{2, 3});
-  CHECK(at.queue.commits(fence_log_type::signals) == log_commits{0, 2, 0});
+  CHECK(at.queue.commits(fence_log_type::signal) == log_commits{0, 2, 0});
   at.queue.signal(at.logged, 4, signals.reserve());  // right again, since nothing is reserved any more
-  CHECK(at.queue.commits(fence_log_type::signals) == log_commits{1, 2, 0});
+  CHECK(at.queue.commits(fence_log_type::signal) == log_commits{1, 2, 0});
 }
 
 TEST_CASE("[A88][A92][A124] a reservation outlives the replacement of its log") {
@@ -148,16 +148,16 @@ TEST_CASE("[A88][A92][A124] a reservation outlives the replacement of its log") 
   std::vector<log_reservation> recorded;
   for (int n = 0; n < 4; ++n) recorded.push_back(signals.reserve());
   queue.complete(recorded[0]);
-  queue.set_log(fence_log_type::signals, 2);  // fewer than are reserved
+  queue.set_log(fence_log_type::signal, 2);  // fewer than are reserved
   queue.complete(recorded[1]);
   CHECK_FALSE(signals.reserve());
-  queue.set_log(fence_log_type::signals, 8);
+  queue.set_log(fence_log_type::signal, 8);
   queue.complete(recorded[2]);
   for (int n = 4; n < 11; ++n) recorded.push_back(signals.reserve());
   CHECK(recorded.back().sequence == 10);
   CHECK_FALSE(signals.reserve());
   for (std::size_t n = 3; n < recorded.size(); ++n) queue.complete(recorded[n]);
-  CHECK(queue.commits(fence_log_type::signals) == log_commits{11, 0, 0});
+  CHECK(queue.commits(fence_log_type::signal) == log_commits{11, 0, 0});
   const auto found = read_all(reader);
   CHECK(found.values() == values{1, 2, 4, 5, 6, 7, 8, 9, 10, 11});
   CHECK(found.lost == 1);
@@ -177,10 +177,10 @@ TEST_CASE("[A88] a reserver goes to another thread and outlives the logs that we
   for (std::uint64_t n = 0; n < list.size(); ++n) {
     while (recorded.load(std::memory_order_acquire) <= n) std::this_thread::yield();
     queue.complete(list.at(n));
-    if (n % 100 == 0) queue.set_log(fence_log_type::signals, 8 + n % 7);
+    if (n % 100 == 0) queue.set_log(fence_log_type::signal, 8 + n % 7);
   }
   recording.join();
-  CHECK(queue.commits(fence_log_type::signals) == log_commits{list.size(), 0, 0});
+  CHECK(queue.commits(fence_log_type::signal) == log_commits{list.size(), 0, 0});
 }
 
 TEST_CASE("[A83][A88] a queue without logs has nothing to reserve") {

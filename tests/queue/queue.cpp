@@ -345,12 +345,12 @@ TEST_CASE("[A105] the times in each log never fall, and one that does is noticed
   for (std::uint64_t n = 1; n <= 50; ++n) at.queue.signal(at.logged, n);
   tidemark::timestamp_order order;
   for (const auto& entry : read_all(signals).entries)
-    CHECK(order.check(entry.end_timestamp) == tidemark::timestamp_verdict::in_order);
+    CHECK(order.judge(entry.end_timestamp) == tidemark::timestamp_verdict::in_order);
   ticking_clock::ticks -= 10;
   for (std::uint64_t n = 51; n <= 54; ++n) at.queue.signal(at.logged, n);
   unsigned falls = 0;
   for (const auto& entry : read_all(signals).entries)
-    if (order.check(entry.end_timestamp) == tidemark::timestamp_verdict::backward) ++falls;
+    if (order.judge(entry.end_timestamp) == tidemark::timestamp_verdict::backward) ++falls;
   CHECK(falls == 1);
 }
 

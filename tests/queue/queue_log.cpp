@@ -147,8 +147,8 @@ TEST_CASE("[A81][A84][A92] the page of each log says of which type it is, and ho
   };
   {
     stand at;
-    at.queue.set_log(fence_log_type::waits, waits);
-    at.queue.set_log(fence_log_type::signals, signals);
+    at.queue.set_log(fence_log_type::wait, waits);
+    at.queue.set_log(fence_log_type::signal, signals);
     at.complete(3);
     CHECK(at.queue.wait(at.queue.progress(), 1) == wait_status::reached);
     CHECK(word(waits, 8) == 1);
@@ -252,7 +252,7 @@ TEST_CASE("[A85] an agent in another process reads the log in the memory that bo
   REQUIRE(memory != MAP_FAILED);
   {
     stand at;
-    at.queue.set_log(fence_log_type::signals, std::span{static_cast<std::byte*>(memory), 4096});
+    at.queue.set_log(fence_log_type::signal, std::span{static_cast<std::byte*>(memory), 4096});
     at.complete(3);
     std::array<int, 2> go{};
     REQUIRE(pipe(go.data()) == 0);
@@ -289,7 +289,7 @@ TEST_CASE("[A92][trap 20] a reader reads the old log to its end and goes on in t
   stand at{8};
   auto reader = at.queue.signal_log();
   at.complete(5);
-  at.queue.set_log(fence_log_type::signals, 16);
+  at.queue.set_log(fence_log_type::signal, 16);
   at.complete(9);
   const auto found = read_all(reader);
   CHECK(found.lost == 0);
@@ -300,7 +300,7 @@ TEST_CASE("[A92][trap 20] what the old log had lost before it was replaced is co
   stand at{4};
   auto reader = at.queue.signal_log();
   at.complete(6);  // two are overwritten
-  at.queue.set_log(fence_log_type::signals, 3);
+  at.queue.set_log(fence_log_type::signal, 3);
   at.complete(5);  // and two of these
   const auto found = read_all(reader);
   CHECK(found.values() == std::vector<std::uint64_t>{3, 4, 5, 6, 9, 10, 11});
@@ -312,7 +312,7 @@ TEST_CASE("[A92] until the next entry nothing changes, and a reader sees the new
   stand at;
   auto reader = at.queue.signal_log();
   at.complete(2);
-  at.queue.set_log(fence_log_type::signals, 16);
+  at.queue.set_log(fence_log_type::signal, 16);
   CHECK(read_all(reader).values() == from_to(1, 2));
   CHECK_FALSE(reader.has_new());
   at.complete(1);
@@ -331,9 +331,9 @@ TEST_CASE("[A92] a reader that lags behind several replacements gets everything"
       at.complete(8);
       appended += 8;
       if (n == 3) {
-        at.queue.set_log(fence_log_type::signals, ours);
+        at.queue.set_log(fence_log_type::signal, ours);
       } else {
-        at.queue.set_log(fence_log_type::signals, 8 + n);
+        at.queue.set_log(fence_log_type::signal, 8 + n);
       }
     }
     at.complete(8);
@@ -347,14 +347,14 @@ TEST_CASE("[A92] of two new logs before the next entry, the later one is taken")
   stand at{8};
   auto reader = at.queue.signal_log();
   at.complete(1);
-  at.queue.set_log(fence_log_type::signals, 4);
-  at.queue.set_log(fence_log_type::signals, 32);
+  at.queue.set_log(fence_log_type::signal, 4);
+  at.queue.set_log(fence_log_type::signal, 32);
   at.complete(32);
   auto found = read_all(reader);
   CHECK(found.lost == 0);
   CHECK(found.values() == from_to(1, 33));
-  at.queue.set_log(fence_log_type::signals, 32);
-  at.queue.set_log(fence_log_type::signals, 4);
+  at.queue.set_log(fence_log_type::signal, 32);
+  at.queue.set_log(fence_log_type::signal, 4);
   at.complete(32);
   found = read_all(reader);
   CHECK(found.lost == 28);
@@ -366,7 +366,7 @@ TEST_CASE("[A92] replacing one log leaves the other as it was") {
   auto waits = at.queue.wait_log();
   const auto own = at.queue.progress();
   at.complete(1);
-  at.queue.set_log(fence_log_type::signals, 2);
+  at.queue.set_log(fence_log_type::signal, 2);
   for (unsigned n = 0; n < 85; ++n) CHECK(at.queue.wait(own, 1) == wait_status::reached);
   CHECK(read_all(waits).lost == 1);
 }
@@ -374,7 +374,7 @@ TEST_CASE("[A92] replacing one log leaves the other as it was") {
 TEST_CASE("[A92] the numbers go on for a reader that is made after a replacement") {
   stand at{8};
   at.complete(20);
-  at.queue.set_log(fence_log_type::signals, 8);
+  at.queue.set_log(fence_log_type::signal, 8);
   at.complete(3);
   auto reader = at.queue.signal_log();
   const auto found = read_all(reader);
@@ -388,7 +388,7 @@ TEST_CASE(
   stand at{8};
   auto there = at.queue.signal_log();
   at.complete(5);
-  at.queue.set_log(fence_log_type::signals, 8);
+  at.queue.set_log(fence_log_type::signal, 8);
   auto before_the_change = at.queue.signal_log();
   at.complete(2);
   auto after_it = at.queue.signal_log();
@@ -402,7 +402,7 @@ TEST_CASE("[A92] logs that nobody can read any more are freed, though nobody ask
   at.complete(1);
   std::int64_t after_some = 0;
   for (unsigned n = 1; n <= 100; ++n) {
-    at.queue.set_log(fence_log_type::signals, 4);
+    at.queue.set_log(fence_log_type::signal, 4);
     at.complete(1);
     if (n == 10) after_some = blocks;
   }
@@ -417,11 +417,11 @@ TEST_CASE(
     auto reader = at->queue.signal_log();
     auto late = at->queue.signal_log();
     at->complete(3);
-    at->queue.set_log(fence_log_type::signals, 4);
+    at->queue.set_log(fence_log_type::signal, 4);
     at->complete(2);
     CHECK(read_all(late).values() == from_to(1, 5));
-    at->queue.set_log(fence_log_type::signals, 4);
-    at->queue.set_log(fence_log_type::waits, 4);
+    at->queue.set_log(fence_log_type::signal, 4);
+    at->queue.set_log(fence_log_type::wait, 4);
     at.reset();
     const auto found = read_all(reader);
     CHECK(found.values() == from_to(1, 5));
@@ -505,7 +505,7 @@ TEST_CASE("[A88][A90][A92] under load every number is read once or reported lost
   }};
   random_numbers random{seed};
   while (!enough) {  // this thread is the owner
-    queue.set_log(fence_log_type::signals, 2 + random.below(std::size_t{200}));
+    queue.set_log(fence_log_type::signal, 2 + random.below(std::size_t{200}));
     ++replacements;
     if (random.below(4) == 0) static_cast<void>(queue.signal_log());
     if (random.below(2) == 0) std::this_thread::yield();

@@ -47,7 +47,7 @@ TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
           tidemark::progress_fence own;
           tidemark::queue queue{own};
           static std::array<std::byte, 16> too_small{};
-          queue.set_log(tidemark::fence_log_type::waits, too_small);
+          queue.set_log(tidemark::fence_log_type::wait, too_small);
         }) == expected);
 }
 
@@ -56,13 +56,13 @@ TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's cal
           tidemark::progress_fence own;
           tidemark::queue queue{own};
           alignas(8) static std::array<std::byte, 512> memory{};
-          queue.set_log(tidemark::fence_log_type::waits, std::span{memory}.subspan(4));
+          queue.set_log(tidemark::fence_log_type::wait, std::span{memory}.subspan(4));
         }) == "a ring log needs memory aligned to 8 bytes");
   for (const std::size_t entries : {std::size_t{1}, SIZE_MAX}) {
     CHECK(reported_by([entries] {
             tidemark::progress_fence own;
             tidemark::queue queue{own};
-            queue.set_log(tidemark::fence_log_type::waits, entries);
+            queue.set_log(tidemark::fence_log_type::wait, entries);
           }) == "a ring log needs at least two entries and fewer than 2^31");
   }
 }

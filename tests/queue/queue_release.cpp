@@ -195,7 +195,7 @@ TEST_CASE("[A92] memory that can't hold a log is refused where it is given, and 
   tidemark::basic_queue<progress, ticking_clock> queue{own};
   auto reader = queue.signal_log();
   const auto refused = [&](std::span<std::byte> unfit) {
-    CHECK_FALSE(queue.set_log(fence_log_type::signals, unfit));
+    CHECK_FALSE(queue.set_log(fence_log_type::signal, unfit));
     const texts expected = taken();
     queue.complete();  // the executor finds no new log
     CHECK(taken().empty());
@@ -207,7 +207,7 @@ TEST_CASE("[A92] memory that can't hold a log is refused where it is given, and 
   CHECK(refused({}) == few_entries);
   CHECK(memory == std::array<std::byte, 512>{});
   CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
-  CHECK(queue.set_log(fence_log_type::signals, memory));
+  CHECK(queue.set_log(fence_log_type::signal, memory));
   queue.complete();
   CHECK(read_all(reader).values() == values{11});
   CHECK(memory != std::array<std::byte, 512>{});
@@ -221,7 +221,7 @@ TEST_CASE("[A92] a number of entries that no log can have is refused where it is
   // The last number of entries would take 16 bytes modulo 2^64.
   const std::size_t wraps = SIZE_MAX / 48 + 1;
   for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 31, SIZE_MAX, wraps}) {
-    CHECK_FALSE(queue.set_log(fence_log_type::signals, entries));
+    CHECK_FALSE(queue.set_log(fence_log_type::signal, entries));
     CHECK(taken() == few_entries);
     queue.complete();
   }
@@ -258,7 +258,7 @@ TEST_CASE("[A88] an entry that is committed out of turn is counted, and nothing 
   CHECK(taken() == texts{out_of_turn});
   queue.complete(list[3]);
   CHECK(taken().empty());
-  CHECK(queue.commits(fence_log_type::signals) == tidemark::log_commits{1, 1, 3});
+  CHECK(queue.commits(fence_log_type::signal) == tidemark::log_commits{1, 1, 3});
   CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5});
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("[A96] a thread that waits for a timeline of the program's own finds t
   for (std::uint64_t value = 1; value <= 200; ++value) {
     std::vector<std::uint64_t> found;
     std::thread waiter{[&] {
-      CHECK(at.other.wait_until(value, tidemark::forever) == wait_status::reached);
+      CHECK(at.other.wait_until(value, tidemark::no_deadline) == wait_status::reached);
       found = read_all(log).values();
     }};
     at.queue.signal(at.logged, value);
@@ -166,7 +166,7 @@ TEST_CASE("a notifier is not called for a timeline that notifies by itself") {
   std::function<void(fence_id)> told = [](fence_id) { FAIL("nobody is to be notified"); };
   tidemark::basic_queue<progress, ticking_clock, teller> queue{own, {}, {&told}};
   CHECK(queue.signal(logged_fence{&output, other_id}, 3));
-  CHECK(output.wait_until(3, tidemark::forever) == wait_status::reached);
+  CHECK(output.wait_until(3, tidemark::no_deadline) == wait_status::reached);
 }
 
 TEST_CASE("[A86] what the timeline's signal says of the value is returned, and the entry is written in every case") {

@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("[C5] [A124] an abort ends a run early, and its rest stands i
   CHECK(found[1].fence_value == 2);
   CHECK(is_cancelled(found[2]));
   CHECK(found[2].fence == own_id);
-  CHECK(queue.timeline().commits(fence_log_type::signals) == tidemark::log_commits{3, 0, 0});
+  CHECK(queue.timeline().commits(fence_log_type::signal) == tidemark::log_commits{3, 0, 0});
 }
 
 TEST_CASE_TEMPLATE("a run may be of any length, also empty, and lie anywhere in a submission", Kind, EVERY_LOOP_KIND) {

@@ -36,7 +36,7 @@ tidemark::wait_status wait_as(const Waitable& on, const wait_request& request, c
     case wait_form::timed:
       return on.wait_for(target, is_endless ? microseconds::max() : microseconds{request.microseconds}, token...);
     case wait_form::until:
-      return on.wait_until(target, is_endless ? tidemark::forever : request.at, token...);
+      return on.wait_until(target, is_endless ? tidemark::no_deadline : request.at, token...);
     default:
       return on.wait(target, token...);
   }

@@ -66,11 +66,11 @@ TEST_CASE("[C24] a builder reports that the null handle is bound") {
         }) == "bind() was given the null handle; use unbind()");
 }
 
-TEST_CASE("[C30] a list of records reports an index that check() would refuse, and a record that is not there") {
+TEST_CASE("[C30] a list of records reports an index that validate() would refuse, and a record that is not there") {
   const std::vector<tidemark::patch_location> records{{.allocation_index = 9}};
   const std::vector<split_id> allocations{0, 1};
   const tidemark::patch_list<split_id> patches{std::span{records}, std::span<const split_id>{allocations}};
-  CHECK(reported_by([&] { static_cast<void>(patches.entries()); }) == "check() would refuse this record");
+  CHECK(reported_by([&] { static_cast<void>(patches.entries()); }) == "validate() would refuse this record");
   CHECK(reported_by([&] { static_cast<void>(patches.record(1)); }) == "there is no such record");
 }
 

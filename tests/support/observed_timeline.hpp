@@ -24,7 +24,7 @@ class observed_timeline {
     ++waits_;
     changed_.notify_all();
     const auto is_over = [&] { return value_ >= target || is_lost_; };
-    if (until == tidemark::forever) {
+    if (until == tidemark::no_deadline) {
       changed_.wait(lock, is_over);
     } else if (!changed_.wait_until(lock, until, is_over)) {
       return tidemark::wait_status::timeout;

@@ -35,7 +35,7 @@ inline tidemark::fence_log_entry wait_entry(tidemark::fence_id fence, std::uint6
 /// Returns an entry as it stands in a log of this type. A wait did not stall.
 inline tidemark::fence_log_entry entry_of(tidemark::fence_log_type log, tidemark::fence_id fence, std::uint64_t value,
                                           std::uint64_t end) {
-  const bool wait = log == tidemark::fence_log_type::waits;
+  const bool wait = log == tidemark::fence_log_type::wait;
   return wait ? wait_entry(fence, value, 0, end) : signal_entry(fence, value, end);
 }
 

@@ -22,7 +22,7 @@ class user_timeline {
   tidemark::wait_status wait_until(std::uint64_t target, tidemark::deadline until) const {
     std::unique_lock lock{guard_};
     const auto is_reached = [&] { return value_ >= target; };
-    if (until != tidemark::forever) {
+    if (until != tidemark::no_deadline) {
       return changed_.wait_until(lock, until, is_reached) ? tidemark::wait_status::reached
                                                           : tidemark::wait_status::timeout;
     }

@@ -183,40 +183,40 @@ TEST_CASE("[A93] queued events count in the order of the calls if one of them ha
 TEST_CASE("[A100] there is one marker for each gap, with its count and the times around it") {
   trace source;
   executed(source, queue_a, wait_entry(fence_f, 1, 0, 100));
-  source.on_lost(queue_a, fence_log_type::waits, 1, 10);
-  CHECK(source.losses() == std::vector<tidemark::trace_loss>{{queue_a, fence_log_type::waits, 1, 10, 100, 0}});
+  source.on_lost(queue_a, fence_log_type::wait, 1, 10);
+  CHECK(source.losses() == std::vector<tidemark::trace_loss>{{queue_a, fence_log_type::wait, 1, 10, 100, 0}});
   executed(source, queue_a, wait_entry(fence_f, 12, 0, 0));
-  source.on_lost(queue_a, fence_log_type::waits, 12, 3);
-  source.on_lost(queue_a, fence_log_type::signals, 0, 7);
+  source.on_lost(queue_a, fence_log_type::wait, 12, 3);
+  source.on_lost(queue_a, fence_log_type::signal, 0, 7);
   executed(source, queue_a, wait_entry(fence_f, 16, 0, 160));
   executed(source, queue_a, wait_entry(fence_f, 17, 0, 170));
-  const std::vector<tidemark::trace_loss> expected{{queue_a, fence_log_type::waits, 1, 10, 100, 160},
-                                                   {queue_a, fence_log_type::waits, 12, 3, 100, 160},
-                                                   {queue_a, fence_log_type::signals, 0, 7, 0, 0}};
+  const std::vector<tidemark::trace_loss> expected{{queue_a, fence_log_type::wait, 1, 10, 100, 160},
+                                                   {queue_a, fence_log_type::wait, 12, 3, 100, 160},
+                                                   {queue_a, fence_log_type::signal, 0, 7, 0, 0}};
   CHECK(source.losses() == expected);
 }
 
 TEST_CASE("[A100] a gap that is reported in parts or twice is one gap") {
   trace source;
-  source.on_lost(queue_a, fence_log_type::waits, 0, 5);
-  source.on_lost(queue_a, fence_log_type::waits, 5, 2);  // continues the gap
-  source.on_lost(queue_a, fence_log_type::waits, 0, 5);  // repeats it
-  source.on_lost(queue_a, fence_log_type::waits, 6, 4);  // repeats and continues it
+  source.on_lost(queue_a, fence_log_type::wait, 0, 5);
+  source.on_lost(queue_a, fence_log_type::wait, 5, 2);  // continues the gap
+  source.on_lost(queue_a, fence_log_type::wait, 0, 5);  // repeats it
+  source.on_lost(queue_a, fence_log_type::wait, 6, 4);  // repeats and continues it
   executed(source, queue_a, signal_entry(fence_f, 1, 10));
   executed(source, queue_b, wait_entry(fence_f, 1, 0, 10));
-  source.on_lost(queue_a, fence_log_type::waits, 10, 1);  // other logs have entries, which do not end the gap
-  source.on_lost(queue_a, fence_log_type::waits, 11, 0);  // no entry
+  source.on_lost(queue_a, fence_log_type::wait, 10, 1);  // other logs have entries, which do not end the gap
+  source.on_lost(queue_a, fence_log_type::wait, 11, 0);  // no entry
   REQUIRE(source.losses().size() == 1);
   CHECK(source.losses()[0].first_sequence == 0);
   CHECK(source.losses()[0].count == 11);
-  source.on_lost(queue_a, fence_log_type::waits, 20, 1);  // another gap
-  source.on_lost(queue_a, fence_log_type::waits, 0, 1);   // the log was created anew [A92]
+  source.on_lost(queue_a, fence_log_type::wait, 20, 1);  // another gap
+  source.on_lost(queue_a, fence_log_type::wait, 0, 1);   // the log was created anew [A92]
   CHECK(source.losses().size() == 3);
 }
 
 TEST_CASE("[A100] without a loss there is no marker") {
   trace source;
-  source.on_lost(queue_a, fence_log_type::waits, 0, 0);
+  source.on_lost(queue_a, fence_log_type::wait, 0, 0);
   executed(source, queue_a, wait_entry(fence_f, 1, 0, 10));
   CHECK(source.losses().empty());
 }
@@ -226,7 +226,7 @@ TEST_CASE("[A94] [A100] a queued command without an executed half is uncertain i
   source.on_queued(queue_a, trace_event::wait_queued, fence_f, 1, 10);
   source.on_queued(queue_a, trace_event::signal_queued, fence_f, 1, 11);
   source.on_queued(queue_b, trace_event::wait_queued, fence_f, 1, 12);
-  source.on_lost(queue_a, fence_log_type::waits, 0, 1);
+  source.on_lost(queue_a, fence_log_type::wait, 0, 1);
   const auto commands = source.commands();
   REQUIRE(commands.size() == 3);
   CHECK(commands[0].uncertain);
@@ -240,7 +240,7 @@ TEST_CASE("[A94] [A100] a command that occurs once is joined across a loss") {
     source.on_queued(queue_a, trace_event::signal_queued, fence_f, value, 10 * value);
   }
   executed(source, queue_a, signal_entry(fence_f, 1, 100));
-  source.on_lost(queue_a, fence_log_type::signals, 1, 1);
+  source.on_lost(queue_a, fence_log_type::signal, 1, 1);
   executed(source, queue_a, signal_entry(fence_f, 3, 300));
   const auto commands = source.commands();
   REQUIRE(commands.size() == 3);
@@ -259,7 +259,7 @@ TEST_CASE(
       source.on_queued(queue_a, trace_event::wait_queued, fence_f, 5, i);
     }
     executed(source, queue_a, wait_entry(fence_f, 5, 0, 101));
-    source.on_lost(queue_a, fence_log_type::waits, 1, 1);
+    source.on_lost(queue_a, fence_log_type::wait, 1, 1);
     executed(source, queue_a, wait_entry(fence_f, 5, 0, 102));
     return source.commands();
   };
@@ -298,7 +298,7 @@ TEST_CASE("[A94] [A100] whatever is lost, no command is joined with the queued e
       calls.emplace_back(i + 1, value);
       if (i >= executed_count) continue;
       if (may_lose && random.below(8) == 0) {
-        source.on_lost(queue_a, fence_log_type::waits, i, 1);
+        source.on_lost(queue_a, fence_log_type::wait, i, 1);
         ++lost;
         continue;
       }
@@ -437,13 +437,13 @@ TEST_CASE("[A91] [A100] no signal is named if the one that released the wait may
     CHECK(release_time(source, 8) == 200);  // no lost signal can have reached exactly this value
     return release_time(source, 5);
   };
-  CHECK(run(110, 190, fence_log_type::signals) == 0);
-  CHECK(run(0, 0, fence_log_type::signals) == 0);
-  CHECK(run(190, 0, fence_log_type::signals) == 0);
-  CHECK(run(0, 110, fence_log_type::signals) == 0);
-  CHECK(run(10, 90, fence_log_type::signals) == 200);  // all lost signals came before value 1
-  CHECK(run(210, 0, fence_log_type::signals) == 200);  // all lost signals came after value 8
-  CHECK(run(110, 190, fence_log_type::waits) == 200);  // waits release nothing
+  CHECK(run(110, 190, fence_log_type::signal) == 0);
+  CHECK(run(0, 0, fence_log_type::signal) == 0);
+  CHECK(run(190, 0, fence_log_type::signal) == 0);
+  CHECK(run(0, 110, fence_log_type::signal) == 0);
+  CHECK(run(10, 90, fence_log_type::signal) == 200);  // all lost signals came before value 1
+  CHECK(run(210, 0, fence_log_type::signal) == 200);  // all lost signals came after value 8
+  CHECK(run(110, 190, fence_log_type::wait) == 200);  // waits release nothing
 }
 
 TEST_CASE("[A100] [A105] a gap around which the time went backward covers both times") {
@@ -451,7 +451,7 @@ TEST_CASE("[A100] [A105] a gap around which the time went backward covers both t
   executed(source, queue_b, signal_entry(fence_f, 1, 150));
   executed(source, queue_b, signal_entry(fence_f, 8, 200));
   executed(source, queue_c, signal_entry(fence_g, 1, 190));
-  source.on_lost(queue_c, fence_log_type::signals, 1, 3);
+  source.on_lost(queue_c, fence_log_type::signal, 1, 3);
   executed(source, queue_c, signal_entry(fence_g, 2, 110));
   executed(source, queue_a, wait_entry(fence_f, 5, 50, 300));
   executed(source, queue_a, wait_entry(fence_f, 8, 50, 300));
@@ -475,7 +475,7 @@ TEST_CASE("[A91] [A100] whatever is lost, a wait is never said to be released by
       signals[value] = time;
       const std::uint64_t number = sequence[queue == queue_b ? 0 : 1]++;
       if (random.below(5) == 0) {
-        source.on_lost(queue, fence_log_type::signals, number, 1);
+        source.on_lost(queue, fence_log_type::signal, number, 1);
       } else {
         executed(source, queue, signal_entry(fence_f, value, random.below(12) == 0 ? 0 : time));
       }
@@ -502,7 +502,7 @@ TEST_CASE("a trace can be told what log_collector tells to a sink, with any cloc
 
   trace source;
   source.on_executed<far_clock>(tidemark::queue_id{1}, signal_entry(tidemark::fence_id{2}, 3, 4));
-  source.on_lost(tidemark::queue_id{1}, fence_log_type::signals, 1, 2);
+  source.on_lost(tidemark::queue_id{1}, fence_log_type::signal, 1, 2);
   CHECK(source.commands().size() == 1);
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("commands, losses and spans of work differ if any part of them differs
   commands[11].released_by = 0;
   all_differ(commands);
   std::vector<tidemark::trace_loss> losses(5);
-  losses[1].log = tidemark::fence_log_type::signals;
+  losses[1].log = tidemark::fence_log_type::signal;
   losses[2].first_sequence = 1;
   losses[3].time_before = 1;
   losses[4].time_after = 1;

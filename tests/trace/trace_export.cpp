@@ -114,7 +114,7 @@ trace random_trace(std::uint64_t seed, std::uint64_t rounds) {
       executed(source, queue_id{queue},
                wait_entry(fence_id{previous}, awaited, observed, random.below(50) == 0 ? 0 : time));
       if (random.below(200) == 0) {
-        source.on_lost(queue_id{queue}, fence_log_type::signals, value - 1, 1);
+        source.on_lost(queue_id{queue}, fence_log_type::signal, value - 1, 1);
       } else {
         executed(source, queue_id{queue}, signal_entry(fence_id{10 + queue}, value, random.below(50) == 0 ? 0 : time));
       }
@@ -242,10 +242,10 @@ TEST_CASE("[A80] every event has the fields that its phase needs, and every arro
 TEST_CASE("[A100] there is one lost marker for each gap") {
   trace source;
   executed(source, queue_id{0}, signal_entry(fence_id{1}, 1, 1000));
-  source.on_lost(queue_id{0}, fence_log_type::signals, 1, 5);
-  source.on_lost(queue_id{0}, fence_log_type::signals, 6, 2);
+  source.on_lost(queue_id{0}, fence_log_type::signal, 1, 5);
+  source.on_lost(queue_id{0}, fence_log_type::signal, 6, 2);
   executed(source, queue_id{0}, signal_entry(fence_id{1}, 9, 2000));
-  source.on_lost(queue_id{0}, fence_log_type::waits, 0, 3);
+  source.on_lost(queue_id{0}, fence_log_type::wait, 0, 3);
   std::vector<json_value> lost;
   for (const json_value& event : phase(chrome(source), "i")) {
     if (event["cat"].string() == "lost") lost.push_back(event);
@@ -564,7 +564,7 @@ TEST_CASE("an empty trace can be written in both forms") {
   CHECK(data["engines"].items.size() == 1);
   CHECK(data["queues"].items.empty());
   trace lost_only;
-  lost_only.on_lost(queue_id{3}, fence_log_type::waits, 0, 4);
+  lost_only.on_lost(queue_id{3}, fence_log_type::wait, 0, 4);
   CHECK(phase(chrome(lost_only), "i").size() == 1);
   CHECK(page_data(lost_only)["losses"].items.size() == 1);
 }

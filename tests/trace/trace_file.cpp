@@ -100,8 +100,8 @@ void tell_samples(Target& target) {
   target.template on_executed<nanosecond_clock>(queue_id{1}, signal_entry(fence_id{2}, most / 2 + 1, 127));
   target.template on_executed<far_clock>(queue_id{1}, signal_entry(fence_id{2}, 1, 128));
   target.template on_executed<far_clock>(queue_id{1}, signal_entry(fence_id{2}, 1, 0));
-  target.on_lost(queue_id{UINT32_MAX}, fence_log_type::waits, most, most);
-  target.on_lost(queue_id{0}, fence_log_type::signals, 0, 0);
+  target.on_lost(queue_id{UINT32_MAX}, fence_log_type::wait, most, most);
+  target.on_lost(queue_id{0}, fence_log_type::signal, 0, 0);
   target.template on_work<far_clock>(queue_id{3}, std::string_view{"draw"}, 128, 64);
   target.template on_work<nanosecond_clock>(queue_id{3}, std::string_view{"d"}, 1, most);
 }
@@ -278,7 +278,7 @@ TEST_CASE("[A100] 300,000 random events are read back equal: commands, gaps, wor
       } else if (kind < 90) {
         target.on_queued(queue, kind < 80 ? trace_event::wait_queued : trace_event::signal_queued, fence, value, end);
       } else if (kind < 92) {
-        target.on_lost(queue, kind == 91 ? fence_log_type::waits : fence_log_type::signals, i, kind);
+        target.on_lost(queue, kind == 91 ? fence_log_type::wait : fence_log_type::signal, i, kind);
       } else if (kind < 99) {
         target.template on_work<far_clock>(queue, kind < 95 ? "blur" : "sum", observed, end);
       } else {
@@ -479,7 +479,7 @@ TEST_CASE("a stream that throws has failed, and is not written to again") {
   CHECK(writer.status() == trace_write_status::refused);
   CHECK(writer.dropped() == told);
   const std::size_t writes = disk.writes;
-  writer.on_lost(queue_id{1}, fence_log_type::waits, 1, 1);
+  writer.on_lost(queue_id{1}, fence_log_type::wait, 1, 1);
   CHECK(writer.close() == trace_write_status::refused);
   CHECK(writer.dropped() == told + 1);
   CHECK(disk.writes == writes);

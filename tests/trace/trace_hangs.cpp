@@ -227,8 +227,8 @@ TEST_CASE("[A124] what was cancelled will never be executed: nobody waits in it,
 TEST_CASE("[A100] what may have been executed, because its entry may be lost, is no hang") {
   trace source;
   tell_a_circle(source);
-  source.on_lost(blur, fence_log_type::waits, 0, 1);
-  source.on_lost(blur, fence_log_type::signals, 0, 1);
+  source.on_lost(blur, fence_log_type::wait, 0, 1);
+  source.on_lost(blur, fence_log_type::signal, 0, 1);
   CHECK(find_hangs(source).cycles.empty());
   // A command that was queued later than all that its queue has executed is still to be executed.
   source.on_queued(blur, trace_event::signal_queued, blurred, 6, 15);

@@ -26,10 +26,10 @@ TEST_CASE("[A100] a loss of the verbose log is reported, and counts as a loss of
   tidemark::trace source;
   source.on_lost(queue, fence_log_type::verbose, 0, 3);
   CHECK(take_said() == texts{"a log is of waits or of signals"});
-  source.on_lost(queue, fence_log_type::signals, 5, 2);  // another gap of the same log
+  source.on_lost(queue, fence_log_type::signal, 5, 2);  // another gap of the same log
   source.on_executed(queue, signal_entry(fence, 1, 40));
-  const std::vector<tidemark::trace_loss> expected{{queue, fence_log_type::signals, 0, 3, 0, 40},
-                                                   {queue, fence_log_type::signals, 5, 2, 0, 40}};
+  const std::vector<tidemark::trace_loss> expected{{queue, fence_log_type::signal, 0, 3, 0, 40},
+                                                   {queue, fence_log_type::signal, 5, 2, 0, 40}};
   CHECK(source.losses() == expected);
 }
 

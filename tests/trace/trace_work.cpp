@@ -135,14 +135,14 @@ TEST_CASE("[A100] there is no work where entries of one of the queue's logs were
   trace source;
   signalled(source, 1, 100);
   signalled(source, 2, 120);
-  source.on_lost(queue_a, fence_log_type::signals, 2, 3);
+  source.on_lost(queue_a, fence_log_type::signal, 2, 3);
   waited(source, 1, 0, 140);
   signalled(source, 6, 160);
   signalled(source, 7, 170);
   CHECK(derived(source) == "100-120 160-170");
-  source.on_lost(queue_b, fence_log_type::signals, 0, 3);  // of another queue
+  source.on_lost(queue_b, fence_log_type::signal, 0, 3);  // of another queue
   CHECK(derived(source) == "100-120 160-170");
-  source.on_lost(queue_a, fence_log_type::waits, 1, 1);
+  source.on_lost(queue_a, fence_log_type::wait, 1, 1);
   CHECK(derived(source) == "100-120");
 }
 

@@ -42,8 +42,8 @@ class context_recordings {
     typename Platform::template atomic<std::uint32_t> turns_{0};
   };
 
-  /// \param lines  one for each context; they must outlive this
-  explicit context_recordings(std::span<line> lines) noexcept : lines_{lines} {}
+  /// \param all  one line for each context; they must outlive this
+  explicit context_recordings(std::span<line> all) noexcept : lines_{all} {}
   context_recordings(const context_recordings&) = delete;
   context_recordings& operator=(const context_recordings&) = delete;
 
@@ -99,7 +99,7 @@ class context_recordings {
   }
 
   /// Blocks, parked, until is_finished(serial) was true of each context once. Returns `reached`.
-  wait_status wait_finished(std::uint64_t serial) const noexcept { return wait_finished_until(serial, forever); }
+  wait_status wait_finished(std::uint64_t serial) const noexcept { return wait_finished_until(serial, no_deadline); }
 
   /// The same until the deadline at most, and then returns `timeout`.
   wait_status wait_finished_until(std::uint64_t serial, deadline until) const noexcept {

@@ -96,7 +96,7 @@ class renamed_resource {
   /// greatest counts.
   /// \param value  less than 2^64 - 2^33 - 1, which is asserted; any other value changes nothing. Progress: wait-free.
   void used_until(std::uint64_t value) noexcept {
-    if (can_keep(value)) until_ = std::max(until_, value);
+    if (can_keep(value)) until_ = (std::max)(until_, value);
   }
 
   /// Maps the resource for this thread, which sees nothing of recordings that were not adopted. A discard returns the

@@ -122,7 +122,7 @@ class context_storage {
         recordings_{{made.recordings, chosen.max_contexts}},
         immediate_{*this, 0},
         reclaimer_{recordings_} {
-    static_cast<void>(parts_.slots[0].open());
+    static_cast<void>(parts_.context_slots[0].open());
   }
   context_storage(const context_storage&) = delete;
   context_storage& operator=(const context_storage&) = delete;
@@ -130,14 +130,14 @@ class context_storage {
   /// are asserted. No other call may be under way.
   ~context_storage() {
     for (std::uint32_t i = chosen_.max_contexts; i-- > 0;) {
-      TIDEMARK_ASSERT(i == 0 || !parts_.slots[i].was_open(), "a storage was destroyed before its contexts");
+      TIDEMARK_ASSERT(i == 0 || !parts_.context_slots[i].was_open(), "a storage was destroyed before its contexts");
       TIDEMARK_ASSERT(!recordings_.is_recording(i), "a storage was destroyed while a context was recording");
       if (recordings_.is_recording(i)) recordings_.end(i);
-      if (i > 0) close_slot(parts_.slots[i]);
+      if (i > 0) close_slot(parts_.context_slots[i]);
     }
     static_cast<void>(reclaimer_.drain());
-    destroy_blocks(parts_.slots[0]);
-    parts_.slots[0].clear(0, source_);
+    destroy_blocks(parts_.context_slots[0]);
+    parts_.context_slots[0].clear(0, source_);
     immediate_pools_.clear(source_);
     records_.clear(source_);
     parts_.destroy(source_);
@@ -195,7 +195,7 @@ class context_storage {
   }
   /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many it has handed in
   /// to be destroyed. Progress: lock-free but for the maker; never waits.
-  std::size_t reclaim(std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept {
+  std::size_t reclaim(std::size_t most = (std::numeric_limits<std::size_t>::max)()) noexcept {
     return reclaimer_.reclaim(most);
   }
   /// The retire queue behind both. Its drain(), drain_for() and drain_until() block until the recordings are over.
@@ -212,7 +212,7 @@ class context_storage {
   /// lock-free.
   open_result open() noexcept {
     for (std::uint32_t i = 1; i < chosen_.max_contexts; ++i) {
-      if (parts_.slots[i].open()) return {context_open_status::ready, context{*this, i}};
+      if (parts_.context_slots[i].open()) return {context_open_status::ready, context{*this, i}};
     }
     return {};
   }
@@ -251,7 +251,7 @@ class context_storage {
 
   object_create_status create_immediate(record& made, const description& given,
                                         std::span<const object_id> dependencies) noexcept {
-    entry* const own = parts_.slots[0].table.add(made.index.load(), source_);
+    entry* const own = parts_.context_slots[0].table.add(made.index.load(), source_);
     if (own == nullptr) return object_create_status::no_memory;
     const kind of = static_cast<kind>(made.kind.load());
     const block_layout layout = maker_.immediate_layout(of, given);
@@ -302,7 +302,7 @@ class context_storage {
 
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
   block_use_result open_block(std::uint32_t number, record& object) noexcept {
-    slot& own = parts_.slots[number];
+    slot& own = parts_.context_slots[number];
     const std::uint32_t index = object.index.load();
     void* const known = own.table.find(index).block.load();
     if (known != nullptr) return {block_use_status::ready, known};
@@ -318,7 +318,7 @@ class context_storage {
   }
 
   block_use_result create_deferred(std::uint32_t number, record& object, const description* described) noexcept {
-    slot& own = parts_.slots[number];
+    slot& own = parts_.context_slots[number];
     entry* const added = own.table.add(object.index.load(), source_);
     const std::uint32_t size_class = object.size_class.load();
     pool* const from =
@@ -363,10 +363,10 @@ class context_storage {
   void destroy_object(record& object) noexcept {
     const std::uint32_t index = object.index.load();
     for (std::uint32_t i = chosen_.max_contexts; i-- > 1;) {
-      entry* const found = parts_.slots[i].table.look(index);
+      entry* const found = parts_.context_slots[i].table.look(index);
       if (found != nullptr) destroy_block(i, object, *found);
     }
-    destroy_block(0, object, *parts_.slots[0].table.look(index));
+    destroy_block(0, object, *parts_.context_slots[0].table.look(index));
     for (std::uint32_t i = object.dependency_count(); i-- > 0;) {
       record& needed = object.dependency(i);
       if (needed.drop_dependent()) hand_in(needed);
@@ -378,17 +378,17 @@ class context_storage {
     void* const block = found.block.load();
     maker_.destroy(context_id{number}, static_cast<kind>(object.kind.load()), block);
     const std::uint32_t size_class = object.size_class.load();
-    pool& to = number == 0 ? *object.immediate_pool.load() : parts_.slots[number].pool_of(size_class);
+    pool& to = number == 0 ? *object.immediate_pool.load() : parts_.context_slots[number].pool_of(size_class);
     found.clear();
     to.give_back(block);
   }
 
   /// Destroys the blocks of a context: what depends on others first.
   void destroy_blocks(slot& from) noexcept {
-    const auto number = static_cast<std::uint32_t>(&from - parts_.slots);
+    const auto number = static_cast<std::uint32_t>(&from - parts_.context_slots);
     std::uint32_t ranks = 0;
     from.table.for_each(
-        [&](std::uint32_t index, entry&) { ranks = std::max(ranks, records_.at(index).rank.load() + 1); });
+        [&](std::uint32_t index, entry&) { ranks = (std::max)(ranks, records_.at(index).rank.load() + 1); });
     while (ranks-- > 0) {
       from.table.for_each([&](std::uint32_t index, entry& found) {
         record& object = records_.at(index);
@@ -405,7 +405,7 @@ class context_storage {
 
   void close(std::uint32_t number) noexcept {
     if (recordings_.is_recording(number)) recordings_.end(number);
-    hand_in(parts_.slots[number]);
+    hand_in(parts_.context_slots[number]);
   }
 
   Maker maker_;
@@ -480,7 +480,7 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   friend context_storage;
 
   context(context_storage& storage, std::uint32_t number) noexcept
-      : links_{storage.parts_.slots[number].table.links()}, storage_{&storage}, number_{number} {}
+      : links_{storage.parts_.context_slots[number].table.links()}, storage_{&storage}, number_{number} {}
   void swap(context& other) noexcept {
     std::swap(links_, other.links_);
     std::swap(storage_, other.storage_);

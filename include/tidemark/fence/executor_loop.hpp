@@ -83,7 +83,7 @@ class executor_turns final : public loop_turns<Core> {
  private:
   void make_turn(deadline at) noexcept override {
     basic_loop_turn<typename Core::platform> turn(this->shared_from_this(), at);
-    if (at == forever) {
+    if (at == no_deadline) {
       executor_.execute(std::move(turn));
     } else {
       executor_.execute_at(at, std::move(turn));

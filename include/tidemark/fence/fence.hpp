@@ -308,10 +308,10 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     const auto is_reached = [&] { return reached_value() >= target; };
     if (spinning.spin(until, is_reached, [&] { return token.stop_requested() || is_poisoned(); }))
       return wait_status::reached;
-    if (until == forever || until > Platform::now()) {
+    if (until == no_deadline || until > Platform::now()) {
       spinning.sleeps();
       // A waiter that shares the overflow lane may be released before it is due; it registers again then.
-      while (register_and_sleep(target, until, token, spinning) && (until == forever || until > Platform::now())) {
+      while (register_and_sleep(target, until, token, spinning) && (until == no_deadline || until > Platform::now())) {
       }
       spinning.wakes();
     }

@@ -62,11 +62,11 @@ struct sender_limit {
   }
   template <class Platform>
   deadline at_start() const noexcept {
-    return timeout == deadline::duration::max() ? at : deadline_after(timeout, Platform::now());
+    return timeout == (deadline::duration::max)() ? at : deadline_after(timeout, Platform::now());
   }
 
-  deadline::duration timeout = deadline::duration::max();
-  deadline at = forever;
+  deadline::duration timeout = (deadline::duration::max)();
+  deadline at = no_deadline;
 };
 
 template <class Receiver>

@@ -19,7 +19,7 @@
 //     use any more, and wait_until() returns `lost` if the target was not reached. Blocks take UINT64_MAX for the loss
 //     also where the timeline was signalled with that value.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
-//     target is not reached and the timeline is not lost. The deadline may be `forever`, which never passes.
+//     target is not reached and the timeline is not lost. The deadline may be `no_deadline`, which never passes.
 //   - Any thread may call both functions, and neither throws.
 //   - A copy of a timeline is the same timeline. If the type is std::copyable, as a view is, a block keeps a copy of
 //     its own. Otherwise the block keeps a pointer, and the timeline must outlive the block. A type that can't be
@@ -147,7 +147,7 @@ class follower {
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   template <class Token = never_stops>
-  wait_status wait(std::uint64_t target, deadline until = forever, const Token& token = {}) const noexcept {
+  wait_status wait(std::uint64_t target, deadline until = no_deadline, const Token& token = {}) const noexcept {
     return wait_on<timeline_platform<Timeline>>(get(), target, until, token);
   }
 

@@ -66,11 +66,11 @@ namespace detail {
 
 template <class Platform, class Wait>
 auto within(const Wait& wait) noexcept {
-  return wait(forever, never_stops{});
+  return wait(no_deadline, never_stops{});
 }
 template <class Platform, class Wait, stop_token_like Token>
 auto within(const Wait& wait, Token token) noexcept {
-  return wait(forever, std::move(token));
+  return wait(no_deadline, std::move(token));
 }
 template <class Platform, class Wait, class Rep, class Period, stop_token_like Token = never_stops>
 auto within(const Wait& wait, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {

@@ -205,7 +205,7 @@ class basic_wait_loop {
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
   {
-    return awaiter_of(basic_awaited<Platform>(timeline, target), forever, std::move(token));
+    return awaiter_of(basic_awaited<Platform>(timeline, target), no_deadline, std::move(token));
   }
   /// The same for the duration `timeout` at most. The `co_await` returns `timeout` then.
   template <class Timeline, class Rep, class Period, stop_token_like Token = never_stops>
@@ -232,7 +232,7 @@ class basic_wait_loop {
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
-    return all_awaiter(those, forever, std::move(token));
+    return all_awaiter(those, no_deadline, std::move(token));
   }
   /// The same for the duration `timeout` at most.
   template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
@@ -251,7 +251,7 @@ class basic_wait_loop {
   /// does; at once with an empty list. Otherwise it is like all_of(). [A65] [trap 11]
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
-    return any_awaiter(those, forever, std::move(token));
+    return any_awaiter(those, no_deadline, std::move(token));
   }
   /// The same for the duration `timeout` at most.
   template <std::size_t Count, class Rep, class Period, stop_token_like Token = never_stops>
@@ -286,7 +286,7 @@ class basic_wait_loop {
   /// `stopped`. Throws what a callable throws. Several threads may call it at the same time.
   template <stop_token_like Token = never_stops>
   wait_status run(Token token = {}) {
-    return run_all(forever, token);
+    return run_all(no_deadline, token);
   }
   /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it runs
   /// what is ready.
@@ -305,7 +305,7 @@ class basic_wait_loop {
   /// Throws what it throws.
   template <stop_token_like Token = never_stops>
   wait_status run_one(Token token = {}) {
-    return run_next(forever, token);
+    return run_next(no_deadline, token);
   }
   /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then.
   template <class Rep, class Period, stop_token_like Token = never_stops>

@@ -94,7 +94,7 @@ class many_waits {
   wait_any_result operator()(deadline until, Token token) const noexcept {
     std::optional<wait_any_result> end = look();
     const auto is_over = [&] { return (end = look()).has_value(); };
-    if (!end && until != at_once && (until == forever || until > Platform::now())) {
+    if (!end && until != at_once && (until == no_deadline || until > Platform::now())) {
       spinning_wait spinning{learnt()};
       if (!spinning.spin(until, is_over, [&] { return token.stop_requested(); })) {
         spinning.sleeps();
@@ -132,7 +132,7 @@ class many_waits {
   std::uint32_t last_wake(std::uint32_t now) const noexcept {
     std::uint32_t least = UINT32_MAX;
     for (const entry& one : those_) {
-      if (const auto* const memory = target_of(one).learnt()) least = std::min(least, now - memory->woken_at());
+      if (const auto* const memory = target_of(one).learnt()) least = (std::min)(least, now - memory->woken_at());
     }
     return now - least;
   }

@@ -152,9 +152,9 @@ class waiter_heap {
   /// Returns how many slots the heap has now: `Capacity`, and those by which it has grown. Progress: wait-free. Any
   /// thread may call it.
   std::size_t capacity() const noexcept {
-    std::size_t slots = Capacity;
-    for (const block* of = newest_block(); of != nullptr; of = of->next) slots += of->size();
-    return slots;
+    std::size_t count = Capacity;
+    for (const block* of = newest_block(); of != nullptr; of = of->next) count += of->size();
+    return count;
   }
 
   /// Registers a waiter for `target`, and returns its ticket. Never fails. Progress: wait-free, O(log n) for n slots,
@@ -230,8 +230,8 @@ class waiter_heap {
         if (of.is_for_signaller(slot)) {
           of.wake(slot, reason());
           ++called;
-        } else if (released++ < few.slots.size()) {
-          few.slots[few.count++] = {grown, slot};
+        } else if (released++ < few.due.size()) {
+          few.due[few.count++] = {grown, slot};
         } else {
           put_unwoken(of, slot);
         }
@@ -252,7 +252,7 @@ class waiter_heap {
       if (released_in_lane != 0) lane_.wake_all();
       std::size_t awake = 0;
       for (std::size_t i = 0; i < few.count; ++i) {
-        if (wake(few.slots[i])) ++awake;
+        if (wake(few.due[i])) ++awake;
       }
       if (released > few.count) wake_unwoken(few.count - awake);
     }
@@ -329,7 +329,7 @@ class waiter_heap {
     std::size_t slot = 0;
   };
   struct few_released {
-    std::array<slot_of, most_woken> slots;
+    std::array<slot_of, most_woken> due;
     std::size_t count = 0;
   };
 
@@ -362,13 +362,13 @@ class waiter_heap {
   /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory.
   slot_of take_grown_slot() noexcept {
     for (block* newest = newest_block();;) {
-      std::size_t slots = Capacity;
+      std::size_t count = Capacity;
       for (block* of = newest; of != nullptr; of = of->next) {
         const std::size_t slot = of->take_slot();
         if (slot != of->no_slot) return {of, slot};
-        slots += of->size();
+        count += of->size();
       }
-      block* const made = ::new (std::nothrow) block{2 * slots, newest};
+      block* const made = ::new (std::nothrow) block{2 * count, newest};
       if (made == nullptr || !made->has_memory()) {
         delete made;
         return {};

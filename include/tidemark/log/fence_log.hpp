@@ -31,7 +31,7 @@
 namespace tidemark {
 
 /// What a log holds; the header of its page says so. The third is there only once a tool has asked for it [A119].
-enum class fence_log_type : std::uint32_t { waits = 1, signals = 2, verbose = 3 };
+enum class fence_log_type : std::uint32_t { wait = 1, signal = 2, verbose = 3 };
 
 /// What a queue did to a fence.
 enum class fence_operation : std::uint32_t {
@@ -110,7 +110,7 @@ class timestamp_order {
   /// and the stamp of what was cancelled are no times: they are not too small, and no later time stamp is compared with
   /// them [A104] [A124]. A time stamp that is backward is the one that the next is compared with, so that each fall is
   /// reported once [A105].
-  [[nodiscard]] timestamp_verdict check(std::uint64_t timestamp) noexcept {
+  [[nodiscard]] timestamp_verdict judge(std::uint64_t timestamp) noexcept {
     if (timestamp == 0) return timestamp_verdict::not_recorded;
     if (timestamp == cancelled_timestamp) return timestamp_verdict::cancelled;
     const bool fell = timestamp < last_;

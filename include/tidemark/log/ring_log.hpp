@@ -186,7 +186,7 @@ class ring_log_reader {
   outcome copy(std::span<entry_type> buffer, std::uint64_t end) const noexcept {
     if constexpr (is_several) return copy_one(buffer[0]);
     constexpr std::uint64_t chunk = 8;
-    const auto count = static_cast<std::size_t>(std::min({chunk, std::uint64_t{buffer.size()}, end - next_}));
+    const auto count = static_cast<std::size_t>((std::min)({chunk, std::uint64_t{buffer.size()}, end - next_}));
     for (std::size_t entry = 0; entry < count; ++entry) {
       detail::load_words<Page>(page_->slot_at((next_ + entry) % page_->entries()), buffer[entry]);
     }
@@ -204,7 +204,7 @@ class ring_log_reader {
     if constexpr (Page::form == log_form::header_only) {
       // (L19): relaxed after (L4): has the producer overwritten them?
       const std::uint64_t now = distance(next_, page_->position().load(std::memory_order_relaxed));
-      return now <= readable() ? 0 : static_cast<std::size_t>(std::min(now - readable(), std::uint64_t{count}));
+      return now <= readable() ? 0 : static_cast<std::size_t>((std::min)(now - readable(), std::uint64_t{count}));
     }
     while (count > 0 && stamp_of(next_ + count - 1) == next_ + count) --count;
     return count;

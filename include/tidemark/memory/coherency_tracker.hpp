@@ -124,13 +124,13 @@ class coherency_tracker {
   /// returns `prepared`, all lines of the range count as written by the processor. [B36] [B41]
   coherency_result try_prepare_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(
-        offset, bytes, [](const run& one) { return std::max(one.written_until, one.read_until); },
+        offset, bytes, [](const run& one) { return (std::max)(one.written_until, one.read_until); },
         [](run& one) { one.is_dirty = true; });
   }
   /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
   /// the processor has written. If several reads of a line are prepared, the greatest value counts. [B36] [B37] [B41]
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
-    prepare_device(offset, bytes, [finished](run& one) { one.read_until = std::max(one.read_until, finished); });
+    prepare_device(offset, bytes, [finished](run& one) { one.read_until = (std::max)(one.read_until, finished); });
   }
   /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the lines that
   /// the processor has written. From now on all lines of the range count as written by the device. If several writes of
@@ -138,7 +138,7 @@ class coherency_tracker {
   void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) {
       one.is_stale = true;
-      one.written_until = std::max(one.written_until, finished);
+      one.written_until = (std::max)(one.written_until, finished);
     });
   }
 
@@ -167,26 +167,26 @@ class coherency_tracker {
   static int line_shift(std::uint64_t line_bytes) noexcept {
     TIDEMARK_ASSERT(std::has_single_bit(line_bytes), "the size of a cache line is a power of two");
     if (line_bytes == 0) return std::countr_zero(std::uint64_t{64});
-    return std::min(64 - std::countl_zero(line_bytes - 1), 63);  // rounded up
+    return (std::min)(64 - std::countl_zero(line_bytes - 1), 63);  // rounded up
   }
   std::uint64_t line_of(std::uint64_t offset) const noexcept { return offset >> line_shift_; }
 
   /// Returns the lines that an access touches. Their number of bytes may be 2^64.
   line_range lines_of(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     if (bytes == 0) return {0, 0};
-    const std::uint64_t lines = runs_.lines();
-    const std::uint64_t last = bytes - 1 <= UINT64_MAX - offset ? line_of(offset + (bytes - 1)) : lines;
-    TIDEMARK_ASSERT(last < lines, "an access beyond what a coherency tracker tracks");
-    return {std::min(line_of(offset), lines), last < lines ? last + 1 : lines};
+    const std::uint64_t count = runs_.line_count();
+    const std::uint64_t last = bytes - 1 <= UINT64_MAX - offset ? line_of(offset + (bytes - 1)) : count;
+    TIDEMARK_ASSERT(last < count, "an access beyond what a coherency tracker tracks");
+    return {(std::min)(line_of(offset), count), last < count ? last + 1 : count};
   }
   static bool is_empty(const line_range& range) noexcept { return range.first == range.end; }
 
   /// Calls `operation(offset, bytes)` for the lines; twice where one number can't say how many bytes they have.
   template <class Operation>
-  void in_bytes(const line_range& lines, const Operation& operation) const {
+  void in_bytes(const line_range& range, const Operation& operation) const {
     const std::uint64_t most = UINT64_MAX >> line_shift_;
-    for (std::uint64_t first = lines.first; first < lines.end;) {
-      const std::uint64_t count = std::min(lines.end - first, most);
+    for (std::uint64_t first = range.first; first < range.end;) {
+      const std::uint64_t count = (std::min)(range.end - first, most);
       operation(first << line_shift_, count << line_shift_);
       first += count;
     }
@@ -200,11 +200,11 @@ class coherency_tracker {
     const position first = runs_.find(range.first);
     std::uint64_t target = 0;
     runs_.for_each(first, range.end,
-                   [&](const run& one, const line_range&) { target = std::max(target, used_until(one)); });
+                   [&](const run& one, const line_range&) { target = (std::max)(target, used_until(one)); });
     if (!finished_.is_reached(target)) return {coherency_status::busy, target};
-    const auto invalidate = [this](run& one, const line_range& lines) {
+    const auto invalidate = [this](run& one, const line_range& part) {
       if (!one.is_stale) return;
-      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.invalidate(begin, count); });
+      in_bytes(part, [this](std::uint64_t begin, std::uint64_t count) { cache_.invalidate(begin, count); });
       one.is_stale = false;
     };
     access(first, range, invalidate, change);
@@ -215,9 +215,9 @@ class coherency_tracker {
   void prepare_device(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
     const line_range range = lines_of(offset, bytes);
     if (is_empty(range)) return;
-    const auto write_back = [this](run& one, const line_range& lines) {
+    const auto write_back = [this](run& one, const line_range& part) {
       if (!one.is_dirty) return;
-      in_bytes(lines, [this](std::uint64_t begin, std::uint64_t count) { cache_.write_back(begin, count); });
+      in_bytes(part, [this](std::uint64_t begin, std::uint64_t count) { cache_.write_back(begin, count); });
       one.is_dirty = false;
     };
     access(runs_.find(range.first), range, write_back, change);

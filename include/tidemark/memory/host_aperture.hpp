@@ -155,21 +155,21 @@ class host_aperture {
   [[nodiscard]] static std::optional<host_aperture> make(const Timeline& finished,
                                                          const aperture_options& options) noexcept {
     // The operator new for arrays may throw where the bytes can't be counted.
-    if (options.pages > std::numeric_limits<std::size_t>::max() / 2 / sizeof(slot)) return std::nullopt;
-    made_slots slots{
+    if (options.pages > (std::numeric_limits<std::size_t>::max)() / 2 / sizeof(slot)) return std::nullopt;
+    made_slots made{
         std::unique_ptr<slot[]>{new (std::nothrow) slot[options.pages]()},
         std::unique_ptr<hint_word[]>{new (std::nothrow) hint_word[mapped_pages::words_for(options.pages)]()}};
-    if (slots.all == nullptr || slots.hints == nullptr) return std::nullopt;
-    return std::optional<host_aperture>{std::in_place, finished, options, std::move(slots)};
+    if (made.all == nullptr || made.hints == nullptr) return std::nullopt;
+    return std::optional<host_aperture>{std::in_place, finished, options, std::move(made)};
   }
 
-  /// For make() only: other code can't make `slots`.
-  host_aperture(const Timeline& finished, const aperture_options& options, made_slots slots) noexcept
+  /// For make() only: other code can't make `made_slots`.
+  host_aperture(const Timeline& finished, const aperture_options& options, made_slots made) noexcept
       : finished_{finished},
         pages_{options.pages},
-        reserved_{std::min(options.reserved, options.pages)},
-        slots_{std::move(slots.all)},
-        mapped_{options.pages, std::move(slots.hints)} {
+        reserved_{(std::min)(options.reserved, options.pages)},
+        slots_{std::move(made.all)},
+        mapped_{options.pages, std::move(made.hints)} {
     TIDEMARK_ASSERT(options.pages > options.reserved, "a host aperture must have some pages that are not reserved");
   }
 
@@ -247,7 +247,7 @@ class host_aperture {
     const bool was_mapped = end_view(view);
     TIDEMARK_ASSERT(was_mapped, "a view was retired twice");
     if (!was_mapped) return false;
-    const std::uint64_t until = std::min(finished, open - 1);
+    const std::uint64_t until = (std::min)(finished, open - 1);
     give_back(view.first, view.pages, [until](const slot&) { return until; });
     waiters_.given_back();
     return true;
@@ -294,7 +294,7 @@ class host_aperture {
       // (J21): relaxed alone: a guess. The barriers of space_waiters.hpp keep it from being too old.
       const std::uint64_t until = slots_[window].word.load(std::memory_order_relaxed);
       if (until == open) continue;
-      finished_.is_reached(until) ? void(++free) : void(least = std::min(least, until));
+      finished_.is_reached(until) ? void(++free) : void(least = (std::min)(least, until));
     }
     if (free < pages && least != open) target = least;
     return free == pages;
@@ -434,7 +434,7 @@ class host_aperture {
     if (before == open) return look::mapped;
     if (!finished_.is_reached(before)) {
       ++found.in_use;
-      found.first_value = std::min(found.first_value, before);
+      found.first_value = (std::min)(found.first_value, before);
       return look::in_use;
     }
     // (J2): acquire, pairs with (J3): what was done through the page.

@@ -229,7 +229,7 @@ class mapped_allocation {
     TIDEMARK_ASSERT(was_locked, "an allocation was unlocked that was not locked");
     if (!was_locked) return unlock_status::invalid;
     backing& one = *held.mapped_.memory;
-    one.used_until = std::max(one.used_until, finished);
+    one.used_until = (std::max)(one.used_until, finished);
     if (held.may_write_) one.note_processor_write();
     if (use != device_use::none) one.prepare_device();
     if (use == device_use::writes) one.set_written(true);
@@ -429,7 +429,7 @@ class mapped_allocation {
   std::uint64_t first_value() const noexcept {
     std::uint64_t first = UINT64_MAX;
     for (const backing* one = all_; one != nullptr; one = one->next) {
-      if (!one->is_locked()) first = std::min(first, one->used_until);
+      if (!one->is_locked()) first = (std::min)(first, one->used_until);
     }
     return first;
   }

@@ -200,7 +200,7 @@ class rename_ring {
       mapping made = is_own ? own : map_idle(target, was_refused);
       made.renamed = !is_own;
       if (made || !own) return made;
-      target = std::min(target, until);
+      target = (std::min)(target, until);
       return mapping{map_status::busy};
     };
     return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
@@ -322,7 +322,7 @@ class rename_ring {
       const std::uint64_t word = one.use.word_for_guest();
       // A thread that trims it looks once more whether it is current, and for guests, and gives it back.
       const bool is_there = word < backing_word::trimmed || (word == backing_word::trimmed && &one == &current());
-      const std::uint64_t until = std::max(backing_word::is_value(word) ? word : 0, one.use.guest_until());
+      const std::uint64_t until = (std::max)(backing_word::is_value(word) ? word : 0, one.use.guest_until());
       const bool is_crowded = before % backing_use::arrival >= backing_use::most_guests;
       TIDEMARK_ASSERT(!is_crowded, "a backing has at most 2^15 guests at a time");
       if (is_there && !is_crowded && (in_use_too || finished_.is_reached(until)))
@@ -368,9 +368,9 @@ class rename_ring {
         if (word == vacant) vacant_slot = one;
         if (word == backing_word::mapped) word = one->use.mark(word, mark);
         if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
-          const std::uint64_t until = std::max(word, one->use.guest_until());
+          const std::uint64_t until = (std::max)(word, one->use.guest_until());
           is_idle = is_idle || until <= reached;
-          least = std::min(least, until);
+          least = (std::min)(least, until);
         }
         seen = mixed(mixed(seen, word), guests);
         one = one->next_slot();

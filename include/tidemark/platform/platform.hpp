@@ -80,7 +80,7 @@ inline constexpr std::size_t cache_line = 64;
 using deadline = std::chrono::steady_clock::time_point;
 
 /// The deadline of a wait without a time limit: it never passes.
-inline constexpr deadline forever = deadline::max();
+using detail::no_deadline;
 
 /// How many threads may call the functions that change a block. All blocks spell this choice in this way.
 enum class writers : unsigned char {

@@ -184,9 +184,9 @@ class basic_hub {
   /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
-  hub_attach_result attach(reader_type signals, std::uint32_t of_engine = 0, device_id device = {}) {
+  hub_attach_result attach(reader_type signal_log, std::uint32_t of_engine = 0, device_id device = {}) {
     if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
-    const auto added = queues_.add(std::move(signals), of_engine, fences_.devices().enter(device));
+    const auto added = queues_.add(std::move(signal_log), of_engine, fences_.devices().enter(device));
     return {hub_attach_status::attached, *added, {}};
   }
 
@@ -414,7 +414,7 @@ class basic_hub {
       // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken
       // come before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
       Platform::full_barrier();
-      fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.slots()[index]); });
+      fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.all()[index]); });
     }
   }
 
@@ -427,11 +427,11 @@ class basic_hub {
   }
 
   /// Releases by the values in the log [A112]. A lost entry may have been of any fence of the device [A99] [A113].
-  void serve_queue(reader_type& signals, std::uint32_t device) noexcept {
+  void serve_queue(reader_type& signal_log, std::uint32_t device) noexcept {
     std::array<fence_log_entry, 16> buffer;
     bool overrun = false;
     for (;;) {
-      const auto batch = signals.read(buffer);
+      const auto batch = signal_log.read(buffer);
       overrun = overrun || batch.lost != 0;
       if (batch.entries.empty() && batch.lost == 0) break;
       // (U27): after the entries were read by (L6), as (F4): a waiter that registers for a value of theirs after this
@@ -453,7 +453,7 @@ class basic_hub {
 
   void release_all(bool legacy) noexcept {
     begin_scan();
-    for (const fence_slot& slot : fences_.slots()) release(slot, legacy);
+    for (const fence_slot& slot : fences_.all()) release(slot, legacy);
   }
   void release_device(std::uint32_t device) noexcept {
     begin_scan();

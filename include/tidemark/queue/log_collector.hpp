@@ -85,8 +85,8 @@ class basic_log_collector {
     requires std::same_as<timeline_platform<Progress>, Platform>
   void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
     if (logs_.capacity() - logs_.size() < 2) logs_.reserve(2 * logs_.size() + 2);
-    logs_.push_back({id, fence_log_type::waits, from.wait_log()});
-    logs_.push_back({id, fence_log_type::signals, from.signal_log()});
+    logs_.push_back({id, fence_log_type::wait, from.wait_log()});
+    logs_.push_back({id, fence_log_type::signal, from.signal_log()});
   }
 
   /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event

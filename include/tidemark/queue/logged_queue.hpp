@@ -4,7 +4,7 @@
 // commands, what they must know of the logs. It is a base of basic_queue (queue.hpp).
 //
 //   auto signals = queue.signal_log();                         a reader, which may go to another thread
-//   queue.set_log(tidemark::fence_log_type::signals, 1024);    replaces a log while the queue works [A92]
+//   queue.set_log(tidemark::fence_log_type::signal, 1024);    replaces a log while the queue works [A92]
 //   auto entries = queue.signal_reserver();                    reserves entries of commands that are recorded [A88]
 //   queue.enable_verbose(tidemark::verbose_events::stalls);    and any thread asks verbose_wanted() [A119]
 //
@@ -34,7 +34,7 @@ class logged_queue {
   using reader_type = queue_log_reader<Platform>;
   using reserver_type = basic_log_reserver<Platform>;
   /// Whether the queue has logs that can be read; see the concept `recorder`.
-  static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::waits); };
+  static constexpr bool has_logs = requires(Recorder& made) { made.log(fence_log_type::wait); };
 
   /// Returns which events of the verbose log are turned on, for threads that record commands and leave out what nobody
   /// wants to see. What the owner did before it turned them on happens-before the return. Returns `none` where the
@@ -52,12 +52,12 @@ class logged_queue {
   [[nodiscard]] reader_type wait_log()
     requires(has_logs)
   {
-    return recorder_.log(fence_log_type::waits).reader();
+    return recorder_.log(fence_log_type::wait).reader();
   }
   [[nodiscard]] reader_type signal_log()
     requires(has_logs)
   {
-    return recorder_.log(fence_log_type::signals).reader();
+    return recorder_.log(fence_log_type::signal).reader();
   }
   /// The same for the verbose log, which must have been enabled before, and may be off again. That it was enabled is
   /// asserted. Where the assertion returns, an empty log is made: this allocates, and throws what the allocation
@@ -74,12 +74,12 @@ class logged_queue {
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {
-    return recorder_.log(fence_log_type::waits).reserver();
+    return recorder_.log(fence_log_type::wait).reserver();
   }
   [[nodiscard]] reserver_type signal_reserver()
     requires(has_logs)
   {
-    return recorder_.log(fence_log_type::signals).reserver();
+    return recorder_.log(fence_log_type::signal).reserver();
   }
   /// Returns how the reserved entries of a log were committed. Exact while the executor is not within a function of the
   /// queue. The verbose log has none; it must have been enabled, as for verbose_log().
@@ -117,8 +117,8 @@ class logged_queue {
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)
   {
-    set_log(fence_log_type::waits, entries);
-    set_log(fence_log_type::signals, entries);
+    set_log(fence_log_type::wait, entries);
+    set_log(fence_log_type::signal, entries);
   }
 
   /// Turns on the events of the third, verbose log: waits that begin to stall, so that a tool sees what a queue hangs

@@ -111,7 +111,7 @@ class basic_log_reserver {
   [[nodiscard]] log_reservation reserve() noexcept {
     while (auto* const next = at_.node_->next()) at_.go_to(next);
     const std::uint64_t written = at_.reader_.end_sequence();
-    next_ = std::max(next_, written);
+    next_ = (std::max)(next_, written);
     if (next_ - written >= at_.node_->log().page().entries()) return {};
     return {reserve_status::reserved, next_++, turn_++};
   }

@@ -77,7 +77,7 @@ class log_recorder {
   /// Allocates, and throws what the allocation throws.
   /// \param entries  of each log: 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
   explicit log_recorder(std::size_t entries = default_log_entries)
-      : waits_{fence_log_type::waits, entries}, signals_{fence_log_type::signals, entries} {}
+      : waits_{fence_log_type::wait, entries}, signals_{fence_log_type::signal, entries} {}
 
   /// Appends the entry to the log of the waits or of the signals. For the executor. Progress: as that of
   /// basic_queue_log::append().
@@ -114,8 +114,8 @@ class log_recorder {
   /// assertion returns, this function makes an empty one, of default_log_entries: it allocates then, and throws what
   /// the allocation throws.
   basic_queue_log<Platform>& log(fence_log_type type) {
-    if (type == fence_log_type::waits) return waits_;
-    if (type == fence_log_type::signals) return signals_;
+    if (type == fence_log_type::wait) return waits_;
+    if (type == fence_log_type::signal) return signals_;
     TIDEMARK_ASSERT(own_verbose_, "the verbose log of a queue was never enabled");
     if (!own_verbose_) make_verbose(default_log_entries);
     return *own_verbose_;

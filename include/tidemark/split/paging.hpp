@@ -51,7 +51,7 @@ struct split_statistics {
     ++cuts;
     bytes_kept += kept;
     bytes_fixed += fixed;
-    most_bytes_fixed = std::max(most_bytes_fixed, fixed);
+    most_bytes_fixed = (std::max)(most_bytes_fixed, fixed);
   }
 
   /// Counts the bytes of each operation, by its kind.

@@ -55,7 +55,7 @@ class patch_list {
   patch_list(std::span<const patch_location> records, std::span<const Allocation> allocations) noexcept
       : patch_list{std::as_bytes(records), allocations} {}
 
-  /// Returns the number of whole records. check() complains about bytes that are left over.
+  /// Returns the number of whole records. validate() complains about bytes that are left over.
   std::size_t size() const noexcept { return records_.size() / sizeof(patch_location); }
 
   /// Returns a record; it is asserted that there is one.
@@ -71,7 +71,7 @@ class patch_list {
   /// check_split_list() looks at, in this order. If all records are valid, it looks at bytes that are left over
   /// (`bad_length`; in the defect the index is size() then, and the slot and the offset are 0). O(records); allocates
   /// nothing.
-  split_check_result check(slot_id max_slot, std::uint64_t end) const noexcept {
+  split_check_result validate(slot_id max_slot, std::uint64_t end) const noexcept {
     std::uint64_t before = 0;
     for (std::size_t index = 0; index < size(); ++index) {
       const patch_location found = record(index);
@@ -84,11 +84,11 @@ class patch_list {
     return {split_check_status::invalid, split_defect{split_fault::bad_length, size(), {}, 0}};
   }
 
-  /// Returns a record as an entry. Precondition: there is such a record, and check() finds it valid. Of this, it is
+  /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Of this, it is
   /// asserted that the record exists and that its allocation index is in range.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
-    TIDEMARK_ASSERT(found.allocation_index < allocations_.size(), "check() would refuse this record");
+    TIDEMARK_ASSERT(found.allocation_index < allocations_.size(), "validate() would refuse this record");
     return {allocations_[found.allocation_index], found.slot(), found.split_offset};
   }
 

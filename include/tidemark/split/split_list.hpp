@@ -177,7 +177,7 @@ split_check_result check_split_list(std::span<const split_entry<Allocation>> ent
   std::uint64_t before = 0;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const auto& [allocation, slot, offset] = entries[index];
-    const auto fault = detail::entry_fault(slot, offset, before, max_slot, std::min(end, largest_split_offset));
+    const auto fault = detail::entry_fault(slot, offset, before, max_slot, (std::min)(end, largest_split_offset));
     if (fault) return {split_check_status::invalid, split_defect{*fault, index, slot, offset}};
     before = offset;
   }
@@ -191,7 +191,7 @@ split_check_result check_split_list(std::span<const split_entry<Allocation>> ent
 /// finds the list valid. O(entries * log(bound slots)); allocates, and throws std::bad_alloc. Any thread may call it.
 template <split_allocation Allocation>
 [[nodiscard]] std::optional<binding_leak> find_binding_leak(
-    std::span<const split_entry<Allocation>> entries, std::uint64_t end = std::numeric_limits<std::uint64_t>::max()) {
+    std::span<const split_entry<Allocation>> entries, std::uint64_t end = (std::numeric_limits<std::uint64_t>::max)()) {
   std::map<slot_id, std::size_t> bound;  // the bound slots, and the group that mentioned each one last
   for (std::size_t group = 1; !entries.empty(); ++group) {
     const auto here = entries.first(detail::group_length(entries));

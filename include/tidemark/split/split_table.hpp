@@ -145,7 +145,7 @@ class split_log {
   static constexpr std::size_t entry_words = allocation_words + 1;
   static constexpr bool is_fixed = Capacity != std::dynamic_extent;
   static constexpr std::size_t most_entries =
-      std::min(std::size_t{1} << 31, std::numeric_limits<std::size_t>::max() / 2 / (entry_words * sizeof(word)));
+      (std::min)(std::size_t{1} << 31, (std::numeric_limits<std::size_t>::max)() / 2 / (entry_words * sizeof(word)));
   using storage =
       std::conditional_t<is_fixed, std::array<word, is_fixed ? Capacity * entry_words : 1>, std::unique_ptr<word[]>>;
 
@@ -351,7 +351,7 @@ class split_table_reader {
   /// Returns what the commands behind `offset` find bound: the rows after all entries whose offset is at most `offset`;
   /// or `not_yet` or `stale`.
   split_rows<Allocation> rows_after(std::uint64_t offset) & noexcept {
-    return rows_below(std::min(offset, largest_split_offset) + 1);
+    return rows_below((std::min)(offset, largest_split_offset) + 1);
   }
 
   /// Returns what is still bound at the end of the part that ends at `offset`: the rows after all entries whose
@@ -374,7 +374,7 @@ class split_table_reader {
     if (std::find(first.rows.begin(), first.rows.end(), allocation) != first.rows.end()) return split_need::needed;
     const std::uint64_t status = look();
     const std::uint64_t bound = known_up_to(status);
-    const bool is_bound = is_bound_below(std::min(bound, to), log_->count_of(status), allocation);
+    const bool is_bound = is_bound_below((std::min)(bound, to), log_->count_of(status), allocation);
     if (!is_current(status) || !is_still_current()) return split_need::stale;
     return is_bound ? split_need::needed : bound >= to ? split_need::not_needed : split_need::not_yet;
   }
@@ -417,7 +417,7 @@ class split_table_reader {
   /// Returns a bound: all entries whose offset is below it have been applied, because an entry at that offset has been
   /// applied, or because no entry follows.
   std::uint64_t known_up_to(std::uint64_t status) const noexcept {
-    if ((status & log_->closed_bit()) != 0) return std::numeric_limits<std::uint64_t>::max();
+    if ((status & log_->closed_bit()) != 0) return (std::numeric_limits<std::uint64_t>::max)();
     const std::uint64_t count = log_->count_of(status);
     return count == 0 ? 0 : log_->load_offset(count - 1);
   }

@@ -265,7 +265,7 @@ class splitter {
  private:
   using residents = detail::residents<Allocation, Placement, Hash, operation>;
   using number = typename residents::number;
-  static constexpr number none = std::numeric_limits<number>::max();
+  static constexpr number none = (std::numeric_limits<number>::max)();
   static constexpr number superseded = none - 1;  // by a later entry of the same group
   static constexpr std::size_t never = residents::never;
 

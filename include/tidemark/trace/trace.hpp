@@ -256,7 +256,7 @@ void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
                        false,
                        log.gaps != 0});
   const bool ends_early = entry.end_timestamp != 0 && entry.end_timestamp < entry.observed_timestamp;
-  const bool fell = log.order.check(entry.end_timestamp) == timestamp_verdict::backward;
+  const bool fell = log.order.judge(entry.end_timestamp) == timestamp_verdict::backward;
   executed_.back().backward = fell || ends_early;
   backward_count_ += fell || ends_early ? 1 : 0;
   pass(log, executed_.back().end);
@@ -264,15 +264,15 @@ void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
 
 inline void trace::on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence,
                            std::uint64_t count) {
-  TIDEMARK_ASSERT(log == fence_log_type::waits || log == fence_log_type::signals, "a log is of waits or of signals");
-  if (log != fence_log_type::waits) log = fence_log_type::signals;
-  log_state& state = queues_[queue_number].logs[log == fence_log_type::waits ? 0 : 1];
+  TIDEMARK_ASSERT(log == fence_log_type::wait || log == fence_log_type::signal, "a log is of waits or of signals");
+  if (log != fence_log_type::wait) log = fence_log_type::signal;
+  log_state& state = queues_[queue_number].logs[log == fence_log_type::wait ? 0 : 1];
   if (count == 0) return;
   if (state.in_gap) {
     trace_loss& last = losses_[state.last_gap];
     const std::uint64_t begun = first_sequence - last.first_sequence;  // huge if this loss begins before the last one
     if (begun <= last.count) {
-      last.count = std::max(last.count, begun + count);
+      last.count = (std::max)(last.count, begun + count);
       return;
     }
   }
@@ -308,7 +308,7 @@ void trace::on_work(queue_id queue_number, std::string_view name, std::uint64_t 
 
 inline std::vector<trace_command> trace::commands() const {
   std::vector<trace_command> result;
-  result.reserve(std::max(executed_.size(), queued_.size()));
+  result.reserve((std::max)(executed_.size(), queued_.size()));
   for (const executed_record& event : executed_) {
     trace_command command = made_of(event.what);
     command.executed = true;
@@ -424,7 +424,7 @@ inline std::size_t trace::certain(std::ptrdiff_t queued, indices::const_iterator
                                   indices::const_iterator last) const {
   const auto before_loss = [&](std::size_t i) { return !executed_[i].after_loss; };
   const auto sure = last - first == queued ? last - first : std::find_if_not(first, last, before_loss) - first;
-  return static_cast<std::size_t>(std::min(queued, sure));
+  return static_cast<std::size_t>((std::min)(queued, sure));
 }
 
 inline trace_command trace::only_queued(const queued_record& event) const {
@@ -460,13 +460,13 @@ inline void trace::find_releases(std::vector<trace_command>& commands) const {
 
 /// Returns the signals that raised their fences, sorted by fence and value.
 inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_command>& commands) {
-  std::vector<detail::rise> signals;
+  std::vector<detail::rise> found;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const trace_command& command = commands[i];
     if (!command.executed || command.operation != fence_operation::signal_executed) continue;
-    signals.push_back({command.fence, command.value, command.end_time, i});
+    found.push_back({command.fence, command.value, command.end_time, i});
   }
-  return detail::only_rises(std::move(signals));
+  return detail::only_rises(std::move(found));
 }
 
 /// Returns when signals may have been executed whose entries were lost. A time after a gap may be smaller than the one
@@ -474,9 +474,9 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
 inline std::vector<detail::interval> trace::signal_gaps() const {
   std::vector<detail::interval> gaps;
   for (const trace_loss& loss : losses_) {
-    if (loss.log != fence_log_type::signals) continue;
+    if (loss.log != fence_log_type::signal) continue;
     const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
-    gaps.push_back({std::min(loss.time_before, after), std::max(loss.time_before, after)});
+    gaps.push_back({(std::min)(loss.time_before, after), (std::max)(loss.time_before, after)});
   }
   return detail::merged(std::move(gaps));
 }

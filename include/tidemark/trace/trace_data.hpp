@@ -41,7 +41,7 @@ struct trace_command {
 /// A gap in a log: entries that were overwritten before they were read [A100].
 struct trace_loss {
   queue_id queue{};
-  fence_log_type log = fence_log_type::waits;
+  fence_log_type log = fence_log_type::wait;
   std::uint64_t first_sequence = 0;  ///< the number of the first lost entry
   std::uint64_t count = 0;           ///< how many entries were lost
   std::uint64_t time_before = 0;     ///< the last time in the log before the gap, in nanoseconds; 0: none

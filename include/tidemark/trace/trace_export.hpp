@@ -138,7 +138,7 @@ class trace_picture {
     for (const trace_loss& loss : losses) {
       for (const std::uint64_t time : {loss.time_before, loss.time_after}) note(executed_start, time);
     }
-    start = std::min(start, executed_start);
+    start = (std::min)(start, executed_start);
     if (executed_start == UINT64_MAX) executed_start = start;
     if (start == UINT64_MAX) start = executed_start = 0;
   }
@@ -150,15 +150,15 @@ class trace_picture {
       return;
     }
     place.guessed = command.end_time == 0;
-    if (place.end == 0) place.end = std::max(command.queued_time, command.observed_time);
+    if (place.end == 0) place.end = (std::max)(command.queued_time, command.observed_time);
     if (place.end == 0) {
       ++not_shown;
       return;
     }
     place.begin = place.end;
     if (command.observed_time != 0) {
-      place.begin = std::min(place.end, command.observed_time);
-      place.end = std::max(place.end, command.observed_time);
+      place.begin = (std::min)(place.end, command.observed_time);
+      place.end = (std::max)(place.end, command.observed_time);
     }
     note(executed_start, place.begin);
   }
@@ -168,23 +168,23 @@ class trace_picture {
     std::uint64_t last = 0;
     std::map<queue_id, std::uint64_t> busy_until;
     const auto ends = [&](queue_id queue, std::uint64_t time) {
-      busy_until[queue] = std::max(busy_until[queue], time);
-      last = std::max(last, time);
+      busy_until[queue] = (std::max)(busy_until[queue], time);
+      last = (std::max)(last, time);
     };
     for (std::size_t i = 0; i < commands.size(); ++i) {
       ends(commands[i].queue, boxes[i].end);
-      last = std::max(last, commands[i].queued_time);
+      last = (std::max)(last, commands[i].queued_time);
     }
     for (const trace_work& span : work) ends(span.queue, span.end_time);
     for (const auto& [queue, left] : pending_commands(commands)) {
       const trace_command& next = commands[left.front()];
-      const std::uint64_t begin = std::max(next.queued_time, busy_until[queue]);
+      const std::uint64_t begin = (std::max)(next.queued_time, busy_until[queue]);
       if (is_wait(next) && next.queued_time != 0 && begin < last) boxes[left.front()] = {begin, last};
     }
   }
 
   static void note(std::uint64_t& least, std::uint64_t time) noexcept {
-    if (time != 0) least = std::min(least, time);
+    if (time != 0) least = (std::min)(least, time);
   }
 };
 
@@ -286,7 +286,7 @@ class chrome_writer {
   }
 
   void lost(const trace_loss& loss) {
-    const bool waits = loss.log == fence_log_type::waits;
+    const bool waits = loss.log == fence_log_type::wait;
     const std::string_view what = waits ? "waits lost" : "signals lost";
     open("i", loss.queue, what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
     const std::uint64_t time = loss.time_before != 0 ? loss.time_before : loss.time_after;
@@ -310,7 +310,9 @@ class chrome_writer {
     out_.raw("}");
   }
 
-  static std::uint64_t slice_begin(const trace_picture::box& box) noexcept { return std::min(box.begin, box.end - 1); }
+  static std::uint64_t slice_begin(const trace_picture::box& box) noexcept {
+    return (std::min)(box.begin, box.end - 1);
+  }
 
   const trace& source_;
   trace_picture picture_;
@@ -407,7 +409,7 @@ class page_writer {
 
   /// Writes [lane, is of waits, "first", "count", time before, time after].
   void lost(const trace_loss& loss) {
-    out_.raw("[").number(picture_.lanes.at(loss.queue)).raw(loss.log == fence_log_type::waits ? ",1,\"" : ",0,\"");
+    out_.raw("[").number(picture_.lanes.at(loss.queue)).raw(loss.log == fence_log_type::wait ? ",1,\"" : ",0,\"");
     out_.number(loss.first_sequence).raw("\",\"").number(loss.count).raw("\",");
     time(loss.time_before).raw(",");
     time(loss.time_after).raw("]");

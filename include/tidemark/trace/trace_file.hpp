@@ -211,8 +211,8 @@ void trace_file_writer::on_executed(queue_id queue_number, const fence_log_entry
 
 inline void trace_file_writer::on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence,
                                        std::uint64_t count) {
-  TIDEMARK_ASSERT(log == fence_log_type::waits || log == fence_log_type::signals, "a log is of waits or of signals");
-  if (!open(log == fence_log_type::waits ? kind::waits_lost : kind::signals_lost)) return;
+  TIDEMARK_ASSERT(log == fence_log_type::wait || log == fence_log_type::signal, "a log is of waits or of signals");
+  if (!open(log == fence_log_type::wait ? kind::waits_lost : kind::signals_lost)) return;
   detail::append_number(buffer_, to_number(queue_number));
   detail::append_number(buffer_, first_sequence);
   detail::append_number(buffer_, count);
@@ -379,7 +379,7 @@ class trace_file_reader {
     const std::uint64_t first = bytes_.number();
     const std::uint64_t count = bytes_.number();
     const bool waits = kind == trace_record::waits_lost;
-    if (whole()) target_.on_lost(queue, waits ? fence_log_type::waits : fence_log_type::signals, first, count);
+    if (whole()) target_.on_lost(queue, waits ? fence_log_type::wait : fence_log_type::signal, first, count);
   }
 
   void work(std::uint8_t head) {

@@ -63,7 +63,7 @@ namespace tidemark {
   std::map<std::uint64_t, std::uint64_t> values;
   for (const trace_command& each : commands) {
     std::uint64_t& value = values[to_number(each.fence)];
-    if (each.executed) value = std::max(value, each.value);
+    if (each.executed) value = (std::max)(value, each.value);
   }
   return find_hangs(pending_queues(source, commands), [&](std::uint64_t key) { return values.at(key); });
 }

@@ -58,7 +58,7 @@ inline std::map<queue_id, std::vector<interval>> gaps_by_queue(const trace& sour
   std::map<queue_id, std::vector<interval>> result;
   for (const trace_loss& loss : source.losses()) {
     const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
-    result[loss.queue].push_back({std::min(loss.time_before, after), std::max(loss.time_before, after)});
+    result[loss.queue].push_back({(std::min)(loss.time_before, after), (std::max)(loss.time_before, after)});
   }
   for (auto& [number, gaps] : result) gaps = merged(std::move(gaps));
   return result;

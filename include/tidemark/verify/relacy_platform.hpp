@@ -425,7 +425,7 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
 
   static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, deadline until,
                    source_position at = source_position::current()) {
-    return word.park(expected, until != forever, at.info());
+    return word.park(expected, until != no_deadline, at.info());
   }
   static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count,
                      source_position at = source_position::current()) {

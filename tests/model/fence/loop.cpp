@@ -69,7 +69,7 @@ class outside_poll final : public tidemark::detail::outside_sleep {
   /// Polls the loop, and sleeps in between, until `is_over` is true after a poll.
   void run_until(const auto& is_over) {
     for (loop_.poll(); !is_over(); loop_.poll()) {
-      sleep(tidemark::forever, {});
+      sleep(tidemark::no_deadline, {});
     }
   }
   /// A descriptor that the loop watches becomes ready.
@@ -93,7 +93,7 @@ class outside_poll final : public tidemark::detail::outside_sleep {
     platform::unpark(is_readable_, UINT32_MAX);
   }
   void set(tidemark::deadline at) noexcept override {
-    is_timed_.store(at != tidemark::forever ? 1 : 0, std::memory_order_relaxed);
+    is_timed_.store(at != tidemark::no_deadline ? 1 : 0, std::memory_order_relaxed);
   }
   void clear() noexcept override {
     is_readable_.store(0, std::memory_order_relaxed);
@@ -126,9 +126,9 @@ class outside_uring final : public tidemark::detail::outside_sleep {
   void run_until(const auto& is_over) {
     for (loop_.poll(); !is_over(); loop_.poll()) {
       if (arm()) {
-        platform::park(word_.sleeps_on(), word_.armed, tidemark::forever);
+        platform::park(word_.sleeps_on(), word_.armed, tidemark::no_deadline);
       } else {
-        sleep(tidemark::forever, {});
+        sleep(tidemark::no_deadline, {});
       }
     }
   }
@@ -144,7 +144,7 @@ class outside_uring final : public tidemark::detail::outside_sleep {
   }
   void set(tidemark::deadline at) noexcept override {
     disarm();
-    is_timed_ = at != tidemark::forever;
+    is_timed_ = at != tidemark::no_deadline;
   }
   void clear() noexcept override {
     if (word_.clear()) is_readable_.store(0, std::memory_order_relaxed);
@@ -492,7 +492,7 @@ struct first_deadline_while_asleep : model::suite<2> {
     if (index == 0) {
       suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
       MODEL_REQUIRE(coroutine.suspend());
-      while (resumed.load(std::memory_order_acquire) == 0) platform::park(resumed, 0, tidemark::forever);
+      while (resumed.load(std::memory_order_acquire) == 0) platform::park(resumed, 0, tidemark::no_deadline);
       MODEL_REQUIRE(coroutine.result() == wait_status::timeout);
     } else {
       MODEL_REQUIRE(loop.run_one() == wait_status::reached);
@@ -928,7 +928,7 @@ struct first_deadline_while_left : model::suite<2> {
       data.store(42);
       suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
       MODEL_REQUIRE(coroutine.suspend());
-      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::forever);
+      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::no_deadline);
     } else {
       outside.run_until([&] { return outside.is_timed(); });
       MODEL_REQUIRE(data.load() == 42);
@@ -1007,7 +1007,7 @@ struct first_deadline_in_uring : model::suite<2> {
       data.store(42);
       suspended coroutine([&] { return loop.reached_until(timeline, 1, some_time); });
       MODEL_REQUIRE(coroutine.suspend());
-      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::forever);
+      while (is_told.load(std::memory_order_acquire) == 0) platform::park(is_told, 0, tidemark::no_deadline);
     } else {
       outside.run_until([&] { return outside.is_timed(); });
       MODEL_REQUIRE(data.load() == 42);

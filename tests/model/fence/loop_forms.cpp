@@ -148,7 +148,7 @@ class one_turn {
   /// Sleeps until a turn is there, or a time has come, and calls the turn.
   void call() {
     while (is_ready_.load(std::memory_order_relaxed) == 0) {
-      if (!platform::park(is_ready_, 0, timed_ ? some_time : tidemark::forever)) {
+      if (!platform::park(is_ready_, 0, timed_ ? some_time : tidemark::no_deadline)) {
         const tidemark::basic_loop_turn<platform> turn = *std::exchange(timed_, std::nullopt);
         return turn();
       }

@@ -15,7 +15,7 @@ using model::shaped_heap;
 using payload = platform::var<int>;
 using word = platform::atomic<std::uint64_t>;
 
-constexpr auto forever = tidemark::forever;
+constexpr auto no_deadline = tidemark::no_deadline;
 
 /// [A12] [A14] [A27] A waiter stays while another one comes and goes. When no operation is in flight, the least target
 /// is exact. The two refreshes of the second thread can make both tries of the first thread fail.
@@ -346,7 +346,7 @@ struct two_waiters : model::suite<3> {
       for (;;) {
         const std::uint32_t seen = heap.wakes(ticket);
         if (value.load(std::memory_order_seq_cst) >= 1) break;
-        heap.park(ticket, seen, forever);
+        heap.park(ticket, seen, no_deadline);
       }
       MODEL_REQUIRE(data.load() == 42);
       heap.withdraw(ticket);

@@ -279,7 +279,8 @@ struct word_of_two : model::suite<3> {
       data[index].store(1);
       woken.wake(tidemark::detail::release_reason::due);
     } else {
-      for (std::uint32_t rest = woken.prepare(); rest != 0; rest = woken.prepare()) woken.park(rest, tidemark::forever);
+      for (std::uint32_t rest = woken.prepare(); rest != 0; rest = woken.prepare())
+        woken.park(rest, tidemark::no_deadline);
       MODEL_REQUIRE(data[0].load() + data[1].load() == 2);
     }
   }
@@ -300,7 +301,7 @@ struct word_that_is_lost : model::suite<2> {
       for (;;) {
         const std::uint32_t rest = woken.prepare();
         if (rest == 1) break;
-        woken.park(rest, tidemark::forever);
+        woken.park(rest, tidemark::no_deadline);
       }
       MODEL_REQUIRE(is_lost.load(std::memory_order_relaxed) == 1);
       MODEL_REQUIRE(data.load() == 1);
@@ -323,7 +324,7 @@ struct word_that_is_nudged : model::suite<2> {
       for (;;) {
         const std::uint32_t rest = woken.prepare();
         if (is_stopped.load(std::memory_order_acquire) != 0) break;
-        woken.park(rest, tidemark::forever);
+        woken.park(rest, tidemark::no_deadline);
       }
       MODEL_REQUIRE(data.load() == 1);
     }

@@ -32,7 +32,7 @@ struct limits {
   static constexpr std::uint64_t widest_bracket = 20;
   static constexpr std::uint64_t most_skew = 1'000;
   static constexpr unsigned tries = 2;
-  static constexpr std::size_t slots = Slots;
+  static constexpr std::size_t slot_count = Slots;
   static constexpr unsigned patience = 1;
 };
 

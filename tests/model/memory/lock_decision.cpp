@@ -158,7 +158,7 @@ struct woken_by_a_move : model::suite<2> {
     for (;;) {
       const std::uint32_t seen = counted.changes();
       if (door.try_lock()) break;
-      counted.park(seen, tidemark::forever);
+      counted.park(seen, tidemark::no_deadline);
     }
     MODEL_REQUIRE(moved.load() == 0 || moved.load() == 1);
     MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);

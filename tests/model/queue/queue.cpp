@@ -103,7 +103,7 @@ struct log_replaced : model::suite<3> {
         subject.signal(tidemark::logged_fence{&output, tidemark::fence_id{2}}, value);
       }
     } else if (index == 1) {
-      for (unsigned time = 0; time < Replacements; ++time) subject.set_log(fence_log_type::signals, 2);
+      for (unsigned time = 0; time < Replacements; ++time) subject.set_log(fence_log_type::signal, 2);
     } else {
       read_in_order(*log, data);
       read_in_order(*log, data);
@@ -129,7 +129,7 @@ struct log_left : model::suite<2> {
   std::array<payload, 3> data;
 
   void before() {
-    subject.set_log(fence_log_type::signals, 2);
+    subject.set_log(fence_log_type::signal, 2);
     signal(1);
     static_cast<void>(subject.signal_log());  // the owner leaves the first log
   }
@@ -139,7 +139,7 @@ struct log_left : model::suite<2> {
   }
   void thread(unsigned index) {
     if (index == 0) {
-      subject.set_log(fence_log_type::signals, 2);
+      subject.set_log(fence_log_type::signal, 2);
       signal(2);
       static_cast<void>(subject.signal_log());  // and the second
       signal(3);

@@ -61,7 +61,7 @@ struct reserved : model::suite<3> {
     } else if (index == 1) {
       for (unsigned n = 0; n < Commands; ++n) execute(n);
     } else {
-      for (unsigned time = 0; time < Replacements; ++time) subject.set_log(fence_log_type::signals, 2);
+      for (unsigned time = 0; time < Replacements; ++time) subject.set_log(fence_log_type::signal, 2);
       read();
     }
   }
@@ -91,7 +91,7 @@ struct reserved : model::suite<3> {
     }
   }
   void after() {
-    const auto counts = subject.commits(fence_log_type::signals);
+    const auto counts = subject.commits(fence_log_type::signal);
     MODEL_REQUIRE(counts.moved == 0 && counts.out_of_turn == 0);
     const log_reservation next = entries.reserve();
     MODEL_REQUIRE(next && next.sequence == Commands);

@@ -10,7 +10,7 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using word = platform::atomic<std::uint64_t>;
 using payload = platform::var<int>;
 
-constexpr auto forever = tidemark::forever;
+constexpr auto no_deadline = tidemark::no_deadline;
 
 /// Two threads store, and then each loads what the other stores. With sequentially consistent accesses at least one
 /// of them sees the other's store.
@@ -61,7 +61,7 @@ struct park_and_unpark : model::suite<2> {
       wakes.store(1, std::memory_order_relaxed);
       platform::unpark(wakes, 1);
     } else {
-      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, no_deadline);
     }
   }
 };
@@ -74,7 +74,7 @@ struct park_without_unpark : model::suite<2> {
     if (index == 0) {
       wakes.store(1, std::memory_order_relaxed);
     } else {
-      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, no_deadline);
     }
   }
 };
@@ -88,7 +88,7 @@ struct park_on_another_word : model::suite<2> {
       wakes[1].store(1, std::memory_order_relaxed);
       platform::unpark(wakes[1], 1);
     } else {
-      while (wakes[1].load(std::memory_order_relaxed) == 0) platform::park(wakes[0], 0, forever);
+      while (wakes[1].load(std::memory_order_relaxed) == 0) platform::park(wakes[0], 0, no_deadline);
     }
   }
 };
@@ -104,7 +104,7 @@ struct parking_synchronizes_nothing : model::suite<2> {
       wakes.store(1, std::memory_order_relaxed);
       platform::unpark(wakes, 1);
     } else {
-      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, forever);
+      while (wakes.load(std::memory_order_relaxed) == 0) platform::park(wakes, 0, no_deadline);
       static_cast<void>(data.load());
     }
   }

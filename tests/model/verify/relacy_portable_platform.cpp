@@ -10,7 +10,7 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 using parking_word = platform::atomic<std::uint32_t>;
 
-constexpr auto forever = tidemark::forever;
+constexpr auto no_deadline = tidemark::no_deadline;
 
 /// A thread that changes the word of a sleeper and then unparks wakes it. It is told that it has woken a thread only if
 /// that one had begun to sleep.
@@ -28,7 +28,7 @@ struct park_and_unpark : model::suite<2> {
     } else {
       while (wakes.load(std::memory_order_acquire) == 0) {
         has_begun = true;
-        platform::park(wakes, 0, forever);
+        platform::park(wakes, 0, no_deadline);
       }
       MODEL_REQUIRE(data.load() == 42);
     }
@@ -44,7 +44,7 @@ struct park_without_unpark : model::suite<2> {
     if (index == 0) {
       wakes.store(1, std::memory_order_release);
     } else {
-      while (wakes.load(std::memory_order_acquire) == 0) platform::park(wakes, 0, forever);
+      while (wakes.load(std::memory_order_acquire) == 0) platform::park(wakes, 0, no_deadline);
     }
   }
 };

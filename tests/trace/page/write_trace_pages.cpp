@@ -50,8 +50,8 @@ trace ordinary() {
       source.on_queued(queue_id{queue}, trace_event::wait_queued, fence_id{input}, awaited, time - 40'000);
       source.on_queued(queue_id{queue}, trace_event::signal_queued, fence_id{10 + queue}, block, time - 39'000);
       if (lost && block == 5) {
-        source.on_lost(queue_id{queue}, fence_log_type::waits, 4, 3);
-        source.on_lost(queue_id{queue}, fence_log_type::signals, 4, 3);
+        source.on_lost(queue_id{queue}, fence_log_type::wait, 4, 3);
+        source.on_lost(queue_id{queue}, fence_log_type::signal, 4, 3);
       }
       const std::uint64_t observed = time - 20'000 + 1'000 * (block % 5);
       time += 9'000 + 700 * ((block * 7 + queue * 5) % 11);
@@ -138,7 +138,7 @@ trace many(std::uint32_t queues, std::uint64_t rounds) {
       source.on_queued(queue_id{queue}, trace_event::wait_queued, fence_id{previous}, value, time - below(second / 2));
       const std::uint64_t observed = time - below(500);
       time += 100 + below(900);
-      if (below(2'000) == 0) source.on_lost(queue_id{queue}, fence_log_type::signals, value - 1, 1 + below(9));
+      if (below(2'000) == 0) source.on_lost(queue_id{queue}, fence_log_type::signal, value - 1, 1 + below(9));
       executed(source, queue_id{queue}, wait_entry(fence_id{previous}, queue == 0 ? value - 1 : value, observed, time));
       executed(source, queue_id{queue},
                signal_entry(fence_id{10 + queue}, value, below(200) == 0 ? 0 : time + below(90)));
@@ -162,8 +162,8 @@ trace named_only() {
 
 trace lost_only() {
   trace source;
-  source.on_lost(queue_id{0}, fence_log_type::waits, 0, UINT64_MAX);
-  source.on_lost(queue_id{0}, fence_log_type::signals, 0, 1);
+  source.on_lost(queue_id{0}, fence_log_type::wait, 0, UINT64_MAX);
+  source.on_lost(queue_id{0}, fence_log_type::signal, 0, 1);
   return source;
 }
 

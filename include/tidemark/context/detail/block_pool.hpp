@@ -26,8 +26,8 @@ namespace tidemark::detail {
 
 /// Returns the distance of two blocks of so many bytes.
 constexpr std::size_t block_distance(std::size_t bytes) noexcept {
-  const std::size_t lines = std::max<std::size_t>(1, bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0));
-  return (lines % 8 == 0 ? lines + 1 : lines) * cache_line;
+  const std::size_t whole_lines = std::max<std::size_t>(1, bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0));
+  return (whole_lines % 8 == 0 ? whole_lines + 1 : whole_lines) * cache_line;
 }
 
 template <platform Platform, class Source>
@@ -95,8 +95,8 @@ class block_pool {
   }
 
   bool grow(Source& source) noexcept {
-    const std::size_t wanted = std::min(most_blocks, std::size_t{4} << std::min<std::size_t>(made_, 4));
-    const std::size_t blocks = std::max<std::size_t>(1, std::min(wanted, most_bytes / distance_));
+    const std::size_t wanted = (std::min)(most_blocks, std::size_t{4} << std::min<std::size_t>(made_, 4));
+    const std::size_t blocks = std::max<std::size_t>(1, (std::min)(wanted, most_bytes / distance_));
     const std::size_t before = (1 + made_ % 16) * cache_line;
     if (distance_ > SIZE_MAX / 4) return false;
     const std::size_t bytes = before + blocks * distance_;

@@ -211,8 +211,8 @@ class recorded_commands {
 
   bool grow(std::size_t needed) noexcept {
     chunk* const below = chunks_.load();
-    const std::size_t usual = below == nullptr ? least_bytes : std::min(2 * below->bytes, most_bytes);
-    const std::size_t bytes = std::max(usual, needed + cache_line);
+    const std::size_t usual = below == nullptr ? least_bytes : (std::min)(2 * below->bytes, most_bytes);
+    const std::size_t bytes = (std::max)(usual, needed + cache_line);
     std::byte* const memory = source_.create({.bytes = bytes, .alignment = cache_line});
     if (memory == nullptr) return false;
     chunks_.store(::new (static_cast<void*>(memory)) chunk{below, bytes});

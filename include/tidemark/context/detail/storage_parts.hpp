@@ -52,17 +52,17 @@ struct storage_parts {
     recordings = make_array<Recording>(source, contexts);
     record_pages = make_array<record_link>(source, pages);
     if (none == nullptr || links == nullptr || recordings == nullptr || record_pages == nullptr) return false;
-    slots = allocate_array<slot>(source, contexts);
-    if (slots == nullptr) return false;
+    context_slots = allocate_array<slot>(source, contexts);
+    if (context_slots == nullptr) return false;
     for (std::size_t i = 0; i < contexts; ++i) {
-      ::new (static_cast<void*>(slots + i)) slot(links + i * links_of_each, pages, none);
+      ::new (static_cast<void*>(context_slots + i)) slot(links + i * links_of_each, pages, none);
     }
     return true;
   }
 
   /// Gives all of it back, or as much as was made.
   void destroy(Source& source) noexcept {
-    destroy_array(source, slots, contexts);
+    destroy_array(source, context_slots, contexts);
     destroy_array(source, record_pages, pages);
     destroy_array(source, recordings, contexts);
     destroy_array(source, links, contexts * links_of_each);
@@ -83,7 +83,7 @@ struct storage_parts {
   typename table::link* links = nullptr;  // of all contexts
   Recording* recordings = nullptr;        // one for each context
   record_link* record_pages = nullptr;
-  slot* slots = nullptr;
+  slot* context_slots = nullptr;
 };
 
 }  // namespace tidemark::detail

@@ -40,7 +40,7 @@ struct stop_callback_for<std::stop_token, Callback> {
 #endif
 
 /// A deadline that has passed before any clock is read: a wait with it only looks and never sleeps.
-inline constexpr deadline at_once = deadline::min();
+inline constexpr deadline at_once = (deadline::min)();
 
 /// Seconds, with a range in which no clock's range overflows. Long times are exact to the nanosecond only where a
 /// long double is wider than a double, so this is for comparisons with limits alone.
@@ -55,7 +55,7 @@ constexpr deadline::duration ticks(const std::chrono::duration<Rep, Period>& dur
   // overflows. Floating point must not be converted in its own precision: a `duration<float>` may come out
   // milliseconds short.
   constexpr bool is_multiple =
-      per_second % Period::den == 0 && Period::num <= std::numeric_limits<std::intmax_t>::max() / per_second;
+      per_second % Period::den == 0 && Period::num <= (std::numeric_limits<std::intmax_t>::max)() / per_second;
   constexpr bool is_fraction = Period::num == 1 && Period::den % per_second == 0;
   if constexpr (!std::chrono::treat_as_floating_point_v<Rep> && (is_multiple || is_fraction)) {
     return std::chrono::ceil<deadline::duration>(duration);
@@ -79,23 +79,24 @@ constexpr deadline::duration ticks(const std::chrono::duration<Rep, Period>& dur
 /// is not positive or not a number.
 template <class Rep, class Period>
 constexpr deadline::duration clamped_ticks(const std::chrono::duration<Rep, Period>& duration) noexcept {
-  if (!(duration > duration.zero())) return deadline::duration::min();
+  if (!(duration > duration.zero())) return (deadline::duration::min)();
   // In floating point nothing overflows. A second to spare is more than rounding can lose.
-  constexpr wide_seconds longest = wide_seconds{deadline::duration::max()} - wide_seconds{1};
-  if (wide_seconds{duration} >= longest) return deadline::duration::max();
+  constexpr wide_seconds longest = wide_seconds{(deadline::duration::max)()} - wide_seconds{1};
+  if (wide_seconds{duration} >= longest) return (deadline::duration::max)();
   return ticks(duration);
 }
 
-/// Returns the deadline that is `timeout` from now, rounded up; `forever` if the clock can't express it, and
+/// Returns the deadline that is `timeout` from now, rounded up; `no_deadline` if the clock can't express it, and
 /// `at_once` if the timeout is not positive or not a number.
 template <class Rep, class Period>
 constexpr deadline deadline_after(const std::chrono::duration<Rep, Period>& timeout, deadline now) noexcept {
   const deadline::duration rest = clamped_ticks(timeout);
-  if (rest == deadline::duration::min()) return at_once;
-  return rest >= forever - now ? forever : now + rest;
+  if (rest == (deadline::duration::min)()) return at_once;
+  return rest >= no_deadline - now ? no_deadline : now + rest;
 }
 
-/// Returns a point of the steady clock as a deadline, rounded up; `forever` or `at_once` if the clock can't express it.
+/// Returns a point of the steady clock as a deadline, rounded up; `no_deadline` or `at_once` if the clock can't express
+/// it.
 template <class Duration>
 constexpr deadline deadline_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& at) noexcept {
   return deadline{clamped_ticks(at.time_since_epoch())};
@@ -116,7 +117,7 @@ deadline deadline_of(const std::chrono::time_point<std::chrono::system_clock, Du
   const deadline::duration end = clamped_ticks(at.time_since_epoch());
   const auto now = std::chrono::duration_cast<deadline::duration>(std::chrono::system_clock::now().time_since_epoch());
   if (end <= now) return at_once;
-  return end == end.max() ? forever : deadline_after(end - now, Platform::now());
+  return end == (end.max)() ? no_deadline : deadline_after(end - now, Platform::now());
 }
 
 }  // namespace tidemark::detail

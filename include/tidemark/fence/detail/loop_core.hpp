@@ -53,12 +53,12 @@
 namespace tidemark::detail {
 
 /// \tparam Operations, Ticket  see loop_wait
-/// \tparam Status              has the members `reached`, `timeout`, `stopped` and `lost`
-template <platform Platform, class Operations, class Ticket, class Status>
+/// \tparam WaitStatus              has the members `reached`, `timeout`, `stopped` and `lost`
+template <platform Platform, class Operations, class Ticket, class WaitStatus>
 class loop_core {
  public:
   using platform = Platform;
-  using operation = loop_operation<Platform, Operations, Ticket, Status>;
+  using operation = loop_operation<Platform, Operations, Ticket, WaitStatus>;
   using wait = typename operation::wait;
   using work = loop_work<Platform>;
   using keeper = typename work::keeper;
@@ -136,7 +136,7 @@ class loop_core {
     if (stopped.phase == call_phase::idle) {
       stopped.is_stopped = true;
     } else if (stopped.phase == call_phase::waiting) {
-      conclude(stopped, Status::stopped);
+      conclude(stopped, WaitStatus::stopped);
       settle();
     }
   }
@@ -167,7 +167,7 @@ class loop_core {
 
   /// For work that would wait now: looks at all that others wait for, and returns whether there is nothing to run.
   bool finds_nothing() noexcept {
-    collect(deadline::min());
+    collect(at_once);
     if (is_stopped_ || !ready_.is_empty()) return false;
     settle();
     return ready_.is_empty();
@@ -199,7 +199,7 @@ class loop_core {
       if (of.phase == call_phase::waiting) make_ready(of);
     };
     awaited_.clear([&](wait& one) { end(one.part_of); });
-    while (operation* const next = timers_.late(forever)) {
+    while (operation* const next = timers_.late(no_deadline)) {
       timers_.remove(*next->timer);
       end(*next);
     }
@@ -226,7 +226,7 @@ class loop_core {
   /// \param goes_on  is called after each run: whether to go on
   template <class Token, class GoesOn>
   loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
-    deadline passed = deadline::min();
+    deadline passed = at_once;
     std::uint32_t seen = 0;
     for (bool has_collected = false;;) {
       if (is_stopped_ || token.stop_requested()) return leave_run(loop_end::stopped);
@@ -244,10 +244,10 @@ class loop_core {
         if (!next->settles) settle();
         next->act(loop_action::run, kept);
         if (!goes_on()) return leave_run(loop_end::ran);
-        if (until != forever && until != at_once && Platform::now() >= until) return leave_run(loop_end::timeout);
+        if (until != no_deadline && until != at_once && Platform::now() >= until) return leave_run(loop_end::timeout);
         continue;
       }
-      if (passed >= until || (until != forever && Platform::now() >= until)) return leave_run(loop_end::timeout);
+      if (passed >= until || (until != no_deadline && Platform::now() >= until)) return leave_run(loop_end::timeout);
       passed = sleep(until, token, seen, kept);
     }
   }
@@ -296,10 +296,10 @@ class loop_core {
     is_left_ = true;
     ++idle_;
     while (!is_stopped_) {
-      const std::uint32_t seen = collect(deadline::min());
+      const std::uint32_t seen = collect(at_once);
       awaited_.arm(ends_all());
       if (!ready_.is_empty()) return outside_->wake();
-      outside_->set(next_look(forever));
+      outside_->set(next_look(no_deadline));
       looks_again_outside_ = awaited_.must_look_again();
       if (word_.leave(seen)) return;
       word_.come_back();
@@ -321,13 +321,13 @@ class loop_core {
       awaited_.insert(one);
     }
     const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
-    if (added.is_stopped || added.waits.empty()) conclude(added, Status::stopped);
+    if (added.is_stopped || added.waits.empty()) conclude(added, WaitStatus::stopped);
     return is_first_timer;
   }
   /// What this thread would have found next, another one must find.
   loop_end leave_run(loop_end how) noexcept {
     if (idle_ != 0) {
-      collect(deadline::min());
+      collect(at_once);
       settle();
     }
     return how;
@@ -387,7 +387,7 @@ class loop_core {
 
   /// Ends an operation.
   /// \param otherwise  its status if the values that it waits for are neither reached nor lost
-  void conclude(operation& of, Status otherwise) noexcept {
+  void conclude(operation& of, WaitStatus otherwise) noexcept {
     take_out(of);
     of.conclude(otherwise);
     make_ready(of);
@@ -405,10 +405,10 @@ class loop_core {
   // ---- time ----
 
   void expire(deadline passed) noexcept {
-    if (timers_.next() == forever) return;
+    if (timers_.next() == no_deadline) return;
     const deadline time = Platform::now();
     const deadline now = passed > time ? passed : time;
-    while (operation* const late = timers_.late(now)) conclude(*late, Status::timeout);
+    while (operation* const late = timers_.late(now)) conclude(*late, WaitStatus::timeout);
   }
 
   // ---- sleep ----
@@ -429,7 +429,7 @@ class loop_core {
     // While it spins, it looks at the values, and registers with no fence.
     const auto finds_something = [&] {
       kept.lock();
-      seen = collect(deadline::min());
+      seen = collect(at_once);
       const bool is_found = is_stopped_ || !ready_.is_empty();
       kept.unlock();
       return is_found;
@@ -437,7 +437,7 @@ class loop_core {
     kept.unlock();
     const bool is_found = spinning.spin(limit, finds_something, [&] { return token.stop_requested(); });
     kept.lock();
-    if (is_found) return deadline::min();
+    if (is_found) return at_once;
     spinning.sleeps();
     const deadline passed = park(until, token, seen, spinning, kept);
     spinning.wakes();
@@ -449,11 +449,11 @@ class loop_core {
     awaited_.arm(ends_all());
     // Another thread may have left both without counting a change.
     ready_.take_later();
-    if (awaited_.has_released() || !ready_.is_empty()) return deadline::min();
+    if (awaited_.has_released() || !ready_.is_empty()) return at_once;
     // The token is looked at after the word: a stop that comes later changes the count.
-    if (is_stopped_ || token.stop_requested()) return deadline::min();
+    if (is_stopped_ || token.stop_requested()) return at_once;
     const deadline limit = next_look(until);
-    deadline passed = deadline::min();
+    deadline passed = at_once;
     if (const std::optional<std::uint32_t> now = word_.begin_sleep(seen)) {
       const std::size_t looks_again = awaited_.must_look_again() ? 1 : 0;
       ++idle_;

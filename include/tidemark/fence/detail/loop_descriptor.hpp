@@ -81,7 +81,7 @@ class loop_descriptor final : public outside_sleep {
     if (at == set_) return;
     set_ = at;
     itimerspec when{};
-    if (at != forever) {
+    if (at != no_deadline) {
       // A time of 0 would stop the timer.
       const deadline::duration shortest{1};
       const deadline::duration since_boot = at.time_since_epoch() > shortest ? at.time_since_epoch() : shortest;
@@ -94,7 +94,7 @@ class loop_descriptor final : public outside_sleep {
   void clear() noexcept override {
     std::uint64_t calls = 0;
     if (word_.clear()) static_cast<void>(!::read(event_, &calls, sizeof calls));
-    if (set_ != forever && ::read(timer_, &calls, sizeof calls) > 0) set_ = forever;
+    if (set_ != no_deadline && ::read(timer_, &calls, sizeof calls) > 0) set_ = no_deadline;
     if (!watched_.is_empty()) collect();
   }
   void sleep(deadline until, deadline now) noexcept override {
@@ -107,7 +107,7 @@ class loop_descriptor final : public outside_sleep {
     timespec most{};
     most.tv_sec = static_cast<time_t>(seconds.count());
     most.tv_nsec = static_cast<long>((left - seconds).count());
-    static_cast<void>(::ppoll(&asked, 1, until == forever ? nullptr : &most, nullptr));
+    static_cast<void>(::ppoll(&asked, 1, until == no_deadline ? nullptr : &most, nullptr));
   }
 
   // ---- an io_uring ----
@@ -116,7 +116,7 @@ class loop_descriptor final : public outside_sleep {
   /// ends those that sleep on the word.
   /// \param is_possible  no thread of the loop sleeps outside
   auto* arm(bool is_possible) noexcept {
-    is_possible = is_possible && set_ == forever && watched_.is_empty();
+    is_possible = is_possible && set_ == no_deadline && watched_.is_empty();
     is_possible ? word_.arm() : disarm();
     return is_possible ? &word_.sleeps_on() : nullptr;
   }
@@ -191,7 +191,7 @@ class loop_descriptor final : public outside_sleep {
   int joint_ = -1;
   uring_word<uring_platform> word_;
   linked_queue<watched_descriptor> watched_;
-  deadline set_ = forever;  // the time at which the timer ends; forever if it is stopped
+  deadline set_ = no_deadline;  // the time at which the timer ends; no_deadline if it is stopped
 };
 
 }  // namespace tidemark::detail

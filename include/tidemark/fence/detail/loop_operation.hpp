@@ -79,17 +79,17 @@ class loop_work {
   function act_;
 };
 
-template <platform Platform, class Operations, class Ticket, class Status>
+template <platform Platform, class Operations, class Ticket, class WaitStatus>
 class loop_core;
-template <platform Platform, class Operations, class Ticket, class Status>
+template <platform Platform, class Operations, class Ticket, class WaitStatus>
 struct loop_operation;
 
 /// One awaited value.
 /// \tparam Operations  the table of functions of the fences that it may wait for (fence_operations.hpp)
 /// \tparam Ticket      a registration with such a fence
-template <platform Platform, class Operations, class Ticket, class Status>
+template <platform Platform, class Operations, class Ticket, class WaitStatus>
 struct loop_wait : waker {
-  using operation = loop_operation<Platform, Operations, Ticket, Status>;
+  using operation = loop_operation<Platform, Operations, Ticket, WaitStatus>;
   struct order {
     static wait_links<loop_wait>& links(loop_wait& of) noexcept { return of.links; }
     static bool comes_before(const loop_wait& a, const loop_wait& b) noexcept {
@@ -131,7 +131,7 @@ struct loop_timer {
     }
   };
 
-  deadline at = forever;
+  deadline at = no_deadline;
   std::uint64_t number = 0;
   wait_links<loop_timer> links;
   Operation* of = nullptr;
@@ -143,10 +143,10 @@ class loop_timers {
  public:
   using timer = loop_timer<Operation>;
 
-  /// Returns when the first of them ends; `forever` if there is none.
+  /// Returns when the first of them ends; `no_deadline` if there is none.
   deadline next() const noexcept {
     const timer* const first = timers_.least();
-    return first != nullptr ? first->at : forever;
+    return first != nullptr ? first->at : no_deadline;
   }
   /// Returns whether the timer is the first one now.
   bool insert(timer& added, Operation& of) noexcept {
@@ -171,9 +171,9 @@ class loop_timers {
 
 enum class loop_needs : std::uint8_t { all, any };
 
-template <platform Platform, class Operations, class Ticket, class Status>
+template <platform Platform, class Operations, class Ticket, class WaitStatus>
 struct loop_operation : loop_work<Platform> {
-  using wait = loop_wait<Platform, Operations, Ticket, Status>;
+  using wait = loop_wait<Platform, Operations, Ticket, WaitStatus>;
   using timer_type = loop_timer<loop_operation>;
 
   loop_operation(loop_needs what, typename loop_work<Platform>::function does) noexcept
@@ -187,11 +187,11 @@ struct loop_operation : loop_work<Platform> {
     while (i < waits.size() && waits[i].to.is_reached() == all) ++i;
     if ((i == waits.size()) != all) return false;
     index = i;
-    status = Status::reached;
+    status = WaitStatus::reached;
     return true;
   }
   /// Keeps an outcome: `otherwise` if the values are neither reached nor lost.
-  void conclude(Status otherwise) noexcept {
+  void conclude(WaitStatus otherwise) noexcept {
     index = waits.size();
     status = otherwise;
     if (look_for_reached()) return;
@@ -200,22 +200,23 @@ struct loop_operation : loop_work<Platform> {
     // A value may have been reached since the first look, and before this timeline was lost.
     if (i == waits.size() || look_for_reached()) return;
     index = i;
-    status = Status::lost;
+    status = WaitStatus::lost;
   }
   /// Keeps the outcome of an operation that ends because one of its waits is over.
   void conclude_by(const wait& over) noexcept {
-    status = over.is_reached ? Status::reached : Status::lost;
+    status = over.is_reached ? WaitStatus::reached : WaitStatus::lost;
     index = needs == loop_needs::all && over.is_reached ? waits.size() : static_cast<std::size_t>(&over - waits.data());
     // A value may have been reached since, or, of several, before.
     if (!over.is_reached || waits.size() != 1) static_cast<void>(look_for_reached());
   }
 
-  loop_core<Platform, Operations, Ticket, Status>* loop = nullptr;  // null before it begins, and after the loop's end
+  loop_core<Platform, Operations, Ticket, WaitStatus>* loop =
+      nullptr;  // null before it begins, and after the loop's end
   std::span<wait> waits;
   timer_type* timer = nullptr;  // null without a deadline
   std::size_t open = 0;         // waits that are registered
   std::size_t index = 0;        // which of them has ended the operation
-  Status status{};
+  WaitStatus status{};
   loop_needs needs;
   bool is_stopped = false;  // before the loop knew it
 };

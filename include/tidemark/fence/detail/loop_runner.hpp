@@ -63,7 +63,7 @@ class loop_runner {
       const Token& token;
       const loop_runner& of;
     };
-    const auto is_late = [&] { return until != forever && platform::now() >= until; };
+    const auto is_late = [&] { return until != no_deadline && platform::now() >= until; };
     for (;;) {
       if (!needs_sleeper()) {
         const loop_end end = core_.run(until, stop_or_place{token, *this}, kept, goes_on);

@@ -27,11 +27,11 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   loop_turns(Core& core, loop_runner<Core>& runner) noexcept : core_{core}, runner_{runner} {}
 
   /// Polls the loop. Throws what a callable throws.
-  /// \param at  the time for which the turn was made; `forever` if it was made to wake the loop
+  /// \param at  the time for which the turn was made; `no_deadline` if it was made to wake the loop
   void take(deadline at) {
     // (Y20): relaxed alone: whoever finds the mark relies on this turn. If this turn misses what that thread did, the
     // loop does not: it finds the change when it leaves, see loop_word.hpp.
-    if (at == forever) is_awaited_.store(0, std::memory_order_relaxed);
+    if (at == no_deadline) is_awaited_.store(0, std::memory_order_relaxed);
     struct turn {
       turn(loop_turns& of, deadline at) noexcept : turns{of}, is_taken{of.begin(at)} {}
       ~turn() {
@@ -56,7 +56,7 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
 
   void wake() noexcept override {
     // (Y21): relaxed alone, like (Y20). An exchange, so that one turn at a time is made to wake the loop.
-    if (is_awaited_.exchange(1, std::memory_order_relaxed) == 0) make_turn(forever);
+    if (is_awaited_.exchange(1, std::memory_order_relaxed) == 0) make_turn(no_deadline);
   }
   void set(deadline at) noexcept override {
     {
@@ -87,10 +87,10 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   bool begin(deadline at) noexcept {
     const lock_keeper kept(lock_);
     if (is_closed_) return false;
-    if (at != forever) {
+    if (at != no_deadline) {
       // An earlier turn has been made since, which has seen to this one's time, or will.
       if (at != set_) return false;
-      set_ = forever;
+      set_ = no_deadline;
     }
     ++turns_;
     return true;
@@ -105,9 +105,9 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   typename platform::template atomic<std::uint32_t> is_awaited_{0};  // a turn was made to wake the loop
   park_lock<platform> lock_;
   lock_condition<platform> ends_;
-  std::size_t turns_ = 0;   // that are under way
-  deadline set_ = forever;  // the time of the next turn that was made for one
-  bool is_closed_ = false;  // the loop has ended, or is about to when no turn is under way
+  std::size_t turns_ = 0;       // that are under way
+  deadline set_ = no_deadline;  // the time of the next turn that was made for one
+  bool is_closed_ = false;      // the loop has ended, or is about to when no turn is under way
 };
 
 }  // namespace tidemark::detail

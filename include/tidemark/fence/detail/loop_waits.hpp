@@ -39,7 +39,7 @@ class loop_waits : protected Core::operation {
   /// Must be called before the operation begins.
   void end_at(deadline until) noexcept {
     timer_.at = until;
-    this->timer = until != forever ? &timer_ : nullptr;
+    this->timer = until != no_deadline ? &timer_ : nullptr;
   }
   /// Returns whether the values are reached, and keeps that as the outcome. Must be called before the operation begins.
   bool is_reached_already() noexcept {

@@ -37,7 +37,7 @@ class park_lock {
     }
     // (O2): acquire, pairs with (O3). Another thread may sleep, too, so the word stays at `awaited` while this one has
     // the lock. Not stronger, like (O1).
-    while (word_.exchange(awaited, std::memory_order_acquire) != free) Platform::park(word_, awaited, forever);
+    while (word_.exchange(awaited, std::memory_order_acquire) != free) Platform::park(word_, awaited, no_deadline);
   }
 
   void unlock() noexcept {
@@ -94,7 +94,7 @@ class lock_condition {
  public:
   /// Gives the lock up, sleeps until wake_all() is called, and takes the lock. It may return early. Returns false only
   /// if the deadline has passed.
-  bool wait(lock_keeper<park_lock<Platform>>& kept, deadline until = forever) noexcept {
+  bool wait(lock_keeper<park_lock<Platform>>& kept, deadline until = no_deadline) noexcept {
     // (O5): relaxed alone: the lock orders it.
     const std::uint32_t seen = calls_.load(std::memory_order_relaxed);
     const typename lock_keeper<park_lock<Platform>>::without lock(kept);

@@ -25,8 +25,8 @@ template <class Receiver, class... Values>
 void complete_with_value(Receiver& to, Values... values) {
   std::move(to).set_value(std::move(values)...);
 }
-template <class Receiver, class Status>
-void complete_with_error(Receiver& to, Status status) {
+template <class Receiver, class WaitStatus>
+void complete_with_error(Receiver& to, WaitStatus status) {
   std::move(to).set_error(std::move(status));
 }
 template <class Receiver>
@@ -67,10 +67,10 @@ using sender_tag = decltype(stdexec::just())::sender_concept;
 #endif
 
 /// How an operation may complete: with these values, with a wait_status as the error, or stopped.
-template <class Status, class... Values>
+template <class WaitStatus, class... Values>
 struct completes {
-  using signatures = execution::completion_signatures<execution::set_value_t(Values...), execution::set_error_t(Status),
-                                                      execution::set_stopped_t()>;
+  using signatures = execution::completion_signatures<execution::set_value_t(Values...),
+                                                      execution::set_error_t(WaitStatus), execution::set_stopped_t()>;
 };
 template <>
 struct completes<void> {
@@ -103,8 +103,8 @@ template <receiver_of_library Receiver, class... Values>
 void complete_with_value(Receiver& to, Values... values) {
   execution::set_value(std::move(to), std::move(values)...);
 }
-template <receiver_of_library Receiver, class Status>
-void complete_with_error(Receiver& to, Status status) {
+template <receiver_of_library Receiver, class WaitStatus>
+void complete_with_error(Receiver& to, WaitStatus status) {
   execution::set_error(std::move(to), std::move(status));
 }
 template <receiver_of_library Receiver>
@@ -122,7 +122,7 @@ struct sender_tag {};
 struct scheduler_tag {};
 struct operation_state_tag {};
 
-template <class Status, class... Values>
+template <class WaitStatus, class... Values>
 struct completes {
   using signatures = void;
 };

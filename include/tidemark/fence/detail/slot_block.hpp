@@ -37,10 +37,10 @@ class slot_block {
       : tree_{shape}, taken_{shape}, unwoken_{shape}, states_{shape}, wakers_{shape} {
     if (!has_memory()) return;
     for (std::size_t word = 0; word < words(); ++word) {
-      const std::size_t slots = shape.leaves() - word * 64;
+      const std::size_t rest = shape.leaves() - word * 64;
       // (W1): relaxed alone, because no other thread knows the block yet. Bits beyond the last slot stay taken for
       // ever.
-      taken_[word].store(slots >= 64 ? 0 : ~std::uint64_t{0} << slots, std::memory_order_relaxed);
+      taken_[word].store(rest >= 64 ? 0 : ~std::uint64_t{0} << rest, std::memory_order_relaxed);
     }
   }
 
@@ -142,7 +142,7 @@ class slot_block {
       is_handled = (before & handled) != 0;
       if (is_handled) break;
       if (!has_waker) return false;
-      Platform::park(states_[slot], before | left, forever);
+      Platform::park(states_[slot], before | left, no_deadline);
     }
     finish(slot);
     return true;
@@ -199,8 +199,8 @@ class slot_block {
   min_tree<Platform, Shape> tree_;
   typename Shape::template sets<set_word> taken_;
   typename Shape::template sets<set_word> unwoken_;
-  typename Shape::template slots<counter> states_;
-  typename Shape::template slots<typename Platform::template var<waker*>> wakers_;
+  typename Shape::template slot_array<counter> states_;
+  typename Shape::template slot_array<typename Platform::template var<waker*>> wakers_;
 };
 
 }  // namespace tidemark::detail

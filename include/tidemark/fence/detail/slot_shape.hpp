@@ -80,7 +80,7 @@ class fixed_shape {
   template <class T>
   using groups = sized<T, levels.first[levels.depth] / Arity>;
   template <class T>
-  using slots = sized<T, Leaves>;
+  using slot_array = sized<T, Leaves>;
   template <class T>
   using sets = sized<T, divide_up(Leaves, 64)>;
 };
@@ -101,8 +101,8 @@ class grown_shape {
     explicit groups(const grown_shape& shape) noexcept : grown_array<T>{shape.first(shape.depth()) / Arity} {}
   };
   template <class T>
-  struct slots : grown_array<T> {
-    explicit slots(const grown_shape& shape) noexcept : grown_array<T>{shape.leaves()} {}
+  struct slot_array : grown_array<T> {
+    explicit slot_array(const grown_shape& shape) noexcept : grown_array<T>{shape.leaves()} {}
   };
   template <class T>
   struct sets : grown_array<T> {

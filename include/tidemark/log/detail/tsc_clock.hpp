@@ -73,7 +73,7 @@ struct counter_clock_limits {
   static constexpr std::uint64_t widest_bracket = 512;
   static constexpr std::uint64_t most_skew = 1 << 16;  ///< ticks by which the counters of two processors may differ
   static constexpr unsigned tries = 16;                ///< readings of both clocks
-  static constexpr std::size_t slots = 8;              ///< pieces
+  static constexpr std::size_t slot_count = 8;         ///< pieces
   static constexpr unsigned patience = 1024;           ///< turns
 };
 
@@ -135,15 +135,15 @@ template <class Limits>
 constexpr clock_piece next_piece(const clock_piece& last, const clock_reading& now) noexcept {
   clock_piece next;
   next.counter = now.counter;
-  next.nanoseconds = std::max(now.nanoseconds, last.end());
+  next.nanoseconds = (std::max)(now.nanoseconds, last.end());
   next.anchor = now;
   if (last.anchor.nanoseconds == 0) return next;
   measure_rate<Limits>(next, last, now);
   if (next.rate == 0) return next;
   // A speed that is not settled is used for no longer than it was measured.
   const std::uint64_t baseline = next.settled != 0 ? Limits::longest_piece : now.nanoseconds - next.anchor.nanoseconds;
-  const std::uint64_t span = std::min(Limits::longest_piece, baseline);
-  const std::uint64_t ahead = std::min(next.nanoseconds - now.nanoseconds, span);
+  const std::uint64_t span = (std::min)(Limits::longest_piece, baseline);
+  const std::uint64_t ahead = (std::min)(next.nanoseconds - now.nanoseconds, span);
   next.length = (span << 32) / next.rate;
   next.slope = next.rate * (span - ahead) / span;
   return next;
@@ -223,8 +223,9 @@ class counter_clock {
   static constexpr std::uint64_t index_mask = 15;
   static constexpr std::uint64_t uses_steady = 16;
   static constexpr std::uint64_t one_change = 32;
-  static constexpr std::size_t none = Limits::slots;  // the slot of the piece before the first: empty, never written
-  static_assert(Limits::slots >= 2 && Limits::slots <= index_mask);
+  static constexpr std::size_t none =
+      Limits::slot_count;  // the slot of the piece before the first: empty, never written
+  static_assert(Limits::slot_count >= 2 && Limits::slot_count <= index_mask);
   using word = typename Platform::template atomic<std::uint64_t>;
 
   static constexpr std::size_t slot_of(std::uint64_t current) noexcept {
@@ -247,7 +248,7 @@ class counter_clock {
     const clock_piece last = piece_of(current).load();
     if (!is_still(current)) return 0;
     const bool has_begun = slot_of(current) != none;
-    if ((current & uses_steady) != 0) return std::max(source_.nanoseconds(), last.end());
+    if ((current & uses_steady) != 0) return (std::max)(source_.nanoseconds(), last.end());
     if (!has_begun && !source_.has_one_speed()) return use_steady(current, last);
     // The counter was read early, or on a processor that is a little behind: this is the beginning of the piece.
     if (has_begun && last.counter - counter < Limits::most_skew) return last.nanoseconds;
@@ -293,7 +294,7 @@ class counter_clock {
   }
 
   std::size_t take_slot() noexcept {
-    for (std::size_t slot = 0; slot < Limits::slots; ++slot) {
+    for (std::size_t slot = 0; slot < Limits::slot_count; ++slot) {
       // (Z6): acquire, pairs with (Z7): the former owner's words come before ours, and so does the change that replaced
       // its piece.
       if (taken_[slot].exchange(1, std::memory_order_acquire) == 0) return slot;
@@ -322,13 +323,13 @@ class counter_clock {
     // (Z9): relaxed alone: the slot is the same, and its words were released by (Z5).
     const bool is_changed = current_.compare_exchange_strong(expected, (current + one_change) | uses_steady,
                                                              std::memory_order_relaxed, std::memory_order_relaxed);
-    return is_changed ? std::max(source_.nanoseconds(), last.end()) : 0;
+    return is_changed ? (std::max)(source_.nanoseconds(), last.end()) : 0;
   }
 
   alignas(cache_line) word current_{none};
   [[no_unique_address]] Source source_;
-  shared_clock_piece<Platform> pieces_[Limits::slots + 1];
-  alignas(cache_line) word taken_[Limits::slots + 1];
+  shared_clock_piece<Platform> pieces_[Limits::slot_count + 1];
+  alignas(cache_line) word taken_[Limits::slot_count + 1];
 };
 
 // ---- the time-stamp counter -----------------------------------------------------------------------------------------

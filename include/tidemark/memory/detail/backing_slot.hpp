@@ -43,7 +43,7 @@ struct alignas(Writers == writers::several ? cache_line : alignof(std::max_align
   /// Returns until when the mappings that have ended use the backing.
   std::uint64_t in_use_until() const noexcept {
     const std::uint64_t word = use.word();
-    return std::max(backing_word::is_value(word) ? word : 0, use.guest_until());
+    return (std::max)(backing_word::is_value(word) ? word : 0, use.guest_until());
   }
 
   /// Takes the backing if it is idle now that the timeline has reached a value: its word is `as` then. Returns the word

@@ -184,7 +184,7 @@ class lone_backing_use {
   void all_left(std::uint64_t seen) noexcept { left_.store(seen / arrival); }
   bool may_be_here(std::uint64_t number) const noexcept { return number >= left_.load(); }
   std::uint64_t guest_until() const noexcept { return guest_until_.load(); }
-  void extend(std::uint64_t until) noexcept { guest_until_.store(std::max(guest_until(), until)); }
+  void extend(std::uint64_t until) noexcept { guest_until_.store((std::max)(guest_until(), until)); }
 
   static constexpr std::uint64_t arrival = 0x1'0000;
   static constexpr std::uint64_t most_guests = arrival / 2;

@@ -32,7 +32,7 @@ class followed_serials {
       return queue_->wait_finished(serial);
     } else {
       if constexpr (std::same_as<Token, never_stops>) {
-        if (until == forever) return queue_->wait_finished(serial);
+        if (until == no_deadline) return queue_->wait_finished(serial);
       }
       return wait_on<Platform>(*this, serial, until, token);
     }

@@ -68,10 +68,10 @@ class line_runs {
   };
 
   /// Makes one run of all lines.
-  explicit line_runs(std::uint64_t lines) : lines_{lines} { chunks_[0].count = 1; }
+  explicit line_runs(std::uint64_t count) : lines_{count} { chunks_[0].count = 1; }
 
   std::size_t size() const noexcept { return size_; }
-  std::uint64_t lines() const noexcept { return lines_; }
+  std::uint64_t line_count() const noexcept { return lines_; }
 
   /// Returns where the run is that has this line.
   position find(std::uint64_t line) noexcept {

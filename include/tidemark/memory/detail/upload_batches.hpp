@@ -71,7 +71,7 @@ class upload_batches {
     if (now_.head == now_.open && !now_.open_wraps) return false;
     if (end_ - first_ > mask_) {
       record& last = batches_[(end_ - 1) & mask_];
-      last = {now_.head, std::max(last.busy_until, finished), last.wraps || now_.open_wraps};
+      last = {now_.head, (std::max)(last.busy_until, finished), last.wraps || now_.open_wraps};
     } else {
       batches_[end_++ & mask_] = {now_.head, finished, now_.open_wraps};
     }

@@ -113,7 +113,7 @@ class upload_parts {
     const std::uint64_t from = tail_.load_value(std::memory_order_relaxed);
     // (E16): relaxed alone, as above.
     const std::uint64_t to = head_.load_value(std::memory_order_relaxed);
-    return to < from ? 0 : std::min(to - from, capacity_);
+    return to < from ? 0 : (std::min)(to - from, capacity_);
   }
   std::uint64_t capacity() const noexcept { return capacity_; }
 

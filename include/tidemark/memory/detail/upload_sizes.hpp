@@ -27,7 +27,7 @@ inline std::uint64_t possible_bytes(std::uint64_t asked) noexcept {
 /// Returns the least power of two that is at least `asked`, and 1 at least. A number that no memory has room for is
 /// left to the allocation, which fails.
 constexpr std::size_t possible_records(std::size_t asked) noexcept {
-  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2 + 1;
+  constexpr std::size_t most = (std::numeric_limits<std::size_t>::max)() / 2 + 1;
   return asked < most ? std::bit_ceil(asked) : most;
 }
 
@@ -35,7 +35,7 @@ constexpr std::size_t possible_records(std::size_t asked) noexcept {
 template <class Record>
 std::unique_ptr<Record[]> try_make_records(std::size_t count) noexcept {
   // The operator new for arrays may throw where the bytes can't be counted.
-  if (count > std::numeric_limits<std::size_t>::max() / 2 / sizeof(Record)) return nullptr;
+  if (count > (std::numeric_limits<std::size_t>::max)() / 2 / sizeof(Record)) return nullptr;
   return std::unique_ptr<Record[]>{new (std::nothrow) Record[count]()};
 }
 

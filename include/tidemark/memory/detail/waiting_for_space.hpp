@@ -69,7 +69,7 @@ class space_wait {
       // Before the attempt, so that it finds what was given back before the stop.
       const bool is_stopped = token.stop_requested();
       if (try_once() || is_stopped) return end(is_stopped);
-      if (until == at_once || (until != forever && until <= Platform::now())) return end(false);
+      if (until == at_once || (until != no_deadline && until <= Platform::now())) return end(false);
       if constexpr (has_heap) {
         spinning_wait<Platform> spinning{target_ == no_value_helps ? nullptr : fence_access::learnt(fence())};
         const auto is_reached = [this] { return fence_access::has_reached(fence(), target_); };

@@ -50,7 +50,7 @@
 namespace tidemark::detail {
 
 using steady_time = std::chrono::steady_clock::time_point;
-inline constexpr steady_time no_deadline = steady_time::max();
+inline constexpr steady_time no_deadline = (steady_time::max)();
 
 /// Restores errno at the end of its scope.
 class errno_keeper {
@@ -116,7 +116,7 @@ struct futex_parking {
 
  private:
   static bool wake(int what, word_type& word, std::uint32_t count) noexcept {
-    constexpr auto most = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
+    constexpr auto most = static_cast<std::uint32_t>((std::numeric_limits<int>::max)());
     const errno_keeper kept;
 #if defined(SYS_futex)
     constexpr long call = SYS_futex;
@@ -133,7 +133,7 @@ struct futex_parking {
     const auto since_epoch = std::chrono::nanoseconds{until.time_since_epoch()};
     if (since_epoch.count() < 0) return {0, 0};
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
-    constexpr Integer most = std::numeric_limits<Integer>::max();
+    constexpr Integer most = (std::numeric_limits<Integer>::max)();
     if (seconds.count() > most) return {most, 0};
     return {static_cast<Integer>(seconds.count()), static_cast<Integer>((since_epoch - seconds).count())};
   }
@@ -144,7 +144,7 @@ struct futex_parking {
     if (result >= 0 || errno == EAGAIN || errno == EINTR) return sleep_end::woken;
     if (errno != ETIMEDOUT) return sleep_end::refused;
     const bool is_cut = std::chrono::floor<std::chrono::seconds>(until.time_since_epoch()).count() >
-                        std::numeric_limits<Integer>::max();
+                        (std::numeric_limits<Integer>::max)();
     return is_cut ? sleep_end::refused : sleep_end::timed_out;
   }
 

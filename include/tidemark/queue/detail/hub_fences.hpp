@@ -99,7 +99,7 @@ class hub_fences {
     return (to.calls.load()->*operation)(object, value...);
   }
 
-  const std::array<slot, Count>& slots() const noexcept { return slots_; }
+  const std::array<slot, Count>& all() const noexcept { return slots_; }
   /// Calls `action(slot)` for each slot that has a fence of this device, and perhaps for some that had one when the
   /// pass began. For the server.
   template <class Action>

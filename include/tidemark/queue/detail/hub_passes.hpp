@@ -83,7 +83,7 @@ class hub_passes {
     const std::uint32_t seen = passes_.fetch_or(pass_awaited, std::memory_order_acq_rel) | pass_awaited;
     if ((seen & pass_running) == 0) return;
     // (U21): acquire, pairs with (U6).
-    while (passes_.load(std::memory_order_acquire) == seen) Platform::park(passes_, seen, forever);
+    while (passes_.load(std::memory_order_acquire) == seen) Platform::park(passes_, seen, no_deadline);
   }
 
  private:

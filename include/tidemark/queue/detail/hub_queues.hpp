@@ -25,7 +25,7 @@ class hub_queues {
     typename Platform::template atomic<std::uint32_t> number;  // one more than the id; 0: no queue
     typename Platform::template atomic<std::uint32_t> engine;
     typename Platform::template var<std::uint32_t> device;  // its entry in the devices of the hub
-    std::optional<Reader> signals;                          // the server's
+    std::optional<Reader> signal_log;                       // the server's
     typename Platform::template var<Reader*> reader;        // leads to it, so that a model check sees a race for it
     std::uint32_t generation = 0;                           // the owner's
     bool is_used = false;                                   // the owner's
@@ -35,11 +35,11 @@ class hub_queues {
   static constexpr std::size_t index_of(queue_id id) noexcept { return to_number(id) % Count; }
 
   /// Puts a queue into a free slot, and returns its id; nothing when all slots are used. For the owner.
-  std::optional<queue_id> add(Reader signals, std::uint32_t engine, std::uint32_t device) {
+  std::optional<queue_id> add(Reader signal_log, std::uint32_t engine, std::uint32_t device) {
     for (std::size_t index = 0; index < Count; ++index) {
       slot& free = slots_[index];
       if (free.is_used) continue;
-      free.reader.store(&free.signals.emplace(std::move(signals)));
+      free.reader.store(&free.signal_log.emplace(std::move(signal_log)));
       // (U22): relaxed; (U8) releases it.
       free.engine.store(engine, std::memory_order_relaxed);
       free.device.store(device);
@@ -71,7 +71,7 @@ class hub_queues {
   }
   /// The slot may be used again, under another id. Ids come again after 2^32 / `Count` uses.
   static void free(slot& hidden) noexcept {
-    hidden.signals.reset();
+    hidden.signal_log.reset();
     hidden.is_used = false;
     if (++hidden.generation >= UINT32_MAX / Count) hidden.generation = 0;
   }

@@ -47,7 +47,7 @@ ended_wait get_past(const Timeline& input, std::uint64_t value, const TellStall&
   const wait_status status = within<awaited_platform>(
       [&](deadline until, const auto& token) {
         const bool sleeps =
-            until != at_once && !token.stop_requested() && (until == forever || until > awaited_platform::now());
+            until != at_once && !token.stop_requested() && (until == no_deadline || until > awaited_platform::now());
         if (sleeps && !std::exchange(is_told, true)) tell_stall(observed);
         return wait_or_look(input, value, until, token);
       },

@@ -28,7 +28,7 @@ class residents {
   using number = std::uint32_t;
   using operation = Operation;
   using operation_kind = decltype(Operation::kind);
-  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t never = (std::numeric_limits<std::size_t>::max)();
 
   struct known {
     Allocation allocation{};

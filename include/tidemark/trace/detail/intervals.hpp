@@ -24,7 +24,7 @@ inline std::vector<interval> merged(std::vector<interval> intervals) {
     if (result.empty() || next.from > result.back().to) {
       result.push_back(next);
     } else {
-      result.back().to = std::max(result.back().to, next.to);
+      result.back().to = (std::max)(result.back().to, next.to);
     }
   }
   return result;

@@ -41,7 +41,7 @@ std::map<queue_id, std::vector<std::size_t>> pending_commands(const std::vector<
   for (const Command& each : commands) {
     // An executed command that is uncertain may be any of those that are left over.
     std::uint64_t& last = last_executed[each.queue];
-    if (each.executed) last = std::max(last, each.uncertain ? UINT64_MAX : each.queued_time);
+    if (each.executed) last = (std::max)(last, each.uncertain ? UINT64_MAX : each.queued_time);
   }
   std::map<queue_id, std::vector<std::size_t>> result;
   for (std::size_t i = 0; i < commands.size(); ++i) {

@@ -25,8 +25,8 @@ struct rise {
 /// Returns the signals that raised their fences, sorted by fence and value. Of the signals with a time, taken in the
 /// order of time, these are the ones that exceed all before them. A signal without a time counts if no other one has
 /// its value.
-inline std::vector<rise> only_rises(std::vector<rise> signals) {
-  std::sort(signals.begin(), signals.end(), [](const rise& a, const rise& b) {
+inline std::vector<rise> only_rises(std::vector<rise> all) {
+  std::sort(all.begin(), all.end(), [](const rise& a, const rise& b) {
     return std::tie(a.fence, a.time, a.value, a.command) < std::tie(b.fence, b.time, b.value, b.command);
   });
   const rise* highest = nullptr;
@@ -37,7 +37,7 @@ inline std::vector<rise> only_rises(std::vector<rise> signals) {
     return false;
   };
   std::vector<rise> result;
-  for (const rise& signal : signals) {
+  for (const rise& signal : all) {
     if (!raises_nothing(signal)) result.push_back(signal);
   }
   std::sort(result.begin(), result.end(), [](const rise& a, const rise& b) {

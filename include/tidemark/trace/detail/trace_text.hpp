@@ -17,7 +17,7 @@ namespace tidemark::detail {
 
 /// Returns how many bytes the UTF-8 character at `at` has; 0 if no valid one begins there. Overlong forms and
 /// surrogates are not valid.
-inline std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
+inline std::size_t utf8_bytes(std::string_view text, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned lead = byte(at);
   if (lead < 0x80) return 1;
@@ -79,7 +79,7 @@ class json_text {
   /// Appends what stands between the quotes of a string.
   json_text& characters(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t length = utf8_length(text, at);
+      const std::size_t length = utf8_bytes(text, at);
       if (length == 0) {
         buffer_ += "\\ufffd";
       } else if (length == 1) {
