@@ -43,7 +43,7 @@ macro(run)
   execute_process(
     COMMAND ${ARGN}
     WORKING_DIRECTORY "${folder}"
-    TIMEOUT 60
+    TIMEOUT 600
     RESULT_VARIABLE status
     OUTPUT_VARIABLE out
     ERROR_VARIABLE err)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 REPOSITORY = Path(sys.argv[1])
 WORK = Path(sys.argv[2])
-PATIENCE = 60  # seconds until a test gives up waiting for a line
+PATIENCE = 600  # seconds until a test gives up waiting for a line
 
 # cmake configures, says "2 of 3" while it builds, and goes on when it is told to.
 CMAKE = """#!/bin/sh

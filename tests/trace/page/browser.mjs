@@ -13,7 +13,7 @@ const ARGUMENTS = [
   '--disable-component-update', '--disable-sync', '--mute-audio', '--disable-dev-shm-usage', '--hide-scrollbars',
   '--no-sandbox', // tests often run as root, where the sandbox refuses; the pages are our own
 ];
-const TIMEOUT = 60_000;
+const TIMEOUT = 600_000;
 
 export class Browser {
   static async start(program) {
