@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Builds the benchmarks and the examples with the compilers that there are, and each header alone with libc++, warnings
-# being errors. `./dev matrix` builds the tests, too.
+# being errors; and runs the tests of the platform and the fence where the assembler has the other dialect. `./dev
+# matrix` builds the tests, too.
 #
 #   compilers.sh [--install]   with --install, installs the compilers that are missing first
 set -euo pipefail
@@ -36,6 +37,11 @@ build_with() {
       cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}" -- -k 0; then
     failed+=("$name")
   fi
+}
+
+# run_with NAME FILTER: runs the tests of that build whose names match; the others need not be built.
+run_with() {
+  if ! step "$1: run" ctest --test-dir "$root/build/compilers/$1" --output-on-failure -R "$2"; then failed+=("$1"); fi
 }
 
 has_libcxx() { printf '#include <version>\n' | "$1" -stdlib=libc++ -E -x c++ - >/dev/null 2>&1; }
@@ -73,5 +79,16 @@ if has_command clang++-19 && has_libcxx clang++-19; then
     "test_wait test_fence_exit test_wait_many" -DTIDEMARK_BUILD_BENCH=OFF
 else
   echo "clang++-19 with libc++ is not installed: skipped"
+fi
+# Some projects set this flag for all of their code. What is wrong in one dialect compiles, so the tests must run.
+# doctest has a breakpoint that is written in one.
+no_breakpoint="'-DDOCTEST_BREAK_INTO_DEBUGGER()=__builtin_trap()'"
+if [[ $(uname -m) == x86_64 ]]; then
+  for compiler in "$gcc" clang++-14 clang++-19; do
+    if ! has_command "$compiler"; then continue; fi
+    build_with "$compiler-masm-intel" "$compiler" "-masm=intel $no_breakpoint" "test_platform test_fence" \
+      -DTIDEMARK_BUILD_BENCH=OFF -DTIDEMARK_BUILD_EXAMPLES=OFF
+    run_with "$compiler-masm-intel" '^(platform|fence): '
+  done
 fi
 if ((${#failed[@]} > 0)); then fail 1 "these builds failed: ${failed[*]}"; fi

@@ -9,7 +9,7 @@
 //
 //   1. A header includes headers of its own room and of rooms before it.
 //   2. A header in `detail` includes no public header of its own room.
-//   3. A header in `detail` declares names in a namespace `detail` only.
+//   3. A header in `detail` declares names in a namespace `detail` only, or in one within it.
 //   4. A status enumeration uses the words below, so that one outcome has one name in all blocks.
 //   5. A public status enumeration has its names below it (platform/names.hpp). The names are those of the enumerators,
 //      in their order; also where another enumeration has some.
@@ -114,7 +114,8 @@ class checker {
       std::smatch match;
       if (!std::regex_search(file.lines[line].code, match, namespace_pattern)) continue;
       const std::string name = match[1];
-      if (!name.ends_with("detail")) complain(file, line, "a private header declares names in namespace " + name);
+      if (!name.ends_with("detail") && name.find("::detail::") == std::string::npos)
+        complain(file, line, "a private header declares names in namespace " + name);
     }
   }
 
@@ -226,6 +227,7 @@ const std::vector<sample> samples = {
     {"a header of no room is included", "low/a.hpp", "#include \"../all.hpp\"\n", {1}, "no room"},
     {"a public one of its own room", "low/detail/a.hpp", "#include \"../b.hpp\"\n", {1}, "public one of its room"},
     {"a public name", "low/detail/a.hpp", "namespace tidemark {\nstruct a;\n", {1}, "declares names"},
+    {"a name within detail", "low/detail/a.hpp", "namespace tidemark::detail::inner {\nstruct a;\n", {}},
     {"a public name in a public header", "low/a.hpp", "namespace tidemark {\nstruct a;\n", {}},
     {"words for outcomes",
      "low/detail/a.hpp",

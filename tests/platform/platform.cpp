@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -108,6 +109,29 @@ TEST_CASE_TEMPLATE("a double word is exchanged only if both halves are as expect
   }
   CHECK(failures == 0);
   CHECK(word.load(seq_cst) == versioned{100'000, 100'001});
+}
+
+namespace {
+
+/// Compilers address the variables of such a function by a register of their choice, which must not be the exchange's.
+template <class Word>
+[[gnu::noinline]] bool exchanges_beside_moving_memory(Word& word, std::size_t bytes, versioned expected,
+                                                      versioned desired) {
+  alignas(64) volatile unsigned char aligned[64] = {};
+  auto* const moving = static_cast<volatile unsigned char*>(__builtin_alloca(bytes));
+  aligned[63] = 1;
+  moving[bytes - 1] = 2;
+  const bool is_exchanged = word.compare_exchange_strong(expected, desired, seq_cst, relaxed);
+  return is_exchanged && aligned[63] == 1 && moving[bytes - 1] == 2;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("an exchange keeps the variables of its caller, wherever they lie", Platform, EVERY_PLATFORM) {
+  typename Platform::double_word word{7};
+  CHECK(exchanges_beside_moving_memory(word, 100, {7, 0}, {UINT64_MAX, 1}));
+  CHECK(exchanges_beside_moving_memory(word, 200, {UINT64_MAX, 1}, {8, 2}));
+  CHECK(word.load(seq_cst) == versioned{8, 2});
 }
 
 TEST_CASE_TEMPLATE("[A11] an exchange never compares half of one pair and half of another", Platform, EVERY_PLATFORM) {

@@ -80,6 +80,7 @@ struct uring_entry {
 };
 static_assert(sizeof(uring_entry) == 64 && offsetof(uring_entry, user_data) == 32);
 
+inline namespace TIDEMARK_CONFIGURATION {
 #if TIDEMARK_HAS_FUTEX
 
 /// Returns whether the kernel of a ring has the futex operation.
@@ -124,6 +125,7 @@ inline bool has_futex_wait(int) noexcept { return false; }
 inline void sleep_on(uring_entry&, auto&, std::uint32_t) noexcept {}
 
 #endif
+}  // namespace TIDEMARK_CONFIGURATION
 
 /// Fills in a poll of the descriptor.
 inline void poll_on(uring_entry& filled, int descriptor) noexcept {

@@ -43,6 +43,8 @@ struct no_log_clock {
 
 #if defined(__x86_64__)
 
+inline namespace TIDEMARK_CONFIGURATION {
+
 /// The time-stamp counter, kept in step with steady_log_clock: once a millisecond a call reads both. It stays within 1
 /// microsecond of that clock while NTP changes its speed by at most 500 ppm; log/detail/tsc_clock.hpp adds this up.
 /// After a jump of the counter, as when the machine was suspended or moved, it may be wrong for at most 1 millisecond.
@@ -67,6 +69,8 @@ struct tsc_log_clock {
   /// Progress: lock-free; it calls now().
   [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
 };
+
+}  // namespace TIDEMARK_CONFIGURATION
 
 #endif
 

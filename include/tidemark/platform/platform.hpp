@@ -47,8 +47,11 @@
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
 // lock-based. So a program that is built with -fsanitize=thread needs no suppression for tidemark, and a race that is
 // reported is a race on the program's own data. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING
-// each force one of the fallbacks of other systems, for tests. A program must define them in the same way in every
-// translation unit.
+// each force one of the fallbacks of other systems, for tests.
+//
+// All files of a program must be built for the same platforms: all or none of them with ThreadSanitizer, and with each
+// of the two macros. A program whose files differ does not link; detail/configuration.hpp says how. So these types lie
+// in an inline namespace that is named after their parts, and must not be declared elsewhere.
 //
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
 // platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
@@ -67,6 +70,7 @@
 
 #include "assert.hpp"
 #include "detail/barriers.hpp"
+#include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
 #include "detail/native_atomic.hpp"
 #include "detail/parking.hpp"
@@ -123,6 +127,7 @@ concept platform = detail::has_platform_types<P> &&
                    };
 
 namespace detail {
+inline namespace TIDEMARK_CONFIGURATION {
 
 template <class Barriers, class Parking, class DoubleWord>
 struct platform_of : Barriers, Parking {
@@ -153,7 +158,10 @@ struct platform_of : Barriers, Parking {
   static deadline now() noexcept { return std::chrono::steady_clock::now(); }
 };
 
+}  // namespace TIDEMARK_CONFIGURATION
 }  // namespace detail
+
+inline namespace TIDEMARK_CONFIGURATION {
 
 struct native_platform
     : detail::platform_of<detail::native_barriers, detail::native_parking, detail::native_double_word> {};
@@ -164,6 +172,8 @@ struct symmetric_platform
 struct portable_platform
     : detail::platform_of<detail::symmetric_barriers, detail::lot_parking<detail::native_primitives>,
                           detail::locked_double_word<detail::native_primitives>> {};
+
+}  // namespace TIDEMARK_CONFIGURATION
 
 }  // namespace tidemark
 

@@ -31,6 +31,8 @@
 
 namespace tidemark::detail {
 
+inline namespace TIDEMARK_CONFIGURATION {
+
 #if TIDEMARK_HAS_FUTEX
 /// A platform that wakes operations of an io_uring.
 struct uring_platform : native_platform {
@@ -193,6 +195,8 @@ class loop_descriptor final : public outside_sleep {
   linked_queue<watched_descriptor> watched_;
   deadline set_ = no_deadline;  // the time at which the timer ends; no_deadline if it is stopped
 };
+
+}  // namespace TIDEMARK_CONFIGURATION
 
 }  // namespace tidemark::detail
 

@@ -51,10 +51,6 @@
 #include "../../platform/platform.hpp"
 #include "log_word.hpp"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace tidemark::detail {
 
 /// std::chrono::steady_clock in nanoseconds.
@@ -344,13 +340,29 @@ struct tsc_source {
   static std::uint64_t nanoseconds() noexcept { return steady_nanoseconds(); }
   /// The processor says that the counter runs at one speed in all power states.
   static bool has_one_speed() noexcept {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid(0x8000'0007, &a, &b, &c, &d) != 0 && (d & 1U << 8) != 0;
+    constexpr std::uint32_t extended = 0x8000'0000;
+    constexpr std::uint32_t power_management = 0x8000'0007;
+    constexpr std::uint32_t constant_speed = std::uint32_t{1} << 8;
+    return cpuid(extended).a >= power_management && (cpuid(power_management).d & constant_speed) != 0;
+  }
+
+ private:
+  struct registers {
+    std::uint32_t a, b, c, d;
+  };
+  /// The macro of clang's <cpuid.h> does not compile with -masm=intel. Not inlined: older versions of clang do not save
+  /// rbx for a statement in assembler, although they may address the caller's variables by it.
+  [[gnu::noinline]] static registers cpuid(std::uint32_t leaf) noexcept {
+    registers found{leaf, 0, 0, 0};
+    __asm__ __volatile__("cpuid" : "+a"(found.a), "=b"(found.b), "+c"(found.c), "=d"(found.d));
+    return found;
   }
 };
 
+inline namespace TIDEMARK_CONFIGURATION {
 /// One clock for all threads, so that their readings are on one line. It is constant-initialized: usable before main().
 inline constinit counter_clock<tsc_source> process_tsc_clock{};
+}  // namespace TIDEMARK_CONFIGURATION
 
 #endif
 

@@ -11,19 +11,13 @@
 
 #include <atomic>
 
-#include "double_word.hpp"
+#include "configuration.hpp"
 
-#if defined(__linux__)
+#if TIDEMARK_HAS_MEMBARRIER
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#endif
-
-#if defined(__linux__) && defined(SYS_membarrier) && !TIDEMARK_HAS_TSAN
-#define TIDEMARK_HAS_MEMBARRIER 1
-#else
-#define TIDEMARK_HAS_MEMBARRIER 0
 #endif
 
 namespace tidemark::detail {

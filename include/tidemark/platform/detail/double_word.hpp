@@ -12,36 +12,18 @@
 //
 // x86-64 and AArch64 use inline instructions, so that the user needs no compiler flag and no -latomic.
 // `locked_double_word` replaces them elsewhere; under ThreadSanitizer, which can't see into inline assembly; and
-// where TIDEMARK_FORCE_LOCKED_DOUBLE_WORD is defined, for tests (in the same way in every translation unit of a
-// program). Its `is_always_lock_free` is false, and signal() must not be called then from a signal handler that may
-// interrupt another signal(). It is a template over the words that it is made of, so that the model checker can run
-// it, too.
+// where TIDEMARK_FORCE_LOCKED_DOUBLE_WORD is defined, for tests. Its `is_always_lock_free` is false, and signal() must
+// not be called then from a signal handler that may interrupt another signal(). It is a template over the words that it
+// is made of, so that the model checker can run it, too.
 #ifndef TIDEMARK_PLATFORM_DETAIL_DOUBLE_WORD_HPP
 #define TIDEMARK_PLATFORM_DETAIL_DOUBLE_WORD_HPP
 
 #include <atomic>
 #include <cstdint>
 
+#include "configuration.hpp"
 #include "native_atomic.hpp"
 #include "native_primitives.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define TIDEMARK_HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TIDEMARK_HAS_TSAN 1
-#endif
-#endif
-#ifndef TIDEMARK_HAS_TSAN
-#define TIDEMARK_HAS_TSAN 0
-#endif
-
-#if !TIDEMARK_HAS_TSAN && !defined(TIDEMARK_FORCE_LOCKED_DOUBLE_WORD) && defined(__GNUC__) && \
-    (defined(__x86_64__) || defined(__aarch64__))
-#define TIDEMARK_HAS_WIDE_CAS 1
-#else
-#define TIDEMARK_HAS_WIDE_CAS 0
-#endif
 
 namespace tidemark::detail {
 
@@ -72,8 +54,11 @@ class alignas(16) wide_double_word {
     if (order == std::memory_order_relaxed) {
       // Compilers do not fold the load of an atomic into the comparison. The instruction that this saves is a third
       // of the hot path of a signal, whose time depends on the number of instructions.
+      // The operands are in the order of each dialect: a program may be compiled with -masm=intel.
       bool below;
-      __asm__ __volatile__("cmpq %[bound], %[value]" : "=@ccb"(below) : [value] "m"(value_), [bound] "r"(bound));
+      __asm__ __volatile__("{cmpq %[bound], %[value]|cmp %[value], %[bound]}"
+                           : "=@ccb"(below)
+                           : [value] "m"(value_), [bound] "r"(bound));
       return below;
     }
 #endif
@@ -88,6 +73,11 @@ class alignas(16) wide_double_word {
 
   /// Exchanges both halves if they are the expected ones, and never fails otherwise. On failure `expected` becomes
   /// what was found, which may be torn, as with load().
+#if defined(__x86_64__) && defined(__clang__) && __clang_major__ < 19
+  // These versions may address the variables of a function by rbx, if it calls alloca() and has widely aligned ones.
+  // They do not save it for a statement in assembler, so this is not inlined there.
+  [[gnu::noinline]]
+#endif
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
 #if defined(__x86_64__)
     bool exchanged;

@@ -10,8 +10,7 @@
 //
 // On Linux these are futexes. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
 // it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
-// replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests (in the same way in
-// every translation unit of a program).
+// replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests.
 //
 // No function here changes errno.
 //
@@ -30,21 +29,16 @@
 #include <mutex>
 #include <thread>
 
+#include "configuration.hpp"
 #include "native_atomic.hpp"
 #include "native_primitives.hpp"
 
-#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING)
+#if TIDEMARK_HAS_FUTEX
 #include <linux/futex.h>
 #include <linux/types.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#endif
-
-#if defined(__linux__) && !defined(TIDEMARK_FORCE_PORTABLE_PARKING) && (defined(SYS_futex) || defined(SYS_futex_time64))
-#define TIDEMARK_HAS_FUTEX 1
-#else
-#define TIDEMARK_HAS_FUTEX 0
 #endif
 
 namespace tidemark::detail {

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# On x86-64 a program may be compiled with -masm=intel, where the operands of an instruction stand in the other order.
+# So each statement in assembler must be written in both dialects. Compiles the source in both, and expects the same
+# machine code.
+#
+#   cmake -D SOURCE=... -D INCLUDE=... -D WORK_DIR=... -D COMPILER=... -D FLAGS=... -P check_dialects.cmake
+
+separate_arguments(FLAGS NATIVE_COMMAND "${FLAGS}")
+file(MAKE_DIRECTORY "${WORK_DIR}")
+foreach(dialect IN ITEMS att intel)
+  execute_process(
+    COMMAND "${COMPILER}" ${FLAGS} -std=c++20 -O2 -g0 -DNDEBUG "-I${INCLUDE}" -masm=${dialect} -c -o
+            "${WORK_DIR}/${dialect}.o" "${SOURCE}"
+    RESULT_VARIABLE status ERROR_VARIABLE errors)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "-masm=${dialect}: ${errors}")
+  endif()
+  file(SHA256 "${WORK_DIR}/${dialect}.o" ${dialect})
+endforeach()
+if(NOT att STREQUAL intel)
+  message(FATAL_ERROR "${WORK_DIR}/att.o and intel.o differ: a statement in assembler is written in one dialect")
+endif()
+message(STATUS "both dialects give the same machine code")
