@@ -8,9 +8,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+#include <version>
+
+#if defined(__cpp_lib_format)
+#include <format>
+#endif
 
 #include "support/planted_cycles.hpp"
 #include "support/random.hpp"
@@ -68,6 +74,40 @@ std::vector<planned_wait> found_in(const std::vector<hanging_wait>& cycle) {
   }
   return from_least(std::move(found));
 }
+
+std::string printed(const hang_report& report) {
+  std::ostringstream out;
+  out << report;
+  return out.str();
+}
+
+TEST_CASE("a report is printed as lines: who waits for what, who has the signal, and the cycles") {
+  std::vector<pending_queue> queues{queue(1, "blur", {wait(7, 2), signal(8, 1)}),
+                                    queue(2, "", {wait(8, 1), signal(7, 2)}), queue(3, "show", {wait(9, 5)})};
+  queues[0].queue.engine_name = "compute";
+  const hang_report report = hangs_of(queues);
+  CHECK(printed(report) ==
+        "blur (compute) waits for 2 of fence 7, which is at 0; queue 2 has the signal\n"
+        "queue 2 waits for 1 of fence 8, which is at 0; blur (compute) has the signal\n"
+        "show waits for 5 of fence 9, which is at 0; no queue has the signal\n"
+        "in a circle: blur (compute), queue 2\n");
+  CHECK(to_string(report.waits[2]) == "show waits for 5 of fence 9, which is at 0; no queue has the signal");
+}
+
+TEST_CASE("a report of queues that do not wait says so, and how many were not seen") {
+  hang_report report = hangs_of({queue(1, "blur", {signal(7, 1)})});
+  CHECK(printed(report) == "no queue waits\n");
+  report.not_seen = 2;
+  CHECK(printed(report) == "no queue waits\nnot seen, because busy: 2\n");
+}
+
+#if defined(__cpp_lib_format)
+TEST_CASE("a report is formatted as it is printed") {
+  const hang_report report = hangs_of({queue(1, "show", {wait(9, 5)})});
+  CHECK(std::format("{}", report) == to_string(report));
+  CHECK(std::format("{:>8}", report.waits[0].queue) == "    show");
+}
+#endif
 
 }  // namespace
 

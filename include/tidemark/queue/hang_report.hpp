@@ -15,18 +15,29 @@
 //   why_waiting(one, other)     the queues of several
 //   find_hangs(trace)           any queues, from what their logs tell (trace/trace_hangs.hpp)
 //   find_hangs(queues, ...)     a picture that the program has made itself
+//
+// A report can be printed: to_string(report), a stream, or std::format where the standard library has it.
 #ifndef TIDEMARK_QUEUE_HANG_REPORT_HPP
 #define TIDEMARK_QUEUE_HANG_REPORT_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+#include <version>
+
+#if defined(__cpp_lib_format)
+#include <format>
+#endif
 
 #include "../log/ids.hpp"
+#include "../platform/names.hpp"
 
 namespace tidemark {
 
@@ -236,6 +247,63 @@ template <class ValueOf>
   return detail::hang_search(queues, value_of).find();
 }
 
+/// Returns the name of a queue, or its number where it has none, and the name of its engine.
+[[nodiscard]] inline std::string to_string(const reported_queue& queue) {
+  std::string text = queue.name.empty() ? "queue " + std::to_string(to_number(queue.id)) : queue.name;
+  if (!queue.engine_name.empty()) text += " (" + queue.engine_name + ")";
+  return text;
+}
+
+/// Returns who waits for what and who has the signal, in one line without an end:
+/// "blur (compute) waits for 2 of fence 7, which is at 1; upload (copy) has the signal".
+[[nodiscard]] inline std::string to_string(const hanging_wait& wait) {
+  std::string text = to_string(wait.queue) + " waits for " + std::to_string(wait.value) + " of fence " +
+                     std::to_string(to_number(wait.fence)) + ", which is at " + std::to_string(wait.current_value);
+  text += wait.held_by ? "; " + to_string(*wait.held_by) + " has the signal" : "; no queue has the signal";
+  return text;
+}
+
+/// Returns the report as lines, each with its end: the waits, the cycles, and how many queues were not seen.
+[[nodiscard]] inline std::string to_string(const hang_report& report) {
+  std::string text;
+  for (const hanging_wait& wait : report.waits) text += to_string(wait) + '\n';
+  for (const std::vector<hanging_wait>& cycle : report.cycles) {
+    text += "in a circle:";
+    for (std::size_t i = 0; i < cycle.size(); ++i) text += (i == 0 ? " " : ", ") + to_string(cycle[i].queue);
+    text += '\n';
+  }
+  if (report.waits.empty()) text += "no queue waits\n";
+  if (report.not_seen != 0) text += "not seen, because busy: " + std::to_string(report.not_seen) + '\n';
+  return text;
+}
+
+namespace detail {
+
+/// What a hang report is made of, and the report.
+template <class T>
+concept part_of_hang_report =
+    std::same_as<T, reported_queue> || std::same_as<T, hanging_wait> || std::same_as<T, hang_report>;
+
+}  // namespace detail
+
+/// Writes what to_string() returns. Whoever calls it includes <ostream>.
+template <class Traits, detail::part_of_hang_report Part>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Part& part) {
+  const std::string text = to_string(part);
+  return out << std::basic_string_view<char, Traits>(text.data(), text.size());
+}
+
 }  // namespace tidemark
+
+#if defined(__cpp_lib_format)
+/// Formats what to_string() returns, with the format specification of a string.
+template <tidemark::detail::part_of_hang_report Part>
+struct std::formatter<Part, char> : std::formatter<std::string_view, char> {
+  template <class Context>
+  auto format(const Part& part, Context& context) const {
+    return std::formatter<std::string_view, char>::format(to_string(part), context);
+  }
+};
+#endif
 
 #endif  // TIDEMARK_QUEUE_HANG_REPORT_HPP
