@@ -36,17 +36,18 @@ namespace {
 /// A platform that counts how often it wakes and is woken.
 template <class Base>
 struct counting : Base {
-  using word = typename Base::template atomic<std::uint32_t>;
+  using typename Base::park_word;
+  using typename Base::sleepers;
 
-  static bool park(word& count, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& count, std::uint32_t expected, tidemark::deadline until) noexcept {
     const bool in_time = Base::park(count, expected, until);
     returns.fetch_add(1, std::memory_order_relaxed);
     return in_time;
   }
 
-  static bool unpark(word& count, std::uint32_t threads) noexcept {
+  static bool unpark(sleepers those, std::uint32_t threads) noexcept {
     unparks.fetch_add(1, std::memory_order_relaxed);
-    return Base::unpark(count, threads);
+    return Base::unpark(those, threads);
   }
 
   static inline std::atomic<long> unparks{0};

@@ -226,7 +226,7 @@ void lend_two(State& state) {
 
 /// The native platform, which counts how often the calling thread went to sleep.
 struct counting_platform : tidemark::native_platform {
-  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, tidemark::deadline until) {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) {
     ++parks;
     return tidemark::native_platform::park(word, expected, until);
   }

@@ -52,7 +52,7 @@ using one_on_native = hooked_one<tidemark::native_platform>;
 
 /// Sleeps only every other time, and at most a millisecond: it wakes for no reason again and again.
 struct restless_platform : tidemark::native_platform {
-  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     const auto soon = now() + 1ms;
     if (until <= soon) return tidemark::native_platform::park(word, expected, until);
     if (returns.fetch_add(1) % 2 == 1) tidemark::native_platform::park(word, expected, soon);

@@ -470,7 +470,7 @@ struct refused_later : counting_platform<tidemark::native_platform> {
     base::full_barrier();
     return false;
   }
-  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     if (until == tidemark::no_deadline) sleeps_for_ever = true;
     return base::park(word, expected, until);
   }

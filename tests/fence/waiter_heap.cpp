@@ -405,8 +405,8 @@ namespace {
 struct wakes_three : counting_platform<tidemark::native_platform> {
   static constexpr std::size_t most_woken = 3;
   /// As if a thread slept there.
-  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
-    counting_platform<tidemark::native_platform>::unpark(word, count);
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
+    counting_platform<tidemark::native_platform>::unpark(those, count);
     return true;
   }
 };

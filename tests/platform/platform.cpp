@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -290,16 +291,20 @@ TEST_CASE_TEMPLATE("[A30][A31][A34] of two threads that write and then read, at 
 TEST_CASE("[trap 8] a platform parks on 32-bit words only") {
   using tidemark::native_platform;
   using tidemark::portable_platform;
-  static_assert(parks_on<native_platform, native_platform::atomic<std::uint32_t>>);
+  static_assert(parks_on<native_platform, native_platform::park_word>);
   static_assert(!parks_on<native_platform, native_platform::atomic<std::uint64_t>>);
-  static_assert(parks_on<portable_platform, portable_platform::atomic<std::uint32_t>>);
+  static_assert(parks_on<portable_platform, portable_platform::park_word>);
+  static_assert(!parks_on<portable_platform, portable_platform::atomic<std::uint32_t>>);
   static_assert(!parks_on<portable_platform, portable_platform::atomic<std::uint64_t>>);
+#if TIDEMARK_HAS_FUTEX
+  static_assert(std::is_same_v<native_platform::park_word, native_platform::atomic<std::uint32_t>>);
+#endif
   CHECK(sizeof(native_platform::atomic<std::uint32_t>) == 4);
 }
 
 TEST_CASE_TEMPLATE("park returns at once if the word has another value, and false only when its deadline has passed",
                    Platform, EVERY_PLATFORM) {
-  typename Platform::template atomic<std::uint32_t> word{1};
+  typename Platform::park_word word{1};
   CHECK(Platform::park(word, 0, no_deadline));
   for (const auto timeout : {0ns, 1ns, 999'999ns, 2'000'000ns}) {
     const auto until = Platform::now() + timeout;
@@ -320,7 +325,7 @@ TEST_CASE_TEMPLATE("park returns at once if the word has another value, and fals
 
 TEST_CASE_TEMPLATE("unpark wakes one thread or all threads that sleep on the word", Platform, EVERY_PLATFORM) {
   using counted = counting_platform<Platform>;
-  typename Platform::template atomic<std::uint32_t> word{0};
+  typename Platform::park_word word{0};
   const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
   const auto sleep = [&] {
     while (word.load(seq_cst) == 0) counted::park(word, 0, no_deadline);
@@ -346,8 +351,35 @@ TEST_CASE_TEMPLATE("unpark wakes one thread or all threads that sleep on the wor
   CHECK_FALSE(counted::unpark(word, 1));  // nobody sleeps there any more
 }
 
+TEST_CASE_TEMPLATE("who wakes the sleepers of a word does not touch the word", Platform, EVERY_PLATFORM) {
+  using word_type = typename Platform::park_word;
+  alignas(word_type) std::array<std::byte, sizeof(word_type)> memory{};
+  const auto end_life = [&](word_type* word) {
+    word->~word_type();
+    memory.fill(std::byte{0xff});
+  };
+  word_type* word = ::new (memory.data()) word_type{1};
+  const typename Platform::sleepers those{*word};
+  word->store(0, seq_cst);
+  end_life(word);
+  CHECK_FALSE(Platform::unpark(those, 1));
+
+  // Another word in the same place: its sleepers may wake, and are not lost.
+  using counted = counting_platform<Platform>;
+  word = ::new (memory.data()) word_type{0};
+  background sleeper{[&] {
+    while (word->load(seq_cst) == 0) counted::park(*word, 0, no_deadline);
+  }};
+  CHECK(sleeper.falls_asleep());
+  Platform::unpark(those, 1);
+  word->store(1, seq_cst);
+  Platform::unpark(*word, 1);
+  sleeper.join();
+  end_life(word);
+}
+
 TEST_CASE_TEMPLATE("a word that changes before the sleep begins is never missed", Platform, EVERY_PLATFORM) {
-  typename Platform::template atomic<std::uint32_t> word{0};
+  typename Platform::park_word word{0};
   const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
   constexpr std::uint32_t last = 4'000;  // even: the first thread's turn, odd: the second one's
   const auto play = [&word](std::uint32_t mine) {
@@ -375,7 +407,7 @@ TEST_CASE_TEMPLATE("a sleep with a distant deadline lasts until the wake-up", Pl
   const auto now = Platform::now();
   for (const auto until : {now + 2h, now + seconds{INT32_MAX}, tidemark::deadline{seconds{std::int64_t{1} << 32} + 1ms},
                            tidemark::deadline{seconds{std::int64_t{3} << 31}}, no_deadline - 10s, no_deadline - 1ns}) {
-    typename Platform::template atomic<std::uint32_t> word{0};
+    typename Platform::park_word word{0};
     const watchdog dog{[&] { return "word " + std::to_string(word.load(seq_cst)); }};
     bool ended_by_time = false;
     background sleeper{[&] {
@@ -390,7 +422,7 @@ TEST_CASE_TEMPLATE("a sleep with a distant deadline lasts until the wake-up", Pl
 }
 
 TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, EVERY_PLATFORM) {
-  using word_type = typename Platform::template atomic<std::uint32_t>;
+  using word_type = typename Platform::park_word;
   word_type first{1};
   const auto keeps_errno = [](const auto& call) {
     errno = 77;
@@ -402,4 +434,18 @@ TEST_CASE_TEMPLATE("a sleep leaves errno as it was, however it ends", Platform, 
   CHECK(keeps_errno([&] { Platform::park(first, 1, Platform::now() + 1ms); }));
   CHECK(keeps_errno([&] { Platform::park(first, 1, tidemark::deadline::min()); }));
   CHECK(keeps_errno([&] { Platform::unpark(first, 1); }));
+}
+
+// ---- threads -------------------------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("a thread is told from all others that run", Platform, EVERY_PLATFORM) {
+  using identity = decltype(Platform::current_thread());
+  const identity mine = Platform::current_thread();
+  identity of_other{};
+  std::thread other{[&] { of_other = Platform::current_thread(); }};
+  other.join();
+  CHECK(mine == Platform::current_thread());
+  CHECK_FALSE(mine == of_other);
+  CHECK_FALSE(mine == identity{});
+  CHECK_FALSE(of_other == identity{});
 }

@@ -204,10 +204,8 @@ namespace {
 
 /// A steady clock that runs ahead: each sleep reaches its deadline at once, and the signal ends the last one.
 struct fast_platform : tidemark::portable_platform {
-  using word = tidemark::portable_platform::atomic<std::uint32_t>;
-
   static deadline now() noexcept { return at; }
-  static bool park(word&, std::uint32_t, deadline until) noexcept {
+  static bool park(park_word&, std::uint32_t, deadline until) noexcept {
     if (--sleeps == 0) {
       value->signal(1);
       return true;

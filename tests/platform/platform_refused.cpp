@@ -296,7 +296,7 @@ void check_waits_without_futexes(std::uint32_t error) {
   fence_type other;
   const std::array<tidemark::basic_awaited<typename Kind::platform>, 2> both{{{fence, 1}, {other, 1}}};
   CHECK(tidemark::wait_any_for(both, 5ms) == wait_status::timeout);
-  typename platform::template atomic<std::uint32_t> word{1};
+  typename platform::park_word word{1};
   CHECK_FALSE(platform::park(word, 1, tidemark::deadline::min()));
   CHECK(platform::park(word, 0, tidemark::no_deadline));  // the word has another value
 

@@ -57,11 +57,11 @@ inline bool is_turn(unsigned period) {
 /// What the twin runs on: the platform, with the fault of its choice.
 template <class Base>
 struct faulty_platform : Base {
-  using parking_word = typename Base::template atomic<std::uint32_t>;
+  using typename Base::sleepers;
 
   static bool heavy_barrier() noexcept { return has(fault::unfenced) || Base::heavy_barrier(); }
-  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
-    return (has(fault::deaf) && is_turn(8)) || Base::unpark(word, count);
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
+    return (has(fault::deaf) && is_turn(8)) || Base::unpark(those, count);
   }
   static tidemark::deadline now() noexcept {
     return Base::now() - std::chrono::milliseconds{has(fault::hasty) ? 1 : 0};
@@ -72,14 +72,14 @@ struct faulty_platform : Base {
 /// barrier now and then.
 template <class Base>
 struct troubled_platform : Base {
-  using parking_word = typename Base::template atomic<std::uint32_t>;
+  using typename Base::park_word;
 
   static bool heavy_barrier() noexcept {
     if (!Base::asymmetric || !is_turn(5)) return Base::heavy_barrier();
     Base::full_barrier();
     return false;
   }
-  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     return is_turn(3) || Base::park(word, expected, until);
   }
 };

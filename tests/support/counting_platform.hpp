@@ -32,7 +32,8 @@ struct event_counts {
 
 template <class Base>
 struct counting_platform : Base {
-  using parking_word = typename Base::template atomic<std::uint32_t>;
+  using typename Base::park_word;
+  using typename Base::sleepers;
 
   static void light_barrier() noexcept {
     light_barriers.fetch_add(1, std::memory_order_relaxed);
@@ -46,16 +47,16 @@ struct counting_platform : Base {
     full_barriers.fetch_add(1, std::memory_order_relaxed);
     Base::full_barrier();
   }
-  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     parks.fetch_add(1, std::memory_order_relaxed);
     if (inside_park != nullptr) inside_park->store(true);
     const bool woken = Base::park(word, expected, until);
     if (inside_park != nullptr) inside_park->store(false);
     return woken;
   }
-  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
     unparks.fetch_add(1, std::memory_order_relaxed);
-    return Base::unpark(word, count);
+    return Base::unpark(those, count);
   }
 
   static event_counts counts() noexcept {
@@ -88,25 +89,28 @@ template <class Base>
 struct looking_platform : Base {
   static inline std::uint64_t looks = 0;
 
-  template <class T>
-  struct atomic : Base::template atomic<T> {
-    using word = typename Base::template atomic<T>;
+  template <class Word, class T>
+  struct looking : Word {
     using order = std::memory_order;
 
-    using word::word;
-    T load(order how) const noexcept { return ++looks, word::load(how); }
-    T exchange(T value, order how) noexcept { return ++looks, word::exchange(value, how); }
-    T fetch_add(T value, order how) noexcept { return ++looks, word::fetch_add(value, how); }
-    T fetch_sub(T value, order how) noexcept { return ++looks, word::fetch_sub(value, how); }
-    T fetch_and(T value, order how) noexcept { return ++looks, word::fetch_and(value, how); }
-    T fetch_or(T value, order how) noexcept { return ++looks, word::fetch_or(value, how); }
+    using Word::Word;
+    T load(order how) const noexcept { return ++looks, Word::load(how); }
+    T exchange(T value, order how) noexcept { return ++looks, Word::exchange(value, how); }
+    T fetch_add(T value, order how) noexcept { return ++looks, Word::fetch_add(value, how); }
+    T fetch_sub(T value, order how) noexcept { return ++looks, Word::fetch_sub(value, how); }
+    T fetch_and(T value, order how) noexcept { return ++looks, Word::fetch_and(value, how); }
+    T fetch_or(T value, order how) noexcept { return ++looks, Word::fetch_or(value, how); }
     bool compare_exchange_strong(T& expected, T desired, order success, order failure) noexcept {
-      return ++looks, word::compare_exchange_strong(expected, desired, success, failure);
+      return ++looks, Word::compare_exchange_strong(expected, desired, success, failure);
     }
     bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
-      return ++looks, word::compare_exchange_weak(expected, desired, success, failure);
+      return ++looks, Word::compare_exchange_weak(expected, desired, success, failure);
     }
   };
+
+  template <class T>
+  using atomic = looking<typename Base::template atomic<T>, T>;
+  using park_word = looking<typename Base::park_word, std::uint32_t>;
 };
 
 /// A function of the test that runs once, the next time that a thread gets to its point.
@@ -130,7 +134,8 @@ class hook {
 template <class Base>
 struct hooked_platform : counting_platform<Base> {
   using counted = counting_platform<Base>;
-  using typename counted::parking_word;
+  using typename counted::park_word;
+  using typename counted::sleepers;
 
   static void light_barrier() noexcept {
     at_light_barrier.run();
@@ -140,13 +145,13 @@ struct hooked_platform : counting_platform<Base> {
     at_heavy_barrier.run();
     return counted::heavy_barrier();
   }
-  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     at_park.run();
     return counted::park(word, expected, until);
   }
-  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
     at_unpark.run();
-    return counted::unpark(word, count);
+    return counted::unpark(those, count);
   }
   static tidemark::deadline now() noexcept {
     at_now.run();

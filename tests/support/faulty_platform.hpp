@@ -31,43 +31,46 @@ enum class seam { load, store, exchange, light_barrier, heavy_barrier, full_barr
 
 template <class Base, class Visitor>
 struct seamed_platform : Base {
-  template <class T>
-  class atomic : public Base::template atomic<T> {
-    using inner = typename Base::template atomic<T>;
-
+  template <class Word, class T>
+  class seamed_word : public Word {
    public:
-    using inner::inner;
+    using Word::Word;
 
-    T load(std::memory_order order) const noexcept { return before(seam::load), inner::load(order); }
-    void store(T value, std::memory_order order) noexcept { before(seam::store), inner::store(value, order); }
+    T load(std::memory_order order) const noexcept { return before(seam::load), Word::load(order); }
+    void store(T value, std::memory_order order) noexcept { before(seam::store), Word::store(value, order); }
     T exchange(T value, std::memory_order order) noexcept {
-      return before(seam::exchange), inner::exchange(value, order);
+      return before(seam::exchange), Word::exchange(value, order);
     }
     T fetch_add(T value, std::memory_order order) noexcept {
-      return before(seam::exchange), inner::fetch_add(value, order);
+      return before(seam::exchange), Word::fetch_add(value, order);
     }
     T fetch_sub(T value, std::memory_order order) noexcept {
-      return before(seam::exchange), inner::fetch_sub(value, order);
+      return before(seam::exchange), Word::fetch_sub(value, order);
     }
     T fetch_and(T value, std::memory_order order) noexcept {
-      return before(seam::exchange), inner::fetch_and(value, order);
+      return before(seam::exchange), Word::fetch_and(value, order);
     }
     T fetch_or(T value, std::memory_order order) noexcept {
-      return before(seam::exchange), inner::fetch_or(value, order);
+      return before(seam::exchange), Word::fetch_or(value, order);
     }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
                                  std::memory_order failure) noexcept {
-      return before(seam::exchange), inner::compare_exchange_strong(expected, desired, success, failure);
+      return before(seam::exchange), Word::compare_exchange_strong(expected, desired, success, failure);
     }
     bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure) noexcept {
       before(seam::exchange);
       if (Visitor::weak_exchange_fails()) {
-        expected = inner::load(failure);
+        expected = Word::load(failure);
         return false;
       }
-      return inner::compare_exchange_weak(expected, desired, success, failure);
+      return Word::compare_exchange_weak(expected, desired, success, failure);
     }
   };
+
+  template <class T>
+  using atomic = seamed_word<typename Base::template atomic<T>, T>;
+  using park_word = seamed_word<typename Base::park_word, std::uint32_t>;
+  using typename Base::sleepers;
 
   class double_word : public Base::double_word {
     using inner = typename Base::double_word;
@@ -100,12 +103,12 @@ struct seamed_platform : Base {
   static void light_barrier() noexcept { before(seam::light_barrier), Base::light_barrier(); }
   static bool heavy_barrier() noexcept { return before(seam::heavy_barrier), Base::heavy_barrier(); }
   static void full_barrier() noexcept { before(seam::full_barrier), Base::full_barrier(); }
-  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     return before(seam::park), Base::park(word, expected, until);
   }
-  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
     before(seam::unpark);
-    return Base::unpark(word, count);
+    return Base::unpark(those, count);
   }
 
  private:
@@ -196,7 +199,8 @@ struct fault_visitor {
 template <class Base>
 struct faulty_platform : seamed_platform<Base, fault_visitor> {
   using seamed = seamed_platform<Base, fault_visitor>;
-  using parking_word = typename seamed::template atomic<std::uint32_t>;
+  using typename seamed::park_word;
+  using typename seamed::sleepers;
 
   static bool heavy_barrier_available() noexcept {
     const faults* const mine = faults::mine();
@@ -210,7 +214,7 @@ struct faulty_platform : seamed_platform<Base, fault_visitor> {
     return false;
   }
 
-  static bool park(parking_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     faults* const mine = faults::mine();
     if (mine == nullptr) return seamed::park(word, expected, until);
     if (mine->wakes_for_no_reason()) {
@@ -223,9 +227,9 @@ struct faulty_platform : seamed_platform<Base, fault_visitor> {
     return woken;
   }
 
-  static bool unpark(parking_word& word, std::uint32_t count) noexcept {
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
     faults* const mine = faults::mine();
-    return seamed::unpark(word, mine != nullptr && mine->wakes_for_no_reason() ? UINT32_MAX : count);
+    return seamed::unpark(those, mine != nullptr && mine->wakes_for_no_reason() ? UINT32_MAX : count);
   }
 };
 

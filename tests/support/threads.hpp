@@ -9,31 +9,16 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include <tidemark/fence/fence.hpp>
 
+#include "asleep.hpp"
 #include "counting_platform.hpp"
 #include "watchdog.hpp"
 
 namespace testing {
-
-/// Returns whether the kernel says that a thread of this process sleeps; true where the kernel can't be asked.
-inline bool is_asleep(long thread_id) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%ld/stat", thread_id);
-  std::FILE* file = std::fopen(path, "r");
-  if (file == nullptr) return true;
-  char line[256] = {};
-  const std::size_t length = std::fread(line, 1, sizeof line - 1, file);
-  std::fclose(file);
-  line[length] = '\0';
-  const char* state = std::strrchr(line, ')');  // "id (name) S ..."; the name may contain any character
-  return state == nullptr || std::strncmp(state, ") S", 3) == 0;
-}
 
 /// A thread that runs one function.
 class background {

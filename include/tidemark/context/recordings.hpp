@@ -39,7 +39,7 @@ class context_recordings {
   class alignas(cache_line) line {
     friend context_recordings;
     typename Platform::template atomic<std::uint64_t> began_{0};
-    typename Platform::template atomic<std::uint32_t> turns_{0};
+    typename Platform::park_word turns_{0};
   };
 
   /// \param all  one line for each context; they must outlive this

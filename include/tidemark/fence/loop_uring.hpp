@@ -110,7 +110,7 @@ inline bool has_futex_wait(int ring) noexcept {
 }
 
 /// Fills in a sleep on the word, as long as it has the value.
-inline void sleep_on(uring_entry& filled, futex_parking::word_type& word, std::uint32_t value) noexcept {
+inline void sleep_on(uring_entry& filled, futex_parking::park_word& word, std::uint32_t value) noexcept {
   filled.operation = uring_entry::futex_wait;
   filled.descriptor = uring_entry::word_of_32_bits;
   filled.address = reinterpret_cast<std::uintptr_t>(&word.underlying());

@@ -203,7 +203,7 @@ class basic_rewindable_fence {
     detail::wait_links<waiting> links{};
     /// How the wait has ended, once a signal or the poison has released it: a wait_status.
     typename Platform::template var<int> released{not_released};
-    typename Platform::template atomic<std::uint32_t> wakes{0};
+    typename Platform::park_word wakes{0};
   };
 
   template <class... Limits>

@@ -125,7 +125,7 @@ class waiter_heap {
   static_assert(Capacity > 0 && Capacity < (std::size_t{1} << 30), "a waiter heap has 1 to 2^30 - 1 slots");
 
   using ticket = waiter_ticket;
-  using counter = typename Platform::template atomic<std::uint32_t>;
+  using counter = typename Platform::park_word;
 
   /// An empty heap. The arguments, if any, construct the neighbour.
   template <class... Arguments>
@@ -473,7 +473,8 @@ class waiter_heap {
   [[no_unique_address]] Neighbor neighbor_;
   detail::tree_word<Platform> root_;
   [[no_unique_address]] detail::overflow_lane<Platform> lane_;
-  counter unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
+  typename Platform::template atomic<std::uint32_t>
+      unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
   typename Platform::template atomic<block*> newest_;
   [[no_unique_address]] alignas(cache_line) detail::slot_block<Platform, detail::fixed_shape<Capacity, Arity>> first_;
   bool is_pinned_ = false;

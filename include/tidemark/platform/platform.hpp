@@ -19,14 +19,19 @@
 //   P::thread_fence(order), P::has_thread_fences
 //                         std::atomic_thread_fence, and whether relaxed accesses may rely on it; if not, no block
 //                         calls thread_fence()
+//   P::park_word          a P::atomic<std::uint32_t> on which threads can sleep
 //   P::park(word, expected, deadline)
-//                         sleeps while `word`, a P::atomic<std::uint32_t>, has the value `expected`; returns false only
-//                         when the deadline has passed, and may return true for no reason. It must not miss a change
-//                         that is followed by unpark()
-//   P::unpark(word, count)           wakes up to `count` threads that sleep on the word; may wake more. Returns false
-//                         only if it has woken none
+//                         sleeps while the word has the value `expected`; returns false only when the deadline has
+//                         passed, and may return true for no reason. It must not miss a change that is followed by
+//                         unpark()
+//   P::sleepers           the threads that sleep on a word, to which it converts. It is made before a change that lets
+//                         another thread destroy the word, and may be used when the word is gone
+//   P::unpark(sleepers, count)       wakes up to `count` of them; may wake more. Returns false only if it has woken
+//                         none
 //   P::parking            a type; platforms with the same one can sleep on each other's words
 //   P::pause(), P::now()  a hint to the processor in a spin; the time of the steady clock
+//   P::current_thread()   a value that no other running thread has, and that is the same in every shared library. A
+//                         default value of its type belongs to no thread
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
 //   P::most_woken         optional, for tests: how many waiters one release wakes itself before the woken ones wake the
@@ -74,6 +79,7 @@
 #include "detail/double_word.hpp"
 #include "detail/native_atomic.hpp"
 #include "detail/parking.hpp"
+#include "detail/thread_identity.hpp"
 
 namespace tidemark {
 
@@ -103,6 +109,8 @@ concept has_platform_types = requires { typename P::double_word; } && requires {
   typename P::template atomic<std::uint32_t>;
   typename P::template var<int>;
   typename P::parking;
+  typename P::park_word;
+  typename P::sleepers;
 };
 
 }  // namespace detail
@@ -110,21 +118,22 @@ concept has_platform_types = requires { typename P::double_word; } && requires {
 /// The members that every block needs of its platform. The head of this file says what each of them does, and what this
 /// concept leaves unchecked.
 template <class P>
-concept platform = detail::has_platform_types<P> &&
-                   requires(typename P::template atomic<std::uint32_t>& word, typename P::double_word& pair,
-                            std::uint32_t expected, std::memory_order order, deadline until) {
-                     requires std::convertible_to<decltype(P::asymmetric), bool>;
-                     requires std::convertible_to<decltype(P::has_thread_fences), bool>;
-                     P::light_barrier();
-                     { P::heavy_barrier() } -> std::convertible_to<bool>;
-                     { P::heavy_barrier_available() } -> std::convertible_to<bool>;
-                     P::full_barrier();
-                     { pair.load_value(order) } -> std::convertible_to<std::uint64_t>;
-                     { P::park(word, expected, until) } -> std::convertible_to<bool>;
-                     { P::unpark(word, expected) } -> std::convertible_to<bool>;
-                     P::pause();
-                     { P::now() } -> std::convertible_to<deadline>;
-                   };
+concept platform =
+    detail::has_platform_types<P> && requires(typename P::park_word& word, typename P::double_word& pair,
+                                              std::uint32_t expected, std::memory_order order, deadline until) {
+      requires std::convertible_to<decltype(P::asymmetric), bool>;
+      requires std::convertible_to<decltype(P::has_thread_fences), bool>;
+      P::light_barrier();
+      { P::heavy_barrier() } -> std::convertible_to<bool>;
+      { P::heavy_barrier_available() } -> std::convertible_to<bool>;
+      P::full_barrier();
+      { pair.load_value(order) } -> std::convertible_to<std::uint64_t>;
+      { P::park(word, expected, until) } -> std::convertible_to<bool>;
+      { P::unpark(word, expected) } -> std::convertible_to<bool>;
+      P::pause();
+      { P::current_thread() } -> std::equality_comparable;
+      { P::now() } -> std::convertible_to<deadline>;
+    };
 
 namespace detail {
 inline namespace TIDEMARK_CONFIGURATION {
@@ -154,6 +163,8 @@ struct platform_of : Barriers, Parking {
     __asm__ __volatile__("isb" : : : "memory");
 #endif
   }
+
+  static thread_identity current_thread() noexcept { return this_thread(); }
 
   static deadline now() noexcept { return std::chrono::steady_clock::now(); }
 };

@@ -63,7 +63,7 @@ template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
     std::convertible_to<decltype(Service::has_thread), bool> && !(Service::serves_itself && Service::has_thread) &&
-    (Service::serves_itself || requires(Service& service, typename Platform::template atomic<std::uint32_t>& requests) {
+    (Service::serves_itself || requires(Service& service, typename Platform::park_word& requests) {
       { service.template ring<Platform>(requests) } noexcept;
     });
 

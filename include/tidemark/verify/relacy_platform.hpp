@@ -393,6 +393,16 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
   using var = relacy_var<T>;
   using double_word = relacy_double_word;
   using parking = basic_relacy_platform;
+  using park_word = relacy_atomic<std::uint32_t>;
+
+  class sleepers {
+   public:
+    sleepers(park_word& word) noexcept : word_{&word} {}
+
+   private:
+    friend basic_relacy_platform;
+    park_word* word_;
+  };
 
   static constexpr bool asymmetric = Form != barrier_form::symmetric;
   static constexpr bool has_thread_fences = true;
@@ -423,13 +433,12 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
     }
   }
 
-  static bool park(atomic<std::uint32_t>& word, std::uint32_t expected, deadline until,
+  static bool park(park_word& word, std::uint32_t expected, deadline until,
                    source_position at = source_position::current()) {
     return word.park(expected, until != no_deadline, at.info());
   }
-  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count,
-                     source_position at = source_position::current()) {
-    return word.unpark(count, at.info());
+  static bool unpark(sleepers those, std::uint32_t count, source_position at = source_position::current()) {
+    return those.word_->unpark(count, at.info());
   }
 
   static void pause(source_position at = source_position::current()) { rl::yield(1, at.info()); }

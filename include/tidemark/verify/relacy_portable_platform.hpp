@@ -54,24 +54,26 @@ struct relacy_primitives {
     condition_variable changed;
     tidemark::detail::lot_sleepers sleepers;
   };
-  template <class T>
-  class atomic : public relacy_atomic<T> {
+  class park_word : public relacy_atomic<std::uint32_t> {
    public:
-    using relacy_atomic<T>::relacy_atomic;
+    using relacy_atomic<std::uint32_t>::relacy_atomic;
 
    private:
     friend relacy_primitives;
     lot lot_;
   };
-  static lot& lot_of(atomic<std::uint32_t>& word) { return word.lot_; }
+  static lot& lot_of(park_word& word) { return word.lot_; }
+
+  template <class T>
+  using atomic = relacy_atomic<T>;
 };
 
 struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>,
                                   tidemark::detail::lot_parking<relacy_primitives> {
-  template <class T>
-  using atomic = relacy_primitives::atomic<T>;
   using double_word = tidemark::detail::locked_double_word<relacy_primitives>;
   using parking = tidemark::detail::lot_parking<relacy_primitives>;
+  using park_word = parking::park_word;
+  using sleepers = parking::sleepers;
   using tidemark::detail::lot_parking<relacy_primitives>::park;
   using tidemark::detail::lot_parking<relacy_primitives>::unpark;
 };

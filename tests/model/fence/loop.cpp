@@ -108,7 +108,7 @@ class outside_poll final : public tidemark::detail::outside_sleep {
  private:
   wait_loop& loop_;
   platform::atomic<std::uint32_t> input_{0};
-  platform::atomic<std::uint32_t> is_readable_{0};
+  platform::park_word is_readable_{0};
   platform::atomic<std::uint32_t> is_timed_{0};
 };
 
@@ -175,7 +175,7 @@ class outside_uring final : public tidemark::detail::outside_sleep {
 
   wait_loop& loop_;
   tidemark::detail::uring_word<platform> word_;
-  platform::atomic<std::uint32_t> is_readable_{0};
+  platform::park_word is_readable_{0};
   bool is_timed_ = false;
 };
 
@@ -500,7 +500,7 @@ struct first_deadline_while_asleep : model::suite<2> {
       platform::unpark(resumed, 1);
     }
   }
-  platform::atomic<std::uint32_t> resumed;
+  platform::park_word resumed;
 };
 
 // ---- posts, and threads that sleep ----------------------------------------------------------------------------------
@@ -921,7 +921,7 @@ struct first_deadline_while_left : model::suite<2> {
   wait_loop loop;
   outside_poll outside{loop};
   payload data;
-  platform::atomic<std::uint32_t> is_told;
+  platform::park_word is_told;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -1000,7 +1000,7 @@ struct first_deadline_in_uring : model::suite<2> {
   wait_loop loop;
   outside_uring outside{loop};
   payload data;
-  platform::atomic<std::uint32_t> is_told;
+  platform::park_word is_told;
 
   void thread(unsigned index) {
     if (index == 0) {

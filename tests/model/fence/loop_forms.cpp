@@ -163,7 +163,7 @@ class one_turn {
     if (!turn_) turn_.emplace(std::move(turn));
   }
 
-  platform::atomic<std::uint32_t> is_ready_{0};
+  platform::park_word is_ready_{0};
   std::optional<tidemark::basic_loop_turn<platform>> turn_;
   std::optional<tidemark::basic_loop_turn<platform>> timed_;
 };

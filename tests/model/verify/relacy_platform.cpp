@@ -54,7 +54,7 @@ struct light_barriers_only : model::suite<2> {
 
 /// A thread that changes the word of a sleeper and then unparks wakes it.
 struct park_and_unpark : model::suite<2> {
-  platform::atomic<std::uint32_t> wakes;
+  platform::park_word wakes;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -68,7 +68,7 @@ struct park_and_unpark : model::suite<2> {
 
 /// No thread unparks the sleeper. This check must deadlock.
 struct park_without_unpark : model::suite<2> {
-  platform::atomic<std::uint32_t> wakes;
+  platform::park_word wakes;
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -81,7 +81,7 @@ struct park_without_unpark : model::suite<2> {
 
 /// The sleeper is unparked by a word on which it does not sleep. This check must deadlock.
 struct park_on_another_word : model::suite<2> {
-  platform::atomic<std::uint32_t> wakes[2];
+  platform::park_word wakes[2];
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -95,7 +95,7 @@ struct park_on_another_word : model::suite<2> {
 
 /// Parking and unparking hand nothing over. This check must be a race.
 struct parking_synchronizes_nothing : model::suite<2> {
-  platform::atomic<std::uint32_t> wakes;
+  platform::park_word wakes;
   payload data;
 
   void thread(unsigned index) {

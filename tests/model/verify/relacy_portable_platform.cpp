@@ -8,14 +8,13 @@ namespace {
 
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
-using parking_word = platform::atomic<std::uint32_t>;
 
 constexpr auto no_deadline = tidemark::no_deadline;
 
 /// A thread that changes the word of a sleeper and then unparks wakes it. It is told that it has woken a thread only if
 /// that one had begun to sleep.
 struct park_and_unpark : model::suite<2> {
-  parking_word wakes;
+  platform::park_word wakes;
   payload data;
   bool has_begun = false;
   bool has_woken = false;
@@ -38,7 +37,7 @@ struct park_and_unpark : model::suite<2> {
 
 /// The word changes and no thread unparks. This check must deadlock.
 struct park_without_unpark : model::suite<2> {
-  parking_word wakes;
+  platform::park_word wakes;
 
   void thread(unsigned index) {
     if (index == 0) {

@@ -24,6 +24,8 @@ struct loop_resumption {
   void* coroutine;
   void* begun = nullptr;  // the operation that the loop is to begin
 
+  // Each shared library may have its own. A coroutine that is resumed by code of another one finds none here, and its
+  // operation begins at once, as that of any other coroutine.
   static inline thread_local loop_resumption* current = nullptr;
 };
 

@@ -36,9 +36,7 @@ inline namespace TIDEMARK_CONFIGURATION {
 #if TIDEMARK_HAS_FUTEX
 /// A platform that wakes operations of an io_uring.
 struct uring_platform : native_platform {
-  static bool unpark(atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
-    return parking::unpark_operations(word, count);
-  }
+  static bool unpark(sleepers those, std::uint32_t count) noexcept { return parking::unpark_operations(those, count); }
 };
 #else
 using uring_platform = native_platform;

@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "../../platform/platform.hpp"
-#include "user_call.hpp"
 
 namespace tidemark::detail {
 
@@ -17,7 +16,7 @@ class loop_own_wakes {
  public:
   void put_off() noexcept {
     // (Y29): relaxed alone, like (Y30).
-    who_.store(current_thread<Platform>(), std::memory_order_relaxed);
+    who_.store(Platform::current_thread(), std::memory_order_relaxed);
   }
   void go_on() noexcept {
     // (Y31): relaxed alone, like (Y30).
@@ -26,11 +25,11 @@ class loop_own_wakes {
   /// Whether the calling thread has put them off.
   bool are_put_off() const noexcept {
     // (Y30): relaxed alone: a thread looks for itself, which it alone stores, and nothing else is told by it.
-    return who_.load(std::memory_order_relaxed) == current_thread<Platform>();
+    return who_.load(std::memory_order_relaxed) == Platform::current_thread();
   }
 
  private:
-  typename Platform::template atomic<decltype(current_thread<Platform>())> who_{};
+  typename Platform::template atomic<decltype(Platform::current_thread())> who_{};
 };
 
 }  // namespace tidemark::detail

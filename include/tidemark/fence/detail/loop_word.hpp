@@ -120,7 +120,7 @@ class loop_word {
     return before % outside_mark != 0;
   }
 
-  typename Platform::template atomic<std::uint32_t> word_{0};
+  typename Platform::park_word word_{0};
   typename Platform::template var<outside_sleep*> outside_{nullptr};
 };
 

@@ -29,7 +29,7 @@ namespace tidemark::detail {
 template <class Platform>
 class overflow_lane {
  public:
-  using counter = typename Platform::template atomic<std::uint32_t>;
+  using counter = typename Platform::park_word;
 
   /// Adds a member. Returns the number of claims, which tells its membership from others. The root must be refreshed
   /// afterwards. Progress: lock-free.

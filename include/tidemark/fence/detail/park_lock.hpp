@@ -41,8 +41,10 @@ class park_lock {
   }
 
   void unlock() noexcept {
+    // Whoever has the lock next may destroy it.
+    const typename Platform::sleepers those{word_};
     // (O3): release, pairs with (O1) (O2) (O4). Not stronger: the exchange alone decides whether a thread sleeps.
-    if (word_.exchange(free, std::memory_order_release) == awaited) Platform::unpark(word_, 1);
+    if (word_.exchange(free, std::memory_order_release) == awaited) Platform::unpark(those, 1);
   }
 
  private:
@@ -57,7 +59,7 @@ class park_lock {
     }
   }();
 
-  typename Platform::template atomic<std::uint32_t> word_{free};
+  typename Platform::park_word word_{free};
 };
 
 /// Has the lock for the life of the object, but for the time between unlock() and lock().
@@ -108,7 +110,7 @@ class lock_condition {
   }
 
  private:
-  typename Platform::template atomic<std::uint32_t> calls_{0};
+  typename Platform::park_word calls_{0};
 };
 
 }  // namespace tidemark::detail

@@ -30,7 +30,7 @@ namespace tidemark::detail {
 template <class Platform, class Shape>
 class slot_block {
  public:
-  using counter = typename Platform::template atomic<std::uint32_t>;
+  using counter = typename Platform::park_word;
   static constexpr std::size_t no_slot = SIZE_MAX;
 
   explicit slot_block(const Shape& shape = Shape{}) noexcept

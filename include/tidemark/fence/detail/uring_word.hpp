@@ -30,7 +30,7 @@ namespace tidemark::detail {
 template <platform Platform>
 class uring_word {
  public:
-  using word = typename Platform::template atomic<std::uint32_t>;
+  using word = typename Platform::park_word;
 
   /// The value with which an operation sleeps.
   static constexpr std::uint32_t armed = 1;

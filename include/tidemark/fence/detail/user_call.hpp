@@ -19,17 +19,6 @@ enum class call_phase : std::uint8_t {
   over,     ///< It has run, or never will.
 };
 
-/// Returns a value that differs from that of every other thread. A platform may have one of its own.
-template <class Platform>
-auto current_thread() noexcept {
-  if constexpr (requires { Platform::current_thread(); }) {
-    return Platform::current_thread();
-  } else {
-    static thread_local const char mark = 0;
-    return &mark;
-  }
-}
-
 /// One call for whose end other threads may wait, and whose object the callable itself may destroy.
 template <platform Platform>
 class user_call {
@@ -44,7 +33,7 @@ class user_call {
     bool is_destroyed = false;
     is_destroyed_ = &is_destroyed;
     is_awaited_ = false;
-    runner_ = current_thread<Platform>();
+    runner_ = Platform::current_thread();
     // Even if the callable throws.
     struct finish {
       ~finish() {
@@ -67,7 +56,7 @@ class user_call {
   template <class Owner>
   bool wait_for_end(Owner& owner, keeper& kept, const call_phase& phase) noexcept {
     while (phase == call_phase::running) {
-      if (runner_ == current_thread<Platform>()) return false;
+      if (runner_ == Platform::current_thread()) return false;
       is_awaited_ = true;
       owner.ends().wait(kept);
     }
@@ -78,7 +67,7 @@ class user_call {
   void destroyed() noexcept { *is_destroyed_ = true; }
 
  private:
-  decltype(current_thread<Platform>()) runner_{};
+  decltype(Platform::current_thread()) runner_{};
   bool* is_destroyed_ = nullptr;
   bool is_awaited_ = false;
 };

@@ -102,7 +102,7 @@ class shared_word : public waker {
   }
 
   bool wakes_on_any_;
-  typename Platform::template atomic<std::uint32_t> word_;
+  typename Platform::park_word word_;
 };
 
 }  // namespace tidemark::detail

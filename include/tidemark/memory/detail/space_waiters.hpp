@@ -134,7 +134,7 @@ class space_waiters {
   }
 
   typename Platform::template atomic<std::uint32_t> waiting_;
-  typename Platform::template atomic<std::uint32_t> changes_;
+  typename Platform::park_word changes_;
 };
 
 }  // namespace tidemark::detail

@@ -55,14 +55,33 @@ struct native_primitives {
     condition_variable changed;
     lot_sleepers sleepers;
   };
-  /// Returns a lot of a fixed table, chosen by the word's address. The table is never destroyed: detached threads may
-  /// still sleep there while the process exits, and the destructor of a condition variable waits for its sleepers.
-  static lot& lot_of(const native_atomic<std::uint32_t>& word) noexcept {
-    constexpr std::size_t lots = 64;
-    using lot_table = std::array<lot, lots>;
-    alignas(lot_table) static std::byte storage[sizeof(lot_table)];
-    static lot_table& table = *::new (static_cast<void*>(storage)) lot_table;
-    return table[(reinterpret_cast<std::uintptr_t>(&word) >> 2) % lots];
+  /// A word and its lot, which it gets from the shared library that makes it.
+  class park_word : public native_atomic<std::uint32_t> {
+   public:
+    park_word() noexcept : park_word{0} {}
+    explicit park_word(std::uint32_t value) noexcept : native_atomic<std::uint32_t>{value}, lot_{choose_lot(this)} {}
+
+   private:
+    friend native_primitives;
+    lot& lot_;
+  };
+  static lot& lot_of(const park_word& word) noexcept { return word.lot_; }
+
+ private:
+  using lot_table = std::array<lot, 64>;
+
+  static lot& choose_lot(const void* word) noexcept {
+    static lot_table& table = *::new (memory_of_lots()) lot_table;
+    return table[(reinterpret_cast<std::uintptr_t>(word) / sizeof(park_word)) % table.size()];
+  }
+  /// Returns memory that is never freed. Detached threads may still sleep there while the process exits, and the
+  /// destructor of a condition variable waits for its sleepers. And words may outlive the library that has made them: a
+  /// thread whose code is in a plug-in may let a fence of the program grow. So the memory is not the library's own, if
+  /// there is any other.
+  static void* memory_of_lots() noexcept {
+    alignas(lot_table) static std::byte last_resort[sizeof(lot_table)];
+    void* const memory = ::operator new(sizeof(lot_table), std::nothrow);
+    return memory != nullptr ? memory : last_resort;
   }
 };
 

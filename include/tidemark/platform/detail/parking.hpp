@@ -4,9 +4,12 @@
 // 32 bits, and because a test for equality would miss a value that was there only for a moment.
 //
 // `park(word, expected, deadline)` sleeps while the word has the value `expected`. It returns false only when the
-// deadline has passed, and it may return true for no reason. `unpark(word, count)` wakes up to `count` threads that
+// deadline has passed, and it may return true for no reason. `unpark(sleepers, count)` wakes up to `count` threads that
 // sleep on the word, and returns false if it has woken none. A change of the word is never missed: if a thread changes
 // the word and then calls unpark(), the sleeper either sees the change or is woken.
+//
+// The change may let another thread destroy the word. So `sleepers` are made before it, and unpark() does not touch the
+// word. If another word has the same address by then, its sleepers may wake for no reason.
 //
 // On Linux these are futexes. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
 // it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
@@ -20,6 +23,7 @@
 #ifndef TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
 #define TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -87,9 +91,19 @@ struct futex_parking {
   /// threads of the parent slept, on any word.
   static constexpr bool wakes_without_lock = true;
 
-  using word_type = native_atomic<std::uint32_t>;
+  using park_word = native_atomic<std::uint32_t>;
 
-  static bool park(word_type& word, std::uint32_t expected, steady_time until) noexcept {
+  /// Of the word there is only the address.
+  class sleepers {
+   public:
+    sleepers(park_word& word) noexcept : word_{&word.underlying()} {}
+
+   private:
+    friend futex_parking;
+    std::atomic<std::uint32_t>* word_;
+  };
+
+  static bool park(park_word& word, std::uint32_t expected, steady_time until) noexcept {
     const errno_keeper kept;
     sleep_end end = sleep_end::refused;
 #if defined(SYS_futex_time64)
@@ -101,15 +115,15 @@ struct futex_parking {
     return end == sleep_end::refused ? doze(until) : end == sleep_end::woken;
   }
 
-  static bool unpark(word_type& word, std::uint32_t count) noexcept {
-    return wake(FUTEX_WAKE | FUTEX_PRIVATE_FLAG, word, count);
+  static bool unpark(sleepers those, std::uint32_t count) noexcept {
+    return wake(FUTEX_WAKE | FUTEX_PRIVATE_FLAG, those, count);
   }
   /// Wakes operations of an io_uring. They sleep without the private flag: Linux 6.18 does not find one with it that
   /// began before the process had a second thread.
-  static bool unpark_operations(word_type& word, std::uint32_t count) noexcept { return wake(FUTEX_WAKE, word, count); }
+  static bool unpark_operations(sleepers those, std::uint32_t count) noexcept { return wake(FUTEX_WAKE, those, count); }
 
  private:
-  static bool wake(int what, word_type& word, std::uint32_t count) noexcept {
+  static bool wake(int what, sleepers those, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>((std::numeric_limits<int>::max)());
     const errno_keeper kept;
 #if defined(SYS_futex)
@@ -117,7 +131,7 @@ struct futex_parking {
 #else
     constexpr long call = SYS_futex_time64;
 #endif
-    return syscall(call, &word.underlying(), what, count < most ? count : most, nullptr, nullptr, 0) > 0;
+    return syscall(call, those.word_, what, count < most ? count : most, nullptr, nullptr, 0) > 0;
   }
 
   /// Converts a deadline that is not `no_deadline`. The kernel refuses a time before its clock began, and a time that
@@ -144,7 +158,7 @@ struct futex_parking {
 
   /// Makes the system call `call`, which takes its time as a kernel_time<Integer>.
   template <class Integer>
-  static sleep_end sleep_on(long call, word_type& word, std::uint32_t expected, steady_time until) noexcept {
+  static sleep_end sleep_on(long call, park_word& word, std::uint32_t expected, steady_time until) noexcept {
     kernel_time<Integer> at{};
     if (until != no_deadline) at = to_kernel<Integer>(until);
     // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here. So a wake-up for no
@@ -167,15 +181,27 @@ struct futex_parking {
 #endif
 
 /// Parking with a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all threads
-/// that sleep there, if one of them sleeps on its word.
+/// that sleep there, if one of them sleeps on its word. A word refers to its lot. So all threads find the same one,
+/// whatever shared library their code is in. Lots are never destroyed.
 template <class Primitives>
 struct lot_parking {
   static constexpr bool wakes_without_lock = false;
 
   using lot = typename Primitives::lot;
-  using word_type = typename Primitives::template atomic<std::uint32_t>;
+  using park_word = typename Primitives::park_word;
 
-  static bool park(word_type& word, std::uint32_t expected, steady_time until) noexcept {
+  /// Those of a lot that sleep on a word, of which there is only the address.
+  class sleepers {
+   public:
+    sleepers(park_word& word) noexcept : there_{&Primitives::lot_of(word)}, word_{&word} {}
+
+   private:
+    friend lot_parking;
+    lot* there_;
+    const void* word_;
+  };
+
+  static bool park(park_word& word, std::uint32_t expected, steady_time until) noexcept {
     const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
     std::unique_lock lock{there.guard};
@@ -188,13 +214,13 @@ struct lot_parking {
     return true;
   }
 
-  static bool unpark(word_type& word, std::uint32_t) noexcept {
+  static bool unpark(sleepers those, std::uint32_t) noexcept {
     const errno_keeper kept;
-    lot& there = Primitives::lot_of(word);
+    lot& there = *those.there_;
     bool is_asleep = false;
     {
       const std::lock_guard lock{there.guard};
-      is_asleep = there.sleepers.has(&word);
+      is_asleep = there.sleepers.has(those.word_);
     }
     if (is_asleep) there.changed.notify_all();
     return is_asleep;

@@ -119,7 +119,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     keeper kept(core_.lock());
     set(aborted);
     while (this->phase == call_phase::running) {
-      TIDEMARK_ASSERT(runner_ != current_thread<Platform>(), "a queue was destroyed by its own work");
+      TIDEMARK_ASSERT(runner_ != Platform::current_thread(), "a queue was destroyed by its own work");
       is_awaited_ = true;
       core_.ends().wait(kept);
     }
@@ -204,7 +204,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
       self.phase = call_phase::over;
       return;
     }
-    self.runner_ = current_thread<Platform>();
+    self.runner_ = Platform::current_thread();
     turn_end end = turn_end::rests;
     do {
       self.may_put_off_ = self.core_.has_sleepers();
@@ -396,7 +396,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   bool may_put_off_ = false;  // in this turn, as the next two
   bool owes_ = false;         // registrations
   bool puts_off_ = false;
-  decltype(current_thread<Platform>()) runner_{};
+  decltype(Platform::current_thread()) runner_{};
 };
 
 }  // namespace tidemark::detail

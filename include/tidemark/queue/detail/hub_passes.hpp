@@ -21,7 +21,7 @@ namespace tidemark::detail {
 template <platform Platform>
 class hub_passes {
  public:
-  using word = typename Platform::template atomic<std::uint32_t>;
+  using word = typename Platform::park_word;
 
   /// Asks for a pass. Returns true to the caller that must serve or ring; other callers leave their marks to the
   /// server.
