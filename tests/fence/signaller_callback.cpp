@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <optional>
@@ -21,6 +22,7 @@
 
 #include "support/counted_allocations.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/poison.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
@@ -221,6 +223,82 @@ TEST_CASE("[trap 9] callables that signal their own fence on and on don't run wi
 }
 
 // ---- how registrations end ------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A chain of fences: a callable for each signals the next one, and notes how deep the stack is.
+template <class Fence>
+class fence_chain {
+ public:
+  explicit fence_chain(std::size_t length) : fences_(length), depths_(length) {}
+
+  std::size_t length() const { return fences_.size(); }
+  Fence& fence(std::size_t i) { return fences_[i]; }
+  auto callable(std::size_t i) {
+    return [this, i] {
+      depths_[i] = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+      if (i + 1 != length()) fences_[i + 1].signal(1);
+    };
+  }
+  /// How many bytes deeper the stack was in the last callable than in the first one.
+  std::size_t bytes() const {
+    const auto [low, high] = std::minmax(depths_.front(), depths_.back());
+    return high - low;
+  }
+
+ private:
+  std::deque<Fence> fences_;
+  std::vector<std::uintptr_t> depths_;
+};
+
+#if TIDEMARK_HAS_TSAN || TESTING_HAS_ASAN
+constexpr std::size_t most_bytes_a_link = 4'096;
+#else
+constexpr std::size_t most_bytes_a_link = 1'500;
+#endif
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("callables that signal from fence to fence take 1,500 bytes of stack for each, and on a loop none",
+                   Kind, EVERY_LOOP_KIND) {
+  fence_chain<typename Kind::progress_fence> nested(1'000);
+  std::list<any_callback<typename Kind::progress_fence>> callbacks;
+  for (std::size_t i = 0; i < nested.length(); ++i) callbacks.emplace_back(nested.fence(i), 1, nested.callable(i));
+  nested.fence(0).signal(1);
+  for (const auto& each : callbacks) REQUIRE(each.state() == callback_state::ran);
+  CHECK(nested.bytes() != 0);
+  CHECK(nested.bytes() < nested.length() * most_bytes_a_link);
+
+  typename Kind::loop loop;
+  fence_chain<typename Kind::progress_fence> in_turn(1'000);
+  std::list<typename Kind::any_callback> registered;
+  for (std::size_t i = 0; i < in_turn.length(); ++i) {
+    registered.emplace_back(loop, typename Kind::awaited{in_turn.fence(i), 1}, in_turn.callable(i));
+  }
+  in_turn.fence(0).signal(1);
+  std::size_t ran = 0;
+  while (const std::size_t more = loop.poll()) ran += more;
+  CHECK(ran == in_turn.length());
+  CHECK(in_turn.bytes() == 0);
+}
+
+TEST_CASE_TEMPLATE("a chain of callables is as deep as it has fences, however long it is", Kind, EVERY_LOOP_KIND) {
+  constexpr std::uint64_t last = 100'000;
+  typename Kind::fence fences[2];
+  std::optional<any_callback<typename Kind::fence>> registered[2];
+  int depth = 0;
+  int deepest = 0;
+  std::function<void(std::uint64_t)> step = [&](std::uint64_t reached) {
+    deepest = std::max(deepest, ++depth);
+    const std::uint64_t next = reached + 1;
+    registered[next % 2].emplace(fences[next % 2], next, [&step, next] { step(next); });
+    if (reached < last) fences[next % 2].signal(next);
+    --depth;
+  };
+  step(0);
+  CHECK(fences[last % 2].current_value() == last);
+  CHECK(deepest == 3);
+}
 
 TEST_CASE_TEMPLATE("[A14] a registration that is cancelled or destroyed never runs", Kind, EVERY_LOOP_KIND) {
   typename Kind::fence fence;

@@ -6,7 +6,7 @@
 //
 // No loop and no other thread takes part: signal() resumes the coroutine before it returns. What signaller_callback.hpp
 // says of a callable is true of what the coroutine does until it suspends itself again: it delays the signaller, it
-// must not throw, and it may await the same fence.
+// must not throw, and it may await the same fence. Coroutines that signal from fence to fence nest in the same way.
 //
 // Such a wait has no time limit and no stop token, since nobody would look after them. For those, and wherever what
 // follows takes longer than the wake-up of a thread, use a loop: `co_await loop.reached_for(uploaded, 3, 10ms)`. Each

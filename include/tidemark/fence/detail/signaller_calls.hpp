@@ -9,6 +9,10 @@
 // already, or this thread further up its stack, that one runs these calls, too. So the calls of a fence run one at a
 // time, and a callable that signals its own fence does not run the next ones within itself.
 //
+// Calls of different fences do run within each other. A thread could put off what its nested signals make due. But then
+// those signals would return before it has run, and would use their fences after they have returned: so nobody could
+// tell when such a fence may be destroyed.
+//
 // Why no call is lost: whoever pushes takes the lock afterwards. Whoever runs the calls looks at the stack with the
 // lock before it says that it has ended. Either it finds the call then, or the pusher finds that nobody runs them.
 //
