@@ -9,17 +9,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <list>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
+#include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/queue/hub.hpp>
 
+#include "support/child.hpp"
+#include "support/coroutine.hpp"
 #include "support/counted_allocations.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/poison.hpp"
@@ -280,6 +287,27 @@ TEST_CASE_TEMPLATE("callables that signal from fence to fence take 1,500 bytes o
   while (const std::size_t more = loop.poll()) ran += more;
   CHECK(ran == in_turn.length());
   CHECK(in_turn.bytes() == 0);
+}
+
+TEST_CASE("a callable or a coroutine that throws in a signaller ends the program") {
+  const auto end = run_in_child([] {
+    std::set_terminate([] { _exit(3); });
+    tidemark::fence fence;
+    auto throws = call_in_signaller(fence, 1, [] { throw std::runtime_error{"told"}; });
+    fence.signal(1);
+  });
+  CHECK(end.exit_status == 3);
+  const auto in_coroutine = run_in_child([] {
+    std::set_terminate([] { _exit(3); });
+    tidemark::fence fence;
+    const auto wait = [&]() -> coroutine {
+      static_cast<void>(co_await tidemark::reached_in_signaller(fence, 1));
+      throw std::runtime_error{"told"};
+    };
+    const coroutine waiting = wait();
+    fence.signal(1);
+  });
+  CHECK(in_coroutine.exit_status == 3);
 }
 
 TEST_CASE_TEMPLATE("a chain of callables is as deep as it has fences, however long it is", Kind, EVERY_LOOP_KIND) {

@@ -11,16 +11,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <list>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include <unistd.h>
+
 #include <tidemark/queue/engine_queue.hpp>
 
+#include "support/child.hpp"
+#include "support/coroutine.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/planted_cycles.hpp"
 #include "support/random.hpp"
@@ -436,6 +442,32 @@ TEST_CASE_TEMPLATE("a queue may be destroyed while it waits, is ready or execute
     CHECK(inside.load() % 1000 == 0);
   }
   CHECK(engine.why_waiting().waits.empty());
+}
+
+TEST_CASE("what a callable throws on a thread of an engine ends the program, and otherwise is passed on") {
+  const auto throws = [] { throw std::runtime_error{"told"}; };
+  const auto end = run_in_child([&] {
+    std::set_terminate([] { _exit(3); });
+    tidemark::engine engine;
+    engine.loop().post(throws);
+    for (;;) ::pause();
+  });
+  CHECK(end.exit_status == 3);
+  const auto in_coroutine = run_in_child([&] {
+    std::set_terminate([] { _exit(3); });
+    tidemark::engine engine;
+    const auto wait = [&]() -> coroutine {
+      co_await engine.loop().schedule();
+      throws();
+    };
+    const coroutine waiting = wait();
+    for (;;) ::pause();
+  });
+  CHECK(in_coroutine.exit_status == 3);
+  tidemark::engine engine({.threads = 0});
+  engine.loop().post(throws);
+  CHECK_THROWS_WITH(engine.loop().poll(), "told");
+  CHECK(engine.loop().poll() == 0);
 }
 
 TEST_CASE("misuse of engines and their queues is reported") {

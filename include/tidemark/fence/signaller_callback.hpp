@@ -21,8 +21,8 @@
 // fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
-// for each fence in it, however often it comes back to them: 700 bytes beside what the callables take themselves, and up
-// to 1,400 without optimization. A stack of 8 MiB is full after some 5,000 fences at worst. Longer chains belong on a
+// for each fence in it, however often it comes back to them: some 700 bytes beside what the callables take themselves,
+// and up to 1,400 without optimization. At worst 8 MiB of stack are full after 5,000 fences. Longer chains belong on a
 // loop, which runs one callable after the other.
 //
 // A signal costs what it does without callables, when none is due. If one is due, it takes a lock of the fence, so a

@@ -22,7 +22,8 @@
 // fast as two threads that spin.
 //
 // The threads run a wait_loop, of which the queues are work: its callables, coroutines and tasks are executed by the
-// same threads, between the turns of the queues.
+// same threads, between the turns of the queues. What one of these throws on a thread of the engine ends the program
+// (std::terminate), because there is no caller to whom it could be passed on.
 //
 // A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then
 // the next queue has its turn: those of higher priority first, but after eight turns of others each queue that is ready
@@ -163,7 +164,8 @@ class basic_engine {
   ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may
-  /// run it, too.
+  /// run it, too. What they throw ends the program on a thread of the engine. On a thread of the program it comes out
+  /// of the call that runs the loop.
   loop_type& loop() noexcept { return loop_; }
 
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
