@@ -480,6 +480,35 @@ TEST_CASE("a held queue can be paused, aborted and destroyed") {
   CHECK(aborted.drain() == wait_status::lost);
 }
 
+TEST_CASE("[A124] a fence of a domain may go once drain() has said that the queue is lost which it held") {
+  side near{legacy};
+  cross_fence both;
+  std::optional<attachment> in(std::in_place, both, near.in);
+  queue held{near.on};
+  held.wait(*in, 1);
+  held.wait(*in, 2);
+  submit(held);
+  near.step();
+  SUBCASE("it was aborted") { held.abort(); }
+  SUBCASE("it was aborted, and the domain had let it go") {
+    CHECK(in->signal(1));
+    held.abort();
+  }
+  SUBCASE("its engine was aborted while it was paused") {
+    held.pause();
+    near.on.abort();
+  }
+  SUBCASE("its timeline was lost") {
+    in->poison();
+    near.step();
+  }
+  CHECK(held.drain() == wait_status::lost);
+  in.reset();  // asserts that nothing knows it any more
+  CHECK(near.on.why_waiting().waits.empty());
+  near.step();
+  CHECK(held.submit().status == tidemark::doorbell_status::aborted);
+}
+
 TEST_CASE("a report names the waits that are held, with the value of the fence") {
   side near{legacy};
   cross_fence both{4};

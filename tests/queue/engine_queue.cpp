@@ -276,6 +276,44 @@ TEST_CASE_TEMPLATE("a queue that is aborted by its own work drops the rest", Kin
   CHECK(queue.drain() == wait_status::lost);
 }
 
+TEST_CASE_TEMPLATE("[A124] a queue that is aborted while it executes a command is lost once that has returned", Kind,
+                   EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  queue_of<Kind> queue{on.engine, {.most_submissions = 1}};
+  bool was_lost = true;
+  queue.run([&] {
+    queue.abort();
+    was_lost = queue.progress().fence->is_poisoned();
+    CHECK(queue.submit().status == doorbell_status::aborted);
+  });
+  REQUIRE(queue.submit());
+  on.step();
+  CHECK_FALSE(was_lost);
+  CHECK(queue.drain() == wait_status::lost);
+}
+
+TEST_CASE_TEMPLATE("[A124] once a queue is lost, nobody looks at a fence for which it has waited, nor does a report",
+                   Kind, EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  std::optional<typename Kind::fence> input(std::in_place);
+  queue_of<Kind> queue{on.engine};
+  queue.wait(*input, 1);
+  queue.wait(*input, 2);
+  REQUIRE(queue.submit());
+  SUBCASE("that waits") { on.step(); }
+  SUBCASE("that has not begun to wait") {}
+  SUBCASE("that was paused") {
+    queue.pause();
+    on.step();
+  }
+  queue.abort();
+  CHECK(queue.drain() == wait_status::lost);
+  input.reset();
+  CHECK(on.engine.why_waiting().waits.empty());
+  on.step();
+  CHECK(queue.submit().status == doorbell_status::aborted);
+}
+
 TEST_CASE_TEMPLATE("a queue whose timeline is lost is lost, too, unless it has reached the value", Kind,
                    EVERY_LOOP_KIND) {
   stepped<Kind> on;

@@ -192,11 +192,11 @@ class basic_engine {
   /// Adds what the queues have not executed. With the locks of all engines that are looked at.
   void look(engine_id self, detail::engine_picture& into) {
     for (member* each : queues_) {
-      if (each->stands()) {
+      if (!each->stands()) {
+        ++into.not_seen;
+      } else if (!each->is_given_up()) {  // otherwise it waits for nothing, and the fences may be gone
         into.queues.push_back(
             {{each->id, std::string(each->name), self, std::string(name_)}, pending_of(*each, into.values)});
-      } else {
-        ++into.not_seen;
       }
     }
   }

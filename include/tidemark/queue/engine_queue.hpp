@@ -11,7 +11,8 @@
 // before the doorbell rings [A122]; waits and signals are logged where they are executed [A86].
 //
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
-// progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it.
+// progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
+// progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more.
 //
 // Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
 // turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
@@ -316,8 +317,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void resume() noexcept { base::resume(); }
 
   /// Gives the queue up: refuses further submissions, and drops what it has not executed. Its progress is lost; no
-  /// other timeline is. A command that is executed now is not interrupted. Any number of calls. Progress: takes the
-  /// lock of the engine.
+  /// other timeline is. A command that is executed now is not interrupted: then the progress is lost as soon as the
+  /// command has returned. So once drain() says `lost`, no command is executed, and no thread of the engine looks at a
+  /// fence for which the queue has waited. Such a fence may be destroyed. What the commands captured is destroyed in
+  /// the next turn of the queue, or in its destructor. Any number of calls. Progress: takes the lock of the engine.
   void abort() noexcept { base::abort(); }
 
  private:
@@ -354,7 +357,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return made;
   }
   bool is_full() const noexcept {
-    return timeline_.last_queued() - progress_.current_value() >= most_ && !progress_.is_poisoned();
+    return timeline_.last_queued() - progress_.current_value() >= most_ && !this->is_given_up() &&
+           !progress_.is_poisoned();
   }
   doorbell_result ring_for_it() {
     const submit_result made = timeline_.submit([this](std::uint64_t) {
@@ -476,7 +480,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
                                                                       : queue_operation::signal;
         timeline_of(self).cancel({operation, id, value, reserved_at(entry)});
       },
-      [](void* self) noexcept { timeline_of(self).abort(); }};
+      [](void* self) noexcept { timeline_of(self).refuse(); }, [](void* self) noexcept { timeline_of(self).abort(); }};
 
   engine_type& engine_;
   const std::uint64_t most_;

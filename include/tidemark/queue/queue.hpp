@@ -205,9 +205,15 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// means, and what the executor does meanwhile is still logged. Any thread may call it, any number of times.
   /// Progress: as the timeline's poison(); wait-free if it has none.
   void abort() noexcept {
+    refuse();
+    if constexpr (can_be_poisoned) progress_.fence->poison();
+  }
+  /// The first step of abort(), for an executor that ends its own wait before anybody learns of the abort: refuses
+  /// further work. If the progress timeline can be poisoned, nobody is released. abort() must follow. Progress:
+  /// wait-free.
+  void refuse() noexcept {
     // (Q14): release, pairs with (Q9).
     is_aborted_.store(1, std::memory_order_release);
-    if constexpr (can_be_poisoned) progress_.fence->poison();
   }
 
   /// Returns the progress fence and its number, for other queues to wait for. Must not be called while name_progress()

@@ -2,6 +2,7 @@
 //
 // Model checks of fences of several domains: a signal of one domain against a wait in another one of either kind, an
 // attachment against a signal, and signals of two domains against each other. Plain data are handed over.
+#include "support/gone.hpp"
 #include "support/model_check.hpp"
 #include "support/no_logs.hpp"
 
@@ -120,6 +121,42 @@ struct held_and_destroyed : model::suite<2> {
   }
 };
 
+/// [A5] [A124] A queue that is held is given up, while the domain is told of a signal or of the loss. Once drain() says
+/// how it ended, the attachment goes.
+template <bool IsLost>
+struct held_fence_gone : model::suite<2> {
+  side near{domain_kind::legacy};
+  side far{domain_kind::native};
+  cross_fence both;
+  std::optional<attachment> waits;
+  attachment tells{both, far.in};
+  queue waiting{near};
+
+  void before() {
+    waits.emplace(both, near.in);
+    waiting.wait(*waits, 1);
+    MODEL_REQUIRE(static_cast<bool>(waiting.submit()));
+    static_cast<void>(near.on.loop().poll());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      if (!IsLost) waiting.abort();
+      const wait_status end = waiting.drain();
+      MODEL_REQUIRE(end == wait_status::lost || (!IsLost && end == wait_status::reached));
+      model::destroy(waits);
+    } else {
+      if (IsLost) tells.poison();
+      if (!IsLost) MODEL_REQUIRE(tells.signal(1));
+      poll_all();
+    }
+  }
+  void after() { poll_all(); }
+  void poll_all() {
+    while (near.on.loop().poll() != 0) {
+    }
+  }
+};
+
 /// [A68] A domain attaches the fence, and a thread waits there, while another domain signals. The domain goes again.
 struct attached_against_signal : model::suite<2> {
   side near{domain_kind::legacy};
@@ -210,6 +247,8 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 2>, "queue_waits.twice">());
   checks.push_back(model::make_check<queue_waits<domain_kind::legacy, 1, true>, "queue_waits.own">());
   checks.push_back(model::make_check<held_and_destroyed, "held_and_destroyed">());
+  checks.push_back(model::make_check<held_fence_gone<false>, "held_fence_gone">());
+  checks.push_back(model::make_check<held_fence_gone<true>, "held_fence_gone.lost">());
   checks.push_back(model::make_check<attached_against_signal, "attached_against_signal">());
   checks.push_back(model::make_check<two_signal, "two_signal">());
   checks.push_back(model::make_check<lost_elsewhere, "lost_elsewhere">());

@@ -3,6 +3,7 @@
 // Model checks of the queues of an engine: submissions against queues that come to rest, waits against signals, and
 // what is paused, aborted or destroyed against turns. Commands hand plain data over. Where a queue has logs, they are
 // read meanwhile.
+#include "support/gone.hpp"
 #include "support/model_check.hpp"
 #include "support/no_logs.hpp"
 #include "support/shapes.hpp"
@@ -388,6 +389,81 @@ struct aborted_against_park : model::suite<2>, stepped {
   }
 };
 
+enum class ended_by { abort, engine_abort, loss };
+
+/// [A124] A queue is given up while it waits, may begin to wait, or may see its value. Once drain() says that, nobody
+/// looks at the fence any more: it is destroyed.
+template <ended_by How, heap_shape Shape, unsigned Threads = 2>
+struct fence_gone_after_loss : model::suite<Threads>, stepped {
+  std::optional<fence_of<Shape>> timeline;
+  bool is_dropped = false;
+  queue waits{*this};
+
+  struct work {
+    explicit work(fence_gone_after_loss& check) : of{&check} {}
+    work(work&& from) noexcept : of{std::exchange(from.of, nullptr)} {}
+    ~work() {
+      if (of == nullptr) return;
+      of->is_dropped = true;
+      of->on.loop().stop();
+    }
+    void operator()() const { MODEL_REQUIRE(false); }
+    fence_gone_after_loss* of;
+  };
+
+  void before() {
+    timeline.emplace();
+    waits.wait(*timeline, 1);
+    waits.run(work(*this));
+    MODEL_REQUIRE(is_accepted(waits));
+  }
+  void thread(unsigned index) {
+    if (index != 0) {
+      MODEL_REQUIRE(on.loop().run() == wait_status::stopped);
+      return;
+    }
+    if (How == ended_by::abort) waits.abort();
+    if (How == ended_by::engine_abort) on.abort();
+    if (How == ended_by::loss) timeline->poison();
+    MODEL_REQUIRE(waits.drain() == wait_status::lost);
+    model::destroy(timeline);
+  }
+  void after() {
+    MODEL_REQUIRE(is_dropped);
+    on.loop().restart();
+  }
+};
+template <heap_shape Shape>
+using fence_gone_after_abort = fence_gone_after_loss<ended_by::abort, Shape>;
+template <heap_shape Shape>
+using lost_fence_gone = fence_gone_after_loss<ended_by::loss, Shape>;
+
+/// The same while a report is made. It does not look into a queue that is given up.
+struct fence_gone_beside_report : model::suite<2>, stepped {
+  std::optional<tidemark::basic_fence<platform>> timeline;
+  queue waits{*this};
+
+  void before() {
+    timeline.emplace();
+    waits.wait(*timeline, 1);
+    MODEL_REQUIRE(is_accepted(waits));
+    static_cast<void>(on.loop().poll());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      waits.abort();
+      MODEL_REQUIRE(waits.drain() == wait_status::lost);
+      model::destroy(timeline);
+    } else {
+      MODEL_REQUIRE(on.why_waiting().waits.size() <= 1);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(on.why_waiting().waits.empty());
+    static_cast<void>(on.loop().poll());
+  }
+};
+
 /// A queue is destroyed while it may have its turn. What the turn did is visible then.
 struct destroyed_against_turn : model::suite<2>, stepped {
   payload data;
@@ -697,6 +773,13 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<handed_over, "handed_over">());
   checks.push_back(model::make_check<aborted_against_submission, "aborted_against_submission">());
   checks.push_back(model::make_check<aborted_against_park, "aborted_against_park">());
+  model::add_on_shapes<fence_gone_after_abort, model::one_slot, "fence_gone_after_abort">(checks);
+  model::add_on_shapes<lost_fence_gone, model::one_slot, "lost_fence_gone">(checks);
+  checks.push_back(model::make_check<fence_gone_after_loss<ended_by::abort, model::one_slot, 3>,
+                                     "fence_gone_after_abort.three_threads">());
+  checks.push_back(model::make_check<fence_gone_after_loss<ended_by::engine_abort, model::one_slot>,
+                                     "fence_gone_after_abort.engine">());
+  checks.push_back(model::make_check<fence_gone_beside_report, "fence_gone_beside_report">());
   checks.push_back(model::make_check<destroyed_against_turn, "destroyed_against_turn">());
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
   checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());

@@ -12,6 +12,13 @@
 // rest, and will look again. Otherwise the submitter gives the queue to the loop. A queue that finds nothing to execute
 // clears the doorbell (QE4) and looks once more. Both are exchanges of one word. If (QE3) comes before (QE4), the queue
 // finds the commands. If it comes after, the submitter finds the doorbell clear.
+//
+// Why nobody looks at a fence once the progress is lost
+// -----------------------------------------------------
+// A queue looks at a fence in its turn. While it is parked, the loop does; while it is held, the domain. abort() marks
+// the queue with the loop's lock. If the queue has its turn, the end of the turn sees the mark with the lock, and loses
+// the progress. If not, abort() ends the wait with the lock, and loses the progress itself. Before that, either of them
+// takes a wait back that a domain knows. A turn that begins later sees the mark first.
 #ifndef TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
 #define TIDEMARK_QUEUE_DETAIL_ENGINE_TASK_HPP
 
@@ -40,7 +47,8 @@ struct engine_task_calls {
   std::uint64_t (*begin_stall)(void* self, fence_id id, std::uint64_t value) noexcept;
   void (*end_wait)(void* self, fence_id id, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept;
   void (*cancel)(void* self, command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept;
-  void (*lose)(void* self) noexcept;  // its progress
+  void (*refuse)(void* self) noexcept;  // what is submitted from now on
+  void (*lose)(void* self) noexcept;    // its progress
 };
 
 template <platform Platform>
@@ -60,22 +68,32 @@ class engine_task : protected core_of_loop<Platform>::operation {
     set(paused);
   }
   void resume() noexcept { clear(paused); }
-  /// Gives the queue up: its progress is lost, and it drops what it has not executed.
+  /// Gives the queue up: it drops what it has not executed. Its progress is lost once it looks at no fence any more.
   void abort() noexcept {
-    calls_.lose(self_);
-    const keeper kept(core_.lock());
-    set(aborted);
-    if (this->phase == call_phase::waiting) {
-      static_cast<void>(core_.cancel(*this));
-      is_held_ = true;
+    calls_.refuse(self_);
+    keeper kept(core_.lock());
+    set(aborted | owes_loss);
+    if (this->phase == call_phase::running) return;
+    bool goes_on = core_.retract(*this) || std::exchange(is_held_, false);
+    if (this->phase == call_phase::waiting) goes_on = core_.cancel(*this);
+    // As in a turn, so that there is no other one, and the queue stays until the waiters know.
+    this->phase = call_phase::running;
+    runner_ = current_thread<Platform>();
+    lose(kept);
+    core_.has_run(*this);
+    if (goes_on) {
+      core_.run_later(*this);
+      core_.nudge();
     }
-    let_go();
+    tell_of_end();
   }
 
   // ---- with the loop's lock ----
 
   /// Returns whether the queue stands still, so that its commands can be looked at.
   bool stands() const noexcept { return this->phase != call_phase::running; }
+  /// Returns whether the queue executes nothing any more.
+  bool is_given_up() const noexcept { return (look_at_control() & aborted) != 0; }
   /// Calls `act` with each command that is not executed.
   template <class Act>
   void for_each_pending(const Act& act) {
@@ -142,8 +160,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
       return true;
     }
     if (now.is_poisoned) {
-      calls_.lose(self_);
-      set(aborted);
+      calls_.refuse(self_);
+      set(aborted | owes_loss);
       calls_.cancel(self_, kind, id, target, entry);
       return true;
     }
@@ -155,9 +173,11 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// executed again.
   template <class Wait>
   void get_past_or_hold(Wait& one, fence_id id, std::uint64_t target, const void* entry) noexcept {
+    is_known_ = false;
     if (gets_past(command_kind::held, id, target, one.look(), entry)) return;
     set(held);  // before anybody may take it back
-    is_unfinished_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
+    is_known_ = one.begin(this, [](void* self) noexcept { static_cast<engine_task*>(self)->clear(held); });
+    is_unfinished_ = is_known_;
     if (is_unfinished_) return;
     // (QE12): relaxed alone, like (QE9): nobody else has learnt of it.
     control_.fetch_and(~held, std::memory_order_relaxed);
@@ -197,6 +217,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   static constexpr std::uint32_t paused = 1;
   static constexpr std::uint32_t aborted = 2;
   static constexpr std::uint32_t held = 4;
+  static constexpr std::uint32_t owes_loss = 8;  // of its progress
 
   static void act(typename core::work& of, loop_action what, keeper& kept) {
     auto& self = static_cast<engine_task&>(static_cast<operation&>(of));
@@ -215,8 +236,20 @@ class engine_task : protected core_of_loop<Platform>::operation {
       }
       if (std::exchange(self.puts_off_, false)) self.core_.drop_wakes();
     } while (end == turn_end::parks && self.may_linger());
+    if ((self.look_at_control() & owes_loss) != 0) self.lose(kept);
     self.after_turn(end);
-    if (std::exchange(self.is_awaited_, false)) self.core_.ends().wake_all();
+    self.tell_of_end();
+  }
+  /// Loses the progress. In a turn, when the queue waits for nothing any more but for what a domain knows.
+  void lose(keeper& kept) noexcept {
+    // (QE14): relaxed alone, like (QE9).
+    control_.fetch_and(~owes_loss, std::memory_order_relaxed);
+    const typename keeper::without lock(kept);
+    if (is_known_) give_up(*commands_.front());
+    calls_.lose(self_);
+  }
+  void tell_of_end() noexcept {
+    if (std::exchange(is_awaited_, false)) core_.ends().wake_all();
   }
   void after_turn(turn_end end) noexcept {
     switch (end) {
@@ -325,6 +358,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     calls_.cancel(self_, first.kind, first.id, first.value.load(), first.entry());
     first.drop();
     commands_.pop();
+    is_known_ = false;
   }
   /// Returns false if the command is a wait whose value is missing.
   bool execute(command& first) noexcept {
@@ -392,6 +426,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   bool is_stalled_ = false;
   bool is_held_ = false;
   bool is_unfinished_ = false;  // the command of this turn: its value is missing, or others must follow it at once
+  bool is_known_ = false;       // a domain knows the first command, and may let the queue go
   bool is_awaited_ = false;
   bool may_put_off_ = false;  // in this turn, as the next two
   bool owes_ = false;         // registrations
