@@ -55,7 +55,11 @@ struct asymmetric_barriers {
 struct linux_machine {
   static void compiler_fence(std::memory_order order) noexcept { std::atomic_signal_fence(order); }
   static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
-  static bool can_interrupt() noexcept { return registered; }
+  /// Registers at the first call, which may come before main().
+  static bool can_interrupt() noexcept {
+    static const bool is_registered = call(register_private_expedited);
+    return is_registered;
+  }
   static bool interrupt_all() noexcept { return call(private_expedited); }
 
  private:
@@ -71,8 +75,8 @@ struct linux_machine {
   }
 
   /// Registers while the program starts. That takes 3 to 10 microseconds, but 1 to 40 milliseconds once other threads
-  /// run.
-  static inline const bool registered = call(register_private_expedited);
+  /// run. It may come too late for a fence of another file that is made while the program starts, but that fence asks.
+  static inline const bool registers_at_start = can_interrupt();
 };
 
 #endif
