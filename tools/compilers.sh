@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Builds the benchmarks and the examples with the compilers that there are, and each header alone with libc++, warnings
-# being errors; and runs the tests of the platform and the fence where the assembler has the other dialect. `./dev
-# matrix` builds the tests, too.
+# being errors; runs the tests of the platform and the fence where the assembler has the other dialect; and runs a
+# program of several libraries whose symbols are hidden. `./dev matrix` builds the tests, too.
 #
 #   compilers.sh [--install]   with --install, installs the compilers that are missing first
 set -euo pipefail
@@ -90,5 +90,20 @@ if [[ $(uname -m) == x86_64 ]]; then
       -DTIDEMARK_BUILD_BENCH=OFF -DTIDEMARK_BUILD_EXAMPLES=OFF
     run_with "$compiler-masm-intel" '^(platform|fence): '
   done
+fi
+# hidden_visibility NAME COMPILER FLAGS: each part of a program has a copy of all that the headers define.
+hidden_visibility() {
+  if ! step "$1-hidden-visibility: the parts of a program work with each other's objects" \
+    cmake -D "SOURCE_DIR=$root" -D "WORK_DIR=$root/build/compilers/$1-hidden-visibility" -D "COMPILERS=$2" \
+    -D "FLAGS=$3" -D TIMEOUT=120 -D "FORMS=hidden;condition_variables" \
+    -P "$root/tests/packaging/check_libraries.cmake"; then
+    failed+=("$1-hidden-visibility")
+  fi
+}
+for compiler in "$gcc" clang++-14 clang++-19; do
+  if has_command "$compiler"; then hidden_visibility "$compiler" "$compiler" ""; fi
+done
+if has_command clang++-19 && has_libcxx clang++-19; then
+  hidden_visibility clang++-19-libc++ clang++-19 -stdlib=libc++
 fi
 if ((${#failed[@]} > 0)); then fail 1 "these builds failed: ${failed[*]}"; fi
