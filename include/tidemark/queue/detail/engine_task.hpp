@@ -78,7 +78,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     if (this->phase == call_phase::waiting) goes_on = core_.cancel(*this);
     // As in a turn, so that there is no other one, and the queue stays until the waiters know.
     this->phase = call_phase::running;
-    runner_ = current_thread<Platform>();
+    runner_ = Platform::current_thread();
     lose(kept);
     core_.has_run(*this);
     if (goes_on) {
