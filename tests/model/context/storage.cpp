@@ -21,7 +21,7 @@ using tidemark::context_id;
 using tidemark::object_id;
 
 constexpr std::uint32_t contexts = 3;
-constexpr std::size_t kinds = 3;
+constexpr std::size_t kinds = 4;
 
 /// What a maker creates. The content is 7 from the beginning, and what the context counts up from there.
 struct block {
@@ -40,11 +40,12 @@ struct existing {
 
 class maker {
  public:
-  enum class kind : std::uint8_t { resource, view, other };
+  enum class kind : std::uint8_t { resource, view, other, last };
   struct description {
-    void* resource;
+    void* first;
+    void* second;
   };
-  static constexpr std::size_t most_dependencies = 1;
+  static constexpr std::size_t most_dependencies = 2;
 
   explicit maker(existing& known) noexcept : known_{&known} {}
 
@@ -56,7 +57,9 @@ class maker {
     return {sizeof(block), sizeof(payload)};
   }
   std::size_t deferred_bytes(kind, const void*) const noexcept { return sizeof(block); }
-  void set_dependency(description& changed, std::size_t, void* resource) noexcept { changed.resource = resource; }
+  void set_dependency(description& changed, std::size_t which, void* needed) noexcept {
+    (which == 0 ? changed.first : changed.second) = needed;
+  }
 
   bool create(const tidemark::block_arguments<kind, description>& given) noexcept {
     const std::uint32_t context = to_number(given.context);
@@ -71,7 +74,12 @@ class maker {
     }
     if (given.kind == kind::view) {
       MODEL_REQUIRE(exists(context, kind::resource) == 1);
-      MODEL_REQUIRE(static_cast<block*>(given.description->resource)->context.load() == static_cast<int>(context));
+      MODEL_REQUIRE(static_cast<block*>(given.description->first)->context.load() == static_cast<int>(context));
+    }
+    if (given.kind == kind::last) {
+      MODEL_REQUIRE(exists(context, kind::view) == 1 && exists(context, kind::other) == 1);
+      MODEL_REQUIRE(static_cast<block*>(given.description->first)->context.load() == static_cast<int>(context));
+      MODEL_REQUIRE(static_cast<block*>(given.description->second)->context.load() == static_cast<int>(context));
     }
     known_->blocks[context][static_cast<std::size_t>(given.kind)].store(1);
     return true;
@@ -82,6 +90,7 @@ class maker {
     MODEL_REQUIRE(static_cast<block*>(destroyed)->content.load() >= 7);
     MODEL_REQUIRE(static_cast<block*>(destroyed)->context.load() == static_cast<int>(context));
     if (which == kind::resource) MODEL_REQUIRE(exists(context, kind::view) == 0);
+    if (which == kind::view || which == kind::other) MODEL_REQUIRE(exists(context, kind::last) == 0);
     static_cast<block*>(destroyed)->content.store(-1);
     if (context == 0) std::destroy_at(static_cast<block*>(destroyed)->read_only);
     std::destroy_at(static_cast<block*>(destroyed));
@@ -106,8 +115,11 @@ using context_type = storage_type::context;
 
 /// A storage with a resource, a view of it and another object, and two deferred contexts.
 struct stand {
+  explicit stand(std::uint32_t most = 3)
+      : storage{storage_type::make(maker{known}, {.max_contexts = contexts, .max_objects = most})} {}
+
   existing known;
-  std::optional<storage_type> storage = storage_type::make(maker{known}, {.max_contexts = contexts, .max_objects = 3});
+  std::optional<storage_type> storage;
   std::array<context_type, 2> deferred;
   object_id resource;
   object_id view;
@@ -147,7 +159,8 @@ struct stand {
     for (context_type& each : deferred) each.close();
     storage.reset();
     for (std::uint32_t context = 0; context < contexts; ++context) {
-      for (const kind each : {kind::resource, kind::view, kind::other}) MODEL_REQUIRE(exists(context, each) == 0);
+      for (const kind each : {kind::resource, kind::view, kind::other, kind::last})
+        MODEL_REQUIRE(exists(context, each) == 0);
     }
     MODEL_REQUIRE(destroyed(kind::resource) == 1 && destroyed(kind::view) == 1);
   }
@@ -275,6 +288,27 @@ struct close_beside_destroy : model::suite<2>, stand {
   }
 };
 
+/// [D9] An object depends on a view, and then on one that depends on nothing. Two contexts that have used it are closed
+/// at once: in each its block goes first.
+struct close_of_several_ranks : model::suite<2>, stand {
+  object_id last;
+
+  close_of_several_ranks() : stand{4} {}
+  void before() {
+    stand::before();
+    last = storage->create(kind::last, {}, {view, other}).object;
+    for (context_type& each : deferred) record(each, last);
+  }
+  void thread(unsigned index) { deferred[index].close(); }
+  void after() {
+    for (const kind each : {kind::resource, kind::view, kind::other, kind::last}) {
+      MODEL_REQUIRE(exists(0, each) == 1 && exists(1, each) == 0 && exists(2, each) == 0);
+    }
+    stand::after();
+    MODEL_REQUIRE(destroyed(kind::last) == 1);
+  }
+};
+
 /// A slot that one thread closes is opened by another.
 struct slot_used_again : model::suite<2>, stand {
   void before() {
@@ -353,6 +387,7 @@ int main(int argc, char** argv) {
           model::make_check<two_destroy<0>, "two_destroy">(),
           model::make_check<two_destroy<1>, "two_destroy.beside_close">(),
           model::make_check<close_beside_destroy, "close_beside_destroy">(),
+          model::make_check<close_of_several_ranks, "close_of_several_ranks">(),
           model::make_check<slot_used_again, "slot_used_again">(),
           model::make_check<retire_against_recording<1, by_looking, false>, "retire_against_recording">(),
           model::make_check<retire_against_recording<1, by_looking, true>, "retire_against_recording.records_on">(),
