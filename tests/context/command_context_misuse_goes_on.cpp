@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include <tidemark/context/command_context.hpp>
@@ -120,4 +122,123 @@ TEST_CASE("[B47] values that can't be kept change nothing") {
   CHECK(!resource.give_back({}));
   done.signal(3);
   CHECK(resource.try_map(tidemark::map_mode::read));
+}
+
+// ---- commands that call what makes, executes or drops them ----------------------------------------------------------
+
+namespace {
+
+/// Calls something when it is copied, executed or destroyed, where the test has asked for it.
+struct calling_command {
+  struct calls {
+    std::function<void()> in_copy;
+    std::function<void()> in_execution;
+    std::function<void()> in_destructor;
+  };
+  explicit calling_command(calls& of) noexcept : to{&of} {}
+  calling_command(const calling_command& other) : to{other.to} { call(to->in_copy); }
+  calling_command& operator=(const calling_command&) = delete;
+  ~calling_command() { call(to->in_destructor); }
+  void operator()() const { call(to->in_execution); }
+  static void call(std::function<void()>& which) {
+    if (which) std::exchange(which, nullptr)();
+  }
+  calls* to;
+};
+
+/// Calls each function of a context that records; returns how many of them are asserted.
+std::size_t call_all(stand::context_type& in, stand& at, tidemark::fence& fence) {
+  in.run([] {});
+  in.wait(fence, 1);
+  in.signal(fence, 1);
+  CHECK(in.use(at.resource()).status == block_use_status::no_memory);
+  in.begin_recording();
+  CHECK(in.finish().status == finish_status::invalid);
+  in.abandon();
+  CHECK(in.reset() == tidemark::context_open_status::ready);
+  return 8;
+}
+
+}  // namespace
+
+TEST_CASE("a command that calls its context while it is made or dropped does nothing") {
+  for (int which = 0; which < 4; ++which) {
+    CAPTURE(which);
+    stand at;
+    tidemark::fence fence;
+    auto& in = at.deferred[0];
+    calling_command::calls calls;
+    std::size_t called = 0;
+    const auto call = [&] { called += call_all(in, at, fence); };
+    in.begin_recording();
+    in.run([] {});
+    const calling_command command{calls};
+    if (which == 0) calls.in_copy = call;
+    in.run(command);
+    in.run([] {});
+    CHECK(in.is_recording());
+    if (which == 0) CHECK(in.finish().list.size() == 3);
+    if (which > 0) calls.in_destructor = call;
+    if (which == 1) in.abandon();
+    if (which == 2) {
+      at.lists[0]->calls_left = 0;
+      while (!in.was_removed()) in.run([] {});
+      at.lists[0]->calls_left = SIZE_MAX;
+      CHECK(in.finish().status == finish_status::no_memory);
+    }
+    if (which == 3) CHECK(in.reset() == tidemark::context_open_status::ready);
+    CHECK(called > 0);
+    CHECK(take_said() == texts(called, "a command used the context that makes or drops it"));
+    CHECK(!in.is_recording());
+    CHECK(at.lists[0]->bytes == 0);
+    in.begin_recording();
+    in.run([] {});
+    CHECK(in.finish().list.size() == 1);
+    CHECK(take_said().empty());
+  }
+}
+
+TEST_CASE("a command that calls its list while it is executed, cancelled or dropped does nothing") {
+  for (int which = 0; which < 4; ++which) {
+    CAPTURE(which);
+    stand at;
+    tidemark::progress_fence progress;
+    tidemark::queue queue{progress};
+    auto& in = at.deferred[0];
+    calling_command::calls calls;
+    in.begin_recording();
+    auto other = std::move(in.finish().list);
+    int executed = 0;
+    in.begin_recording();
+    in.run([&executed] { ++executed; });
+    in.run(calling_command{calls});
+    in.run([&executed] { ++executed; });
+    auto list = std::move(in.finish().list);
+    bool is_called = false;
+    const auto call = [&] {
+      is_called = true;
+      CHECK(list.execute_on(queue) == tidemark::wait_status::stopped);
+      list.cancel_on(queue);
+      list.clear();
+      list.adopt(1);
+      const auto taken = std::move(list);
+      CHECK(taken.is_empty());
+      other = std::move(list);
+      CHECK(other.is_empty());
+      list = std::move(other);
+    };
+    if (which == 0) {
+      calls.in_execution = call;
+    } else {
+      calls.in_destructor = call;
+    }
+    if (which < 2) CHECK(list.execute_on(queue) == tidemark::wait_status::reached);
+    if (which == 2) list.cancel_on(queue);
+    if (which == 3) list.clear();
+    CHECK(is_called);
+    CHECK(executed == (which < 2 ? 2 : 0));
+    CHECK(take_said() == texts(7, "a command used the list that executes or drops it"));
+    CHECK(list.is_empty());
+    CHECK(at.lists[0]->bytes == 0);
+  }
 }

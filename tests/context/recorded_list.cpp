@@ -160,6 +160,33 @@ TEST_CASE("an empty list, and one that was moved from, execute nothing") {
   CHECK(done == numbers_from(1, 3));
 }
 
+TEST_CASE("a list that another one is moved to drops its own commands at once, and the other one is empty") {
+  own_stand at;
+  tidemark::progress_fence progress;
+  tidemark::queue queue{progress};
+  numbers done;
+  auto& in = at.deferred[0];
+  const auto kept = std::make_shared<int>(1);
+  in.begin_recording();
+  in.run([&done, kept] { done.push_back(*kept); });
+  auto first = std::move(in.finish().list);
+  in.begin_recording();
+  record_numbers(in, done, 2, 2);
+  auto second = std::move(in.finish().list);
+  const std::size_t bytes_of_both = at.lists[0]->bytes;
+  first = std::move(second);
+  CHECK(kept.use_count() == 1);
+  CHECK(at.lists[0]->bytes == bytes_of_both / 2);
+  CHECK(second.is_empty());
+  auto& itself = first;
+  first = std::move(itself);
+  CHECK(first.size() == 2);
+  CHECK(second.execute_on(queue) == wait_status::reached);
+  CHECK(done.empty());
+  CHECK(first.execute_on(queue) == wait_status::reached);
+  CHECK(done == numbers_from(2, 2));
+}
+
 TEST_CASE("lists of several threads are executed by another one, each in its own order") {
   const watchdog guard{[] { return std::string{"lists of several threads"}; }};
   constexpr int threads = 3;

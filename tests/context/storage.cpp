@@ -229,6 +229,44 @@ TEST_CASE("[D9][trap 33] a context destroys the blocks of views before that of t
   CHECK(at.deferred[0].find(view) != nullptr);
 }
 
+TEST_CASE("[D9] an object that depends on several goes before all of them, in whatever order it names them") {
+  for (const bool falls : {true, false}) {
+    for (const bool closes : {true, false}) {
+      CAPTURE(falls);
+      CAPTURE(closes);
+      stand at;
+      // The last one needs the end of a chain of three, and one that needs nothing.
+      const object_id shader = at.create(test_kind::shader, {.deferred = 24});
+      const object_id resource = at.create(test_kind::resource, {.deferred = 24}, {shader});
+      const object_id chained = at.create(test_kind::resource, {.deferred = 24}, {resource});
+      const object_id alone = at.create(test_kind::shader, {.deferred = 24});
+      const object_id last = falls ? at.create(test_kind::view, of_view, {chained, alone})
+                                   : at.create(test_kind::view, of_view, {alone, chained});
+      const texts in_order = falls ? texts{"shader", "resource", "resource", "shader", "view"}
+                                   : texts{"shader", "shader", "resource", "resource", "view"};
+      context_type& in = at.open();
+      at.driver.log.take();
+      CHECK(in.use(last));
+      texts created;
+      for (const std::string& each : in_order) created.push_back("create " + each + " in 1");
+      CHECK(at.driver.log.take() == created);
+      if (closes) {
+        in.close();
+        // The storage destroys the highest rank first.
+        CHECK(at.driver.log.take() == texts{"destroy view in 1", "destroy resource in 1", "destroy resource in 1",
+                                            "destroy shader in 1", "destroy shader in 1"});
+      } else {
+        at.end_all();
+        at.deferred.clear();
+        at.driver.log.take();
+        at.storage.reset();
+        CHECK(at.driver.log.take() == texts{"destroy view in 0", "destroy resource in 0", "destroy resource in 0",
+                                            "destroy shader in 0", "destroy shader in 0"});
+      }
+    }
+  }
+}
+
 TEST_CASE("[D9][trap 33] a resource that is destroyed stays in all contexts until its last view is destroyed") {
   stand at{1};
   const object_id resource = at.resource();
@@ -316,28 +354,61 @@ TEST_CASE("[D14][D18][D19] read-only data lies behind the immediate block, in th
   }
 }
 
-TEST_CASE("[D19][D20][trap 33] a whole line lies between the immediate block's last line and the read-only data") {
-  stand at;
-  for (const std::size_t bytes : {1u, 64u, 65u, 128u}) {
-    const object_id object = at.resource({.bytes = bytes, .read_only = 8});
-    const auto* const block = static_cast<std::byte*>(at.storage->immediate().use(object).block);
-    CHECK(line_of(at.driver.created.back().read_only.data()) == line_of(block + bytes - 1) + 2);
+TEST_CASE(
+    "[D15] each deferred block has a copy of the read-only data on request, behind all that the context changes") {
+  for (const std::uint64_t bytes : {16u, 17u, 24u, 31u, 32u, 33u, 40u, 63u, 64u, 65u, 200u}) {
+    for (const std::uint64_t read_only : {1u, 8u, 16u, 24u, 100u}) {
+      CAPTURE(bytes);
+      CAPTURE(read_only);
+      stand at{0};
+      at.driver.sizes = {{test_kind::view, 16}, {test_kind::view, bytes, read_only}};
+      auto storage = storage_type::make(test_maker{at.driver}, {.max_contexts = 3}, {&at.ledger});
+      REQUIRE(storage);
+      const auto made = storage->create(test_kind::view, {.read_only = read_only, .deferred = bytes, .replicate = 1});
+      REQUIRE(made);
+      const std::byte* const original = at.driver.created.back().read_only.data();
+      std::array<context_type, 2> contexts{storage->open().context, storage->open().context};
+      std::vector<std::byte*> blocks;
+      std::vector<const std::byte*> copies;
+      for (context_type& each : contexts) {
+        each.begin_recording();
+        blocks.push_back(static_cast<std::byte*>(each.use(made.object).block));
+        copies.push_back(at.driver.created.back().read_only.data());
+        REQUIRE(blocks.back() != nullptr);
+        CHECK(at.driver.created.back().read_only.size() == read_only);
+      }
+      for (std::byte* const each : blocks) std::memset(each, 0x55, bytes);  // all that the maker has asked for
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(copies[i] != original);
+        CHECK(copies[i] >= blocks[i] + bytes);
+        CHECK(copies[i] < blocks[i] + bytes + tidemark::replica_alignment);
+        CHECK(address(copies[i]) % tidemark::replica_alignment == 0);
+        CHECK(std::memcmp(copies[i], original, read_only) == 0);
+      }
+      // The next block of the same pool lies behind the copy.
+      const auto next = storage->create(test_kind::view, {.read_only = read_only, .deferred = bytes, .replicate = 1});
+      REQUIRE(next);
+      const auto* const neighbour = static_cast<std::byte*>(contexts[0].use(next.object).block);
+      CHECK((neighbour >= copies[0] + read_only || neighbour < blocks[0]));
+      for (context_type& each : contexts) each.end_recording();
+    }
   }
 }
 
-TEST_CASE("[D15] read-only data is replicated into each deferred block on request") {
-  stand at{2};
-  const object_id object = at.create(test_kind::view, {.read_only = 8, .deferred = 40, .replicate = 1});
-  const std::byte* const original = at.driver.created.back().read_only.data();
-  std::set<const std::byte*> copies{original};
-  for (context_type& each : at.deferred) {
-    const auto* const block = static_cast<std::byte*>(each.use(object).block);
-    const std::byte* const copy = at.driver.created.back().read_only.data();
-    CHECK(copy == block + 32);
-    CHECK(std::memcmp(copy, original, 8) == 0);
-    copies.insert(copy);
-  }
-  CHECK(copies.size() == 3);
+TEST_CASE("[D15][D24] what is replicated has a size of its own, which counts the padding and the copy") {
+  const auto total_of = [](std::size_t bytes, std::size_t replica_bytes) {
+    return tidemark::block_size<test_kind>{test_kind::view, bytes, replica_bytes}.total_bytes();
+  };
+  CHECK(total_of(24, 0) == 24);
+  CHECK(total_of(24, 8) == 40);
+  CHECK(total_of(32, 8) == 40);
+  CHECK(total_of(SIZE_MAX - 3, 1) == SIZE_MAX);
+  CHECK(total_of(32, SIZE_MAX) == SIZE_MAX);
+  stand at;
+  at.driver.sizes = {{test_kind::view, 24, 8}, {test_kind::view, 32, 8}, {test_kind::resource, 40}};
+  const auto storage = storage_type::make(test_maker{at.driver}, {}, {&at.ledger});
+  REQUIRE(storage);
+  CHECK(storage->size_classes() == 1);
 }
 
 TEST_CASE("[D13] a program can hold the blocks of its contexts to a budget of cache lines") {
@@ -346,18 +417,6 @@ TEST_CASE("[D13] a program can hold the blocks of its contexts to a budget of ca
   CHECK(tidemark::lines_of_block(1) == 1);
   CHECK(tidemark::lines_of_block(64) == 1);
   CHECK(tidemark::lines_of_block(65) == 2);
-}
-
-TEST_CASE("[D13][D16][D17] what is large and seldom used is not repeated for each context") {
-  stand at{4};
-  constexpr std::uint64_t cold = 64 * 1024;
-  const object_id object = at.resource({.read_only = cold});
-  const std::size_t before = at.ledger.bytes;
-  for (context_type& each : at.deferred) {
-    CHECK(each.use(object));
-    CHECK(at.driver.created.back().read_only.size() == cold);
-  }
-  CHECK(at.ledger.bytes - before < 4 * 8192);
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------
@@ -381,13 +440,48 @@ TEST_CASE("[D25] a maker that lists another number of sizes the second time gets
   CHECK(!storage_type::make(test_maker{at.driver}, {}, {&at.ledger}));
 }
 
-TEST_CASE("[D24] a context has as many pools as there are different sizes") {
+TEST_CASE(
+    "[D24] a context has as many pools as there are different sizes, and takes each block from that of its size") {
   stand at;
   at.driver.sizes = {
       {test_kind::resource, 16}, {test_kind::resource, 32}, {test_kind::view, 32}, {test_kind::shader, 48}};
-  const auto storage = storage_type::make(test_maker{at.driver}, {}, {&at.ledger});
+  auto storage = storage_type::make(test_maker{at.driver}, {.max_contexts = 2}, {&at.ledger});
   REQUIRE(storage);
   CHECK(storage->size_classes() == 3);
+  const auto made = [&](test_kind of, std::uint64_t bytes) {
+    const auto created = storage->create(of, {.deferred = bytes});
+    REQUIRE(created);
+    return created.object;
+  };
+  const object_id small = made(test_kind::resource, 16);
+  const object_id middle = made(test_kind::resource, 32);
+  const object_id other_kind = made(test_kind::view, 32);
+  const object_id large = made(test_kind::shader, 48);
+  context_type in = storage->open().context;
+  in.begin_recording();
+  const auto calls_of = [&](object_id object) {
+    const std::size_t before = at.ledger.calls;
+    REQUIRE(in.use(object));
+    return at.ledger.calls - before;
+  };
+  CHECK(calls_of(small) == 3);  // a page of the table, the pools, and the first chunk of this one
+  CHECK(calls_of(middle) == 1);
+  CHECK(calls_of(other_kind) == 0);  // of the same pool
+  CHECK(calls_of(large) == 1);
+
+  // The memory of a block serves the next one of its size, of whatever kind, and no other.
+  void* const block = in.find(other_kind);
+  CHECK(storage->destroy(other_kind));
+  std::set<void*> of_others;
+  for (int i = 0; i < 10; ++i) {
+    of_others.insert(in.use(made(test_kind::resource, 16)).block);
+    of_others.insert(in.use(made(test_kind::shader, 48)).block);
+  }
+  CHECK(of_others.count(block) == 0);
+  bool is_used_again = false;
+  for (int i = 0; i < 10 && !is_used_again; ++i) is_used_again = in.use(made(test_kind::resource, 32)).block == block;
+  CHECK(is_used_again);
+  in.end_recording();
 }
 
 TEST_CASE("[D26] objects of one kind may have blocks of several sizes") {
@@ -409,19 +503,47 @@ TEST_CASE("[D26] objects of one kind may have blocks of several sizes") {
 }
 
 TEST_CASE("[D28] the list can be had when the device is gone, and only the immediate context's side tells one size") {
-  stand at;
-  at.driver.is_lost = true;
-  CHECK(test_maker{at.driver}.list_block_sizes({}) == 2);
+  test_driver driver;
+  driver.is_lost = true;  // it creates nothing any more
+  block_ledger ledger;
+  auto storage = storage_type::make(test_maker{driver}, {.max_contexts = 2}, {&ledger});
+  REQUIRE(storage);
+  CHECK(driver.log.take() == texts{"how many sizes", "which sizes"});
+  REQUIRE(storage->sizes().size() == 3);
+  CHECK(storage->sizes()[1].kind == test_kind::view);
+  CHECK(storage->sizes()[1].bytes == 40);
+  CHECK(storage->size_classes() == 2);
+  CHECK(storage->create(test_kind::resource, {}).status == object_create_status::no_memory);
+  CHECK(driver.log.take() == texts{"size of resource"});
+
+  // It comes back, and is lost once more while a context records.
+  driver.is_lost = false;
+  const auto made = storage->create(test_kind::resource, {});
+  const auto unused = storage->create(test_kind::resource, {});
+  REQUIRE(made);
+  REQUIRE(unused);
+  CHECK(driver.log.take_without("create") ==
+        texts{"size of resource", "deferred size of resource", "size of resource", "deferred size of resource"});
+  {
+    auto opened = storage->open();
+    opened.context.begin_recording();
+    void* const block = opened.context.use(made.object).block;
+    CHECK(driver.log.take() == texts{"create resource in 1"});  // asks for no size
+    driver.is_lost = true;
+    CHECK(opened.context.use(made.object).block == block);
+    CHECK(opened.context.use(unused.object).status == block_use_status::no_memory);
+    CHECK(driver.log.take().empty());
+    CHECK(storage->sizes().size() == 3);
+    opened.context.end_recording();
+  }
+  CHECK(storage->destroy(made.object));
+  CHECK(driver.log.take() == texts{"destroy resource in 1", "destroy resource in 0"});
+
   constexpr auto creates = []<class Context>(Context* context) {
     return requires { context->create(test_kind::resource, test_description{}); };
   };
   static_assert(creates(static_cast<storage_type*>(nullptr)));
   static_assert(!creates(static_cast<context_type*>(nullptr)));
-  const object_id object = at.resource();
-  context_type& used_in = at.open();
-  at.driver.log.take();
-  CHECK(used_in.use(object));
-  CHECK(at.driver.log.take() == texts{"create resource in 1"});
 }
 
 // ---- what the maker is given ----------------------------------------------------------------------------------------
@@ -483,69 +605,6 @@ TEST_CASE("[D30] with dependencies the description has those, and all its other 
   std::memset(static_cast<void*>(&expected), 0, sizeof expected);
   expected.first = at.deferred[0].find(resource);
   CHECK(std::memcmp(&given.description, &expected, sizeof expected) == 0);
-}
-
-// ---- the recording path ---------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Notes from where a thread loads.
-struct noting_platform : tidemark::native_platform {
-  static inline thread_local std::vector<const void*>* loaded = nullptr;
-  static void note(const void* from) {
-    if (loaded != nullptr) loaded->push_back(from);
-  }
-
-  template <class T>
-  struct atomic : tidemark::native_platform::atomic<T> {
-    using tidemark::native_platform::atomic<T>::atomic;
-    T load(std::memory_order order) const noexcept {
-      note(this);
-      return tidemark::native_platform::atomic<T>::load(order);
-    }
-  };
-  template <class T>
-  struct var : tidemark::native_platform::var<T> {
-    using tidemark::native_platform::var<T>::var;
-    T load() const noexcept {
-      note(this);
-      return tidemark::native_platform::var<T>::load();
-    }
-  };
-};
-
-}  // namespace
-
-TEST_CASE("[D3][D21] a look-up loads three words, and none of them from a line that another context writes") {
-  test_driver driver;
-  block_ledger ledger;
-  using noting_storage = tidemark::context_storage<test_maker, counting_source, noting_platform>;
-  for (const std::uint32_t objects : {10u, 65'536u}) {
-    auto storage = noting_storage::make(test_maker{driver}, {.max_contexts = 3, .max_objects = objects}, {&ledger});
-    REQUIRE(storage);
-    auto first = storage->open();
-    auto second = storage->open();
-    const auto made = storage->create(test_kind::resource, {});
-    for (auto* const each : {&first.context, &second.context}) {
-      each->begin_recording();
-      CHECK(each->use(made.object));
-    }
-    std::array<std::vector<const void*>, 2> loads;
-    noting_platform::loaded = &loads[0];
-    const void* const found_first = first.context.find(made.object);
-    noting_platform::loaded = &loads[1];
-    const void* const found_second = second.context.find(made.object);
-    noting_platform::loaded = nullptr;
-    CHECK(found_first != nullptr);
-    CHECK(found_second != nullptr);
-    std::set<std::uintptr_t> lines;
-    for (const auto& each : loads) {
-      CHECK(each.size() == 3);
-      std::set<std::uintptr_t> own;
-      for (const void* const from : each) own.insert(line_of(from));
-      for (const std::uintptr_t line : own) CHECK(lines.insert(line).second);
-    }
-  }
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -707,6 +766,33 @@ TEST_CASE("a context is moved, and the one that it was moved from is closed") {
   at.deferred[0] = std::move(moved);
   CHECK(at.deferred[0].find(object) == block);
   context_type{}.close();
+}
+
+TEST_CASE("[D5] a context that another one is moved to is closed at once, and its recording is over") {
+  stand at{2};
+  const object_id object = at.resource();
+  const object_id retired = at.resource();
+  CHECK(at.deferred[0].use(object));
+  void* const block = at.deferred[1].use(object).block;
+  at.deferred[1].end_recording();
+  const auto second = at.deferred[1].id();
+  at.storage->immediate().end_recording();
+  CHECK(at.storage->retire(retired));
+  CHECK(at.storage->reclaim() == 0);  // the first one has begun before
+  at.driver.log.take();
+  at.deferred[0] = std::move(at.deferred[1]);
+  CHECK(at.driver.log.take() == texts{"destroy resource in 1"});
+  CHECK(!at.deferred[1].is_open());
+  CHECK(at.deferred[0].id() == second);
+  CHECK(at.deferred[0].find(object) == block);
+  CHECK(!at.deferred[0].is_recording());
+  CHECK(at.storage->reclaim() == 1);
+  auto& itself = at.deferred[0];
+  at.deferred[0] = std::move(itself);
+  CHECK(at.deferred[0].find(object) == block);
+  at.deferred[0] = context_type{};
+  CHECK(!at.deferred[0].is_open());
+  for (int i = 0; i < 2; ++i) CHECK(at.storage->open());  // both are free again
 }
 
 // ---- threads --------------------------------------------------------------------------------------------------------

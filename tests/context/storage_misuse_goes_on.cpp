@@ -37,6 +37,149 @@ TEST_CASE("[D27][trap 33] an object with an unlisted size is refused, and nothin
   CHECK(take_said().empty());
 }
 
+TEST_CASE("[D15][D27] an object is refused if the size with the copy of its read-only data is not listed") {
+  stand at;
+  REQUIRE(at.storage);
+  at.driver.sizes = {{test_kind::view, 24, 8}, {test_kind::view, 40}};
+  auto storage = storage_type::make(test_maker{at.driver}, {}, {&at.ledger});
+  REQUIRE(storage);
+  const auto status_of = [&](const test_description& given) { return storage->create(test_kind::view, given).status; };
+  CHECK(status_of({.read_only = 8, .deferred = 24, .replicate = 1}) == object_create_status::added);
+  CHECK(status_of({.read_only = 8, .deferred = 40, .replicate = 0}) == object_create_status::added);
+  CHECK(take_said().empty());
+  CHECK(status_of({.read_only = 8, .deferred = 40, .replicate = 1}) == object_create_status::refused);
+  CHECK(status_of({.read_only = 9, .deferred = 24, .replicate = 1}) == object_create_status::refused);
+  CHECK(status_of({.read_only = 8, .deferred = 24, .replicate = 0}) == object_create_status::refused);
+  CHECK(take_said() == texts(3, "a maker told a size of deferred blocks that it has not listed"));
+}
+
+TEST_CASE("an object that can't be one of the storage's is stale in a use, and has no block") {
+  stand at;
+  REQUIRE(at.storage);
+  auto storage = storage_type::make(test_maker{at.driver}, {.max_objects = 130}, {&at.ledger});
+  REQUIRE(storage);
+  auto opened = storage->open();
+  opened.context.begin_recording();
+  for (const std::uint32_t index : {130u, 255u, 256u, 1'000'000u, UINT32_MAX}) {
+    const tidemark::object_id strange{index, 1};
+    CHECK(opened.context.use(strange).status == tidemark::block_use_status::stale);
+    CHECK(opened.context.find(strange) == nullptr);
+    CHECK(take_said() == texts(2, "this is no object of the storage"));
+    CHECK(storage->create(test_kind::resource, {}, {strange}).status == object_create_status::invalid);
+    CHECK(!storage->destroy(strange));
+    CHECK(!storage->retire(strange));
+    CHECK(take_said() == texts(2, "an object was destroyed twice"));
+  }
+  CHECK(opened.context.use({}).status == tidemark::block_use_status::stale);
+  opened.context.end_recording();
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("a context that is closed does nothing") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  auto moved = std::move(opened.context);
+  storage_type::context none;
+  moved.close();
+  for (auto* const each : {&opened.context, &moved, &none}) {
+    each->begin_recording();
+    CHECK(!each->is_recording());
+    CHECK(each->find(object) == nullptr);
+    each->end_recording();
+    CHECK(take_said() == texts(3, "a context was used that is closed"));
+    CHECK(each->use(object).status == tidemark::block_use_status::stale);
+    CHECK(take_said() == texts{"an object was used by a context that does not record"});
+    each->close();
+    CHECK(!each->is_open());
+  }
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("the immediate context can be moved neither from nor to") {
+  stand at;
+  REQUIRE(at.storage);
+  auto& immediate = at.storage->immediate();
+  storage_type::context made{std::move(immediate)};
+  CHECK(!made.is_open());
+  auto opened = at.storage->open();
+  immediate = std::move(opened.context);
+  CHECK(opened.context.is_open());
+  opened.context = std::move(immediate);
+  CHECK(opened.context.is_open());
+  CHECK(opened.context.id() != tidemark::immediate_context);
+  CHECK(take_said() == texts(3, "the immediate context can't be moved"));
+  CHECK(immediate.is_open());
+  CHECK(at.storage->create(test_kind::resource, {}));
+}
+
+// ---- makers that call the storage -----------------------------------------------------------------------------------
+
+TEST_CASE("a maker that uses the object whose block it creates gets one block, and it is the one that it has used") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  opened.context.begin_recording();
+  void* inner = nullptr;
+  at.driver.log.take();
+  at.driver.in_create = [&] { inner = opened.context.use(object).block; };
+  CHECK(opened.context.use(object).block == inner);
+  CHECK(inner != nullptr);
+  CHECK(take_said() == texts{"a maker used the object whose block it was creating"});
+  CHECK(at.driver.log.take() == texts{"create resource in 1", "create resource in 1", "destroy resource in 1"});
+  opened.context.end_recording();
+}
+
+TEST_CASE("a maker can end neither the recording nor the context that it creates a block for") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  auto& in = opened.context;
+  in.begin_recording();
+  at.driver.in_create = [&] {
+    in.end_recording();
+    in.close();
+    CHECK(in.is_open());
+    CHECK(in.is_recording());
+  };
+  const auto used = in.use(object);
+  CHECK(used);
+  CHECK(take_said() == texts(2, "a maker ended the recording that it was creating a block for"));
+  CHECK(in.find(object) == used.block);
+  in.end_recording();
+  in.close();
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("an object is not created if the maker destroys a dependency of it") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto needed = at.storage->create(test_kind::resource, {}).object;
+  at.driver.in_create = [&] { CHECK(at.storage->destroy(needed)); };
+  CHECK(at.storage->create(test_kind::view, {.deferred = 40}, {needed}).status == object_create_status::invalid);
+  CHECK(take_said() == texts{"a maker destroyed a dependency of the object that it was creating"});
+  CHECK(at.driver.names.empty());
+  CHECK(at.storage->create(test_kind::resource, {}));
+}
+
+TEST_CASE("an object that the maker destroys while the storage is destroyed is destroyed once") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto needed = at.storage->create(test_kind::resource, {}).object;
+  const auto view = at.storage->create(test_kind::view, {.deferred = 40}, {needed}).object;
+  int calls = 0;
+  at.driver.in_destroy = [&] {
+    if (++calls == 2) CHECK(at.storage->destroy(view));
+  };
+  at.driver.log.take();
+  at.storage.reset();
+  CHECK(take_said() == texts{"a maker destroyed an object while its storage was destroyed"});
+  CHECK(at.driver.log.take() == texts{"destroy view in 0", "destroy resource in 0"});
+}
+
 TEST_CASE("an object that is destroyed twice is destroyed once") {
   stand at;
   REQUIRE(at.storage);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
@@ -128,10 +129,13 @@ struct test_driver {
   std::mutex guard;
   std::vector<test_arguments> created;
   std::map<void*, std::string> names;  // of blocks that exist
-  std::vector<tidemark::block_size<test_kind>> sizes{{test_kind::resource, 24}, {test_kind::view, 40}};
+  std::vector<tidemark::block_size<test_kind>> sizes{
+      {test_kind::resource, 24}, {test_kind::view, 40}, {test_kind::shader, 24}};
   std::size_t sizes_at_second_time = SIZE_MAX;
   std::size_t creations_left = SIZE_MAX;  // then it refuses
-  bool is_lost = false;
+  bool is_lost = false;                   // the device: no block can be created
+  std::function<void()> in_create;        // the next create() calls it, once, before the maker knows of the block
+  std::function<void()> in_destroy;       // each destroy() calls it
 };
 
 class test_maker {
@@ -163,8 +167,9 @@ class test_maker {
   }
 
   bool create(const tidemark::block_arguments<kind, description>& given) noexcept {
+    if (driver_->in_create) std::exchange(driver_->in_create, nullptr)();
     const std::lock_guard lock{driver_->guard};
-    if (driver_->creations_left == 0) return false;
+    if (driver_->creations_left == 0 || driver_->is_lost) return false;
     --driver_->creations_left;
     const std::string name = text_of(given.kind) + " in " + std::to_string(to_number(given.context));
     driver_->log.add("create " + name);
@@ -177,6 +182,7 @@ class test_maker {
     return true;
   }
   void destroy(tidemark::context_id context, kind of, void* block) noexcept {
+    if (driver_->in_destroy) driver_->in_destroy();
     const std::lock_guard lock{driver_->guard};
     const std::string name = text_of(of) + " in " + std::to_string(to_number(context));
     if (driver_->names[block] != name) driver_->log.add("NO SUCH BLOCK");

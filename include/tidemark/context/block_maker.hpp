@@ -21,7 +21,7 @@
 //
 //   immediate   | block | up to the end of its line, and one line more | read-only data |      one allocation
 //   deferred    | block | up to the end of its line |                                          shares that data
-//   deferred    | block | read-only data | up to the end of its line |                         if it is replicated
+//   deferred    | block | up to 16 | read-only data | up to the end of its line |              if it is replicated
 //
 // A deferred block is repeated for each context that uses the object, so keep in it only what changes often. What is
 // large and seldom used belongs to the read-only data or elsewhere, with a pointer in the block [D16] [D17].
@@ -53,19 +53,34 @@ inline constexpr context_id immediate_context{0};
   return bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0);
 }
 
+/// The copy of the read-only data in a deferred block begins at a multiple of so many bytes [D15]. For the maker:
+/// `static_assert(alignof(my_data) <= replica_alignment)`.
+inline constexpr std::size_t replica_alignment = 16;
+
 /// One size that deferred blocks of a kind may have. A kind may have several [D26].
 template <class Kind>
 struct block_size {
   Kind kind{};
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< What the context changes, without a copy of the read-only data.
+  /// Of that copy, for objects whose read-only data is replicated. The storage lays it behind the rest [D15].
+  std::size_t replica_bytes = 0;
+
+  /// Returns how many bytes a block takes with the copy and what lies between the two: for lines_of_block(). Returns
+  /// SIZE_MAX if it would be more.
+  [[nodiscard]] constexpr std::size_t total_bytes() const noexcept {
+    if (replica_bytes == 0) return bytes;
+    const std::size_t padding = (replica_alignment - bytes % replica_alignment) % replica_alignment;
+    const bool is_possible = padding <= SIZE_MAX - bytes && replica_bytes <= SIZE_MAX - bytes - padding;
+    return is_possible ? bytes + padding + replica_bytes : SIZE_MAX;
+  }
 };
 
 /// What the immediate context's block of an object needs.
 struct block_layout {
   std::size_t bytes = 0;            ///< Of the block, at least 1.
   std::size_t read_only_bytes = 0;  ///< Of the data that no context changes, which lies behind it [D14] [D18].
-  /// Whether each deferred block has a copy of the read-only data. The size of the deferred block then includes it. The
-  /// copy lies at the end of the block, at an address that is a multiple of 16 [D15].
+  /// Whether each deferred block has a copy of the read-only data. The copy lies behind the bytes that deferred_bytes()
+  /// tells, at the next multiple of replica_alignment. The storage makes it, and the room for it [D15].
   bool is_replicated = false;
 };
 
@@ -105,15 +120,22 @@ concept has_block_types =
 ///                                     has room. An empty span asks for the number alone [D22] [D25]. It must not
 ///                                     depend on a device that can be lost [D28]
 ///   immediate_layout(kind, given)     returns what the immediate block of an object needs
-///   deferred_bytes(kind, immediate)   returns the bytes of the object's deferred blocks. They must be listed for the
-///                                     kind, otherwise the object is refused [D27]. It is asked once, right after the
-///                                     immediate block was created [D23]
+///   deferred_bytes(kind, immediate)   returns the bytes of the object's deferred blocks, without a copy of read-only
+///                                     data. They must be listed for the kind, with `replica_bytes` as large as the
+///                                     read-only data if that is replicated, and 0 otherwise; if they are not, the
+///                                     object is refused [D27]. It is asked once, right after the immediate block was
+///                                     created [D23]
 ///   set_dependency(given, n, block)   writes the n-th dependency into a description
 ///   create(arguments)                 creates a block. Returns false if it has no memory; then there is no block
 ///   destroy(context, kind, block)     destroys it
 ///
 /// The thread of a context calls create() for it. Any thread may call destroy() for any context, at the same time. The
 /// storage calls no two of these functions for one block at the same time.
+///
+/// create() may use other objects in its context. It must not use the object whose block it creates, nor end the
+/// recording, close the context, or destroy a dependency: that is asserted, and then the object is not created, or the
+/// recording goes on. destroy() may destroy and retire other objects and close contexts, but not while the storage
+/// itself is destroyed.
 template <class Maker>
 concept block_maker =
     detail::has_block_types<Maker> &&

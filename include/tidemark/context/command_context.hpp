@@ -74,7 +74,8 @@ inline constexpr auto detail::names_of<context_error> =
     detail::names("no_memory", "no_space", "stale", "invalid", "refused");
 
 /// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
-/// of the context calls it, after the context has done everything else that the error causes. It must not throw.
+/// of the context calls it, after the context has done everything else that the error causes. It may call functions of
+/// the context: abandon the recording, and begin another one. It must neither throw nor destroy the context.
 template <class Sink>
 concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
   { sink(context, error) } noexcept;
@@ -91,7 +92,9 @@ template <>
 inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "no_memory", "invalid");
 
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
-/// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it.
+/// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it. While the
+/// context makes or drops a command, the command's constructors, its destructor and the source must not call it. That
+/// is asserted, and the call does nothing.
 /// \tparam Storage  a context_storage
 /// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
 /// \tparam Sink     is told the errors of this context, and of no other one
@@ -153,6 +156,7 @@ class alignas(cache_line) command_context {
   /// Begins a recording, without commands. It is asserted that none is open, and that the context is. Progress:
   /// wait-free.
   void begin_recording() noexcept {
+    if (!is_free()) return;
     TIDEMARK_ASSERT(state_ == state::idle, "a context began to record twice");
     TIDEMARK_ASSERT(is_open(), "a context began to record that is closed");
     if (state_ != state::idle || !is_open()) return;
@@ -292,6 +296,7 @@ class alignas(cache_line) command_context {
   /// Ends the recording. Returns the list, or `no_memory` if the recording was removed [D39]. The context can record
   /// again. Progress: as end_recording() of the storage's context.
   finish_result finish() noexcept {
+    if (!is_free()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
     const state before = std::exchange(state_, state::idle);
     if (before == state::recording) context().end_recording();
@@ -303,9 +308,9 @@ class alignas(cache_line) command_context {
 
   /// Ends the recording, if one is open, and drops its commands. The context can record again [D41].
   void abandon() noexcept {
-    if (std::exchange(state_, state::idle) != state::recording) return;
-    commands_.clear();
-    context().end_recording();
+    if (!is_free()) return;
+    if (state_ == state::recording) end_without_list();
+    state_ = state::idle;
   }
 
   /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is
@@ -314,6 +319,7 @@ class alignas(cache_line) command_context {
   /// this is a deferred context. Progress: lock-free but for source and maker; never waits.
   context_open_status reset() noexcept {
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
+    if (!is_free()) return context_open_status::ready;
     abandon();
     if (is_immediate_) return context_open_status::ready;
     own_.close();
@@ -323,7 +329,26 @@ class alignas(cache_line) command_context {
   }
 
  private:
-  enum class state : std::uint8_t { idle, recording, removed };
+  using commands_type = detail::recorded_commands<platform, Queue, Source>;
+
+  enum class state : std::uint8_t {
+    idle,
+    recording,
+    removed,
+    busy,  ///< Code of the user may run that must not call the context: a command is made, or commands are dropped.
+  };
+  /// Makes the context busy.
+  class busy_scope {
+   public:
+    explicit busy_scope(state& of) noexcept : of_{of}, before_{std::exchange(of, state::busy)} {}
+    busy_scope(const busy_scope&) = delete;
+    busy_scope& operator=(const busy_scope&) = delete;
+    ~busy_scope() { of_ = before_; }
+
+   private:
+    state& of_;
+    const state before_;
+  };
 
   static context_error error_of(object_create_status status) noexcept {
     switch (status) {
@@ -340,18 +365,34 @@ class alignas(cache_line) command_context {
 
   storage_context& context() noexcept { return is_immediate_ ? storage_->immediate() : own_; }
 
+  bool is_free() const noexcept {
+    TIDEMARK_ASSERT(state_ != state::busy, "a command used the context that makes or drops it");
+    return state_ != state::busy;
+  }
   bool can_record() const noexcept {
-    TIDEMARK_ASSERT(is_recording(), "a command was recorded outside a recording");
-    return state_ == state::recording;
+    if (state_ == state::recording) [[likely]]
+      return true;
+    TIDEMARK_ASSERT(!is_free() || is_recording(), "a command was recorded outside a recording");
+    return false;
   }
 
+  // The sink may have begun another recording when one of these returns false or null.
+
   template <class Work>
-  void keep_work(Work&& work) {
-    keep<detail::recorded_work<platform, Queue, std::decay_t<Work>>>(std::forward<Work>(work));
+  bool keep_work(Work&& work) {
+    return keep<detail::recorded_work<platform, Queue, std::decay_t<Work>>>(std::forward<Work>(work));
+  }
+  /// Returns whether the command was recorded. If not, the recording was removed.
+  template <class Command, class... Arguments>
+  bool keep(Arguments&&... arguments) {
+    if (add<Command>(std::forward<Arguments>(arguments)...)) return true;
+    remove();
+    return false;
   }
   template <class Command, class... Arguments>
-  void keep(Arguments&&... arguments) {
-    if (!commands_.template add<Command>(std::forward<Arguments>(arguments)...)) remove();
+  bool add(Arguments&&... arguments) {
+    const busy_scope making{state_};
+    return commands_.template add<Command>(std::forward<Arguments>(arguments)...);
   }
 
   template <class Resource, class Take>
@@ -365,7 +406,7 @@ class alignas(cache_line) command_context {
     if (!detail::is_discard(mode)) return {};
     const typename Resource::taken made = take();
     if (!made) return {made.status, {}};
-    if (keep_use(of, made, false) == nullptr) return {map_status::no_memory, {}};
+    if (keep_own(of, made, false) == nullptr) return {map_status::no_memory, {}};
     return {map_status::mapped, made.memory};
   }
   template <class Resource, class Copy, class Take>
@@ -376,25 +417,38 @@ class alignas(cache_line) command_context {
     if (used == nullptr || !used->is_own()) {
       const typename Resource::taken made = take();
       if (!made) return {made.status, {}};
-      used = keep_use(of, made, true);
+      used = keep_own(of, made, true);
       if (used == nullptr) return {map_status::no_memory, {}};
-      keep_work([call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
-        const typename Resource::backing target = to->load();
-        const typename Resource::backing current = from->load();
-        call(target, current);
-      });
-      if (was_removed()) return {map_status::no_memory, {}};
+      const bool is_kept =
+          keep_work([call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
+            const typename Resource::backing target = to->load();
+            const typename Resource::backing current = from->load();
+            call(target, current);
+          });
+      if (!is_kept) return {map_status::no_memory, {}};
     }
     return {map_status::mapped, bound_backing_of<Resource>{used->memory}};
+  }
+  /// As keep_use(), with a backing that was taken just now. Null, too, if what took it has ended the recording.
+  template <class Resource>
+  auto* keep_own(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
+    if (state_ == state::recording) return keep_use(of, made, reads_current);
+    static_cast<void>(of.give_back(made));
+    return decltype(keep_use(of, made, reads_current)){};
   }
   /// Returns the use, which has the backing from now on; null if the recording was removed.
   template <class Resource>
   auto* keep_use(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
-    auto* const kept = commands_.add_use(of, made, reads_current);
-    if (kept != nullptr) return kept;
-    static_cast<void>(of.give_back(made));
-    remove();
+    auto* const kept = add_use(of, made, reads_current);
+    if (kept == nullptr) remove();
     return kept;
+  }
+  template <class Resource>
+  auto* add_use(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
+    const busy_scope making{state_};
+    auto* const added = commands_.add_use(of, made, reads_current);
+    if (added == nullptr) static_cast<void>(of.give_back(made));
+    return added;
   }
 
   [[gnu::noinline]] void tell_failed(block_use_status why) noexcept {
@@ -403,10 +457,15 @@ class alignas(cache_line) command_context {
   }
   /// Removes the recording: the "local context removal" of Direct3D.
   [[gnu::noinline]] void remove() noexcept {
+    end_without_list();
     state_ = state::removed;
+    sink_(id(), context_error::no_memory);
+  }
+
+  void end_without_list() noexcept {
+    const busy_scope dropping{state_};
     commands_.clear();
     context().end_recording();
-    sink_(id(), context_error::no_memory);
   }
 
   Storage* storage_;
@@ -414,7 +473,7 @@ class alignas(cache_line) command_context {
   bool is_immediate_ = false;
   state state_ = state::idle;
   [[no_unique_address]] Sink sink_;
-  detail::recorded_commands<platform, Queue, Source> commands_;
+  commands_type commands_;
 };
 
 }  // namespace tidemark

@@ -30,7 +30,9 @@
 
 namespace tidemark {
 
-/// A finished list; see the head of this file. Movable. One that was moved from is empty.
+/// A finished list; see the head of this file. Movable. One that was moved from is empty, and one that another list is
+/// moved to drops its own commands first. While commands are executed, cancelled, dropped or adopted, what they call
+/// must not call the list, nor move or destroy it. That is asserted; then the call does nothing, or returns `stopped`.
 /// \tparam Queue   what it is executed on
 /// \tparam Source  where its memory comes from. It gives that back in the thread that executes or destroys it
 template <platform Platform, class Queue, class Source>
@@ -40,6 +42,16 @@ class [[nodiscard]] recorded_list {
  public:
   /// For command_context.
   explicit recorded_list(commands_type&& commands) noexcept : commands_{std::move(commands)} {}
+  recorded_list(recorded_list&& other) noexcept : recorded_list{commands_type{other.commands_.source()}} {
+    if (other.is_free()) commands_ = std::move(other.commands_);
+  }
+  recorded_list& operator=(recorded_list&& other) noexcept {
+    if (this == &other || !is_free() || !other.is_free()) return *this;
+    const busy_scope dropping{is_busy_};
+    commands_ = std::move(other.commands_);
+    return *this;
+  }
+  ~recorded_list() { clear(); }
 
   /// Returns how many commands are left. Renames are no commands: a list without commands may need adoption.
   [[nodiscard]] std::size_t size() const noexcept { return commands_.size(); }
@@ -55,8 +67,11 @@ class [[nodiscard]] recorded_list {
   ///                has undefined contents. As in renamed_resource::used_until()
   /// Progress: wait-free but for the system call that wakes threads which wait for backings. [B47]
   void adopt(std::uint64_t serial) noexcept {
+    if (!is_free()) return;
     TIDEMARK_ASSERT(!commands_.renames().is_adopted(), "a list was adopted twice");
-    if (!commands_.renames().is_adopted()) commands_.renames().adopt(serial);
+    if (commands_.renames().is_adopted()) return;
+    const busy_scope adopting{is_busy_};
+    commands_.renames().adopt(serial);
   }
 
   /// Executes the commands in their order, each once, and drops them. Calls no complete() of the queue. Returns
@@ -66,13 +81,17 @@ class [[nodiscard]] recorded_list {
   wait_status execute_on(Queue& queue) noexcept
     requires(!detail::recording_queue<Queue>)
   {
-    return can_execute() ? commands_.execute(queue) : wait_status::stopped;
+    if (!can_execute()) return wait_status::stopped;
+    const busy_scope executing{is_busy_};
+    return commands_.execute(queue);
   }
   /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
   /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue. [A124]
   void cancel_on(Queue& queue) noexcept
     requires(!detail::recording_queue<Queue>)
   {
+    if (!is_free()) return;
+    const busy_scope cancelling{is_busy_};
     commands_.cancel(queue);
   }
 
@@ -92,10 +111,30 @@ class [[nodiscard]] recorded_list {
   }
 
   /// Drops the commands that are left, and gives the memory back.
-  void clear() noexcept { commands_.clear(); }
+  void clear() noexcept {
+    if (!is_free()) return;
+    const busy_scope dropping{is_busy_};
+    commands_.clear();
+  }
 
  private:
+  /// Code of the user may run that must not call the list.
+  class busy_scope {
+   public:
+    explicit busy_scope(bool& is_busy) noexcept : is_busy_{is_busy} { is_busy_ = true; }
+    busy_scope(const busy_scope&) = delete;
+    busy_scope& operator=(const busy_scope&) = delete;
+    ~busy_scope() { is_busy_ = false; }
+
+   private:
+    bool& is_busy_;
+  };
+  bool is_free() const noexcept {
+    TIDEMARK_ASSERT(!is_busy_, "a command used the list that executes or drops it");
+    return !is_busy_;
+  }
   bool can_execute() noexcept {
+    if (!is_free()) return false;
     TIDEMARK_ASSERT(!needs_adoption(), "a list that uses renamed resources was not adopted");
     return !needs_adoption();
   }
@@ -114,6 +153,7 @@ class [[nodiscard]] recorded_list {
   };
 
   commands_type commands_;
+  bool is_busy_ = false;
 };
 
 }  // namespace tidemark

@@ -157,7 +157,12 @@ class context_storage {
     }
     made->reset();
     made->kind.store(static_cast<std::uint64_t>(of));
-    const object_create_status status = create_immediate(*made, given, dependencies);
+    object_create_status status = create_immediate(*made, given, dependencies);
+    if (status == object_create_status::added && !are_valid(dependencies)) {
+      TIDEMARK_ASSERT(false, "a maker destroyed a dependency of the object that it was creating");
+      destroy_block(0, *made, *parts_.context_slots[0].table.look(made->index.load()));
+      status = object_create_status::invalid;
+    }
     if (status != object_create_status::added) {
       records_.put_back(*made);
       return {status};
@@ -240,11 +245,14 @@ class context_storage {
   }
 
   /// Returns the size class of deferred blocks; absent if the maker has not listed the size for the kind.
-  std::optional<std::uint32_t> class_of(kind of, std::size_t bytes) const noexcept {
-    const auto is_it = [&](const size_type& each) { return each.kind == of && each.bytes == bytes; };
+  std::optional<std::uint32_t> class_of(kind of, std::size_t bytes, std::size_t replica_bytes) const noexcept {
+    const size_type asked{of, bytes, replica_bytes};
+    const auto is_it = [&](const size_type& each) {
+      return each.kind == of && each.bytes == bytes && each.replica_bytes == replica_bytes;
+    };
     if (std::none_of(parts_.sizes, parts_.sizes + parts_.size_count, is_it)) return std::nullopt;
-    return static_cast<std::uint32_t>(std::find(parts_.classes, parts_.classes + parts_.class_count, bytes) -
-                                      parts_.classes);
+    std::size_t* const end = parts_.classes + parts_.class_count;
+    return static_cast<std::uint32_t>(std::find(parts_.classes, end, asked.total_bytes()) - parts_.classes);
   }
 
   // ---- the immediate context ----------------------------------------------------------------------------------------
@@ -273,10 +281,10 @@ class context_storage {
       return object_create_status::no_memory;
     }
     const std::size_t bytes = maker_.deferred_bytes(of, block);
-    const std::optional<std::uint32_t> size_class = class_of(of, bytes);
-    const bool is_listed = size_class && (!layout.is_replicated || bytes >= layout.read_only_bytes);
-    TIDEMARK_ASSERT(is_listed, "a maker told a size of deferred blocks that it has not listed");
-    if (!is_listed) {
+    const std::optional<std::uint32_t> size_class =
+        class_of(of, bytes, layout.is_replicated ? layout.read_only_bytes : 0);
+    TIDEMARK_ASSERT(size_class, "a maker told a size of deferred blocks that it has not listed");
+    if (!size_class) {
       maker_.destroy(immediate_context, of, block);
       from->give_back(block);
       return object_create_status::refused;
@@ -297,7 +305,12 @@ class context_storage {
 
   block_use_result use_first(std::uint32_t number, object_id object) noexcept {
     if (number == 0 || !is_known(object)) return {block_use_status::stale};
-    return open_block(number, records_.at(object.index()));
+    slot& own = parts_.context_slots[number];
+    const std::uint32_t creating = own.creating.load();
+    own.creating.store(creating + 1);
+    const block_use_result opened = open_block(number, records_.at(object.index()));
+    own.creating.store(creating);
+    return opened;
   }
 
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
@@ -329,7 +342,8 @@ class context_storage {
     std::byte* read_only = object.read_only.load();
     const std::size_t read_only_bytes = object.read_only_bytes.load();
     if (object.is_replicated.load() != 0 && read_only != nullptr) {
-      const std::size_t at = (object.deferred_bytes.load() - read_only_bytes) / 16 * 16;
+      const size_type size{{}, object.deferred_bytes.load(), read_only_bytes};
+      const std::size_t at = size.total_bytes() - read_only_bytes;
       read_only = static_cast<std::byte*>(std::memcpy(static_cast<std::byte*>(block) + at, read_only, read_only_bytes));
     }
     const kind of = static_cast<kind>(object.kind.load());
@@ -338,6 +352,12 @@ class context_storage {
     if (!is_created) {
       from->give_back(block);
       return {block_use_status::no_memory};
+    }
+    if (void* const known = added->block.load(); known != nullptr) {
+      TIDEMARK_ASSERT(false, "a maker used the object whose block it was creating");
+      maker_.destroy(context_id{number}, of, block);
+      from->give_back(block);
+      return {block_use_status::ready, known};
     }
     added->block.store(block);
     added->id.store(id_of(object).number());
@@ -366,7 +386,10 @@ class context_storage {
       entry* const found = parts_.context_slots[i].table.look(index);
       if (found != nullptr) destroy_block(i, object, *found);
     }
-    destroy_block(0, object, *parts_.context_slots[0].table.look(index));
+    entry* const first = parts_.context_slots[0].table.look(index);
+    TIDEMARK_ASSERT(first != nullptr, "a maker destroyed an object while its storage was destroyed");
+    if (first == nullptr) return;
+    destroy_block(0, object, *first);
     for (std::uint32_t i = object.dependency_count(); i-- > 0;) {
       record& needed = object.dependency(i);
       if (needed.drop_dependent()) hand_in(needed);
@@ -421,13 +444,18 @@ class context_storage {
 };
 
 /// One context of a storage, for one thread at a time. Another thread may take over if the hand-over itself
-/// synchronizes. Movable; one that was made without arguments, or moved from, is closed. The storage must outlive it.
+/// synchronizes. Movable, but for the immediate one, which is asserted; one that was made without arguments, or moved
+/// from, is closed, and one that another is moved to is closed first. The storage must outlive it.
 template <block_maker Maker, detail::block_source Source, platform Platform, std::size_t ObjectsPerPage>
 class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
  public:
   context() noexcept = default;
-  context(context&& other) noexcept { swap(other); }
+  context(context&& other) noexcept {
+    if (other.is_movable()) swap(other);
+  }
   context& operator=(context&& other) noexcept {
+    if (this == &other || !is_movable() || !other.is_movable()) return *this;
+    close();
     swap(other);
     return *this;
   }
@@ -436,17 +464,27 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
     if (number_ != 0) close();
   }
 
+  // It is asserted of all functions that use a recording that the context is open. In one that is closed they do
+  // nothing, and use() returns `stale`.
+
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
   /// Returns the context's number, which another context may have once this one is closed.
   [[nodiscard]] context_id id() const noexcept { return context_id{number_}; }
 
   /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings. It is
   /// asserted that no recording is open. Progress: wait-free.
-  void begin_recording() noexcept { storage_->recordings_.begin(number_); }
+  void begin_recording() noexcept {
+    TIDEMARK_ASSERT(is_open(), "a context was used that is closed");
+    if (is_open()) storage_->recordings_.begin(number_);
+  }
   /// Ends it: objects that were retired since it began may be destroyed. It is asserted that one is open. Progress:
   /// wait-free, and a system call if a thread waits for it.
-  void end_recording() noexcept { storage_->recordings_.end(number_); }
-  [[nodiscard]] bool is_recording() const noexcept { return storage_->recordings_.is_recording(number_); }
+  void end_recording() noexcept {
+    TIDEMARK_ASSERT(is_open(), "a context was used that is closed");
+    if (is_open() && can_end()) storage_->recordings_.end(number_);
+  }
+  /// Returns whether a recording is open; false of a context that is closed.
+  [[nodiscard]] bool is_recording() const noexcept { return is_open() && storage_->recordings_.is_recording(number_); }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
   /// depends on [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks of dependencies
@@ -454,7 +492,8 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   /// is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
-    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    if (!is_index(object)) [[unlikely]]
+      return {block_use_status::stale};
     const entry& found = table::find(links_, object.index());
     if (found.id.load() == object.number()) [[likely]]
       return {block_use_status::ready, found.block.load()};
@@ -462,7 +501,9 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
   /// Returns this context's block of the object; null if it has none. Creates nothing. Progress: wait-free, as use().
   [[nodiscard]] void* find(object_id object) const noexcept {
-    TIDEMARK_ASSERT(object.index() < storage_->chosen_.max_objects, "this is no object of the storage");
+    TIDEMARK_ASSERT(is_open(), "a context was used that is closed");
+    if (!is_index(object)) [[unlikely]]
+      return nullptr;
     return table::find(links_, object.index()).block_of(object.number());
   }
 
@@ -471,8 +512,9 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   /// thread does it; otherwise it is done when this returns. Progress: lock-free but for source and maker; never waits.
   void close() noexcept {
     TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
-    if (storage_ == nullptr || number_ == 0) return;
+    if (storage_ == nullptr || number_ == 0 || !can_end()) return;
     links_ = nullptr;
+    objects_ = 0;
     std::exchange(storage_, nullptr)->close(std::exchange(number_, 0));
   }
 
@@ -480,16 +522,36 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   friend context_storage;
 
   context(context_storage& storage, std::uint32_t number) noexcept
-      : links_{storage.parts_.context_slots[number].table.links()}, storage_{&storage}, number_{number} {}
+      : links_{storage.parts_.context_slots[number].table.links()},
+        storage_{&storage},
+        number_{number},
+        objects_{storage.chosen_.max_objects} {}
+
+  bool is_movable() const noexcept {
+    const bool is_immediate = storage_ != nullptr && number_ == 0;
+    TIDEMARK_ASSERT(!is_immediate, "the immediate context can't be moved");
+    return !is_immediate;
+  }
+  bool is_index(object_id object) const noexcept {
+    TIDEMARK_ASSERT(objects_ == 0 || object.index() < objects_, "this is no object of the storage");
+    return object.index() < objects_;
+  }
+  bool can_end() const noexcept {
+    const bool is_creating = storage_->parts_.context_slots[number_].creating.load() != 0;
+    TIDEMARK_ASSERT(!is_creating, "a maker ended the recording that it was creating a block for");
+    return !is_creating;
+  }
   void swap(context& other) noexcept {
     std::swap(links_, other.links_);
     std::swap(storage_, other.storage_);
     std::swap(number_, other.number_);
+    std::swap(objects_, other.objects_);
   }
 
   const typename table::link* links_ = nullptr;
   context_storage* storage_ = nullptr;
   std::uint32_t number_ = 0;
+  std::uint32_t objects_ = 0;  // how many there may be; 0: the context is closed
 };
 
 }  // namespace tidemark

@@ -72,6 +72,8 @@ class alignas(cache_line) context_slot : public teardown_request<Platform> {
   }
 
   table_type table;
+  typename Platform::template var<std::uint32_t>
+      creating;  // calls of the maker that are under way. The context's thread
 
  private:
   typename Platform::template var<pool*> pools_;

@@ -119,13 +119,17 @@ class recorded_commands {
 
   explicit recorded_commands(const Source& source) noexcept : source_{source} {}
   recorded_commands(recorded_commands&& other) noexcept : recorded_commands{other.source_} { swap(other); }
+  /// Drops what this list had.
   recorded_commands& operator=(recorded_commands&& other) noexcept {
+    if (this == &other) return *this;
+    clear();
     swap(other);
     return *this;
   }
   ~recorded_commands() { clear(); }
 
   std::size_t size() const noexcept { return size_; }
+  const Source& source() const noexcept { return source_; }
 
   /// Adds a command. Returns false, and changes nothing, if there is no memory for it. Throws what its constructor
   /// throws, and then there is no such command.

@@ -35,9 +35,8 @@ struct storage_parts {
     if (sizes == nullptr || classes == nullptr) return false;
     if (maker.list_block_sizes({sizes, size_count}) != size_count) return false;
     for (std::size_t i = 0; i < size_count; ++i) {
-      if (std::find(classes, classes + class_count, sizes[i].bytes) == classes + class_count) {
-        classes[class_count++] = sizes[i].bytes;
-      }
+      const std::size_t bytes = sizes[i].total_bytes();
+      if (std::find(classes, classes + class_count, bytes) == classes + class_count) classes[class_count++] = bytes;
     }
     return true;
   }
