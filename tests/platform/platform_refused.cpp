@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -312,6 +313,18 @@ TEST_CASE_TEMPLATE("with futex refused: waits with a deadline end in time, and o
                    Kind, fence_symmetric, progress_native) {
   SUBCASE("as not permitted") { check_waits_without_futexes<Kind>(EPERM); }
   SUBCASE("as not there") { check_waits_without_futexes<Kind>(ENOSYS); }
+}
+
+TEST_CASE("with futex refused: a wait on a cancelled thread ends as any other" * doctest::skip()) {
+#if defined(PTHREAD_CANCEL_DISABLE)
+  progress_native::fence<without_spinning> fence;
+  lose_futexes(EPERM);
+  alarm(60);
+  pthread_cancel(pthread_self());
+  const wait_status status = fence.wait_for(1, 2ms);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);  // this thread is still needed
+  CHECK(status == wait_status::timeout);
+#endif
 }
 
 TEST_CASE_TEMPLATE("with futex_time64 refused: waits end in every way" * doctest::skip(), Kind, fence_symmetric,

@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "../platform/assert.hpp"
+#include "../platform/platform.hpp"
 #include "detail/page_list.hpp"
 
 namespace tidemark {
@@ -94,6 +95,7 @@ class memory_pages {
     return *this;
   }
   ~memory_pages() {
+    const detail::cancellation_delay delayed;
     if (descriptor_ >= 0) close(descriptor_);
   }
 

@@ -75,6 +75,7 @@
 
 #include "assert.hpp"
 #include "detail/barriers.hpp"
+#include "detail/cancellation.hpp"
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
 #include "detail/native_atomic.hpp"

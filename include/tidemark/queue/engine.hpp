@@ -102,6 +102,7 @@ class loop_threads {
   loop_threads& operator=(const loop_threads&) = delete;
   ~loop_threads() {
     loop_.stop();
+    const cancellation_delay delayed;
     for (std::thread& each : threads_) each.join();
   }
 

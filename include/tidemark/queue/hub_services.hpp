@@ -109,6 +109,7 @@ class event_driven {
   }
   /// Closes the descriptor. The event loop must not watch it any more.
   ~event_driven() {
+    const detail::cancellation_delay delayed;
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
@@ -120,6 +121,7 @@ class event_driven {
   /// while one notification is not served, later ones do not make the descriptor readable. Never blocks, and does not
   /// change errno.
   void quiet() const noexcept {
+    const detail::cancellation_delay delayed;
     const int saved = errno;
     std::uint64_t rung = 0;
     // Fails only when it is quiet already.
@@ -129,6 +131,7 @@ class event_driven {
   /// Makes the descriptor readable. The hub calls it, in any thread. Never blocks, and does not change errno.
   template <class Platform, class Word>
   void ring(Word&) const noexcept {
+    const detail::cancellation_delay delayed;
     const int saved = errno;
     const std::uint64_t one = 1;
     // Fails only when the count would overflow, and then the descriptor is readable.

@@ -92,6 +92,7 @@ class loop_descriptor final : public outside_sleep {
     static_cast<void>(::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr));
   }
   void clear() noexcept override {
+    const cancellation_delay delayed;
     std::uint64_t calls = 0;
     if (word_.clear()) static_cast<void>(!::read(event_, &calls, sizeof calls));
     if (set_ != no_deadline && ::read(timer_, &calls, sizeof calls) > 0) set_ = no_deadline;
@@ -107,6 +108,7 @@ class loop_descriptor final : public outside_sleep {
     timespec most{};
     most.tv_sec = static_cast<time_t>(seconds.count());
     most.tv_nsec = static_cast<long>((left - seconds).count());
+    const cancellation_delay delayed;
     static_cast<void>(::ppoll(&asked, 1, until == no_deadline ? nullptr : &most, nullptr));
   }
 
@@ -154,6 +156,7 @@ class loop_descriptor final : public outside_sleep {
 
  private:
   void make_readable() const noexcept {
+    const cancellation_delay delayed;
     // It can only fail if so many wake-ups are there already that one more makes no difference.
     const std::uint64_t one = 1;
     static_cast<void>(!::write(event_, &one, sizeof one));
@@ -180,6 +183,7 @@ class loop_descriptor final : public outside_sleep {
     }
   }
   void close() noexcept {
+    const cancellation_delay delayed;
     for (int* const descriptor : {&event_, &timer_, &joint_}) {
       if (*descriptor >= 0) ::close(*descriptor);
       *descriptor = -1;

@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "cancellation.hpp"
 #include "lot_sleepers.hpp"
 #include "native_atomic.hpp"
 
@@ -31,7 +32,10 @@ struct native_primitives {
   /// at once.
   class condition_variable {
    public:
-    void wait(std::unique_lock<std::mutex>& lock) { changed_.wait(lock); }
+    void wait(std::unique_lock<std::mutex>& lock) {
+      const cancellation_delay delayed;
+      changed_.wait(lock);
+    }
 
     /// Returns `timeout` only when `until` has passed. Sleeps an hour at most: a longer sleep ends as if the thread
     /// was woken for no reason.
@@ -39,6 +43,7 @@ struct native_primitives {
       const auto now = std::chrono::steady_clock::now();
       if (until <= now) return std::cv_status::timeout;
       const auto part = now + std::chrono::hours{1};
+      const cancellation_delay delayed;
       changed_.wait_until(lock, until < part ? until : part);
       return std::chrono::steady_clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
     }

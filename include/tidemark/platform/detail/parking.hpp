@@ -15,7 +15,7 @@
 // it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
 // replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests.
 //
-// No function here changes errno.
+// No function here changes errno or is a cancellation point of pthread_cancel().
 //
 // Not promised: wake-ups between processes, since the futexes are private to one process. Nor wake-ups where a sandbox
 // begins to refuse futexes after other threads have gone to sleep, or refuses them to some threads of a process only: a
@@ -33,6 +33,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cancellation.hpp"
 #include "configuration.hpp"
 #include "native_atomic.hpp"
 #include "native_primitives.hpp"
@@ -173,6 +174,7 @@ struct futex_parking {
   static bool doze(steady_time until) noexcept {
     const steady_time now = std::chrono::steady_clock::now();
     if (until <= now) return false;
+    const cancellation_delay delayed;
     std::this_thread::sleep_for(look_again_before(until, now) - now);
     return std::chrono::steady_clock::now() < until;
   }
