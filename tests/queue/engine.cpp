@@ -283,6 +283,77 @@ TEST_CASE_TEMPLATE("why_waiting() names who waits, for what, and who has the sig
   CHECK(blur.is_idle());
 }
 
+TEST_CASE_TEMPLATE("queues that wait for each other's progress are a circle, and who waits for its own is one alone",
+                   Kind, EVERY_LOOP_KIND) {
+  engine_of<Kind> compute{{.threads = 0, .name = "compute"}};
+  engine_of<Kind> copy{{.threads = 0, .name = "copy"}};
+  queue_of<Kind> first{compute, {.name = "first"}};
+  queue_of<Kind> second{copy, {.name = "second", .progress = tidemark::fence_id{7}}};
+  queue_of<Kind> alone{copy, {.name = "alone"}};
+  const auto step = [&] {
+    while (compute.loop().poll() + copy.loop().poll() != 0) {
+    }
+  };
+  REQUIRE(second.submit());  // finished before the circle, so the values go on from 1
+  step();
+  first.wait(second.progress(), 3);
+  REQUIRE(first.submit());
+  second.wait(first.progress(), 1);
+  REQUIRE(second.submit());
+  REQUIRE(second.submit());
+  alone.wait(alone.progress(), 2);
+  REQUIRE(alone.submit());
+  step();
+  hang_report report = tidemark::why_waiting(compute, copy);
+  REQUIRE(report.waits.size() == 3);
+  CHECK(report.waits[0].held_by == report.waits[1].queue);
+  CHECK(report.waits[0].value == 3);
+  CHECK(report.waits[0].current_value == 1);
+  CHECK(report.waits[0].fence == tidemark::fence_id{7});
+  CHECK(report.waits[1].held_by == report.waits[0].queue);
+  CHECK_FALSE(report.waits[2].held_by.has_value());  // its second submission is not there yet
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(report.cycles[0].size() == 2);
+
+  REQUIRE(alone.submit());
+  report = copy.why_waiting();
+  REQUIRE(report.cycles.size() == 1);
+  REQUIRE(report.cycles[0].size() == 1);
+  CHECK(report.cycles[0][0].queue.name == "alone");
+  CHECK(report.cycles[0][0].held_by == report.cycles[0][0].queue);
+
+  // A queue that is given up signals nothing, and the other one is lost with it.
+  first.abort();
+  report = tidemark::why_waiting(compute, copy);
+  REQUIRE(report.cycles.size() == 1);
+  CHECK(report.cycles[0][0].queue.name == "alone");
+  step();
+  CHECK(second.drain() == wait_status::lost);
+}
+
+TEST_CASE_TEMPLATE("a wait for the progress of a queue is held by that queue, and is no circle by itself", Kind,
+                   EVERY_LOOP_KIND) {
+  engine_of<Kind> engine{{.threads = 0}};
+  typename Kind::fence input;
+  queue_of<Kind> first{engine};
+  queue_of<Kind> second{engine};
+  first.wait(input, 1);
+  REQUIRE(first.submit());
+  second.wait(first.progress(), 1);
+  REQUIRE(second.submit());
+  while (engine.loop().poll() != 0) {
+  }
+  const hang_report report = engine.why_waiting();
+  REQUIRE(report.waits.size() == 2);
+  CHECK_FALSE(report.waits[0].held_by.has_value());
+  CHECK(report.waits[1].held_by == report.waits[0].queue);
+  CHECK(report.cycles.empty());  // a signal of the program's ends both waits
+  input.signal(1);
+  while (engine.loop().poll() != 0) {
+  }
+  CHECK(engine.why_waiting().waits.empty());
+}
+
 TEST_CASE_TEMPLATE("a report sees what was submitted while a queue waited", Kind, EVERY_LOOP_KIND) {
   engine_of<Kind> engine{{.threads = 0}};
   typename Kind::fence fence;

@@ -214,3 +214,45 @@ TEST_CASE("in a cycle, too, the queue is named that has the signal of the least 
   REQUIRE(report.cycles.size() == 1);
   CHECK(queues_of(report.cycles[0]) == std::vector<std::uint32_t>{2, 3});
 }
+
+// ---- what it costs --------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// So many queues and commands, of which the worst ones have one fence in common.
+std::vector<pending_queue> many_waits(int shape, std::uint32_t count) {
+  std::vector<pending_queue> queues;
+  std::vector<pending_command> others;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    if (shape != 2) queues.push_back(queue(i, "", {wait(1, i), signal(2, i)}));
+    if (shape == 0) others.push_back(signal(1, i));
+    if (shape == 2) others.push_back(wait(i, 1));
+  }
+  if (shape == 1) {
+    others.push_back(wait(2, count));
+    for (std::uint32_t i = 1; i <= count; ++i) others.push_back(signal(1, i));
+  }
+  queues.push_back(queue(0, "", std::move(others)));
+  return queues;
+}
+std::size_t steps_of(const std::vector<pending_queue>& queues) {
+  tidemark::detail::hang_search search(queues, [](std::uint64_t) { return std::uint64_t{0}; });
+  static_cast<void>(search.find());
+  return search.steps();
+}
+
+}  // namespace
+
+TEST_CASE("a report takes a few steps for each command, however many of them have one fence") {
+  constexpr std::uint32_t count = 500;
+  for (const int shape : {0, 1, 2}) {
+    CAPTURE(shape);
+    const std::vector<pending_queue> queues = many_waits(shape, count);
+    std::size_t commands = 0;
+    for (const pending_queue& each : queues) commands += each.commands.size();
+    CHECK(steps_of(queues) <= 6 * commands);
+  }
+  CHECK(hangs_of(many_waits(0, count)).cycles.empty());
+  CHECK(hangs_of(many_waits(1, count)).cycles.size() == 1);
+  CHECK(hangs_of(many_waits(2, count)).cycles.empty());
+}

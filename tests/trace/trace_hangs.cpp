@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/hub.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
@@ -264,6 +265,39 @@ TEST_CASE("cycles of queues that are no engine's are named exactly by their logs
     const hang_report report = queues.report();
     REQUIRE(report.cycles.size() == 1);
     REQUIRE(found_in(report.cycles[0]) == plan.cycle);
+  }
+}
+
+TEST_CASE(
+    "queues that wait for each other's progress are a circle in their logs, too, if the ends are told as queued") {
+  for (const bool is_told : {false, true}) {
+    CAPTURE(is_told);
+    tidemark::engine engine{{.threads = 0}};
+    std::deque<tidemark::engine_queue> queues;
+    std::array<tidemark::queued_events, 2> queued;
+    tidemark::log_collector logs;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      queues.emplace_back(engine, tidemark::engine_queue_options{.progress = fence_id{i}});
+      logs.add(queue_id{i}, queues[i].timeline());
+      logs.add(queue_id{i}, queued[i]);
+    }
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const auto other = queues[1 - i].progress();
+      queues[i].wait(other, 1);
+      queued[i].wait_queued(other.id, 1);
+      const auto rung = queues[i].submit();
+      REQUIRE(rung);
+      if (is_told) queued[i].signal_queued(queues[i].progress().id, rung.serial);
+    }
+    while (engine.loop().poll() != 0) {
+    }
+    trace source;
+    logs.collect(source);
+    const hang_report report = find_hangs(source);
+    REQUIRE(report.waits.size() == 2);
+    CHECK(report.cycles.size() == (is_told ? 1 : 0));
+    CHECK(report.waits[0].held_by.has_value() == is_told);
+    CHECK(engine.why_waiting().cycles.size() == 1);
   }
 }
 

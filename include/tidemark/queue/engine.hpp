@@ -41,12 +41,12 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -118,10 +118,13 @@ class loop_threads {
   std::vector<std::thread> threads_;
 };
 
+/// What fences have come to that are waited for, by their keys.
+using fence_values = std::unordered_map<std::uint64_t, std::uint64_t>;
+
 /// What engines have to execute, as long as their locks are kept.
 struct engine_picture {
   std::vector<pending_queue> queues;
-  std::map<std::uint64_t, std::uint64_t> values;  // what the fences have come to that are waited for
+  fence_values values;
   std::size_t not_seen = 0;
 };
 
@@ -178,9 +181,9 @@ class basic_engine {
   }
 
   /// Returns which queues wait for what, which queue of this engine has the signal next, and which of them wait for
-  /// each other in a circle. A queue that executes something just now is not looked into. Allocates, and throws what
-  /// that throws. Any thread may call it. Progress: takes the locks of the engine; O(n) in the commands that are to be
-  /// executed.
+  /// each other in a circle. A submission that is not finished is a signal of the queue's progress. A queue that
+  /// executes something just now is not looked into. Allocates, and throws what that throws. Any thread may call it.
+  /// Progress: takes the locks of the engine, O(n) in the commands that are to be executed; and after that O(n log n).
   [[nodiscard]] hang_report why_waiting();
 
  private:
@@ -201,18 +204,26 @@ class basic_engine {
       }
     }
   }
-  /// Returns the waits and signals that a queue has not executed.
+  /// Returns the waits and signals that a queue has not executed. The end of a submission signals its progress.
   /// \param values  gets what the fences have come to that are waited for
-  static std::vector<pending_command> pending_of(member& of, std::map<std::uint64_t, std::uint64_t>& values) {
+  static std::vector<pending_command> pending_of(member& of, detail::fence_values& values) {
     std::vector<pending_command> found;
+    detail::engine_task_progress progress = of.progress_of_queue();
     of.for_each_pending([&](auto& each) {
+      if (each.kind == detail::command_kind::finish) {
+        found.push_back({false, key_of(progress.at), progress.id, ++progress.value});
+        return;
+      }
       const bool is_wait = detail::is_wait(each.kind);
       if (!is_wait && each.kind != detail::command_kind::signal) return;
-      const auto key = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(member::timeline_at(each)));
+      const std::uint64_t key = key_of(member::timeline_at(each));
       found.push_back({is_wait, key, each.id, each.value.load()});
       if (is_wait) values[key] = member::value_of(each);
     });
     return found;
+  }
+  static std::uint64_t key_of(const void* timeline) noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(timeline));
   }
 
   queue_id next_id() noexcept {
@@ -242,8 +253,8 @@ class basic_engine {
 /// The same as why_waiting() of one engine for the queues of several, at one moment. So a queue of one engine that
 /// waits for a signal of another one's is named with that, and a circle across engines is found. The reports number the
 /// engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws what that
-/// throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still meanwhile; O(n)
-/// in the commands that are to be executed.
+/// throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still meanwhile, O(n)
+/// in the commands that are to be executed; and after that O(n log n).
 template <platform Platform>
 [[nodiscard]] hang_report why_waiting(std::span<basic_engine<Platform>* const> engines) {
   using lock = detail::park_lock<Platform>;

@@ -480,7 +480,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
                                                                       : queue_operation::signal;
         timeline_of(self).cancel({operation, id, value, reserved_at(entry)});
       },
-      [](void* self) noexcept { timeline_of(self).refuse(); }, [](void* self) noexcept { timeline_of(self).abort(); }};
+      [](void* self) noexcept { timeline_of(self).refuse(); },
+      [](void* self) noexcept { timeline_of(self).abort(); },
+      [](void* self) noexcept {
+        const logged_fence<progress_type> known = timeline_of(self).progress();
+        const std::uint64_t finished = detail::fence_access::reached_value(*known.fence);
+        return detail::engine_task_progress{address_of(*known.fence), known.id, finished};
+      }};
 
   engine_type& engine_;
   const std::uint64_t most_;

@@ -20,12 +20,16 @@
 #ifndef TIDEMARK_QUEUE_HANG_REPORT_HPP
 #define TIDEMARK_QUEUE_HANG_REPORT_HPP
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,45 +94,75 @@ struct hang_report {
 
 namespace detail {
 
-/// Executes the waits and signals of some queues, which it only looks at.
+/// Executes the waits and signals of some queues, which it only looks at. O(n log n) in the commands.
 class hang_search {
  public:
   /// \param value_of  returns what the fence with a key has come to
   template <class ValueOf>
   hang_search(const std::vector<pending_queue>& queues, const ValueOf& value_of)
       : queues_{queues}, next_(queues.size(), 0) {
-    for (const pending_queue& queue : queues_) {
-      for (const pending_command& each : queue.commands) found_.try_emplace(each.fence_key, value_of(each.fence_key));
+    for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
+      const auto& commands = queues_[queue].commands;
+      for (std::size_t i = 0; i < commands.size(); ++i) {
+        const auto [found, is_new] = fences_.try_emplace(commands[i].fence_key);
+        if (is_new) found->second.found = value_of(commands[i].fence_key);
+        if (!commands[i].is_wait) found->second.signals.push_back({commands[i].value, queue, i});
+      }
     }
-    values_ = found_;
+    for (auto& [key, each] : fences_) {
+      each.value = each.found;
+      std::stable_sort(each.signals.begin(), each.signals.end(), has_less_value);
+      each.left = each.signals.size();
+    }
   }
 
   hang_report find() {
     hang_report report;
-    find_signals();
     for (const pending_queue& queue : queues_) {
       if (const pending_command* const first = first_of(queue))
         report.waits.push_back(wait_of(queue, *first, next_holder(*first)));
     }
-    std::vector<std::size_t> able;
-    for (std::size_t i = 0; i < queues_.size(); ++i) able.push_back(i);
-    execute(std::move(able));
-    for (std::vector<std::size_t> freed = take_outside(); !freed.empty(); freed = take_outside()) {
-      execute(std::move(freed));
+    std::vector<std::size_t> able(queues_.size());
+    std::iota(able.begin(), able.end(), std::size_t{0});
+    while (!able.empty()) {
+      execute(std::move(able));
+      able = take_outside();
+    }
+    for (auto& [key, each] : fences_) {
+      std::erase_if(each.signals, [this](const pending_signal& one) { return is_executed(one); });
     }
     find_cycles(report);
     return report;
   }
 
+  /// Returns how often it has looked at a command, a wait of a fence or a signal so far.
+  std::size_t steps() const noexcept { return steps_; }
+
  private:
+  struct pending_signal {
+    std::uint64_t value;
+    std::size_t queue;
+    std::size_t command;
+  };
+  struct fence {
+    std::uint64_t found = 0;                                  // what it has come to
+    std::uint64_t value = 0;                                  // what it comes to as the commands are executed
+    std::vector<pending_signal> signals;                      // in the order of their values, and of their queues
+    std::size_t left = 0;                                     // the signals from this one on are executed
+    std::set<std::pair<std::uint64_t, std::size_t>> waiting;  // the values, and the queues that are stuck there
+  };
+
+  static bool has_less_value(const pending_signal& a, const pending_signal& b) noexcept { return a.value < b.value; }
+
   /// Returns the wait in which the queue stands now; null if it does not wait.
   const pending_command* first_of(const pending_queue& queue) const {
-    if (queue.commands.empty() || !queue.commands[0].is_wait || is_reached(queue.commands[0])) return nullptr;
-    return &queue.commands[0];
+    if (queue.commands.empty() || !queue.commands[0].is_wait) return nullptr;
+    const pending_command& first = queue.commands[0];
+    return fences_.at(first.fence_key).value < first.value ? &first : nullptr;
   }
-  bool is_reached(const pending_command& wait) const { return values_.at(wait.fence_key) >= wait.value; }
   bool is_stuck(std::size_t queue) const { return next_[queue] < queues_[queue].commands.size(); }
   const pending_command& stuck_in(std::size_t queue) const { return queues_[queue].commands[next_[queue]]; }
+  bool is_executed(const pending_signal& of) const { return next_[of.queue] > of.command; }
 
   /// Executes what these queues can execute, and what becomes possible by that.
   void execute(std::vector<std::size_t> able) {
@@ -136,60 +170,48 @@ class hang_search {
       const std::size_t queue = able.back();
       able.pop_back();
       for (; is_stuck(queue); ++next_[queue]) {
+        ++steps_;
         const pending_command& each = stuck_in(queue);
+        fence& of = fences_.at(each.fence_key);
+        if (each.is_wait && of.value >= each.value) continue;
+        touched_.push_back(&of);
         if (each.is_wait) {
-          if (is_reached(each)) continue;
-          waiting_[each.fence_key].push_back(queue);
+          of.waiting.insert({each.value, queue});
           break;
         }
-        raise(each.fence_key, each.value, able);
+        raise(of, each.value, able);
       }
     }
   }
-  void raise(std::uint64_t key, std::uint64_t value, std::vector<std::size_t>& able) {
-    std::uint64_t& now = values_.at(key);
-    if (value <= now) return;
-    now = value;
-    std::vector<std::size_t> left;
-    for (const std::size_t queue : std::exchange(waiting_[key], {})) {
-      (is_reached(stuck_in(queue)) ? able : left).push_back(queue);
+  void raise(fence& of, std::uint64_t value, std::vector<std::size_t>& able) {
+    if (value <= of.value) return;
+    of.value = value;
+    while (!of.waiting.empty() && of.waiting.begin()->first <= value) {
+      ++steps_;
+      able.push_back(of.waiting.begin()->second);
+      of.waiting.erase(of.waiting.begin());
     }
-    waiting_[key] = std::move(left);
   }
 
-  /// Takes the waits for reached whose signal no stuck queue has. Returns the queues that go on.
+  /// Takes the waits for reached whose signal no queue has any more. Returns the queues that go on.
   std::vector<std::size_t> take_outside() {
-    find_signals();
     std::vector<std::size_t> freed;
-    for (auto& [key, queues] : waiting_) {
-      std::vector<std::size_t> left;
-      for (const std::size_t queue : std::exchange(queues, {})) {
-        if (holder_of(queue)) {
-          left.push_back(queue);
-        } else {
-          ++next_[queue];
-          freed.push_back(queue);
-        }
+    for (fence* const of : std::exchange(touched_, {})) {
+      ++steps_;
+      for (; of->left != 0 && is_executed(of->signals[of->left - 1]); --of->left) ++steps_;
+      while (!of->waiting.empty()) {
+        const auto [value, queue] = *of->waiting.rbegin();
+        if (of->left != 0 && of->signals[of->left - 1].value >= value) break;
+        ++steps_;
+        of->waiting.erase(std::prev(of->waiting.end()));
+        ++next_[queue];
+        freed.push_back(queue);
       }
-      queues = std::move(left);
     }
     return freed;
   }
 
-  /// Finds for each fence the signals that the queues still have to execute.
-  void find_signals() {
-    signals_.clear();
-    for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
-      const auto& commands = queues_[queue].commands;
-      for (std::size_t i = next_[queue]; i < commands.size(); ++i) {
-        if (!commands[i].is_wait) signals_[commands[i].fence_key].push_back({commands[i].value, queue});
-      }
-    }
-  }
-  /// Returns the stuck queue that has the signal next for which another one waits.
-  std::optional<std::size_t> holder_of(std::size_t queue) const { return next_holder(stuck_in(queue)); }
-
-  void find_cycles(hang_report& report) const {
+  void find_cycles(hang_report& report) {
     std::vector<std::size_t> visit(queues_.size(), 0);  // the number of the walk that has been here
     std::size_t walk = 0;
     for (std::size_t start = 0; start < queues_.size(); ++start) {
@@ -212,35 +234,30 @@ class hang_search {
                        std::optional<std::size_t> holder) const {
     std::optional<reported_queue> held_by;
     if (holder) held_by = queues_[*holder].queue;
-    return {queue.queue, wait.fence_key, wait.fence, wait.value, found_.at(wait.fence_key), std::move(held_by)};
+    const std::uint64_t value = fences_.at(wait.fence_key).found;
+    return {queue.queue, wait.fence_key, wait.fence, wait.value, value, std::move(held_by)};
   }
+  /// Returns the stuck queue that has the signal next for which another one waits.
+  std::optional<std::size_t> holder_of(std::size_t queue) { return next_holder(stuck_in(queue)); }
   /// Returns the queue that has the signal of least value that ends a wait.
-  std::optional<std::size_t> next_holder(const pending_command& wait) const {
-    const pending_signal* least = nullptr;
-    const auto found = signals_.find(wait.fence_key);
-    if (found == signals_.end()) return std::nullopt;
-    for (const pending_signal& each : found->second) {
-      if (each.value >= wait.value && (least == nullptr || each.value < least->value)) least = &each;
-    }
-    return least != nullptr ? std::optional(least->queue) : std::nullopt;
+  std::optional<std::size_t> next_holder(const pending_command& wait) {
+    ++steps_;
+    const std::vector<pending_signal>& signals = fences_.at(wait.fence_key).signals;
+    const auto least =
+        std::lower_bound(signals.begin(), signals.end(), pending_signal{wait.value, 0, 0}, has_less_value);
+    return least != signals.end() ? std::optional(least->queue) : std::nullopt;
   }
-
-  struct pending_signal {
-    std::uint64_t value;
-    std::size_t queue;
-  };
 
   const std::vector<pending_queue>& queues_;
-  std::vector<std::size_t> next_;                  // of each queue, the command that it has come to
-  std::map<std::uint64_t, std::uint64_t> found_;   // what the fences have come to
-  std::map<std::uint64_t, std::uint64_t> values_;  // what they come to as the commands are executed
-  std::map<std::uint64_t, std::vector<std::size_t>> waiting_;
-  std::map<std::uint64_t, std::vector<pending_signal>> signals_;
+  std::vector<std::size_t> next_;  // of each queue, the command that it has come to
+  std::map<std::uint64_t, fence> fences_;
+  std::vector<fence*> touched_;  // whose waits may have lost their signals
+  std::size_t steps_ = 0;
 };
 
 }  // namespace detail
 
-/// Returns who waits for what, and the cycles.
+/// Returns who waits for what, and the cycles. O(n log n) in the commands, however many of them have one fence.
 /// \param value_of  returns what the fence with a key has come to; it is called once for each fence
 template <class ValueOf>
 [[nodiscard]] hang_report find_hangs(const std::vector<pending_queue>& queues, const ValueOf& value_of) {

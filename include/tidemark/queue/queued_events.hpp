@@ -11,6 +11,9 @@
 // The collector tells the events to its sink, and a trace joins each with the command that was executed, by queue,
 // fence and value. The queue's own logs have no place for these times: its executor does not know them.
 //
+// The end of a submission is a signal of the queue's progress. If others wait for the progress, say of it, too, that it
+// was queued: events.signal_queued(progress_id, serial). A report on hangs (trace_hangs.hpp) needs that.
+//
 // The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
 // allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
 // rounds of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it

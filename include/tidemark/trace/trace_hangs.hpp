@@ -9,6 +9,9 @@
 // (on_executed). The order in which it will be executed is that of the times of queueing, or that of the calls if one
 // of these times is 0. What a fence has come to is the greatest value that a queue signalled, or got past.
 //
+// The end of a submission is a signal of the queue's progress, and must be told as queued like any other: its fence is
+// the progress, and its value the serial. Otherwise nobody seems to have that signal.
+//
 // The queues need not be read at one moment. A queue whose newest entries were not told yet seems to stand earlier than
 // it does. From there it comes to where it is, so no cycle is reported that is none, as long as
 //

@@ -41,6 +41,13 @@
 
 namespace tidemark::detail {
 
+/// The progress of a queue: what names the timeline in reports, how logs know it, and what it has come to.
+struct engine_task_progress {
+  const void* at;
+  fence_id id;
+  std::uint64_t value;
+};
+
 /// What a queue does for its commands, on the thread that has its turn, and to give itself up. No virtual functions: a
 /// queue whose destruction begins may have a turn. `entry` is the log_reservation of a command, or null.
 struct engine_task_calls {
@@ -49,6 +56,7 @@ struct engine_task_calls {
   void (*cancel)(void* self, command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept;
   void (*refuse)(void* self) noexcept;  // what is submitted from now on
   void (*lose)(void* self) noexcept;    // its progress
+  engine_task_progress (*progress)(void* self) noexcept;
 };
 
 template <platform Platform>
@@ -103,6 +111,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   static const void* timeline_at(command& of) noexcept {
     return of.kind == command_kind::wait ? awaited_of(of).operations->timeline(of.fence) : of.fence;
   }
+  engine_task_progress progress_of_queue() const noexcept { return calls_.progress(self_); }
   /// Returns what the fence has come to for which a command waits.
   static std::uint64_t value_of(command& wait) noexcept {
     if (wait.kind != command_kind::wait) return wait.calls.load()->look(wait).value;
