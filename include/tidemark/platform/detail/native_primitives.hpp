@@ -82,7 +82,7 @@ struct native_primitives {
   /// Returns memory that is never freed. Detached threads may still sleep there while the process exits, and the
   /// destructor of a condition variable waits for its sleepers. And words may outlive the library that has made them: a
   /// thread whose code is in a plug-in may let a fence of the program grow. So the memory is not the library's own, if
-  /// there is any other.
+  /// there is any other. A plug-in that is closed leaves it behind.
   static void* memory_of_lots() noexcept {
     alignas(lot_table) static std::byte last_resort[sizeof(lot_table)];
     void* const memory = ::operator new(sizeof(lot_table), std::nothrow);
