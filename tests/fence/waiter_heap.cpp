@@ -466,6 +466,30 @@ TEST_CASE("a released waiter that leaves before it is woken is replaced by anoth
   for (const auto& ticket : tickets) CHECK(heap.withdraw(ticket));
 }
 
+TEST_CASE("a waiter that wakes others passes over those that have left, in the first block and in later ones") {
+  const auto try_on = [](auto&& heap) {
+    std::vector<tidemark::waiter_ticket> tickets;
+    for (int i = 0; i < 10; ++i) tickets.push_back(heap.add(1));
+    std::vector<std::uint32_t> seen;
+    for (const auto& ticket : tickets) seen.push_back(heap.wakes(ticket));
+    CHECK(heap.release_due(1) == 10);
+    std::vector<std::size_t> woken;
+    std::vector<std::size_t> asleep;
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+      (heap.wakes(tickets[i]) != seen[i] ? woken : asleep).push_back(i);
+    }
+    REQUIRE(asleep.size() == 7);
+    // All but two leave by themselves. A woken one wakes these two.
+    for (std::size_t i = 0; i < 5; ++i) CHECK_FALSE(heap.withdraw(tickets[asleep[i]]));
+    const meter<wakes_three> during;
+    CHECK_FALSE(heap.withdraw(tickets[woken[0]]));
+    CHECK(during.unparks() == 2);
+    for (const std::size_t last : {asleep[5], asleep[6]}) CHECK(heap.wakes(tickets[last]) != seen[last]);
+  };
+  try_on(waiter_heap<10, wakes_three>{});
+  try_on(waiter_heap<1, wakes_three>{});
+}
+
 TEST_CASE("the monitored value of a pinned heap is always 0, and a pass still releases exactly the due waiters") {
   waiter_heap<2, counted> heap;
   CHECK_FALSE(heap.is_pinned());

@@ -219,7 +219,7 @@ class waiter_heap {
   ///                    signaller may call (detail/waker.hpp).
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
-    requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
+  requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {},
                           const AtTheEnd& at_the_end = {}) noexcept {
     few_released few;
@@ -321,7 +321,14 @@ class waiter_heap {
       return std::size_t{16};
     }
   }();
-  static constexpr std::size_t most_helped = 2;
+  /// The same for those that a woken waiter wakes.
+  static constexpr std::size_t most_helped = [] {
+    if constexpr (requires { Platform::most_helped; }) {
+      return Platform::most_helped;
+    } else {
+      return std::size_t{2};
+    }
+  }();
   static constexpr std::uint32_t lost_mark = std::uint32_t{1} << 31;
 
   struct slot_of {

@@ -36,6 +36,7 @@
 //                         looks at the value before it sleeps
 //   P::most_woken         optional, for tests: how many waiters one release wakes itself before the woken ones wake the
 //                         rest; 16 where it is missing
+//   P::most_helped        optional, for tests: how many a woken waiter wakes; 2 where it is missing
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
 //                                    the platforms below have it
 //

@@ -29,16 +29,21 @@ struct wakes_one : platform {
   static constexpr std::size_t most_woken = 1;
 };
 
+/// The same, and each waiter that wakes up wakes one more.
+struct helps_one : wakes_one {
+  static constexpr std::size_t most_helped = 1;
+};
+
 /// A slot for each of three waiters, in two blocks.
 constexpr heap_shape three_in_two{.growth = tidemark::heap_growth::allowed, .has_grown = true};
 
-template <heap_shape Shape>
-struct many : model::shaped_fence<wakes_one, Shape> {};
+template <heap_shape Shape, class Platform = wakes_one>
+struct many : model::shaped_fence<Platform, Shape> {};
 
 /// A signal that is due for all waiters, and the data that it hands over.
-template <heap_shape Shape>
+template <heap_shape Shape, class Platform = wakes_one>
 struct one_signal {
-  many<Shape> timeline;
+  many<Shape, Platform> timeline;
   payload data;
 
   void signal() {
@@ -69,6 +74,13 @@ struct one_has_a_deadline : model::suite<4>, one_signal<Shape> {
     const wait_status status = this->timeline.wait_until(1, some_time);
     if (status != wait_status::timeout) this->require(status);
   }
+};
+
+/// [A14] [A19] A waiter leaves by itself, because it finds the value in time. The one that is to wake it passes it over,
+/// and wakes the next one.
+template <heap_shape Shape>
+struct helped_one_has_left : model::suite<4>, one_signal<Shape, helps_one> {
+  void thread(unsigned index) { index == 0 ? this->signal() : this->wait(); }
 };
 
 /// [A14] [A19] A waiter is stopped while it is to be woken, or while it is to wake others. Nobody is forgotten. It was
@@ -346,6 +358,8 @@ int main(int argc, char** argv) {
       make_check<three_wake<three_in_two>, "all_wake.three.grown">(),
       make_check<one_has_a_deadline<three_slots, 1>, "one_has_a_deadline.first">(),
       make_check<one_has_a_deadline<three_slots, 2>, "one_has_a_deadline.second">(),
+      make_check<helped_one_has_left<three_slots>, "helped_one_has_left">(),
+      make_check<helped_one_has_left<two_levels>, "helped_one_has_left.two_levels">(),
       make_check<one_is_stopped<three_slots>, "one_is_stopped">(),
       make_check<two_passes<three_slots>, "two_passes">(),
       make_check<slots_are_freed<three_slots>, "slots_are_freed">(),
