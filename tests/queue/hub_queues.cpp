@@ -318,22 +318,25 @@ TEST_CASE_TEMPLATE("[A99][A115] an overrun of one queue leaves the others' entri
 
 TEST_CASE_TEMPLATE("a queue that is removed is not read any more, and what was not served yet is served before",
                    Service, EVERY_SERVICE) {
-  counted_hub<Service> hub;
-  hub_stand at{hub};
-  any_fence fence;
-  const auto logged = hub.add(fence).fence;
-  const auto dog = watch(fence);
-  waiter waiting{[&] { return fence.wait(1); }};
-  CHECK(waiting.falls_asleep());
-  at.queue.signal(logged, 1);
-  hub.remove_queue(at.number);
-  hub.catch_up();
-  CHECK(waiting.status() == wait_status::reached);
-  const tally during{hub};
-  hub.notify_engine(0);
-  hub.catch_up();
-  CHECK(during.of(hub_event::log_release) == 0);
-  CHECK(during.of(hub_event::stale) == 0);
+  for (const fence_kind kind : {fence_kind::native, fence_kind::legacy}) {
+    CAPTURE(static_cast<int>(kind));
+    counted_hub<Service> hub;
+    hub_stand at{hub};
+    any_fence fence;
+    const auto logged = hub.add(fence, kind).fence;
+    const auto dog = watch(fence);
+    waiter waiting{[&] { return fence.wait(1); }};
+    CHECK(waiting.falls_asleep());
+    at.queue.signal(logged, 1);
+    hub.remove_queue(at.number);
+    hub.catch_up();
+    CHECK(waiting.status() == wait_status::reached);
+    const tally during{hub};
+    hub.notify_engine(0);
+    hub.catch_up();
+    CHECK(during.of(hub_event::log_release) == 0);
+    CHECK(during.of(hub_event::stale) == 0);
+  }
 }
 
 TEST_CASE_TEMPLATE("the place of a removed queue is used again, under another id", Service, EVERY_SERVICE) {

@@ -234,6 +234,77 @@ struct lost_elsewhere : model::suite<2> {
   }
 };
 
+/// [A120] A thread waits in a domain, and the timeline is lost there, or in another domain.
+template <domain_kind Kind, bool InOwnDomain>
+struct thread_loses : model::suite<InOwnDomain ? 2 : 3> {
+  side near{Kind};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment waits{both, near.in};
+  attachment loses{both, far.in};
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      (InOwnDomain ? waits : loses).poison();
+    } else if (index == 1) {
+      MODEL_REQUIRE(waits.wait(1) == wait_status::lost);
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      near.run_one();
+    }
+  }
+};
+
+/// [A68] [A120] A domain attaches the fence, and a queue waits there, while another domain loses it.
+struct attached_against_loss : model::suite<2> {
+  side near{domain_kind::legacy};
+  side far{domain_kind::native};
+  cross_fence both;
+  attachment loses{both, far.in};
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      loses.poison();
+    } else {
+      const attachment waits(both, near.in);
+      while (!waits.is_poisoned()) near.run_one();
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
+/// [A5] [A120] Two queues wait for the timeline that is lost in their own domain, which is of the older kind. Both
+/// give up.
+struct queues_lose : model::suite<2> {
+  side near{domain_kind::legacy};
+  cross_fence both;
+  attachment waits{both, near.in};
+  payload data;
+  queue first{near};
+  queue second{near};
+
+  void before() {
+    for (queue* each : {&first, &second}) {
+      each->wait(waits, 1);
+      MODEL_REQUIRE(static_cast<bool>(each->submit()));
+    }
+  }
+  bool have_given_up() const { return first.progress().fence->is_poisoned() && second.progress().fence->is_poisoned(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      waits.poison();
+    } else {
+      while (!have_given_up()) near.run_one();
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -252,5 +323,10 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<attached_against_signal, "attached_against_signal">());
   checks.push_back(model::make_check<two_signal, "two_signal">());
   checks.push_back(model::make_check<lost_elsewhere, "lost_elsewhere">());
+  checks.push_back(model::make_check<thread_loses<domain_kind::native, false>, "thread_loses.native">());
+  checks.push_back(model::make_check<thread_loses<domain_kind::legacy, false>, "thread_loses.legacy">());
+  checks.push_back(model::make_check<thread_loses<domain_kind::legacy, true>, "thread_loses.own">());
+  checks.push_back(model::make_check<attached_against_loss, "attached_against_loss">());
+  checks.push_back(model::make_check<queues_lose, "queues_lose">());
   return model::run(argc, argv, checks);
 }

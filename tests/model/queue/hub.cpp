@@ -297,6 +297,28 @@ struct queue_removed_beside_pass : model::suite<3> {
   }
 };
 
+/// [A61] [A62] The same for a legacy fence, at which a pass looks only where it is asked for those. Whatever the pass of
+/// another thread has taken of the log, the fence is looked at after its signal.
+struct queue_of_legacy_removed : model::suite<2> {
+  hub_of<self> hub;
+  watched output;
+  logged_fence<watched> known = hub.add(output, tidemark::fence_kind::legacy).fence;
+  std::unique_ptr<member<self>> by;
+
+  void before() { by = std::make_unique<member<self>>(hub, notify_style::by_queue); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      output.tell();
+      by->subject.signal(known, 1);
+      hub.remove_queue(queue_id{0});
+      by.reset();
+    } else {
+      hub.notify_all();
+    }
+  }
+  void after() { MODEL_REQUIRE(output.is_seen()); }
+};
+
 /// [A115] A queue takes the slot of a removed one while an engine is notified. It is served, and has another id.
 struct queue_slot_used_again : model::suite<2> {
   hub_of<self> hub;
@@ -426,6 +448,7 @@ int main(int argc, char** argv) {
       model::make_check<removed_beside_pass<2>, "removed_beside_two_passes">(),
       model::make_check<removed_beside_log, "removed_beside_log">(),
       model::make_check<queue_slot_used_again, "queue_slot_used_again">(),
+      model::make_check<queue_of_legacy_removed, "queue_of_legacy_removed">(),
       model::make_check<both_are_served<notify_style::by_fence>, "both_are_served.fence">(),
       model::make_check<both_are_served<notify_style::by_scan>, "both_are_served.scan">(),
   };
