@@ -50,6 +50,38 @@ inline constexpr tidemark::fence_options one_slot{.capacity = 1, .growth = tidem
 
 }  // namespace
 
+TEST_CASE_TEMPLATE("a callable that has run, was cancelled or was lost leaves its slot to the next one", Kind,
+                   EVERY_LOOP_KIND) {
+  using fence_of_one = tidemark::basic_fence<typename Kind::platform, one_slot>;
+  fence_of_one fence;
+  int runs = 0;
+  std::uint64_t value = 0;
+  const auto is_registered = [&] {
+    // A second one finds no slot.
+    auto other = call_in_signaller(fence, value + 1, [&] { ++runs; });
+    return other.state() == callback_state::refused;
+  };
+  for (int round = 0; round < 3; ++round) {
+    {
+      auto run = call_in_signaller(fence, value + 1, [&] { ++runs; });
+      CHECK(run.state() == callback_state::waiting);
+      CHECK(is_registered());
+      fence.signal(++value);
+      CHECK(run.state() == callback_state::ran);
+    }
+    auto cancelled = call_in_signaller(fence, value + 1, [&] { ++runs; });
+    CHECK(is_registered());
+    CHECK(cancelled.cancel() == callback_state::cancelled);
+  }
+  CHECK(runs == 3);
+  auto lost = call_in_signaller(fence, value + 1, [&] { ++runs; });
+  CHECK(is_registered());
+  fence.poison();
+  CHECK(lost.state() != callback_state::waiting);
+  CHECK(runs == 3);
+  CHECK(is_idle(fence));
+}
+
 // ---- when they run --------------------------------------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("[A19] a callable runs once, in the signal that reaches its value", Kind, EVERY_LOOP_KIND) {

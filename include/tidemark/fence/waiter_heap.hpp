@@ -219,7 +219,7 @@ class waiter_heap {
   ///                    signaller may call (detail/waker.hpp).
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
-  requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
+    requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {},
                           const AtTheEnd& at_the_end = {}) noexcept {
     few_released few;

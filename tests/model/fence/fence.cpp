@@ -44,6 +44,25 @@ struct one_signaller_one_waiter : model::suite<2> {
   void after() { require_idle(timeline); }
 };
 
+using refused_later = model::refused_later<tidemark::TIDEMARK_MODEL_PLATFORM>;
+
+/// [A31] [A34] Where the heavy barrier is refused, a signal may miss the waiter, who looks again therefore.
+template <model::heap_shape Shape>
+struct barrier_is_refused : model::suite<2> {
+  model::shaped_progress_fence<refused_later, Shape> timeline;
+  refused_later::var<int> data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      MODEL_REQUIRE(timeline.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
 /// [A3] [A37] The signaller advances the value twice by one. The waiter waits for the last value and reads the data of
 /// both signals.
 template <class Timeline>
@@ -483,6 +502,7 @@ int main(int argc, char** argv) {
   add<poison_against_signal, placed, "poison_against_signal", ".placed">(checks);
   add_on_shapes<poison_after_signal, one_slot, "poison_after_signal">(checks);
   add<poison_after_signal, placed, "poison_after_signal", ".placed">(checks);
+  model::add_on_shapes<barrier_is_refused, one_slot, "barrier_is_refused">(checks);
   // Only one signaller at a time may signal a progress fence.
   add_kind_on_shapes<two_signallers_one_waiter, kind::fence, one_slot, "two_signallers_one_waiter">(checks);
   add_kind_on_shapes<two_signallers_two_waiters, kind::fence, two_slots, "two_signallers_two_waiters">(checks);

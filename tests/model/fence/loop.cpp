@@ -214,7 +214,35 @@ struct registered_against_signal : model::suite<2>, one_signal<Shape> {
     MODEL_REQUIRE(loop.run_one() == wait_status::reached);
     MODEL_REQUIRE(registered.state() == callback_state::ran);
   }
-  void after() { require_idle(this->timeline); }
+  void after() {
+    require_idle(this->timeline);
+    this->timeline.require_slots();
+  }
+};
+
+/// [A31] [A34] The heavy barrier is refused, so that the signal may miss the loop, which looks again therefore.
+template <heap_shape Shape>
+struct barrier_is_refused : model::suite<2> {
+  using refused_later = model::refused_later<platform>;
+  struct runs {
+    barrier_is_refused* of;
+    void operator()() const { MODEL_REQUIRE(of->data.load() == 42); }
+  };
+  model::shaped_progress_fence<refused_later, Shape> timeline;
+  tidemark::basic_wait_loop<refused_later> loop;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      const tidemark::basic_callback<refused_later, runs> registered(
+          loop, tidemark::basic_awaited<refused_later>(timeline, 1), runs{this});
+      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(registered.state() == callback_state::ran);
+    }
+  }
 };
 
 /// [A14] [trap 11] A callable is cancelled while the loop may run it. It has run or was cancelled, and no loop touches
@@ -245,6 +273,7 @@ struct cancelled_against_run : model::suite<3>, one_signal<Shape> {
   void after() {
     MODEL_REQUIRE(loop.poll() == 0);
     require_idle(this->timeline);
+    this->timeline.require_slots();
   }
 };
 
@@ -1215,6 +1244,8 @@ struct lock_excludes : model::suite<Threads> {
 int main(int argc, char** argv) {
   std::vector<model::check> checks;
   model::add_on_shapes<registered_against_signal, model::one_slot, "registered_against_signal">(checks);
+  checks.push_back(model::make_check<barrier_is_refused<model::one_slot>, "barrier_is_refused">());
+  checks.push_back(model::make_check<barrier_is_refused<model::two_levels>, "barrier_is_refused.two_levels">());
   model::add_on_shapes<cancelled_against_run, model::one_slot, "cancelled_against_run">(checks);
   model::add_on_shapes<least_target_falls, model::one_slot, "least_target_falls">(checks);
   model::add_on_shapes<least_target_rises, model::one_slot, "least_target_rises">(checks);

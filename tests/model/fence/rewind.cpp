@@ -210,6 +210,20 @@ struct poisoned_alone : model::suite<2>, rewound {
   }
 };
 
+/// [A120] The poison releases two threads, whose values never come.
+struct poisoned_with_two : model::suite<3>, rewound {
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      fence.poison();
+    } else {
+      MODEL_REQUIRE(fence.wait(index) == wait_status::lost);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle(); }
+};
+
 /// [A120] One thread poisons the fence while its owner signals and sets it back.
 struct poisoned_against_rewind : model::suite<3>, rewound {
   void thread(unsigned index) {
@@ -278,6 +292,7 @@ int main(int argc, char** argv) {
        make_check<waits_after_rewind, "waits_after_rewind">(),
        make_check<two_wait_across_rewind, "two_wait_across_rewind">(),
        make_check<found_after_rewind, "found_after_rewind">(), make_check<poisoned_alone, "poisoned_alone">(),
+       make_check<poisoned_with_two, "poisoned_with_two">(),
        make_check<poisoned_against_rewind, "poisoned_against_rewind">(),
        make_check<poisoned_beside_signal, "poisoned_beside_signal">(), make_check<stopped_alone, "stopped_alone">()});
 }

@@ -75,6 +75,39 @@ struct called_against_signal : model::suite<2>, one_signal<Shape> {
     MODEL_REQUIRE(this->runs.load() == (how == callback_state::ran ? 1 : 0));
     registered.reset();
     require_idle(this->timeline);
+    this->timeline.require_slots();
+  }
+};
+
+/// [A31] [A34] The heavy barrier is refused, so that the signal may miss the callable. It runs all the same, or is
+/// refused.
+struct barrier_is_refused : model::suite<2> {
+  using refused_later = model::refused_later<platform>;
+  struct runs {
+    barrier_is_refused* of;
+    void operator()() const {
+      MODEL_REQUIRE(of->data.load() == 42);
+      of->ran.store(of->ran.load() + 1);
+    }
+  };
+  using timeline_type = model::shaped_progress_fence<refused_later, model::one_slot>;
+  timeline_type timeline;
+  payload data;
+  payload ran;
+  std::optional<tidemark::signaller_callback<timeline_type, runs>> registered;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      timeline.signal(1);
+    } else {
+      registered.emplace(timeline, 1, runs{this});
+    }
+  }
+  void after() {
+    const callback_state how = registered->state();
+    MODEL_REQUIRE(how == callback_state::ran || how == callback_state::refused);
+    MODEL_REQUIRE(ran.load() == (how == callback_state::ran ? 1 : 0));
   }
 };
 
@@ -89,7 +122,10 @@ struct call_cancelled_against_signal : model::suite<2>, one_signal<Shape> {
     MODEL_REQUIRE(this->runs.load() == (how == callback_state::ran ? 1 : 0));
     MODEL_REQUIRE(how != callback_state::waiting && how != callback_state::lost);
   }
-  void after() { require_idle(this->timeline); }
+  void after() {
+    require_idle(this->timeline);
+    this->timeline.require_slots();
+  }
 };
 
 /// [trap 9] [trap 11] Of two callables of one value, one is cancelled while the signal runs both.
@@ -319,6 +355,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<cancelled_beside_two_signallers, model::two_slots, "cancelled_beside_two_signallers">(checks);
   model::add_on_shapes<call_signals_its_fence, model::two_slots, "call_signals_its_fence">(checks);
   model::add_on_shapes<lost_against_call, model::one_slot, "lost_against_call">(checks);
+  checks.push_back(model::make_check<barrier_is_refused, "barrier_is_refused">());
   model::add_on_shapes<resumed_against_signal, model::one_slot, "resumed_against_signal">(checks);
   return model::run(argc, argv, checks);
 }

@@ -250,13 +250,7 @@ struct signalled_before_the_rest : model::suite<2>, two_timelines<Shape> {
   }
 };
 
-/// The heavy barrier is available when the fences are made, and refused when a waiter needs it.
-struct refused_later : platform {
-  static bool heavy_barrier() {
-    platform::full_barrier();
-    return false;
-  }
-};
+using refused_later = model::refused_later<platform>;
 
 /// [A31] [A65] Where the heavy barrier is refused, a signal may miss the waiter. Therefore the waiter looks again.
 template <heap_shape Shape>

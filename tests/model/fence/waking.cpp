@@ -76,8 +76,8 @@ struct one_has_a_deadline : model::suite<4>, one_signal<Shape> {
   }
 };
 
-/// [A14] [A19] A waiter leaves by itself, because it finds the value in time. The one that is to wake it passes it over,
-/// and wakes the next one.
+/// [A14] [A19] A waiter leaves by itself, because it finds the value in time. The one that is to wake it passes it
+/// over, and wakes the next one.
 template <heap_shape Shape>
 struct helped_one_has_left : model::suite<4>, one_signal<Shape, helps_one> {
   void thread(unsigned index) { index == 0 ? this->signal() : this->wait(); }

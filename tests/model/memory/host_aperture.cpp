@@ -5,6 +5,7 @@
 // three pages has two levels of them.
 #include "support/lent.hpp"
 #include "support/progress.hpp"
+#include "support/waiting.hpp"
 
 #include <tidemark/memory/host_aperture.hpp>
 
@@ -142,6 +143,29 @@ struct waited_for_beside : model::suite<2 + Others>, page_in_use<1, Shape> {
     MODEL_REQUIRE(view);
     this->fill(view, 8);
     this->window.unmap(view);
+  }
+};
+
+/// [A31] [B32] The heavy barrier is refused, so that a thread that waits for a page may be missed by the one that gives
+/// it back, or by the executor. So it looks again.
+template <bool Retired>
+struct barrier_is_refused : model::suite<2> {
+  using timeline_type = progress_fence<one_slot, model::refused_later<model::platform>>;
+  timeline_type finished;
+  tidemark::host_aperture<model::view_of<timeline_type>, 2> window{finished.view(), {.pages = 1}};
+  aperture_view used;
+
+  void before() {
+    used = window.try_map(first_pages(1));
+    if (Retired) window.retire(used, 1);
+  }
+  void thread(unsigned index) {
+    if (index == 1) return MODEL_REQUIRE(window.map(first_pages(1)));
+    if (Retired) {
+      finished.signal(1);
+    } else {
+      window.unmap(used);
+    }
   }
 };
 
@@ -351,6 +375,8 @@ int main(int argc, char** argv) {
       model::make_check<given_back_beside, "given_back_beside">(),
       model::make_check<waited_beside_refused, "waited_beside_refused">(),
       model::make_check<two_want_all, "two_want_all">(),
+      model::make_check<barrier_is_refused<false>, "barrier_is_refused.given_back">(),
+      model::make_check<barrier_is_refused<true>, "barrier_is_refused.retired">(),
       model::make_check<misled, "misled">(),
       model::make_check<noted_beside_give_back, "noted_beside_give_back">(),
       model::make_check<noted_twice_beside_give_back, "noted_twice_beside_give_back">(),

@@ -297,8 +297,8 @@ struct queue_removed_beside_pass : model::suite<3> {
   }
 };
 
-/// [A61] [A62] The same for a legacy fence, at which a pass looks only where it is asked for those. Whatever the pass of
-/// another thread has taken of the log, the fence is looked at after its signal.
+/// [A61] [A62] The same for a legacy fence, at which a pass looks only where it is asked for those. Whatever the pass
+/// of another thread has taken of the log, the fence is looked at after its signal.
 struct queue_of_legacy_removed : model::suite<2> {
   hub_of<self> hub;
   watched output;

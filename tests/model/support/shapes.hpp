@@ -95,6 +95,15 @@ struct shaped : Fence {
   shaped() { register_bystanders<Shape>(this->heap()); }
 
   static std::uint64_t idle_value() { return Fence::platform::heavy_barrier_available() ? idle_value_of(Shape) : 0; }
+
+  /// Requires that the slots of all waiters of the check are free again, where the heap does not grow.
+  void require_slots() {
+    if constexpr (Shape.growth == tidemark::heap_growth::forbidden) {
+      for (std::size_t i = Shape.bystanders; i < Shape.capacity; ++i) {
+        MODEL_REQUIRE(!this->heap().add(never_signalled).is_in_lane());
+      }
+    }
+  }
 };
 
 /// A heap alone, with the bystanders of its shape.

@@ -20,6 +20,15 @@ using payload_of = typename Timeline::platform::template var<int>;
 /// A point of time that the checker may let pass at any moment.
 constexpr tidemark::deadline some_time{std::chrono::hours{1}};
 
+/// A platform whose heavy barrier is available when the fences are made, and refused when a waiter needs it.
+template <class Platform>
+struct refused_later : Platform {
+  static bool heavy_barrier() {
+    Platform::full_barrier();
+    return false;
+  }
+};
+
 /// A stop source of the shape of std::stop_source, made of the checker's own parts.
 template <class Platform>
 class stop_source {
