@@ -167,6 +167,36 @@ void check_arrows(const json_value& file) {
   }
 }
 
+/// Checks what readers need of the boxes in one thread, in the order in which they are written: the begins rise, and of
+/// two boxes the second one lies within the first, or after it. Reads them with a stack of open boxes, as Perfetto.
+void check_nesting(const json_value& file) {
+  std::map<std::uint64_t, std::vector<std::uint64_t>> open;  // ends of open boxes, by thread
+  std::map<std::uint64_t, std::uint64_t> last;
+  for (const json_value& box : phase(file, "X")) {
+    const std::uint64_t thread = box["tid"].integer();
+    const std::uint64_t begin = box["ts"].thousandths();
+    const std::uint64_t end = begin + box["dur"].thousandths();
+    std::vector<std::uint64_t>& ends = open[thread];
+    CHECK(begin >= last[thread]);
+    last[thread] = begin;
+    while (!ends.empty() && ends.back() <= begin) ends.pop_back();
+    if (!ends.empty()) CHECK(end <= ends.back());
+    ends.push_back(end);
+  }
+}
+
+/// Returns "thread name begin end" of each box, with times from `start` on.
+std::vector<std::string> slices_of(const json_value& file) {
+  const std::uint64_t start = std::stoull(file["otherData"]["start_nanoseconds"].string());
+  std::vector<std::string> slices;
+  for (const json_value& box : phase(file, "X")) {
+    const std::uint64_t begin = start + box["ts"].thousandths();
+    slices.push_back(std::to_string(box["tid"].integer()) + " " + box["name"].string() + " " + std::to_string(begin) +
+                     " " + std::to_string(begin + box["dur"].thousandths()));
+  }
+  return slices;
+}
+
 struct thousands : std::numpunct<char> {
   char do_thousands_sep() const override { return ','; }
   std::string do_grouping() const override { return "\3"; }
@@ -182,7 +212,7 @@ TEST_CASE("[A91] [A94] the trace events of the worked example have all of its ti
   const std::uint64_t start = std::stoull(file["otherData"]["start_nanoseconds"].string());
   const auto boxes = phase(file, "X");
   REQUIRE(boxes.size() == 2);
-  const json_value& signal = boxes[0];
+  const json_value& signal = boxes[1];
   CHECK(signal["name"].string() == "signal F");
   CHECK(signal["args"]["value"].integer() == 42);
   CHECK(start + signal["ts"].thousandths() + signal["dur"].thousandths() == 300);
@@ -190,7 +220,7 @@ TEST_CASE("[A91] [A94] the trace events of the worked example have all of its ti
   CHECK(signal["args"]["queued_ns"].integer() == 20);
   CHECK(signal["args"]["end_ns"].integer() == 300);
   CHECK_FALSE(signal["args"].has("observed_ns"));
-  const json_value& wait = boxes[1];
+  const json_value& wait = boxes[0];
   CHECK(wait["name"].string() == "wait F");
   CHECK(wait["args"]["parked_ns"].integer() == 205);
   CHECK(start + wait["ts"].thousandths() == 100);
@@ -229,12 +259,13 @@ TEST_CASE("each queue has a named thread, in the order of their numbers") {
   CHECK(order == std::map<std::uint64_t, std::uint64_t>{{1, 0}, {2, 1}, {3, 2}});
 }
 
-TEST_CASE("[A80] every event has the fields that its phase needs, and every arrow has both ends") {
+TEST_CASE("[A80] every event has the fields that its phase needs, every arrow has both ends, and boxes nest") {
   for (std::uint64_t round = 0; round < 5; ++round) {
     const trace source = random_trace(fresh_seed(), 200);
     const json_value file = chrome(source);
     for (const json_value& event : file["traceEvents"].items) check_fields(event);
     check_arrows(file);
+    check_nesting(file);
     CHECK(phase(file, "s").size() > 100);
   }
 }
@@ -272,9 +303,9 @@ TEST_CASE("times are exact to the nanosecond, and values to the last bit") {
   const json_value file = chrome(source);
   const std::uint64_t base = std::stoull(file["otherData"]["start_nanoseconds"].string());
   const auto boxes = command_boxes(file);
-  CHECK(base + boxes[1]["ts"].thousandths() == start + 100);
-  CHECK(boxes[1]["dur"].thousandths() == 205);
-  CHECK(boxes[1]["args"]["end_ns"].string() == std::to_string(start + 305));
+  CHECK(base + boxes[0]["ts"].thousandths() == start + 100);
+  CHECK(boxes[0]["dur"].thousandths() == 205);
+  CHECK(boxes[0]["args"]["end_ns"].string() == std::to_string(start + 305));
   CHECK(boxes[2]["args"]["value"].string() == std::to_string(UINT64_MAX));
   const json_value data = page_data(source);
   CHECK(std::stoull(data["start"].string()) == start + 100);
@@ -345,9 +376,9 @@ TEST_CASE("[A105] a command whose time went backward is marked, and its box has 
   const json_value file = chrome(source);
   const auto boxes = phase(file, "X");
   REQUIRE(boxes.size() == 2);
-  CHECK_FALSE(boxes[0]["args"].has("backward"));
-  CHECK(boxes[1]["args"]["backward"].boolean);
-  CHECK(boxes[1]["dur"].thousandths() == 100);
+  CHECK(boxes[0]["args"]["backward"].boolean);
+  CHECK(boxes[0]["dur"].thousandths() == 100);
+  CHECK_FALSE(boxes[1]["args"].has("backward"));
   CHECK(page_data(source)["backward"].integer() == 1);
 }
 
@@ -421,7 +452,7 @@ TEST_CASE("work is a slice with the name that was told, or with the name work if
     slices.push_back(std::to_string(box["tid"].integer()) + " " + box["name"].string() + " " + std::to_string(begin) +
                      " " + std::to_string(begin + box["dur"].thousandths()));
   }
-  CHECK(slices == std::vector<std::string>{"2 blur 100 180", "2 blur 190 200", "1 work 205 250", "3 work 1000 2000"});
+  CHECK(slices == std::vector<std::string>{"1 work 205 250", "2 blur 100 180", "2 blur 190 200", "3 work 1000 2000"});
 
   const json_value data = page_data(two_engines());
   CHECK(data["start"].string() == "100");
@@ -432,6 +463,58 @@ TEST_CASE("work is a slice with the name that was told, or with the name work if
     rows.push_back(row[0].text + " " + name + " " + row[2].text + " " + row[3].text);
   }
   CHECK(rows == std::vector<std::string>{"1 blur 0 80", "1 blur 90 100", "0  105 150", "2  900 1900"});
+}
+
+TEST_CASE("spans that lie within others are in one thread, and those that overlap in part are in several") {
+  trace source;
+  constexpr queue_id first{1};
+  constexpr queue_id second{2};
+  source.name_queue(first, "q");
+  source.name_queue(second, "r");
+  source.on_work<nanosecond_clock>(first, "b", 3000, 7000);
+  source.on_work<nanosecond_clock>(first, "inner", 1000, 2000);  // told before what it lies in, with the same begin
+  source.on_work<nanosecond_clock>(first, "a", 1000, 5000);
+  source.on_work<nanosecond_clock>(first, "within b", 5500, 7000);
+  source.on_work<nanosecond_clock>(first, "across", 6000, 9000);
+  source.on_work<nanosecond_clock>(first, "c", 8000, 8000);
+  source.on_work<nanosecond_clock>(second, "d", 1000, 2000);
+  executed(source, second, wait_entry(fence_id{7}, 1, 1500, 2500));
+  executed(source, second, signal_entry(fence_id{8}, 1, 2500));
+  const json_value file = chrome(source);
+  check_nesting(file);
+  CHECK(slices_of(file) == std::vector<std::string>{"1 a 1000 5000", "1 inner 1000 2000", "2 b 3000 7000",
+                                                    "2 within b 5500 7000", "1 across 6000 9000", "1 c 8000 8001",
+                                                    "3 d 1000 2000", "4 wait fence 7 1500 2500",
+                                                    "4 signal fence 8 2499 2500"});
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> order;
+  for (const json_value& event : phase(file, "M")) {
+    if (event["name"].string() == "thread_name") names.push_back(event["args"]["name"].string());
+    if (event["name"].string() == "thread_sort_index") order.push_back(event["args"]["sort_index"].integer());
+  }
+  CHECK(names == std::vector<std::string>{"q", "q (2)", "r", "r (2)"});
+  CHECK(order == std::vector<std::uint64_t>{0, 1, 2, 3});
+  CHECK(page_data(source)["work"].items.size() == 7);  // each is drawn by itself
+}
+
+TEST_CASE("of random spans, no two in one thread overlap in part, and all are there") {
+  random_numbers random{fresh_seed()};
+  for (int round = 0; round < 50; ++round) {
+    trace source = random_trace(random.below(UINT64_MAX), 20);
+    const std::size_t before = phase(chrome(source), "X").size();
+    const std::size_t derived = phase(chrome(source), "X").size() - command_boxes(chrome(source)).size();
+    const std::uint64_t spans = 1 + random.below(60);
+    for (std::uint64_t i = 0; i < spans; ++i) {
+      const std::uint64_t begin = 1'000'000 + random.below(40);
+      for (std::uint32_t queue = 0; queue < 4; ++queue) {
+        source.on_work<nanosecond_clock>(queue_id{queue}, "w", begin, begin + random.below(40));
+      }
+    }
+    const json_value file = chrome(source);
+    check_nesting(file);
+    check_arrows(file);
+    CHECK(phase(file, "X").size() == before - derived + 4 * spans);
+  }
 }
 
 TEST_CASE("the names of events repeat: one for each kind of command and fence, so that a reader can group by them") {

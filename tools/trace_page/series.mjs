@@ -20,9 +20,10 @@ export function lowerBound(values, value, low = 0) {
   return first;
 }
 
-/// Returns the series of `items`, each of which is [begin, end, number]. Sorts `items`.
+/// Returns the series of `items`, each of which is [begin, end, number]. Sorts `items`; of those with one begin, the
+/// longest is the first, so that the others are drawn on top of it, and can be picked.
 export function makeSeries(items) {
-  items.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  items.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   const size = items.length;
   const series = {
     size,

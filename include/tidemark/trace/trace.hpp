@@ -132,7 +132,8 @@ class trace {
 
   /// Says that a queue executed a piece of work, from `begin` to `end`. Calls may come in any order. If a time is 0, or
   /// `end` is smaller than `begin`, the span is not added; queues() contains the queue nevertheless. Spans of one queue
-  /// may overlap one another and its waits, which is not checked; exporters then show them on top of one another.
+  /// may overlap one another and its waits, which is not checked. Exporters show a span within another one on top of
+  /// that. Where two overlap in part, trace events have a further thread, and the page shows the later one on top.
   /// \tparam Clock         turns both times, which are ticks, into nanoseconds
   /// \param  queue_number  the queue that executed the work
   /// \param  name          what it did, the same for all work of one kind, so that a reader can group by it. Any bytes,

@@ -32,6 +32,7 @@
 
 #include "detail/page/pieces.hpp"
 #include "detail/pending_commands.hpp"
+#include "detail/span_lanes.hpp"
 #include "detail/trace_text.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
@@ -41,7 +42,9 @@ namespace tidemark {
 
 /// Writes a trace as a JSON object of trace events: "X" for waits, signals and work, "s" and "f" for the two ends of an
 /// arrow, "i" for queued commands and for gaps, "M" for names. An engine is a process, a queue is a thread; queues
-/// without an engine are threads of the process "tidemark". The name of an event is the same for all commands of one
+/// without an engine are threads of the process "tidemark". Boxes of a queue that overlap in part are shown in further
+/// threads below its own, named "render (2)" and so on, because readers drop such a box within one thread. A box that
+/// lies within another one is in the same thread, after it. The name of an event is the same for all commands of one
 /// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
 /// by it; what differs is in `args`. Times are microseconds since one nanosecond before the
 /// first event; `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was
@@ -192,16 +195,18 @@ class trace_picture {
 class chrome_writer {
  public:
   chrome_writer(const trace& source, std::ostream& stream) : source_{source}, picture_{source}, out_{stream} {
-    // slice_begin() moves the begin of a box back by a nanosecond at most.
+    // find_slices() moves the begin of a box back by a nanosecond at most.
     if (picture_.start != 0) --picture_.start;
+    find_slices();
+    find_threads();
   }
 
   void write() {
     out_.raw("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"tidemark\",\"start_nanoseconds\":\"");
     out_.number(picture_.start).raw("\",\"not_shown\":").number(picture_.not_shown).raw("},\n\"traceEvents\":[\n");
     names();
-    for (const trace_work& span : picture_.work) work(span);
-    for (std::size_t i = 0; i < picture_.commands.size(); ++i) command(i);
+    for (const slice& box : slices_) draw(box);
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) queued(i);
     for (const trace_loss& loss : source_.losses()) lost(loss);
     // Arrows come after all boxes, and their beginnings before all ends. Readers that sort by time keep the order of
     // what is at the same time.
@@ -211,17 +216,70 @@ class chrome_writer {
   }
 
  private:
+  /// One box: of work, or of a command.
+  struct slice {
+    std::size_t lane;  // of the queue
+    std::uint64_t begin;
+    std::uint64_t end;
+    bool is_work;
+    std::size_t index;  // of the work, or of the command
+    std::size_t thread = 0;
+
+    /// The order in which they are written: what lies within another one comes after it.
+    bool comes_before(const slice& other) const noexcept {
+      if (lane != other.lane) return lane < other.lane;
+      if (begin != other.begin) return begin < other.begin;
+      if (end != other.end) return end > other.end;
+      return is_work != other.is_work ? is_work : index < other.index;
+    }
+  };
+
+  void find_slices() {
+    for (std::size_t i = 0; i < picture_.work.size(); ++i) {
+      const trace_work& span = picture_.work[i];
+      const std::uint64_t end = (std::max)(span.end_time, span.begin_time + 1);
+      slices_.push_back({picture_.lanes.at(span.queue), span.begin_time, end, true, i});
+    }
+    for (std::size_t i = 0; i < picture_.commands.size(); ++i) {
+      const trace_picture::box& box = picture_.boxes[i];
+      if (!box.shown()) continue;
+      const std::uint64_t begin = (std::min)(box.begin, box.end - 1);
+      slices_.push_back({picture_.lanes.at(picture_.commands[i].queue), begin, box.end, false, i});
+    }
+    std::sort(slices_.begin(), slices_.end(), [](const slice& a, const slice& b) { return a.comes_before(b); });
+  }
+
+  /// Gives each queue a thread, and more where its boxes overlap in part. Threads count from 1, because some readers
+  /// take 0 for idle.
+  void find_threads() {
+    threads_of_commands_.resize(picture_.commands.size());
+    std::size_t next = 0;
+    std::size_t first = 1;
+    for (std::size_t lane = 0; lane < picture_.order.size(); ++lane) {
+      first_threads_.push_back(first);
+      span_lanes threads;
+      for (; next < slices_.size() && slices_[next].lane == lane; ++next) {
+        slice& box = slices_[next];
+        box.thread = first + threads.place(box.begin, box.end);
+        if (!box.is_work) threads_of_commands_[box.index] = box.thread;
+      }
+      first += (std::max)(threads.size(), std::size_t{1});
+    }
+    first_threads_.push_back(first);
+  }
+
   /// Begins an event. Processes count from 1.
   json_text& open(const char* phase, std::size_t engine) {
     out_.raw(first_ ? "" : ",\n").raw("{\"ph\":\"").raw(phase).raw("\",\"pid\":").number(engine + 1);
     first_ = false;
     return out_.raw(",\"tid\":");
   }
-  /// Begins an event of a queue; its time comes next. Threads count from 1, because some readers take 0 for idle.
-  json_text& open(const char* phase, queue_id queue, std::string_view name) {
-    open(phase, picture_.engine_of.at(queue)).number(picture_.lanes.at(queue) + 1);
+  /// Begins an event of a queue; its time comes next.
+  json_text& open(const char* phase, queue_id queue, std::size_t thread, std::string_view name) {
+    open(phase, picture_.engine_of.at(queue)).number(thread);
     return out_.raw(",\"name\":").string(name);
   }
+  std::size_t first_thread(queue_id queue) const { return first_threads_[picture_.lanes.at(queue)]; }
   json_text& at(std::uint64_t time) { return out_.raw(",\"ts\":").microseconds(time - picture_.start); }
 
   void names() {
@@ -234,8 +292,12 @@ class chrome_writer {
     for (std::size_t engine = 1; engine < picture_.engines.size(); ++engine) describe(engine, picture_.engines[engine]);
     for (std::size_t lane = 0; lane < picture_.order.size(); ++lane) {
       const queue_id queue = picture_.order[lane];
-      open("M", queue, "thread_name").raw(",\"args\":{\"name\":").string(source_.queue_name(queue)).raw("}}");
-      open("M", queue, "thread_sort_index").raw(",\"args\":{\"sort_index\":").number(lane).raw("}}");
+      std::string name = source_.queue_name(queue);
+      for (std::size_t thread = first_threads_[lane]; thread < first_threads_[lane + 1]; ++thread) {
+        open("M", queue, thread, "thread_name").raw(",\"args\":{\"name\":").string(name).raw("}}");
+        open("M", queue, thread, "thread_sort_index").raw(",\"args\":{\"sort_index\":").number(thread - 1).raw("}}");
+        name = source_.queue_name(queue) + " (" + std::to_string(thread - first_threads_[lane] + 2) + ")";
+      }
     }
   }
 
@@ -243,27 +305,34 @@ class chrome_writer {
     return (is_wait(command) ? "wait " : "signal ") + source_.fence_name(command.fence);
   }
 
-  void work(const trace_work& span) {
-    open("X", span.queue, span.derived ? "work" : span.name).raw(",\"cat\":\"work\"");
-    at(span.begin_time).raw(",\"dur\":").microseconds(std::max<std::uint64_t>(span.end_time - span.begin_time, 1));
+  void draw(const slice& box) {
+    if (box.is_work) {
+      work(picture_.work[box.index], box);
+    } else {
+      command(picture_.commands[box.index], box);
+    }
+  }
+  void lasts(const slice& box) { at(box.begin).raw(",\"dur\":").microseconds(box.end - box.begin); }
+
+  void work(const trace_work& span, const slice& box) {
+    open("X", span.queue, box.thread, span.derived ? "work" : span.name).raw(",\"cat\":\"work\"");
+    lasts(box);
     out_.raw(",\"args\":{\"begin_ns\":").exact(span.begin_time).raw(",\"end_ns\":").exact(span.end_time);
     out_.raw(span.derived ? ",\"derived\":true}}" : "}}");
   }
-
-  void command(std::size_t index) {
+  void command(const trace_command& command, const slice& box) {
+    open("X", command.queue, box.thread, title(command));
+    out_.raw(is_wait(command) ? ",\"cat\":\"wait\"" : ",\"cat\":\"signal\"");
+    lasts(box);
+    arguments(command, picture_.boxes[box.index].guessed);
+  }
+  void queued(std::size_t index) {
     const trace_command& command = picture_.commands[index];
-    const trace_picture::box& box = picture_.boxes[index];
-    if (box.shown()) {
-      open("X", command.queue, title(command)).raw(is_wait(command) ? ",\"cat\":\"wait\"" : ",\"cat\":\"signal\"");
-      const std::uint64_t begin = slice_begin(box);
-      at(begin).raw(",\"dur\":").microseconds(box.end - begin);
-      arguments(command, box.guessed);
-    }
-    if (command.queued_time != 0) {
-      open("i", command.queue, "queued: " + title(command)).raw(",\"cat\":\"queued\",\"s\":\"t\"");
-      at(command.queued_time);
-      arguments(command, box.guessed);
-    }
+    if (command.queued_time == 0) return;
+    open("i", command.queue, first_thread(command.queue), "queued: " + title(command));
+    out_.raw(",\"cat\":\"queued\",\"s\":\"t\"");
+    at(command.queued_time);
+    arguments(command, picture_.boxes[index].guessed);
   }
 
   void arguments(const trace_command& command, bool guessed) {
@@ -288,7 +357,7 @@ class chrome_writer {
   void lost(const trace_loss& loss) {
     const bool waits = loss.log == fence_log_type::wait;
     const std::string_view what = waits ? "waits lost" : "signals lost";
-    open("i", loss.queue, what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
+    open("i", loss.queue, first_thread(loss.queue), what).raw(",\"cat\":\"lost\",\"s\":\"t\"");
     const std::uint64_t time = loss.time_before != 0 ? loss.time_before : loss.time_after;
     at(time != 0 ? time : picture_.start);
     out_.raw(",\"args\":{\"first\":").exact(loss.first_sequence).raw(",\"count\":").exact(loss.count);
@@ -304,18 +373,18 @@ class chrome_writer {
     if (!signal || !picture_.boxes[index].shown() || !picture_.boxes[*signal].shown()) return;
     if (picture_.boxes[*signal].end > picture_.boxes[index].end) return;  // one of the times is a guess
     const std::size_t from = begins ? *signal : index;
-    open(begins ? "s" : "f", picture_.commands[from].queue, "releases").raw(",\"cat\":\"release\"");
+    open(begins ? "s" : "f", picture_.commands[from].queue, threads_of_commands_[from], "releases");
+    out_.raw(",\"cat\":\"release\"");
     out_.raw(begins ? "" : ",\"bp\":\"e\"").raw(",\"id\":").number(index + 1);
     at(picture_.boxes[from].end - 1);
     out_.raw("}");
   }
 
-  static std::uint64_t slice_begin(const trace_picture::box& box) noexcept {
-    return (std::min)(box.begin, box.end - 1);
-  }
-
   const trace& source_;
   trace_picture picture_;
+  std::vector<slice> slices_;                     // in the order in which they are written
+  std::vector<std::size_t> first_threads_;        // of each queue, and one past the last thread
+  std::vector<std::size_t> threads_of_commands_;  // by command; 0 if it is not shown
   json_text out_;
   bool first_ = true;
 };

@@ -28,10 +28,10 @@ test('the lower bound is the first place that does not come before the value', (
 test('a series is sorted by begin, and keeps the number of each item with its end', () => {
   const series = makeSeries([[5, 6, 10], [1, 9, 11], [1, 2, 12]]);
   assert.deepEqual([...series.begin], [1, 1, 5]);
-  assert.deepEqual([...series.item], [12, 11, 10]);
-  assert.deepEqual([0, 1, 2].map((i) => endOf(series, i)), [2, 9, 6]);
-  assert.deepEqual([...series.reach], [2, 9, 9]);
-  assert.deepEqual([...series.sum], [0, 1, 9, 10]);
+  assert.deepEqual([...series.item], [11, 12, 10]);
+  assert.deepEqual([0, 1, 2].map((i) => endOf(series, i)), [9, 2, 6]);
+  assert.deepEqual([...series.reach], [9, 9, 9]);
+  assert.deepEqual([...series.sum], [0, 8, 9, 10]);
 });
 
 test('the greatest end of a range is the greatest of its ends', () => {
@@ -68,6 +68,13 @@ test('of several items that hold a time, the one that begins last is the nearest
   assert.equal(nearest(series, 50, 1), 2);
   assert.equal(nearest(series, 65, 1), 1);
   assert.equal(nearest(series, 75, 1), 3);
+});
+
+test('of several items with one begin, the shortest that holds a time is the nearest', () => {
+  const series = makeSeries([[0, 50, 1], [0, 100, 2], [0, 10, 3]]);
+  assert.equal(nearest(series, 5, 1), 3);
+  assert.equal(nearest(series, 40, 1), 1);
+  assert.equal(nearest(series, 90, 1), 2);
 });
 
 test('the count between two times is exact without overlap, and never too small', () => {
