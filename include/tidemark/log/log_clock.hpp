@@ -58,6 +58,9 @@ inline namespace TIDEMARK_CONFIGURATION {
 ///     smaller than one of another thread that happens-before it, by as long as such a load takes (100 ns were seen).
 ///   - That a reading is exactly the steady clock's. What is stamped with both clocks may appear up to 1 microsecond
 ///     out of order.
+///
+/// A shared library that hides its symbols has a clock of its own. Each of them is as exact as said above. But readings
+/// that one thread takes in two libraries may go backward, by at most 2 microseconds.
 struct tsc_log_clock {
   /// Progress: lock-free. Any thread may call it, also in a signal handler and before main().
   static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
