@@ -15,6 +15,7 @@
 #include <version>
 
 #include "support/loop_kinds.hpp"
+#include "support/owned_loop.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -57,7 +58,7 @@ struct side {
 /// The same, with a thread that runs the loop.
 struct running_side : side {
   using side::side;
-  ~running_side() { on.loop().stop(); }
+  ~running_side() { owned_loop(on).stop(); }
   background runs{[this] { static_cast<void>(on.loop().run()); }};
 };
 

@@ -243,6 +243,27 @@ TEST_CASE_TEMPLATE("the threads of an engine run what its loop has, too", Kind, 
   CHECK(of_queue != std::this_thread::get_id());
 }
 
+TEST_CASE("nobody can stop the loop of an engine, whose threads would never run again") {
+  constexpr auto can_be_stopped = [](auto& loop) { return requires { loop.stop(); }; };
+  constexpr auto can_be_restarted = [](auto& loop) { return requires { loop.restart(); }; };
+  tidemark::wait_loop own;
+  CHECK(can_be_stopped(own));
+  CHECK(can_be_restarted(own));
+  tidemark::engine engine;
+  CHECK_FALSE(can_be_stopped(engine.loop()));
+  CHECK_FALSE(can_be_restarted(engine.loop()));
+  // It is a loop for all that waits on one.
+  tidemark::fence fence;
+  bool has_run = false;
+  auto task = engine.loop().make_task([&] {
+    has_run = true;
+    fence.signal(1);
+  });
+  CHECK(task.post());
+  CHECK(fence.wait(1) == wait_status::reached);
+  CHECK(has_run);
+}
+
 TEST_CASE_TEMPLATE("why_waiting() names who waits, for what, and who has the signal, and names a circle", Kind,
                    EVERY_LOOP_KIND) {
   engine_of<Kind> engine{{.threads = 0}};

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "support/loop_kinds.hpp"
+#include "support/owned_loop.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -44,7 +45,7 @@ struct beside_sleeper {
     first.signal(nobody_waits_, 1);
     first.signal(nobody_waits_, 2);
   }
-  ~beside_sleeper() { on.loop().stop(); }
+  ~beside_sleeper() { owned_loop(on).stop(); }
 
   void submit_both() {
     REQUIRE(second.submit());
@@ -59,7 +60,7 @@ struct beside_sleeper {
   }
   void await_done_and_end() {
     await_done();
-    on.loop().stop();
+    owned_loop(on).stop();
   }
 
  private:
@@ -90,7 +91,7 @@ TEST_CASE_TEMPLATE("[A6] queues that hand a turn on wake nobody, and register no
   third.run([&] {
     unparks = during->unparks();
     heavy_barriers = during->heavy_barriers();
-    test.on.loop().stop();
+    owned_loop(test.on).stop();
   });
   REQUIRE(third.submit());
   test.submit_both();

@@ -21,7 +21,7 @@
 namespace tidemark {
 
 template <platform Platform>
-class basic_wait_loop;
+class basic_loop;
 
 /// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the
 /// same time: if it is posted while it runs, it runs again afterwards.
@@ -31,7 +31,7 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
  public:
   /// A task of the loop `on`, which should outlive it (that is asserted). Progress: takes the loop's lock. Any thread
   /// may call it.
-  basic_loop_task(basic_wait_loop<Platform>& on, Callable callable)
+  basic_loop_task(basic_loop<Platform>& on, Callable callable)
       : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {
     const keeper kept(loop_->lock());
     loop_->guests().push(*this);
@@ -63,8 +63,7 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
   }
 
  private:
-  using core =
-      std::remove_reference_t<decltype(detail::loop_access::core_of(std::declval<basic_wait_loop<Platform>&>()))>;
+  using core = std::remove_reference_t<decltype(detail::loop_access::core_of(std::declval<basic_loop<Platform>&>()))>;
   using keeper = typename detail::loop_work<Platform>::keeper;
 
   static void act(detail::loop_work<Platform>& of, detail::loop_action what, keeper& kept) {

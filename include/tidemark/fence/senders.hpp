@@ -82,7 +82,7 @@ class reached_operation
   using operation_state_concept = detail::operation_state_tag;
 
   /// Made by a sender's connect().
-  reached_operation(basic_wait_loop<Platform>& on, const auto& targets, detail::sender_limit limit, Receiver to)
+  reached_operation(basic_loop<Platform>& on, const auto& targets, detail::sender_limit limit, Receiver to)
       : base(detail::loop_access::core_of(on),
              For == detail::sender_waits::any ? detail::loop_needs::any : detail::loop_needs::all, &act, targets,
              detail::stop_token_of(to)),
@@ -154,7 +154,7 @@ class reached_sender {
   }
 
   /// Made by the functions below.
-  reached_sender(basic_wait_loop<Platform>& on, const std::array<basic_awaited<Platform>, Count>& those,
+  reached_sender(basic_loop<Platform>& on, const std::array<basic_awaited<Platform>, Count>& those,
                  detail::sender_limit limit) noexcept
       : loop_{&on}, those_{those}, limit_{limit} {}
 
@@ -171,7 +171,7 @@ class reached_sender {
   auto get_env() const noexcept { return detail::sender_attributes<loop_scheduler<Platform>>{loop_scheduler(*loop_)}; }
 
  private:
-  basic_wait_loop<Platform>* loop_;
+  basic_loop<Platform>* loop_;
   std::array<basic_awaited<Platform>, Count> those_;
   detail::sender_limit limit_;
 };
@@ -183,7 +183,7 @@ class schedule_operation : private detail::loop_work<Platform> {
   using operation_state_concept = detail::operation_state_tag;
 
   /// Made by a sender's connect().
-  schedule_operation(basic_wait_loop<Platform>& on, Receiver to)
+  schedule_operation(basic_loop<Platform>& on, Receiver to)
       : detail::loop_work<Platform>(&act), loop_{on}, receiver_(std::move(to)) {}
   /// Asserts that the operation has completed, if it was started.
   ~schedule_operation() {
@@ -212,7 +212,7 @@ class schedule_operation : private detail::loop_work<Platform> {
     }
   }
 
-  basic_wait_loop<Platform>& loop_;
+  basic_loop<Platform>& loop_;
   Receiver receiver_;
 };
 
@@ -231,7 +231,7 @@ class schedule_sender {
   }
 
   /// Made by loop_scheduler::schedule().
-  explicit schedule_sender(basic_wait_loop<Platform>& on) noexcept : loop_{&on} {}
+  explicit schedule_sender(basic_loop<Platform>& on) noexcept : loop_{&on} {}
 
   /// Returns an operation that tells the receiver when it is on the loop, once it is started.
   template <class Receiver>
@@ -242,7 +242,7 @@ class schedule_sender {
   auto get_env() const noexcept { return detail::sender_attributes<loop_scheduler<Platform>>{loop_scheduler(*loop_)}; }
 
  private:
-  basic_wait_loop<Platform>* loop_;
+  basic_loop<Platform>* loop_;
 };
 
 /// A loop as a scheduler. It is copyable, and the loop must outlive it.
@@ -251,7 +251,7 @@ class loop_scheduler : public detail::scheduler_attributes {
  public:
   using scheduler_concept = detail::scheduler_tag;
 
-  explicit loop_scheduler(basic_wait_loop<Platform>& on) noexcept : loop_{&on} {}
+  explicit loop_scheduler(basic_loop<Platform>& on) noexcept : loop_{&on} {}
 
   /// Returns a sender that completes on the loop.
   [[nodiscard]] auto schedule() const noexcept { return schedule_sender<Platform>(*loop_); }
@@ -259,13 +259,13 @@ class loop_scheduler : public detail::scheduler_attributes {
   friend bool operator==(const loop_scheduler&, const loop_scheduler&) = default;
 
  private:
-  basic_wait_loop<Platform>* loop_;
+  basic_loop<Platform>* loop_;
 };
 
 namespace detail {
 
 template <class Platform>
-auto sender_of(basic_wait_loop<Platform>& on, const basic_awaited<Platform>& one, sender_limit limit) noexcept {
+auto sender_of(basic_loop<Platform>& on, const basic_awaited<Platform>& one, sender_limit limit) noexcept {
   return reached_sender<Platform, sender_waits::one, 1>(on, std::array{one}, limit);
 }
 
@@ -273,26 +273,26 @@ auto sender_of(basic_wait_loop<Platform>& on, const basic_awaited<Platform>& one
 
 /// Returns a sender that completes when the timeline has reached the target. [A19] [A120]
 template <platform Platform, class Timeline>
-[[nodiscard]] auto when_reached(basic_wait_loop<Platform>& on, const Timeline& timeline, std::uint64_t target) noexcept
-  requires(basic_wait_loop<Platform>::template is_awaited<Timeline>)
+[[nodiscard]] auto when_reached(basic_loop<Platform>& on, const Timeline& timeline, std::uint64_t target) noexcept
+  requires(basic_loop<Platform>::template is_awaited<Timeline>)
 {
   return detail::sender_of(on, basic_awaited<Platform>(timeline, target), {});
 }
 /// The same, but for the duration `timeout` at most from the start of the operation. It completes with set_error() and
 /// `timeout` then.
 template <platform Platform, class Timeline, class Rep, class Period>
-[[nodiscard]] auto when_reached_for(basic_wait_loop<Platform>& on, const Timeline& timeline, std::uint64_t target,
+[[nodiscard]] auto when_reached_for(basic_loop<Platform>& on, const Timeline& timeline, std::uint64_t target,
                                     const std::chrono::duration<Rep, Period>& timeout) noexcept
-  requires(basic_wait_loop<Platform>::template is_awaited<Timeline>)
+  requires(basic_loop<Platform>::template is_awaited<Timeline>)
 {
   return detail::sender_of(on, basic_awaited<Platform>(timeline, target), detail::sender_limit::within(timeout));
 }
 /// The same, but until `at` at most, a point of the steady or the system clock. A later change of the system clock has
 /// no effect.
 template <platform Platform, class Timeline, class Clock, class Duration>
-[[nodiscard]] auto when_reached_until(basic_wait_loop<Platform>& on, const Timeline& timeline, std::uint64_t target,
+[[nodiscard]] auto when_reached_until(basic_loop<Platform>& on, const Timeline& timeline, std::uint64_t target,
                                       const std::chrono::time_point<Clock, Duration>& at) noexcept
-  requires(basic_wait_loop<Platform>::template is_awaited<Timeline>)
+  requires(basic_loop<Platform>::template is_awaited<Timeline>)
 {
   return detail::sender_of(on, basic_awaited<Platform>(timeline, target),
                            detail::sender_limit{.at = detail::deadline_of<Platform>(at)});
@@ -302,14 +302,14 @@ template <platform Platform, class Timeline, class Clock, class Duration>
 /// completes with set_value() soon. [A65] [trap 11]
 /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
 template <platform Platform, std::size_t Count>
-[[nodiscard]] auto when_all_reached(basic_wait_loop<Platform>& on,
+[[nodiscard]] auto when_all_reached(basic_loop<Platform>& on,
                                     const std::array<basic_awaited<Platform>, Count>& those) noexcept {
   return reached_sender<Platform, detail::sender_waits::all, Count>(on, those, {});
 }
 /// Returns a sender that completes when one of the values is reached, or lost before any is. Its set_value() is given
 /// the position of the reached one in the list, as a std::size_t; with an empty list soon, and 0. [A65] [trap 11]
 template <platform Platform, std::size_t Count>
-[[nodiscard]] auto when_any_reached(basic_wait_loop<Platform>& on,
+[[nodiscard]] auto when_any_reached(basic_loop<Platform>& on,
                                     const std::array<basic_awaited<Platform>, Count>& those) noexcept {
   return reached_sender<Platform, detail::sender_waits::any, Count>(on, those, {});
 }

@@ -73,6 +73,8 @@
 namespace tidemark {
 
 template <platform Platform>
+class basic_loop;
+template <platform Platform>
 class basic_wait_loop;
 
 namespace detail {
@@ -92,7 +94,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   /// Registers the callable. It may run before the constructor has returned, on another thread. Progress: takes the
   /// loop's lock; O(1) if targets of the timeline rise from call to call, otherwise O(log n), amortized. If the loop
   /// sleeps, it registers with the fence, too. Any thread may call it. [A13] [A19]
-  basic_callback(basic_wait_loop<Platform>& on, const basic_awaited<Platform>& until, Callable callable)
+  basic_callback(basic_loop<Platform>& on, const basic_awaited<Platform>& until, Callable callable)
       : operation(detail::loop_needs::any, &act),
         callable_(std::move(callable)),
         wait_(detail::awaited_access::target_of(until), *this, &core::on_release) {
@@ -160,11 +162,12 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   callback_state result_ = callback_state::waiting;
 };
 
-/// Runs callables and coroutines when timelines have reached their targets.
+/// A loop, as everybody knows it who waits on it or runs it. It runs callables and coroutines when timelines have
+/// reached their targets. Only its owner can stop it: the program, if it is a basic_wait_loop; or an engine.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if one of the timelines is, and park as all of
 ///                   them do
 template <platform Platform>
-class basic_wait_loop {
+class basic_loop {
  public:
   using platform = Platform;
 
@@ -172,18 +175,8 @@ class basic_wait_loop {
   template <class Timeline>
   static constexpr bool is_awaited = std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>;
 
-  basic_wait_loop() = default;
-  basic_wait_loop(const basic_wait_loop&) = delete;
-  basic_wait_loop& operator=(const basic_wait_loop&) = delete;
-  ~basic_wait_loop() {
-    keeper kept(core_.lock());
-    bool is_found = core_.clear(kept);
-#if defined(__linux__)
-    is_found = descriptor_.forget() || is_found;
-#endif
-    TIDEMARK_ASSERT(!is_found, "a loop was destroyed before its registrations and its posted work");
-    static_cast<void>(is_found);
-  }
+  basic_loop(const basic_loop&) = delete;
+  basic_loop& operator=(const basic_loop&) = delete;
 
   /// Registers a callable, see basic_callback.
   template <detail::reached_callable Callable>
@@ -348,36 +341,30 @@ class basic_wait_loop {
   /// own descriptor for that: run() and its kin sleep until a fence or a descriptor has something for them.
   template <std::invocable Callable>
   [[nodiscard]] auto on_readable(int watched, Callable callable) {
-    return descriptor_watch<basic_wait_loop, Callable>(*this, watched, descriptor_readiness::readable,
-                                                       std::move(callable));
+    return descriptor_watch<basic_loop, Callable>(*this, watched, descriptor_readiness::readable, std::move(callable));
   }
   /// The same whenever the descriptor is writable.
   template <std::invocable Callable>
   [[nodiscard]] auto on_writable(int watched, Callable callable) {
-    return descriptor_watch<basic_wait_loop, Callable>(*this, watched, descriptor_readiness::writable,
-                                                       std::move(callable));
+    return descriptor_watch<basic_loop, Callable>(*this, watched, descriptor_readiness::writable, std::move(callable));
   }
 #endif
 
-  /// Makes all calls that run the loop return `stopped`, also later ones, until restart(). A callable that runs is not
-  /// interrupted. Any thread may call it. Progress: takes the loop's lock.
-  void stop() noexcept {
-    const keeper kept(core_.lock());
-    core_.stop();
-  }
-  /// Lets the loop run again after stop(). Any thread may call it. Progress: takes the loop's lock.
-  void restart() noexcept {
-    const keeper kept(core_.lock());
-    core_.restart();
-  }
-  /// Returns whether stop() was called, and restart() was not. Any thread may call it. Progress: takes the loop's lock.
-  bool is_stopped() const noexcept {
-    const keeper kept(core_.lock());
-    return core_.is_stopped();
+ protected:
+  basic_loop() = default;
+  ~basic_loop() {
+    keeper kept(core_.lock());
+    bool is_found = core_.clear(kept);
+#if defined(__linux__)
+    is_found = descriptor_.forget() || is_found;
+#endif
+    TIDEMARK_ASSERT(!is_found, "a loop was destroyed before its registrations and its posted work");
+    static_cast<void>(is_found);
   }
 
  private:
   friend detail::loop_access;
+  friend basic_wait_loop<Platform>;
   using core = detail::core_of_loop<Platform>;
   using keeper = typename core::keeper;
 
@@ -438,6 +425,33 @@ class basic_wait_loop {
 #endif
   mutable core core_;
   detail::loop_runner<core> runner_{core_};
+};
+
+/// A loop of the program's, which can be stopped.
+/// \tparam Platform  see basic_loop
+template <platform Platform>
+class basic_wait_loop : public basic_loop<Platform> {
+  using keeper = typename basic_loop<Platform>::keeper;
+
+ public:
+  basic_wait_loop() = default;
+
+  /// Makes all calls that run the loop return `stopped`, also later ones, until restart(). A callable that runs is not
+  /// interrupted. Any thread may call it. Progress: takes the loop's lock.
+  void stop() noexcept {
+    const keeper kept(this->core_.lock());
+    this->core_.stop();
+  }
+  /// Lets the loop run again after stop(). Any thread may call it. Progress: takes the loop's lock.
+  void restart() noexcept {
+    const keeper kept(this->core_.lock());
+    this->core_.restart();
+  }
+  /// Returns whether stop() was called, and restart() was not. Any thread may call it. Progress: takes the loop's lock.
+  bool is_stopped() const noexcept {
+    const keeper kept(this->core_.lock());
+    return this->core_.is_stopped();
+  }
 };
 
 /// A loop for fences of all kinds.

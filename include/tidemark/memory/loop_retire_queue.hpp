@@ -100,7 +100,7 @@ class basic_loop_retire_queue {
   using hook = loop_retire_hook<Most>;
 
   /// \param on  must outlive this object
-  explicit basic_loop_retire_queue(basic_wait_loop<Platform>& on)
+  explicit basic_loop_retire_queue(basic_loop<Platform>& on)
       : core_{detail::loop_access::core_of(on)}, disposing_(on, disposes{this}) {}
   basic_loop_retire_queue(const basic_loop_retire_queue&) = delete;
   basic_loop_retire_queue& operator=(const basic_loop_retire_queue&) = delete;

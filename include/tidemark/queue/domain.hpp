@@ -226,7 +226,7 @@ template <platform Platform>
 class basic_domain {
  public:
   using platform = Platform;
-  using loop_type = basic_wait_loop<Platform>;
+  using loop_type = basic_loop<Platform>;
 
   /// \param inbox  is told of the signals of other domains: for example the loop of an engine of this domain
   explicit basic_domain(loop_type& inbox, const domain_options& options = {})

@@ -144,7 +144,7 @@ template <platform Platform>
 class basic_engine {
  public:
   using platform = Platform;
-  using loop_type = basic_wait_loop<Platform>;
+  using loop_type = basic_loop<Platform>;
 
   /// Starts the threads. Throws what the start of a thread throws, for example std::system_error. Then the threads that
   /// it has started are stopped and joined first. In a program without exceptions, a thread that can't be started ends
@@ -168,8 +168,7 @@ class basic_engine {
   ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may
-  /// run it, too. What they throw ends the program on a thread of the engine. On a thread of the program it comes out
-  /// of the call that runs the loop.
+  /// run it, too. Nobody but the engine can stop it; a thread of the program leaves it by a stop token, or with poll().
   loop_type& loop() noexcept { return loop_; }
 
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
@@ -243,11 +242,12 @@ class basic_engine {
   }
 
   const std::string_view name_;
-  loop_type loop_;
+  basic_wait_loop<Platform> loop_;
   detail::park_lock<Platform> members_lock_;
   std::vector<member*> queues_;
   std::uint32_t next_id_ = 0;
-  detail::loop_threads<loop_type> threads_{loop_};  // last, so that they are joined before anything else goes
+  detail::loop_threads<basic_wait_loop<Platform>> threads_{
+      loop_};  // last, so that they are joined before anything else goes
 };
 
 /// The same as why_waiting() of one engine for the queues of several, at one moment. So a queue of one engine that

@@ -29,7 +29,7 @@ class basic_loop_served {
   static constexpr bool has_thread = false;
 
   /// \param on  must outlive the hub
-  explicit basic_loop_served(basic_wait_loop<Platform>& on) noexcept : loop_{&on} {}
+  explicit basic_loop_served(basic_loop<Platform>& on) noexcept : loop_{&on} {}
   /// Must not be called once the service is in a hub.
   basic_loop_served(basic_loop_served&& from) noexcept : loop_{from.loop_} {}
   basic_loop_served& operator=(basic_loop_served&&) = delete;
@@ -55,7 +55,7 @@ class basic_loop_served {
     void operator()() const noexcept { serve(served); }
   };
 
-  basic_wait_loop<Platform>* loop_;
+  basic_loop<Platform>* loop_;
   std::optional<basic_loop_task<Platform, serves>> task_;
 };
 

@@ -6,6 +6,7 @@
 #include "support/gone.hpp"
 #include "support/model_check.hpp"
 #include "support/no_logs.hpp"
+#include "support/owned_loop.hpp"
 #include "support/shapes.hpp"
 
 #include <tidemark/queue/engine_queue.hpp>
@@ -143,7 +144,7 @@ struct two_execute : model::suite<3>, stepped {
       MODEL_REQUIRE(is_accepted(filled));
       filled.run([this] {
         count.store(count.load() + 1);
-        on.loop().stop();
+        model::owned_loop(on).stop();
       });
       MODEL_REQUIRE(is_accepted(filled));
     } else {
@@ -167,7 +168,7 @@ struct handed_over : model::suite<2>, stepped {
     first.wait(back, 1);
     first.run([this] {
       MODEL_REQUIRE(data.load() == 2);
-      on.loop().stop();
+      model::owned_loop(on).stop();
     });
     MODEL_REQUIRE(is_accepted(first));
     second.wait(there, 1);
@@ -220,7 +221,7 @@ struct signalled_before_work : model::suite<Threads> {
     at.first.run([this] {
       MODEL_REQUIRE(at.done.wait(1) == wait_status::reached);
       MODEL_REQUIRE(at.data.load() == 42);
-      at.on.loop().stop();
+      model::owned_loop(at.on).stop();
     });
     at.second.run([this] {
       MODEL_REQUIRE(at.data.load() == 41);
@@ -251,7 +252,7 @@ struct parked_before_work : model::suite<Threads> {
       at.back.signal(1);
       MODEL_REQUIRE(at.done.wait(1) == wait_status::reached);
       MODEL_REQUIRE(at.data.load() == 43);
-      at.on.loop().stop();
+      model::owned_loop(at.on).stop();
     });
     at.submit_both();
   }
@@ -273,7 +274,7 @@ struct left_after_turn : model::suite<Threads> {
     if (parks) at.first.wait(at.back, 1);
     (parks ? at.first : at.second).run([this] {
       MODEL_REQUIRE(parks ? late.load() == 42 : at.data.load() == 41);
-      at.on.loop().stop();
+      model::owned_loop(at.on).stop();
     });
     at.submit_both();
   }
@@ -405,7 +406,7 @@ struct fence_gone_after_loss : model::suite<Threads>, stepped {
     ~work() {
       if (of == nullptr) return;
       of->is_dropped = true;
-      of->on.loop().stop();
+      model::owned_loop(of->on).stop();
     }
     void operator()() const { MODEL_REQUIRE(false); }
     fence_gone_after_loss* of;
@@ -430,7 +431,7 @@ struct fence_gone_after_loss : model::suite<Threads>, stepped {
   }
   void after() {
     MODEL_REQUIRE(is_dropped);
-    on.loop().restart();
+    model::owned_loop(on).restart();
   }
 };
 template <heap_shape Shape>
