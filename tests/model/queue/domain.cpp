@@ -305,6 +305,59 @@ struct queues_lose : model::suite<2> {
   }
 };
 
+/// [A120] Two threads wait in a domain of the older kind, and the timeline is lost there. Both learn of it.
+struct two_threads_lose : model::suite<3> {
+  side near{domain_kind::legacy};
+  cross_fence both;
+  attachment waits{both, near.in};
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      waits.poison();
+    } else {
+      MODEL_REQUIRE(waits.wait(1) == wait_status::lost);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+};
+
+/// [A71] [A78] A domain is told of a signal. It is not the first one that might be told, and the fence is not its first
+/// one. Its doorbell may say only that something has changed.
+template <domain_doorbell Doorbell>
+struct last_of_two : model::suite<2> {
+  side near{domain_kind::legacy, Doorbell};
+  side other{domain_kind::native};
+  side far{domain_kind::native};
+  cross_fence unsignalled;
+  cross_fence signalled;
+  attachment first_of_near{unsignalled, near.in};
+  attachment first_to_be_told{signalled, other.in};
+  attachment waits{signalled, near.in};
+  attachment signals{signalled, far.in};
+  payload data;
+  bool has_run = false;
+  queue waiting{near};
+
+  void before() {
+    waiting.wait(waits, 1);
+    waiting.run([this] {
+      MODEL_REQUIRE(data.load() == 42);
+      has_run = true;
+    });
+    MODEL_REQUIRE(static_cast<bool>(waiting.submit()));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      MODEL_REQUIRE(signals.signal(1));
+    } else {
+      while (!has_run) near.run_one();
+    }
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -328,5 +381,8 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<thread_loses<domain_kind::legacy, true>, "thread_loses.own">());
   checks.push_back(model::make_check<attached_against_loss, "attached_against_loss">());
   checks.push_back(model::make_check<queues_lose, "queues_lose">());
+  checks.push_back(model::make_check<two_threads_lose, "two_threads_lose">());
+  checks.push_back(model::make_check<last_of_two<domain_doorbell::names_fence>, "last_of_two.named">());
+  checks.push_back(model::make_check<last_of_two<domain_doorbell::plain>, "last_of_two.plain">());
   return model::run(argc, argv, checks);
 }
