@@ -58,6 +58,14 @@ void lock_an_allocation() {
   expect(again.data[8191] == std::byte{7}, "but it sees these pages of it");
   expect(texture.try_evict(again) == move_status::refused, "they stay there while it has the address");
   expect(texture.unlock(again) == unlock_status::unlocked, "and no longer");
+
+  texture.used_until(first, 2);  // then submit more work that reads it and signals 2
+  expect(texture.where(first) == tidemark::residence::memory_segment, "nothing was moved for that");
+  expect(texture.try_lock(map_mode::write).status == tidemark::lock_status::busy, "but a lock waits for it, too");
+  device.signal(2);
+  const auto written = texture.try_lock(map_mode::write);
+  expect(written.status == tidemark::lock_status::locked, "now it is done");
+  expect(texture.unlock(written) == unlock_status::unlocked, "no work uses what was written");
 }
 #endif
 

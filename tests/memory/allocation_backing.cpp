@@ -50,6 +50,12 @@ struct stand {
   noting_cache cache;
 };
 
+/// Returns false if too few pages of the segment are free.
+bool enters(backing& one) {
+  const tidemark::aperture_view places = one.take_places();
+  if (places) one.enter_segment(places);
+  return static_cast<bool>(places);
+}
 void fill(const backing& one) {
   for (std::size_t i = 0; i < one.pages(); ++i)
     std::memset(one.page(i), static_cast<int>(0x30 + i), memory_pages::page_bytes());
@@ -74,7 +80,7 @@ TEST_CASE("[B30][B31] the bytes of a backing go with it, through pages in any or
   REQUIRE(one != nullptr);
   CHECK(one->where() == residence::system_memory);
   fill(*one);
-  REQUIRE(one->enter_segment());
+  REQUIRE(enters(*one));
   CHECK(one->where() == residence::memory_segment);
   CHECK(at.segment.free_pages() == 0);
   REQUIRE(one->show());
@@ -94,14 +100,14 @@ TEST_CASE("[B32] a backing that finds too few pages stays where it is, and keeps
   stand at{{.pages = 3}};
   const auto first = at.make(2);
   const auto second = at.make(2);
-  CHECK(first->enter_segment());
+  CHECK(enters(*first));
   fill(*second);
-  CHECK_FALSE(second->enter_segment());
+  CHECK_FALSE(enters(*second));
   CHECK(second->where() == residence::system_memory);
   CHECK(is_filled(second->address(), 2));
   CHECK(at.segment.free_pages() == 1);
   first->leave_segment(residence::system_memory, false);
-  CHECK(second->enter_segment());
+  CHECK(enters(*second));
 }
 
 TEST_CASE("[B29][B32] a view through the window takes its pages until it is left, and is not made without them") {
@@ -109,8 +115,8 @@ TEST_CASE("[B29][B32] a view through the window takes its pages until it is left
   const auto first = at.make(2);
   const auto second = at.make(2);
   fill(*first);
-  REQUIRE(first->enter_segment());
-  REQUIRE(second->enter_segment());
+  REQUIRE(enters(*first));
+  REQUIRE(enters(*second));
   CHECK(first->show_through_window() == aperture_status::mapped);
   CHECK(is_filled(first->address(), 2));
   CHECK(at.segment.window().free_bytes == memory_pages::page_bytes());
@@ -126,7 +132,7 @@ TEST_CASE("a backing that goes gives back its pages of the segment and of the wi
   stand at{{.pages = 2, .window_pages = 2}};
   {
     const auto one = at.make(2);
-    REQUIRE(one->enter_segment());
+    REQUIRE(enters(*one));
     CHECK(one->show_through_window() == aperture_status::mapped);
   }
   CHECK(at.segment.free_pages() == 2);
@@ -157,11 +163,12 @@ TEST_CASE("[B36][B37][B38] caches are written back before the device and invalid
   CHECK(at.take_calls().empty());
 }
 
-TEST_CASE("[B36] a move goes through the caches: it invalidates what the device wrote, and what it writes is dirty") {
+TEST_CASE(
+    "[B36] a move goes through the caches: it invalidates what the device wrote, and writes back what it writes") {
   stand at{{.pages = 1}};
   const auto one = at.make(1);
   one->set_written(true);
-  REQUIRE(one->enter_segment());
+  REQUIRE(enters(*one));
   REQUIRE(at.cache.calls.size() == 1);
   CHECK_FALSE(at.take_calls()[0].is_write_back);
   one->note_processor_write();
@@ -169,10 +176,38 @@ TEST_CASE("[B36] a move goes through the caches: it invalidates what the device 
   one->prepare_processor_read();
   CHECK(at.take_calls().empty());  // nothing is cached in the segment
   one->leave_segment(residence::aperture_segment, true);
-  CHECK(at.take_calls().empty());
-  one->prepare_device();
   REQUIRE(at.cache.calls.size() == 1);
   CHECK(at.take_calls()[0].is_write_back);
+  REQUIRE(enters(*one));
+  static_cast<void>(at.take_calls());
+  one->leave_segment(residence::system_memory, false);
+  CHECK(at.take_calls().empty());  // the bytes are undefined
+}
+
+TEST_CASE("[B14] what the pages in system memory are to the device changes only while the bytes are there") {
+  stand at{{.pages = 1}};
+  const auto one = at.make(1);
+  std::byte* const address = one->address();
+  CHECK(one->settle(residence::aperture_segment));
+  CHECK(one->where() == residence::aperture_segment);
+  CHECK(one->settle(residence::aperture_segment));
+  CHECK(one->settle(residence::system_memory));
+  CHECK(one->where() == residence::system_memory);
+  CHECK(one->address() == address);
+  REQUIRE(enters(*one));
+  CHECK_FALSE(one->settle(residence::aperture_segment));
+  CHECK(one->where() == residence::memory_segment);
+}
+
+TEST_CASE("[B32] pages of the segment that were taken for a move which is given up come back") {
+  stand at{{.pages = 3}};
+  const auto one = at.make(2);
+  const tidemark::aperture_view places = one->take_places();
+  REQUIRE(places);
+  CHECK(at.segment.free_pages() == 1);
+  one->give_back_places(one->take_places());  // too few were left
+  one->give_back_places(places);
+  CHECK(at.segment.free_pages() == 3);
 }
 
 TEST_CASE("more pages than there can be are refused") {

@@ -3,6 +3,7 @@
 // Sources of backings: which types are one, and what the one for the heap makes and refuses.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -56,12 +57,20 @@ TEST_CASE("[B16][B45] the heap makes memory of each alignment, which can be writ
   heap_source heap;
   for (const std::size_t alignment : {1u, 2u, 16u, 64u, 4096u}) {
     const backing_traits traits{.bytes = 1000, .alignment = alignment};
-    const auto made = heap.create(traits);
-    REQUIRE(made != nullptr);
-    CHECK(reinterpret_cast<std::uintptr_t>(made) % alignment == 0);
-    for (std::size_t i = 0; i < traits.bytes; ++i) made[i] = static_cast<std::byte>(i);
-    for (std::size_t i = 0; i < traits.bytes; ++i) CHECK(made[i] == static_cast<std::byte>(i));
-    heap.destroy(made, traits);
+    std::array<std::byte*, 3> all{};  // at the same time: no byte of one belongs to another
+    for (std::size_t which = 0; which < all.size(); ++which) {
+      all[which] = heap.create(traits);
+      REQUIRE(all[which] != nullptr);
+      CHECK(reinterpret_cast<std::uintptr_t>(all[which]) % alignment == 0);
+      for (std::size_t i = 0; i < traits.bytes; ++i) all[which][i] = static_cast<std::byte>(i + which);
+    }
+    std::size_t wrong = 0;
+    for (std::size_t which = 0; which < all.size(); ++which) {
+      for (std::size_t i = 0; i < traits.bytes; ++i)
+        wrong += all[which][i] == static_cast<std::byte>(i + which) ? 0u : 1u;
+      heap.destroy(all[which], traits);
+    }
+    CHECK(wrong == 0);
   }
 }
 

@@ -232,6 +232,20 @@ TEST_CASE("[B27] a commit that is tried defers nothing, and is refused while ano
   CHECK(gate.unlock() == unlock_status::commit_now);
 }
 
+TEST_CASE("[B27] a commit becomes a lock, and nobody commits in between") {
+  commit_gate gate;
+  REQUIRE(gate.try_commit());
+  CHECK_FALSE(gate.try_lock());
+  gate.evict_and_lock();
+  CHECK_FALSE(gate.is_committed());
+  CHECK(gate.lock_count() == 1);
+  CHECK_FALSE(gate.try_commit());
+  CHECK(gate.try_lock());
+  CHECK(gate.unlock() == unlock_status::still_locked);
+  CHECK_FALSE(gate.request_commit());
+  CHECK(gate.unlock() == unlock_status::commit_now);
+}
+
 TEST_CASE("[B46] three locks and three unlocks succeed; a fourth unlock is invalid and changes nothing") {
   commit_gate gate;
   for (std::uint32_t locks = 1; locks <= 3; ++locks) {

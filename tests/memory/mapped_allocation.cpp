@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,17 @@ struct basic_stand {
 };
 using allocation = tidemark::mapped_allocation<fence>;
 using stand = basic_stand<allocation>;
+
+/// What a lock in another thread has come to.
+struct locking_result {
+  lock_status status = lock_status::invalid;
+  const std::byte* data = nullptr;
+
+  void take(const allocation::locking& made) {
+    status = made.status;
+    data = made.data;
+  }
+};
 
 constexpr segment_options visible{.pages = 8, .cpu_visible = true};
 constexpr segment_options windowed{.pages = 8, .window_pages = 2};
@@ -294,12 +306,24 @@ TEST_CASE("[B8] a lock that does not overwrite never waits where the backing is,
   stand at{visible, {.bytes = 8, .supports_aperture_segment = true}};
   const auto first = at.fill(1);
   CHECK(at.memory.try_commit(first) == move_status::placed);
-  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::write), 3) == unlock_status::unlocked);
-  const auto held = at.memory.try_lock(map_mode::no_overwrite);
-  REQUIRE(held);
-  held.data[7] = std::byte{9};
-  CHECK(at.memory.unlock(held, 4) == unlock_status::unlocked);
-  at.memory.for_each_page(first, [](const std::byte* page, std::size_t) { CHECK(page[7] == std::byte{9}); });
+  const auto used = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.unlock(used, 3) == unlock_status::unlocked);
+  const meter<counted> during;
+  for (const map_mode mode : {map_mode::no_overwrite, map_mode::no_overwrite | map_mode::write}) {
+    for (const bool may_wait : {false, true}) {
+      const auto held = may_wait ? at.memory.lock(mode) : at.memory.try_lock(mode);
+      REQUIRE(held);
+      CHECK(held.data == used.data);
+      CHECK_FALSE(held.renamed);
+      held.data[7] = std::byte{9};
+      at.memory.for_each_page(first, [](const std::byte* page, std::size_t) { CHECK(page[7] == std::byte{9}); });
+      held.data[7] = std::byte{0};
+      CHECK(at.memory.unlock(held, 4) == unlock_status::unlocked);
+    }
+  }
+  CHECK(during.parks() + during.heavy_barriers() == 0);
+  CHECK(at.memory.backings() == 1);
+  CHECK(at.memory.try_lock(map_mode::write).status == lock_status::busy);  // so it was in use
 }
 
 TEST_CASE("[B8][B22] it is busy only where the backing would have to be moved while work uses it") {
@@ -373,6 +397,23 @@ TEST_CASE("[B46] locks nest, with one address; the last unlock ends the view thr
   CHECK(at.segment.window().free_bytes == 2 * page_bytes());
 }
 
+TEST_CASE("[B46] what is locked can be locked a thousand times more, where a first lock would find no way") {
+  // The window has no room for a second view.
+  stand at{small_window, {.bytes = page_bytes(), .supports_aperture_segment = true}};
+  CHECK(at.memory.try_commit(at.fill(1)) == move_status::placed);
+  const auto first = at.memory.try_lock(map_mode::write);
+  REQUIRE(first.route == lock_route::through_window);
+  CHECK(at.segment.window().free_bytes == 0);
+  std::vector<allocation::locking> nested;
+  for (int i = 0; i < 1'000; ++i) {
+    nested.push_back(at.memory.try_lock(i % 2 == 0 ? map_mode::read : map_mode::no_overwrite));
+    REQUIRE(nested.back().data == first.data);
+    REQUIRE(nested.back().route == lock_route::through_window);
+  }
+  for (const auto& one : nested) REQUIRE(at.memory.unlock(one) == unlock_status::still_locked);
+  CHECK(at.memory.unlock(first) == unlock_status::unlocked);
+}
+
 TEST_CASE("[B46] a discard of what is locked gets another backing, and without one there is no space") {
   stand at{visible, {.bytes = 8, .max_renames = 2}};
   const auto first = at.memory.try_lock(map_mode::write);
@@ -386,14 +427,104 @@ TEST_CASE("[B46] a discard of what is locked gets another backing, and without o
   CHECK(at.memory.unlock(second) == unlock_status::unlocked);
 }
 
+TEST_CASE("[B10][B46] a lock of what is locked has the same address as soon as the work that it waits for is done") {
+  stand at{windowed, two_pages(cpu_access::uncached, true)};
+  CHECK(at.memory.try_commit(at.fill(1)) == move_status::placed);
+  const auto first = at.memory.try_lock(map_mode::write);
+  const auto second = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.unlock(second, 4, device_use::writes) == unlock_status::still_locked);
+  // "Return WasStillDrawing if an attempt is made to access an allocation that is currently busy", locked or not.
+  for (const map_mode mode : {map_mode::read, map_mode::write})
+    CHECK(at.memory.try_lock(mode).status == lock_status::busy);
+  const auto beside = at.memory.try_lock(map_mode::no_overwrite);
+  REQUIRE(beside);
+  CHECK(beside.data == first.data);
+  locking_result third;
+  background locking{[&] { third.take(at.memory.lock(map_mode::read)); }};
+  CHECK(locking.falls_asleep());
+  at.finished.signal(4);
+  locking.join();
+  CHECK(third.status == lock_status::locked);
+  CHECK(third.data == first.data);
+  for (int i = 0; i < 2; ++i) CHECK(at.memory.unlock(first) == unlock_status::still_locked);
+  CHECK(at.memory.unlock(first) == unlock_status::unlocked);
+}
+
+// ---- work that is named without a lock ------------------------------------------------------------------------------
+
+TEST_CASE("[B1][B2][B11] work that is named without a lock is waited for, and the allocation stays on the device") {
+  stand at{hidden, two_pages(cpu_access::cached, true)};
+  const auto first = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.unlock(first, 1) == unlock_status::unlocked);
+  CHECK(at.memory.try_commit(first) == move_status::placed);
+  at.finished.signal(1);
+  at.memory.used_until(first, 3);
+  at.memory.used_until(2);  // the greatest value counts
+  CHECK(at.memory.where(first) == residence::memory_segment);
+  for (const std::uint64_t reached : {1u, 2u}) {
+    at.finished.signal(reached);
+    for (const map_mode mode : {map_mode::read, map_mode::write, map_mode::no_overwrite})
+      CHECK(at.memory.try_lock(mode).status == lock_status::busy);
+    CHECK(at.memory.where(first) == residence::memory_segment);
+  }
+  locking_result made;
+  background locking{[&] { made.take(at.memory.lock(map_mode::write)); }};
+  CHECK(locking.falls_asleep());
+  at.finished.signal(3);
+  locking.join();
+  CHECK(made.status == lock_status::locked);
+  CHECK(at.memory.unlock(first) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B9][B11] a discard takes another backing while work was named that uses this one, whichever it is") {
+  stand at{visible, {.bytes = 8, .max_renames = 2}};
+  const auto first = at.memory.try_lock(map_mode::discard);
+  CHECK(at.memory.unlock(first) == unlock_status::unlocked);
+  at.memory.used_until(1);
+  const auto second = at.memory.try_lock(map_mode::discard);
+  REQUIRE(second);
+  CHECK(second.renamed);
+  CHECK(at.memory.unlock(second) == unlock_status::unlocked);
+  at.memory.used_until(first, 3);   // not the current one any more
+  at.memory.used_until(second, 2);  // the current one
+  CHECK(at.memory.try_lock(map_mode::discard).status == lock_status::busy);
+  CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
+  at.finished.signal(2);
+  const auto third = at.memory.try_lock(map_mode::discard);
+  CHECK(third.data == second.data);
+  CHECK(at.memory.try_lock(map_mode::discard).status == lock_status::busy);
+  at.finished.signal(3);
+  const auto fourth = at.memory.try_lock(map_mode::discard);
+  CHECK(fourth.data == first.data);
+  CHECK(at.memory.unlock(third) == unlock_status::unlocked);
+  CHECK(at.memory.unlock(fourth) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B2][B10] work that is named while the allocation is locked is waited for by the next lock of it") {
+  stand at{visible, {.bytes = 8}};
+  const auto held = at.memory.try_lock(map_mode::write);
+  at.memory.used_until(held, 5);
+  CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
+  CHECK(at.memory.unlock(held, 3) == unlock_status::unlocked);
+  at.finished.signal(4);
+  CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
+  at.finished.signal(5);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::read)) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B2] work that was named before there is a backing changes nothing") {
+  stand huge{visible, {.bytes = SIZE_MAX}};
+  huge.memory.used_until(1);
+  huge.finished.signal(1);
+  CHECK(huge.memory.try_lock(map_mode::write).status == lock_status::no_memory);
+}
+
 // ---- moves ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("[B27][trap 30] a backing is neither committed nor evicted while it is locked; other backings are") {
+TEST_CASE("[B27][trap 30] a backing does not go into or out of the memory segment while it is locked; others do") {
   stand at{visible, {.bytes = 8, .supports_aperture_segment = true}};
   const auto first = at.memory.try_lock(map_mode::write);
   CHECK(at.memory.try_commit(first) == move_status::refused);
-  CHECK(at.memory.try_commit(first, residence::aperture_segment) == move_status::refused);
-  CHECK(at.memory.try_evict(first) == move_status::refused);
   CHECK(at.memory.unlock(first, 1) == unlock_status::unlocked);
   const auto second = at.memory.try_lock(map_mode::discard);
   REQUIRE(second.renamed);
@@ -402,6 +533,59 @@ TEST_CASE("[B27][trap 30] a backing is neither committed nor evicted while it is
   CHECK(at.memory.unlock(second) == unlock_status::unlocked);
   CHECK(at.memory.try_commit(second) == move_status::placed);
   CHECK(at.memory.try_commit(second) == move_status::placed);  // it is there
+}
+
+TEST_CASE("[B14][B27] no byte moves between system memory and an aperture segment, so a lock holds none of that back") {
+  for (const segment_options& segment : {visible, windowed, hidden}) {
+    for (const cpu_access access : {cpu_access::none, cpu_access::uncached, cpu_access::cached}) {
+      stand at{segment, two_pages(access, true)};
+      const auto held = at.memory.try_lock(map_mode::write);
+      REQUIRE(held);
+      std::memset(held.data, 1, held.bytes);
+      CHECK(at.memory.try_evict(held) == move_status::placed);  // it is there
+      CHECK(at.memory.try_commit(held, residence::aperture_segment) == move_status::placed);
+      CHECK(at.memory.where(held) == residence::aperture_segment);
+      CHECK(at.device_has(held, 1));
+      std::memset(held.data, 2, held.bytes);
+      const auto again = at.memory.try_lock(map_mode::read);
+      CHECK(again.data == held.data);
+      CHECK(at.device_has(held, 2));
+      CHECK(at.memory.try_commit(held) == move_status::refused);  // its bytes would move
+      CHECK(at.memory.try_evict(held) == move_status::placed);
+      CHECK(at.memory.where(held) == residence::system_memory);
+      CHECK(at.memory.unlock(again) == unlock_status::still_locked);
+      CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+    }
+  }
+}
+
+TEST_CASE("[B14][B27] what is locked in the memory segment stays there, and is there for who asks") {
+  for (const segment_options& segment : {visible, windowed}) {
+    stand at{segment, two_pages(cpu_access::uncached, true)};
+    CHECK(at.memory.try_commit(at.fill(1)) == move_status::placed);
+    const auto held = at.memory.try_lock(map_mode::read);
+    REQUIRE(held);
+    CHECK(at.memory.try_commit(held, residence::aperture_segment) == move_status::refused);
+    CHECK(at.memory.try_evict(held) == move_status::refused);
+    CHECK(at.memory.try_commit(held) == move_status::placed);
+    CHECK(at.memory.where(held) == residence::memory_segment);
+    CHECK(at.has(held, 1));
+    CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  }
+}
+
+TEST_CASE("a commit of what is locked takes no page from another allocation's") {
+  stand at{{.pages = 2, .cpu_visible = true}, two_pages(cpu_access::uncached, false)};
+  allocation other{at.finished, at.segment, two_pages(cpu_access::uncached, false)};
+  const auto held = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.try_commit(held) == move_status::refused);
+  CHECK(at.segment.free_pages() == 2);
+  const auto second = other.try_lock(map_mode::write);
+  CHECK(other.unlock(second) == unlock_status::unlocked);
+  CHECK(other.try_commit(second) == move_status::placed);
+  CHECK(at.memory.try_commit(held) == move_status::refused);  // rather than that there is no space
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  CHECK(at.memory.try_commit(held) == move_status::no_space);
 }
 
 TEST_CASE("[B27] a lock that made the allocation not resident keeps it so until it is unlocked") {
@@ -457,6 +641,33 @@ TEST_CASE("[B22] a window whose pages are still in use has room, but no pages: t
   CHECK(held.route == lock_route::migrate_to_system);
   CHECK(at.has(held, 1));
   CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B16] an address is linear, in whatever order the pages of the segment lie") {
+  for (const segment_options& of :
+       {segment_options{.pages = 6, .cpu_visible = true}, segment_options{.pages = 6, .window_pages = 3}}) {
+    stand at{of, {.bytes = 3 * page_bytes(), .supports_aperture_segment = true}};
+    std::vector<tidemark::aperture_view> others;
+    for (int i = 0; i < 6; ++i) others.push_back(at.segment.places().try_map(std::vector<int>(1)));
+    for (const std::size_t i : {5u, 0u, 2u}) CHECK(at.segment.places().unmap(others[i]));
+    CHECK(at.memory.try_commit(at.fill(0)) == move_status::placed);
+    const auto held = at.memory.try_lock(map_mode::write);
+    REQUIRE(held);
+    REQUIRE(at.memory.where(held) == residence::memory_segment);
+    for (std::size_t i = 0; i < held.bytes; ++i) held.data[i] = static_cast<std::byte>(i % 251);
+    std::vector<const std::byte*> found;
+    at.memory.for_each_page(held, [&](const std::byte* page, std::size_t index) {
+      found.push_back(page);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < page_bytes(); ++i)
+        wrong += page[i] == static_cast<std::byte>((index * page_bytes() + i) % 251) ? 0u : 1u;
+      CHECK(wrong == 0);
+    });
+    REQUIRE(found.size() == 3);
+    const auto step = static_cast<std::ptrdiff_t>(page_bytes());
+    CHECK_FALSE((found[1] - found[0] == step && found[2] - found[1] == step));
+    CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  }
 }
 
 TEST_CASE("[B14] the address in a segment that the processor sees is the same for each lock until a move") {
@@ -569,6 +780,178 @@ TEST_CASE("[B34] memory without caches needs no operation, and neither does a ma
   CHECK(at.log == std::pair{0, 0});
 }
 
+TEST_CASE(
+    "[B37][B41] work that is named without a lock finds in memory what the processor wrote, before it is submitted") {
+  cached_stand at{cpu_access::cached};
+  const auto held = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  at.memory.used_until(held, 0, device_use::none);
+  CHECK(at.log == std::pair{0, 0});
+  at.memory.used_until(held, 1);
+  CHECK(at.log == std::pair{1, 0});
+  at.memory.used_until(1);
+  CHECK(at.log == std::pair{1, 0});
+  CHECK(at.memory.try_commit(held) == move_status::placed);  // so the caches keep nobody away any more
+  at.finished.signal(1);
+}
+
+TEST_CASE("[B38][B41][B42] what work wrote that was named without a lock is invalidated by the next lock") {
+  cached_stand at{cpu_access::cached};
+  at.memory.used_until(1, device_use::writes);
+  CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
+  at.finished.signal(1);
+  const auto held = at.memory.try_lock(map_mode::read);
+  CHECK(at.log == std::pair{0, 1});
+  at.memory.used_until(held, 2, device_use::writes);  // while it is locked
+  at.finished.signal(2);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::read)) == unlock_status::still_locked);
+  CHECK(at.log == std::pair{0, 2});
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B27][B37] what a move left in system memory is written back, so that a lock of it lets the device in") {
+  cached_stand at{cpu_access::cached};
+  const auto held = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  CHECK(at.memory.try_commit(held) == move_status::placed);
+  CHECK(at.log == std::pair{0, 0});
+  CHECK(at.memory.try_evict(held) == move_status::placed);
+  CHECK(at.log == std::pair{1, 0});
+  CHECK(at.memory.try_commit(held, residence::aperture_segment) == move_status::placed);
+  CHECK(at.log == std::pair{1, 0});
+}
+
+namespace {
+
+/// Two backings: the device moves the first one, and is held up in the middle. The second one is locked.
+struct held_up_move {
+  held_up_move() {
+    CHECK(at.memory.unlock(first, 0, device_use::writes) == unlock_status::unlocked);
+    at.log.holds_up = true;
+    device.emplace([this] { moved = at.memory.try_commit(first); });
+    await([this] { return at.log.is_held_up.load(); });
+  }
+  ~held_up_move() {
+    at.log.holds_up = false;
+    device->join();
+    CHECK(moved == move_status::placed);
+    CHECK(at.memory.unlock(second) == unlock_status::unlocked);
+  }
+
+  cached_stand at{cpu_access::cached};
+  cached_allocation::locking first = at.memory.try_lock(map_mode::write);
+  cached_allocation::locking second = at.memory.try_lock(map_mode::discard);
+  move_status moved = move_status::invalid;
+  std::optional<background> device;
+};
+
+}  // namespace
+
+TEST_CASE("[B8][B9][B46] a move of one backing holds up no lock of another one, and a discard passes over the first") {
+  held_up_move both;
+  auto& memory = both.at.memory;
+  for (const map_mode mode : {map_mode::read, map_mode::write, map_mode::no_overwrite}) {
+    const auto nested = memory.try_lock(mode);
+    CHECK(nested.data == both.second.data);
+    CHECK(memory.unlock(nested) == unlock_status::still_locked);
+  }
+  const auto third = memory.try_lock(map_mode::discard);
+  REQUIRE(third);  // the first one is idle, too
+  CHECK(memory.backings() == 3);
+  CHECK(memory.unlock(third) == unlock_status::unlocked);
+  const auto again = memory.lock(map_mode::discard);
+  CHECK(again.data == third.data);
+  CHECK(memory.unlock(again) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B27] a move of one backing keeps no other backing from being moved") {
+  held_up_move both;
+  const auto third = both.at.memory.try_lock(map_mode::discard);
+  CHECK(both.at.memory.unlock(third) == unlock_status::unlocked);
+  CHECK(both.at.memory.try_commit(third) == move_status::placed);
+  CHECK(both.at.memory.try_commit(both.second, residence::aperture_segment) == move_status::placed);
+  CHECK(both.at.memory.try_commit(both.second) == move_status::refused);
+}
+
+TEST_CASE("[B2] work can be named while another thread moves the backing, and is waited for") {
+  held_up_move both;
+  both.at.memory.used_until(both.first, 1, device_use::writes);
+  both.at.log.holds_up = false;
+  both.device->join();
+  CHECK(both.at.memory.try_evict(both.first) == move_status::placed);
+  const auto third = both.at.memory.try_lock(map_mode::discard);
+  REQUIRE(third);
+  CHECK(both.at.memory.backings() == 3);  // rather than the first one
+  CHECK(both.at.memory.unlock(third) == unlock_status::unlocked);
+  both.at.finished.signal(1);
+}
+
+TEST_CASE("[B12] a discard that finds only backings which are moved sleeps until a move is over") {
+  fence finished;
+  auto segment = *segment_type::make(finished, visible);
+  watched_cache::log log;
+  cached_allocation memory{finished, segment, {.bytes = 8, .access = cpu_access::cached, .max_renames = 1}, {&log}};
+  const watchdog dog = watch(finished);
+  const auto first = memory.try_lock(map_mode::write);
+  CHECK(memory.unlock(first, 0, device_use::writes) == unlock_status::unlocked);
+  log.holds_up = true;
+  background device{[&] { CHECK(memory.try_commit(first) == move_status::placed); }};
+  await([&] { return log.is_held_up.load(); });
+  CHECK(memory.try_lock(map_mode::discard).status == lock_status::busy);
+  CHECK(memory.lock_for(map_mode::discard, 0ns).status == lock_status::timeout);
+  lock_status status = lock_status::invalid;
+  background locking{[&] {
+    const auto again = memory.lock(map_mode::discard);
+    status = again.status;
+    if (again) static_cast<void>(memory.unlock(again));
+  }};
+  CHECK(locking.falls_asleep());
+  log.holds_up = false;
+  device.join();
+  locking.join();
+  CHECK(status == lock_status::locked);
+}
+
+TEST_CASE(
+    "[B8][B9][B46] no lock is busy beside a thread that only asks for moves, which are refused or change nothing") {
+  stand at{{.pages = 1, .cpu_visible = true}, {.bytes = 8, .supports_aperture_segment = true}};
+  allocation full{at.finished, at.segment, {.bytes = 8}};  // has the only page of the segment
+  const auto taken = full.try_lock(map_mode::write);
+  CHECK(full.unlock(taken) == unlock_status::unlocked);
+  CHECK(full.try_commit(taken) == move_status::placed);
+  const auto idle = at.memory.try_lock(map_mode::discard);
+  const auto held = at.memory.try_lock(map_mode::discard);
+  CHECK(at.memory.unlock(idle) == unlock_status::unlocked);
+
+  std::atomic<bool> is_done{false};
+  std::atomic<int> asked{0};
+  std::atomic<int> moved{0};
+  background device{[&] {
+    while (!is_done) {
+      if (at.memory.try_commit(held) != move_status::refused) ++moved;
+      if (at.memory.try_evict(held) != move_status::placed) ++moved;
+      if (at.memory.try_commit(idle) == move_status::placed) ++moved;
+      if (at.memory.try_evict(idle) != move_status::placed) ++moved;
+      ++asked;
+    }
+  }};
+  await([&] { return asked > 0; });
+  int busy = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    for (const map_mode mode : {map_mode::read, map_mode::no_overwrite, map_mode::discard}) {
+      const auto made = at.memory.try_lock(mode);
+      if (!made) ++busy;
+      if (mode == map_mode::discard && made) CHECK(at.memory.unlock(made) == unlock_status::unlocked);
+      if (mode != map_mode::discard && made) static_cast<void>(at.memory.unlock(made));
+    }
+  }
+  is_done = true;
+  device.join();
+  CHECK(busy == 0);
+  CHECK(moved == 0);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+}
+
 TEST_CASE("[B12][B27] a lock that meets a move is busy, or sleeps until the move is over") {
   cached_stand at{cpu_access::cached};
   const auto held = at.memory.try_lock(map_mode::write);
@@ -578,9 +961,9 @@ TEST_CASE("[B12][B27] a lock that meets a move is busy, or sleeps until the move
   background device{[&] { moved = at.memory.try_commit(held); }};
   await([&] { return at.log.is_held_up.load(); });
   CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
-  CHECK(at.memory.lock_for(map_mode::discard, 0ns).status == lock_status::timeout);
-  CHECK(at.memory.backings() == 1);
-  CHECK(at.memory.try_evict(held) == move_status::busy);
+  CHECK(at.memory.lock_for(map_mode::write, 0ns).status == lock_status::timeout);
+  CHECK(at.memory.lock(map_mode::read | map_mode::do_not_wait).status == lock_status::busy);
+  CHECK(at.memory.try_commit(held) == move_status::busy);
   lock_status status = lock_status::invalid;
   background locking{[&] {
     const auto again = at.memory.lock(map_mode::read);

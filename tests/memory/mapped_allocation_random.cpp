@@ -105,8 +105,9 @@ class model {
   }
   move_status move(backing& one, residence to) {
     if (to == residence::aperture_segment && !of_.supports_aperture) return move_status::invalid;
-    if (one.locks != 0) return move_status::refused;
-    if (to == residence::memory_segment && one.where != to && free_pages() < pages) return move_status::no_space;
+    const bool moves_bytes = (one.where == residence::memory_segment) != (to == residence::memory_segment);
+    if (moves_bytes && one.locks != 0) return move_status::refused;
+    if (moves_bytes && to == residence::memory_segment && free_pages() < pages) return move_status::no_space;
     one.where = to;
     return move_status::placed;
   }
@@ -180,7 +181,7 @@ class pair_of_both {
 
   /// One random step. Returns whether both agree.
   bool step() {
-    switch (random_.below(10u)) {
+    switch (random_.below(11u)) {
       case 0:
       case 1:
       case 2:
@@ -195,6 +196,8 @@ class pair_of_both {
         return move(random_.below(2u) == 0 ? residence::system_memory : residence::aperture_segment);
       case 8:
         return others_take_or_give();
+      case 9:
+        return name_work();
       default:
         return signal();
     }
@@ -266,6 +269,21 @@ class pair_of_both {
     one.used_until = std::max(one.used_until, value);
     work_.push_back({held.backing, value, writes});
     return real_.unlock(held.lock, value, writes ? device_use::writes : device_use::reads) == expected;
+  }
+  /// Work that no lock is unlocked for. If its backing is locked, it writes nothing, because this test compares what is
+  /// written at once.
+  bool name_work() {
+    const bool of_current = random_.below(2u) == 0;
+    const std::size_t which = of_current ? model_.current : random_.below(model_.backings.size());
+    if (!known_[which]) return true;
+    model::backing& one = model_.backings[which];
+    const bool writes = one.locks == 0 && random_.below(2u) == 0;
+    const std::uint64_t value = model_.reached + 1 + random_.below(3u);
+    const device_use use = writes ? device_use::writes : device_use::reads;
+    one.used_until = std::max(one.used_until, value);
+    work_.push_back({which, value, writes});
+    of_current ? real_.used_until(value, use) : real_.used_until(*known_[which], value, use);
+    return true;
   }
   bool move(residence to) {
     const std::size_t which = random_.below(model_.backings.size());

@@ -241,8 +241,28 @@ TEST_CASE("[B46] a lock of what is locked is no misuse; more locks than can be c
         }) == "a backing has at most 2^15 guests at a time");
 }
 
+TEST_CASE("[B2] work of no backing, and work with a value that can't be kept, are reported") {
+  const std::string too_great = "a mapped allocation keeps values less than 2^64 - 2^33 - 1";
+  CHECK(reported_by([] { allocation_stand{}.memory.used_until(UINT64_MAX); }) == too_great);
+  CHECK(reported_by([] {
+          allocation_stand at;
+          const auto held = at.memory.try_lock(tidemark::map_mode::write);
+          static_cast<void>(at.memory.unlock(held));
+          at.memory.used_until(held, UINT64_MAX);
+        }) == too_great);
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished(), {.bytes = 8}};
+          ring.used_until(UINT64_MAX);
+        }) == "a rename ring keeps values less than 2^64 - 2^33 - 1");
+  CHECK(reported_by([] {
+          tidemark::rename_ring ring{finished(), {.bytes = 8}};
+          ring.used_until({}, 0);
+        }) == "what was refused is not in use");
+}
+
 TEST_CASE("a lock that names no backing of the allocation is reported where a backing is asked for") {
   const std::string nameless = "this lock names no backing of the allocation";
+  CHECK(reported_by([] { allocation_stand{}.memory.used_until({}, 1); }) == nameless);
   CHECK(reported_by([] { static_cast<void>(allocation_stand{}.memory.where({})); }) == nameless);
   CHECK(reported_by([] {
           allocation_stand at;

@@ -17,6 +17,7 @@
 #include <tidemark/memory/lock_decision.hpp>
 #include <tidemark/memory/mapped_allocation.hpp>
 #include <tidemark/memory/mapped_view.hpp>
+#include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 
@@ -266,6 +267,28 @@ TEST_CASE("[B46] an unlock without a lock is invalid, ends no other lock, and ke
   CHECK(take_said().empty());
 }
 
+TEST_CASE("[B46] of three locks of one backing each is ended; a fourth unlock is invalid and changes nothing") {
+  using tidemark::map_mode;
+  using tidemark::move_status;
+  using tidemark::unlock_status;
+  allocation_stand at;
+  const auto first = at.memory.try_lock(map_mode::write);
+  const auto second = at.memory.try_lock(map_mode::read);
+  const auto third = at.memory.try_lock(map_mode::no_overwrite);
+  REQUIRE(third);
+  CHECK(at.memory.unlock(second) == unlock_status::still_locked);
+  CHECK(at.memory.unlock(first) == unlock_status::still_locked);
+  CHECK(at.memory.try_commit(first) == move_status::refused);
+  CHECK(at.memory.unlock(third) == unlock_status::unlocked);
+  CHECK(take_said().empty());
+  for (const auto& ended : {first, second, third}) {
+    CHECK(at.memory.unlock(ended) == unlock_status::invalid);
+    CHECK(take_said() == not_locked);
+  }
+  CHECK(at.memory.try_commit(first) == move_status::placed);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::write)) == unlock_status::unlocked);
+}
+
 TEST_CASE("[B27] an allocation that is destroyed while it is locked gives its pages back all the same") {
   allocation_stand at;
   {
@@ -278,6 +301,29 @@ TEST_CASE("[B27] an allocation that is destroyed while it is locked gives its pa
   }
   CHECK(take_said() == texts{"an allocation was destroyed while it was locked"});
   CHECK(at.segment.free_pages() == 2);
+}
+
+TEST_CASE("[B2] work that can't be named keeps no lock waiting") {
+  using tidemark::map_mode;
+  allocation_stand at;
+  allocation_stand other;
+  const auto held = other.memory.try_lock(map_mode::write);
+  at.memory.used_until(held, 1);
+  CHECK(take_said() == texts{"this lock names no backing of the allocation"});
+  at.memory.used_until(UINT64_MAX);
+  other.memory.used_until(held, UINT64_MAX);
+  CHECK(take_said() == texts{"a mapped allocation keeps values less than 2^64 - 2^33 - 1",
+                             "a mapped allocation keeps values less than 2^64 - 2^33 - 1"});
+  CHECK(other.memory.unlock(held) == tidemark::unlock_status::unlocked);
+  for (auto* one : {&at.memory, &other.memory})
+    CHECK(one->unlock(one->try_lock(map_mode::read)) == tidemark::unlock_status::unlocked);
+
+  tidemark::rename_ring ring{at.finished.view(), {.bytes = 8}};
+  ring.used_until({}, 1);
+  CHECK(take_said() == texts{"what was refused is not in use"});
+  ring.used_until(UINT64_MAX);
+  CHECK(take_said() == texts{"a rename ring keeps values less than 2^64 - 2^33 - 1"});
+  CHECK(ring.unmap(ring.try_map(map_mode::read)));
 }
 
 TEST_CASE("a lock that names no backing of the allocation shows no page, and moves nothing") {

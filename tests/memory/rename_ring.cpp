@@ -4,6 +4,7 @@
 // writer and with several.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -137,6 +138,55 @@ TEST_CASE_TEMPLATE("[B8] no_overwrite maps the current backing at once, also whi
   CHECK(during.parks() + during.heavy_barriers() == 0);
   at.finished.signal(5);
   CHECK(at.use(7).memory != current);
+}
+
+TEST_CASE("[B2][B9][B11] a backing is in use until the greatest value that was told of work, mapped or not") {
+  stand<one_writer> at{2};
+  const auto first = at.ring.try_map(map_mode::discard);
+  at.ring.used_until(first, 3);  // while it is mapped
+  CHECK(at.ring.unmap(first));
+  CHECK(at.status(map_mode::read) == map_status::busy);
+  const auto second = at.ring.try_map(map_mode::discard);
+  REQUIRE(second);
+  CHECK(second.memory != first.memory);
+  CHECK(at.ring.unmap(second));
+  at.ring.used_until(2);  // the current one
+  at.ring.used_until(1);
+  CHECK(at.status(map_mode::discard) == map_status::busy);
+  CHECK(at.ring.map_for(map_mode::discard, 0ns).status == map_status::timeout);
+  at.finished.signal(2);
+  const auto third = at.ring.try_map(map_mode::discard);
+  CHECK(third.memory == second.memory);
+  at.ring.used_until(first, 4);  // which is not current, and not mapped
+  at.finished.signal(3);
+  CHECK(at.status(map_mode::discard) == map_status::busy);
+  at.finished.signal(4);
+  CHECK(at.ring.try_map(map_mode::discard).memory == first.memory);
+}
+
+TEST_CASE("[B43] a discard passes over backings that must not be taken, and says what else helps") {
+  stand<one_writer> at{2};
+  backing* const first = at.use(0).memory;
+  const auto not_first = [first](backing* one) { return one != first; };
+  const auto none = [](backing*) { return false; };
+  constexpr std::uint64_t untouched = 99;
+  std::uint64_t target = untouched;
+  const auto second = at.ring.try_map_if(map_mode::discard, target, not_first);
+  REQUIRE(second);
+  CHECK(second.memory != first);
+  CHECK(second.renamed);
+  CHECK(at.made.created == 2);
+  // Nothing has happened to the first one.
+  CHECK(at.ring.try_map_if(map_mode::discard, target, none).status == map_status::busy);
+  CHECK(target == untouched);
+  CHECK(at.ring.retire(second, 5));
+  CHECK(at.ring.try_map_if(map_mode::discard, target, not_first).status == map_status::busy);
+  CHECK(target == 5);
+  const auto third = at.ring.try_map_if(map_mode::discard, target, [](backing*) { return true; });
+  CHECK(third.memory == first);
+  target = untouched;
+  CHECK(at.ring.try_map_if(map_mode::read, target, none).status == map_status::mapped);  // it discards nothing
+  CHECK(at.ring.try_map_if(map_mode{}, target, none).status == map_status::invalid);
 }
 
 TEST_CASE_TEMPLATE("[B14] the memory stays where it is over 10,000 maps without a discard", Kind, one_writer,
@@ -518,12 +568,18 @@ TEST_CASE("[B16][B45] memory from the heap has the alignment that was asked for,
   tidemark::progress_fence finished;
   for (const std::size_t alignment : {1u, 8u, 64u, 4096u}) {
     tidemark::rename_ring ring{finished.view(), {.bytes = 100, .alignment = alignment}};
-    for (int i = 0; i < 3; ++i) {
-      const auto mapped = ring.map(map_mode::discard);
-      CHECK(reinterpret_cast<std::uintptr_t>(mapped.memory) % alignment == 0);
-      for (std::size_t at = 0; at < 100; ++at) mapped.memory[at] = static_cast<std::byte>(at);
-      CHECK(std::to_integer<std::size_t>(*(mapped.memory + 99)) == 99);
+    std::array<std::byte*, 3> all{};  // at the same time: no byte of one belongs to another
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = ring.map(map_mode::discard).memory;
+      REQUIRE(all[i] != nullptr);
+      CHECK(reinterpret_cast<std::uintptr_t>(all[i]) % alignment == 0);
+      for (std::size_t at = 0; at < 100; ++at) all[i][at] = static_cast<std::byte>(100 * i + at);
     }
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t at = 0; at < 100; ++at) wrong += all[i][at] == static_cast<std::byte>(100 * i + at) ? 0u : 1u;
+    }
+    CHECK(wrong == 0);
   }
 }
 

@@ -12,16 +12,19 @@
 // A view of the pages of the segment is made by the first lock that needs it, and stays until the backing leaves the
 // segment [B14]; a view through the window, and its pages of the window, only while the backing is locked [B32].
 //
-// All fields but the pin are plain. They belong to the thread that locks, while the pin is locked or the door of the
-// allocation is; and to a thread that moves the backing, while it has committed both (lock_decision.hpp).
+// The pin keeps the threads apart (lock_decision.hpp). It is locked while the processor has an address, and committed
+// while a thread moves the bytes, or looks for an address. Where the bytes are, and what their pages are there, belongs
+// to the thread that has committed the pin; and to the thread that locks, while the pin is locked. Between system
+// memory and an aperture segment no byte moves, so any thread may change that at any time. What locks and work are
+// known of belongs to the thread that locks.
 //
-// Not promised: thread-safety; the two gates of an allocation see to it.
+// Not promised: thread-safety of the other functions; the allocation calls them only where they are allowed.
 #ifndef TIDEMARK_MEMORY_ALLOCATION_BACKING_HPP
 #define TIDEMARK_MEMORY_ALLOCATION_BACKING_HPP
 
 #if defined(__linux__)
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,8 +59,10 @@ struct coherent_caches {
 /// One backing; see the head of this file.
 template <timeline Timeline, cache_operations Cache>
 class allocation_backing {
+  using platform = timeline_platform<Timeline>;
+
  public:
-  using gate = basic_commit_gate<timeline_platform<Timeline>>;
+  using gate = basic_commit_gate<platform>;
 
   /// Returns a backing in system memory, all zero, or nullptr if the system refuses.
   /// \param cache  nullptr if it needs no cache operations
@@ -83,8 +88,13 @@ class allocation_backing {
 
   [[nodiscard]] std::size_t pages() const noexcept { return system_.pages(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pages() * memory_pages::page_bytes(); }
-  [[nodiscard]] residence where() const noexcept { return where_; }
-  [[nodiscard]] bool is_in_segment() const noexcept { return where_ == residence::memory_segment; }
+  /// Any thread may call it. Another one may change it at any moment.
+  [[nodiscard]] residence where() const noexcept {
+    // (K11): acquire, pairs with (K12): who is told that a backing is somewhere finds its bytes there, too. Not
+    // stronger: it only looks.
+    return static_cast<residence>(where_.load(std::memory_order_acquire));
+  }
+  [[nodiscard]] bool is_in_segment() const noexcept { return where() == residence::memory_segment; }
 
   /// Returns a page of the bytes, as the device sees it.
   [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
@@ -95,31 +105,50 @@ class allocation_backing {
 
   // ---- the segment ------------------------------------------------------------------------------------------------
 
-  /// Moves the bytes into free pages of the segment. Returns false, and changes nothing, if too few are free.
-  bool enter_segment() noexcept {
-    placed_ = segment_.places().try_map(numbers());
-    if (!placed_) return false;
+  /// Takes pages of the segment for all bytes; a view that is false if too few are free. Any thread may call it.
+  [[nodiscard]] aperture_view take_places() noexcept { return segment_.places().try_map(some_pages{pages()}); }
+  /// Gives back what take_places() returned. Any thread may call it.
+  void give_back_places(const aperture_view& taken) noexcept {
+    if (taken) segment_.places().unmap(taken);
+  }
+
+  /// Moves the bytes into the segment.
+  /// \param places  of take_places()
+  void enter_segment(const aperture_view& places) noexcept {
+    placed_ = places;
     segment_.places().for_each(placed_, [this](const aperture_page& given) { numbers_[given.index] = given.window; });
     prepare_processor_read();
     for (std::size_t i = 0; i < pages(); ++i) copy_page(segment_.memory().page(numbers_[i]), system_.page(i));
-    where_ = residence::memory_segment;
-    return true;
+    is_now(residence::memory_segment);
   }
   /// Gives the pages of the segment back.
   /// \param to     not the segment
-  /// \param keeps  whether the bytes are copied to system memory first; otherwise they are undefined
+  /// \param keeps  whether the bytes are copied to system memory first, and written back there, so that the device may
+  ///               use them at once; otherwise they are undefined
   void leave_segment(residence to, bool keeps) noexcept {
     if (keeps) {
       for (std::size_t i = 0; i < pages(); ++i) copy_page(system_.page(i), segment_.memory().page(numbers_[i]));
+      if (tracked_) {
+        static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
+        tracked_->prepare_device_read(0, bytes(), 0);
+      }
     }
     hide();
     segment_.places().unmap(placed_);
-    settle(to);
-    if (keeps) note_processor_write();
+    is_now(to);
   }
-  /// Changes what the pages in system memory are to the device.
+  /// Changes what the pages in system memory are to the device, and returns true. Returns false, and changes nothing,
+  /// while the bytes are in the segment. Any thread may call it at any time: no byte moves.
   /// \param to  not the segment
-  void settle(residence to) noexcept { where_ = to; }
+  bool settle(residence to) noexcept {
+    std::uint32_t from = word_of(residence::system_memory);
+    // (K13): acquire, pairs with (K12), as (K11). Not stronger: it hands nothing over, and keeps up the release
+    // sequence of who moved the bytes there. The failure hands nothing over either.
+    while (!where_.compare_exchange_weak(from, word_of(to), std::memory_order_acquire, std::memory_order_relaxed)) {
+      if (from == word_of(residence::memory_segment)) return false;
+    }
+    return true;
+  }
 
   // ---- the processor's view of the segment ------------------------------------------------------------------------
 
@@ -150,7 +179,7 @@ class allocation_backing {
   void prepare_processor_read() noexcept {
     if (!tracked_ || is_in_segment()) return;
     // Values that are reached: the caller has waited, or knows that no work runs.
-    if (was_written_) tracked_->prepare_device_write(0, bytes(), 0);
+    if (was_written()) tracked_->prepare_device_write(0, bytes(), 0);
     static_cast<void>(tracked_->try_prepare_cpu_read(0, bytes()));
   }
   /// After the processor has written.
@@ -162,16 +191,28 @@ class allocation_backing {
     if (tracked_ && !is_in_segment()) tracked_->prepare_device_read(0, bytes(), 0);
   }
 
+  /// Whether any of these does something.
+  [[nodiscard]] bool is_tracked() const noexcept { return tracked_.has_value(); }
+
   // ---- the state of its locks; the allocation's -------------------------------------------------------------------
 
-  gate pin;                      ///< Locked while the processor has an address; committed while the bytes are moved.
-  lock_decision decided;         ///< The way of the locks that are held.
-  std::uint64_t used_until = 0;  ///< The greatest value that an unlock was given.
+  gate pin;                            ///< See the head of this file.
+  lock_decision decided;               ///< The way of the locks that are held.
   allocation_backing* next = nullptr;  ///< All of one allocation.
 
   [[nodiscard]] bool is_locked() const noexcept { return pin.lock_count() != 0; }
-  /// Says whether the device may have written the bytes since the processor last prepared a read for a lock.
-  void set_written(bool is_written) noexcept { was_written_ = is_written; }
+  /// Returns the greatest value that was told of work.
+  [[nodiscard]] std::uint64_t used_until() const noexcept { return used_until_.load(); }
+  void extend_use(std::uint64_t until) noexcept {
+    if (until > used_until()) used_until_.store(until);
+  }
+  /// Says whether the device may have written the bytes since the processor last prepared a read for a lock. Any thread
+  /// may move the backing meanwhile.
+  void set_written(bool is_written) noexcept {
+    // (K14): relaxed alone. A move that is under way may take either value: it only looks to its own reads, and no work
+    // runs beside it. One that comes after the work comes after this, by what the work has synchronized.
+    was_written_.store(is_written, std::memory_order_relaxed);
+  }
 
  private:
   /// The cache, by addresses.
@@ -199,9 +240,40 @@ class allocation_backing {
   };
   number_list numbers() const noexcept { return {numbers_.get(), pages()}; }
 
+  /// A range of so many pages, whose numbers mean nothing.
+  struct some_pages {
+    struct iterator {
+      std::size_t at;
+      std::size_t operator*() const noexcept { return at; }
+      iterator& operator++() noexcept { return ++at, *this; }
+      bool operator==(const iterator&) const = default;
+    };
+    std::size_t count;
+
+    std::size_t size() const noexcept { return count; }
+    iterator begin() const noexcept { return {0}; }
+    iterator end() const noexcept { return {count}; }
+  };
+
   allocation_backing(device_segment<Timeline>& segment, memory_pages system,
                      std::unique_ptr<std::uint64_t[]> numbers) noexcept
-      : segment_{segment}, system_{std::move(system)}, numbers_{std::move(numbers)} {}
+      : segment_{segment}, system_{std::move(system)}, numbers_{std::move(numbers)} {
+    used_until_.store(0);
+    set_written(false);
+    // (K15): relaxed alone, nobody else knows the backing yet.
+    where_.store(word_of(residence::system_memory), std::memory_order_relaxed);
+  }
+
+  static constexpr std::uint32_t word_of(residence where) noexcept { return static_cast<std::uint32_t>(where); }
+  bool was_written() const noexcept {
+    // (K16): relaxed alone, as (K14).
+    return was_written_.load(std::memory_order_relaxed);
+  }
+  void is_now(residence there) noexcept {
+    // (K12): release, pairs with (K11) and (K13): the bytes, and the numbers of their pages. Not stronger: nothing is
+    // looked at behind it.
+    where_.store(word_of(there), std::memory_order_release);
+  }
 
   static void copy_page(std::byte* to, const std::byte* from) noexcept {
     std::memcpy(to, from, memory_pages::page_bytes());
@@ -214,13 +286,14 @@ class allocation_backing {
 
   device_segment<Timeline>& segment_;
   const memory_pages system_;
-  const std::unique_ptr<std::uint64_t[]> numbers_;  // of the pages of the segment
-  residence where_ = residence::system_memory;
-  aperture_view placed_;  // of the places of the segment
-  aperture_view window_;  // of its window
+  const std::unique_ptr<std::uint64_t[]> numbers_;           // of the pages of the segment
+  typename platform::template atomic<std::uint32_t> where_;  // a residence
+  aperture_view placed_;                                     // of the places of the segment
+  aperture_view window_;                                     // of its window
   std::optional<mapped_view> shown_;
   std::optional<coherency_tracker<Timeline, cache_of_backing>> tracked_;
-  bool was_written_ = false;
+  typename platform::template atomic<bool> was_written_;
+  typename platform::template var<std::uint64_t> used_until_;
 };
 
 }  // namespace tidemark

@@ -186,7 +186,7 @@ class basic_commit_gate {
       const bool can_count = seen < UINT32_MAX - one_lock;
       TIDEMARK_ASSERT(can_count, "more locks than a commit gate can count");
       if (!can_count) return false;
-      // (K2): acquire, pairs with (K6): what the device had left is there. Not stronger: a lock hands nothing over.
+      // (K2): acquire, pairs with (K6) and (K10): what was left is there. Not stronger: a lock hands nothing over.
     } while (!word_.compare_exchange_weak(seen, seen + one_lock, std::memory_order_acquire, std::memory_order_relaxed));
     return true;
   }
@@ -244,6 +244,17 @@ class basic_commit_gate {
     const bool was_committed =
         word_.compare_exchange_strong(before, 0, std::memory_order_release, std::memory_order_relaxed);
     TIDEMARK_ASSERT(was_committed, "an allocation was evicted that was not committed");
+    static_cast<void>(was_committed);
+  }
+
+  /// As evict(), and the caller has a lock at once: no thread commits in between. For a thread that has committed to
+  /// keep moves away while it looks for an address. If it is not committed, that is asserted, and changes nothing.
+  void evict_and_lock() noexcept {
+    std::uint32_t before = committed;
+    // (K10): release, pairs with (K2): what the caller did while it had committed. Not stronger: as (K6).
+    const bool was_committed =
+        word_.compare_exchange_strong(before, one_lock, std::memory_order_release, std::memory_order_relaxed);
+    TIDEMARK_ASSERT(was_committed, "a gate was locked in place of a commit that there was not");
     static_cast<void>(was_committed);
   }
 

@@ -7,6 +7,8 @@
 //   const auto held = texture.lock(map_mode::write);     waits until the device has done with it; held.data
 //   texture.unlock(held, serial);                        submit work that reads it and then signals `serial`
 //
+//   texture.used_until(held, later);                     more work that reads it, without a lock
+//
 //   texture.try_commit(held);                            the device, in any thread: into its segment
 //   texture.try_evict(held);                             and back, if the processor has no address
 //
@@ -17,27 +19,37 @@
 //   refused             returns the reason
 //
 // The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. Since its
-// contents are undefined, it can always leave the segment: so a discard is never refused. After each value that
-// unlock() was given, the backing is in use until the timeline has reached that value.
+// contents are undefined, it can always leave the segment: so a discard is never refused. A backing is in use until the
+// timeline has reached every value that unlock() and used_until() were given for it.
 //
-// Two kinds of threads use an allocation. One thread at a time locks and unlocks. It decides the order of its locks
-// itself. Any threads move backings: try_commit() and try_evict(). Two gates keep them apart (lock_decision.hpp):
+// Two kinds of threads use an allocation. One thread at a time locks, unlocks and names work. It decides the order of
+// its locks itself. Any threads move backings: try_commit() and try_evict(). The pin of each backing keeps them apart,
+// a commit_gate (lock_decision.hpp):
 //
-//   the door of the allocation    locked while a lock looks for a way; committed while bytes are moved
-//   the pin of each backing       locked while the processor has an address [B27]; committed while bytes are moved
+//   locked      the processor has an address [B27]. A lock of what is locked only counts
+//   committed   a thread moves the bytes; or the first lock looks for an address
 //
-// A thread that moves takes both, or none. So a lock meets no backing that is being moved, and no backing is moved
-// while the processor has its address. While the locking thread sleeps, it has only the pins of locks that it holds. So
-// the device can commit what it has to finish first. All memory orders are those of the gates, and of what lets the
-// locking thread sleep (memory/detail/waiting_for_space.hpp).
+// A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
+// succeed. A move that is refused, that finds no pages, or that has nothing to do never touches the pin, and hinders
+// nobody. So a lock is busy beside a move only while the bytes of that very backing are copied; a discard passes over
+// such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the device can
+// commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes are
+// (allocation_backing.hpp), and of what lets the locking thread sleep (memory/detail/waiting_for_space.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
 // happens-before the next lock.
 //
-// The text holds a commit back only from an allocation without an aperture segment [B27]; here each lock does, because
-// the move would take the address away. An allocation that work is to use meanwhile has to be in an aperture segment
-// before it is locked.
+// What is moved while it is locked. Between system memory and an aperture segment no byte moves, and the address stays:
+// that is always allowed. A move into a memory segment, or out of one, would take the address away, so it is refused
+// until the last unlock. The text asks that of one kind only: what "doesn't support an aperture segment [...] must not
+// be committed into a memory segment for the duration of the lock". For the others, the aperture segment is how
+// the device gets at an allocation that is locked: commit it there.
+//
+// What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
+// synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
+// "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already. But
+// such a lock always has an address: it needs no way, and it is never refused.
 //
 // Not promised: that a move finds the allocation unlocked, however often it tries. A lock does not wait for an
 // allocation's own locks, and a thread that moves does not wait at all.
@@ -46,7 +58,6 @@
 
 #if defined(__linux__)
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +84,8 @@ namespace tidemark {
 
 enum class lock_status : std::uint8_t {
   locked,  ///< The caller has the address until it unlocks.
-  /// Not now: work uses it until the timeline reaches a value, or another thread is moving it. Direct3D says "was still
-  /// drawing". Only from forms that do not wait.
+  /// Not now: work uses it until the timeline reaches a value, or another thread is moving its bytes. Direct3D says
+  /// "was still drawing". Only from forms that do not wait.
   busy,
   timeout,    ///< Still busy at the deadline of a form that waits.
   stopped,    ///< Still busy when the stop token was triggered.
@@ -90,8 +101,8 @@ inline constexpr auto detail::names_of<lock_status> =
 
 enum class [[nodiscard]] move_status : std::uint8_t {
   placed,    ///< It is where the call wanted it, or was there already.
-  busy,      ///< Not now: a lock is looking for a way, or another thread is moving a backing. Try again.
-  refused,   ///< The processor has an address [B27].
+  busy,      ///< Not now: the locking thread is at it for a moment, or another thread is moving it. Try again.
+  refused,   ///< The processor has an address, which the move would take away.
   no_space,  ///< The segment has too few free pages.
   invalid,   ///< The lock was of another allocation or none; or the allocation can't be placed there.
 };
@@ -178,15 +189,18 @@ class mapped_allocation {
   /// way. A lock that is held is asserted; then its address ends here.
   ~mapped_allocation() { TIDEMARK_ASSERT(!is_locked(), "an allocation was destroyed while it was locked"); }
 
-  // ---- locking: one thread at a time ------------------------------------------------------------------------------
+  // ---- locking, and naming work: one thread at a time ---------------------------------------------------------------
 
   /// Locks if that is possible now. Returns the address, or `busy`, `no_space`, `no_memory`, `refused` or `invalid`,
-  /// and then nothing was changed. If the backing is locked already, the address is the same: a lock of what is locked
-  /// never fails [B46], unless it discards, which gets another backing. Progress: never waits. Lock-free but for the
-  /// system calls that make a backing or a view, the heap, and copies of the bytes. [B8-B10] [B15] [B17-B26]
+  /// and then nothing was changed. Progress: never waits. Lock-free but for the system calls that make a backing or a
+  /// view, the heap, and copies of the bytes. [B8-B10] [B15] [B17-B26]
+  ///
+  /// A lock of what is locked already has the same address. No move hinders it, and it is never refused; it is `busy`
+  /// only if it reads or writes while work uses the backing [B46]. A lock that discards gets another backing.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads; on
-  ///              machines with cache operations, only lines that no work touches. Such a lock is `busy` only if the
-  ///              backing would have to be moved while work uses it
+  ///              machines with cache operations, only lines that no work touches. Such a lock is `busy` only while
+  ///              another thread moves the bytes, and if they would have to be moved while work uses them. A discard is
+  ///              `busy` only while all backings that there may be are in use, moved or locked
   locking try_lock(map_mode mode) noexcept {
     std::uint64_t target = 0;
     attempted_lock made = attempt(mode, target);
@@ -229,7 +243,7 @@ class mapped_allocation {
     TIDEMARK_ASSERT(was_locked, "an allocation was unlocked that was not locked");
     if (!was_locked) return unlock_status::invalid;
     backing& one = *held.mapped_.memory;
-    one.used_until = (std::max)(one.used_until, finished);
+    one.extend_use(finished);
     if (held.may_write_) one.note_processor_write();
     if (use != device_use::none) one.prepare_device();
     if (use == device_use::writes) one.set_written(true);
@@ -239,19 +253,44 @@ class mapped_allocation {
   /// Ends a lock whose memory no submitted work uses.
   unlock_status unlock(const locking& held) noexcept { return unlock(held, 0, device_use::none); }
 
+  /// Names work that uses a backing, and of which no lock has to be unlocked: until the timeline has reached `value`,
+  /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. Writes the
+  /// caches back if they hold what the processor has written, so call it before you submit the work. A lock that names
+  /// no backing is asserted, and so is a value that unlock() does not take; then nothing changes. Progress: lock-free.
+  /// \param of     any lock of the backing, held or ended
+  /// \param value  as in unlock()
+  void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
+    const bool can_keep = detail::backing_word::is_value(value);
+    TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
+    TIDEMARK_ASSERT(is_mine(of), "this lock names no backing of the allocation");
+    if (!can_keep || !is_mine(of)) return;
+    ring_.used_until(of.mapped_, value);
+    name_work(*of.mapped_.memory, value, use);
+  }
+  /// The same for the current backing: the one that was discarded last, of which other locks give the address.
+  void used_until(std::uint64_t value, device_use use = device_use::reads) noexcept {
+    const bool can_keep = detail::backing_word::is_value(value);
+    TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
+    if (!can_keep) return;
+    ring_.used_until(value);
+    if (current_ != nullptr) name_work(*current_, value, use);
+  }
+
   // ---- moving: any thread -----------------------------------------------------------------------------------------
 
-  /// Moves a backing into the memory segment, or into an aperture segment, which only the device notices. No work may
-  /// be running that uses it; work that was submitted and has not begun finds it where it is then. Never waits for a
-  /// lock: returns `refused` while the backing is locked. Progress: lock-free but for copying the bytes, and for the
-  /// system call that wakes the locking thread; no other thread waits but that one. [B27]
+  /// Moves a backing into the memory segment, or into an aperture segment. No work may be running that uses it; work
+  /// that was submitted and has not begun finds it where it is then. From system memory into an aperture segment no
+  /// byte moves, and only the device notices: that succeeds while the backing is locked, too. Any other move returns
+  /// `refused` then; it does not wait for a lock. Progress: lock-free but for copying the bytes, and for the system
+  /// call that wakes the locking thread; no other thread waits but that one. [B27]
   /// \param of  any lock of the backing, held or ended
   move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
     if (to == residence::system_memory) return move_status::invalid;
     if (to == residence::aperture_segment && !options_.supports_aperture_segment) return move_status::invalid;
     return move(of, to);
   }
-  /// Moves a backing into system memory, so that it is not resident on the device. Otherwise as try_commit().
+  /// Moves a backing into system memory, so that it is not resident on the device. Otherwise as try_commit(): out of an
+  /// aperture segment no byte moves.
   move_status try_evict(const locking& of) noexcept { return move(of, residence::system_memory); }
 
   // ---- for work that uses the backing, and for threads that may move it -------------------------------------------
@@ -280,8 +319,6 @@ class mapped_allocation {
   [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
 
  private:
-  using gate = typename backing::gate;
-
   static constexpr bool is_coherent = std::is_same_v<Cache, coherent_caches>;
 
   /// The words of waiting_for_space.hpp; `ended` is every outcome that does not wait.
@@ -338,20 +375,11 @@ class mapped_allocation {
   /// Where it is busy, `target` is the value to wait for. If a thread is moving a backing, `target` stays as it is.
   attempted_lock attempt(map_mode mode, std::uint64_t& target) noexcept {
     if (options_.bytes == 0) return ended(lock_status::invalid);
-    if (!door_.try_lock()) return {};
-    const attempted_lock made = attempt_behind_door(mode, target);
-    static_cast<void>(door_.unlock());
-    return made;
-  }
-
-  attempted_lock attempt_behind_door(map_mode mode, std::uint64_t& target) noexcept {
-    const bool discards = has(mode, map_mode::discard);
-    const auto mapped = ring_.try_map(mode);
+    const auto mapped = ring_.try_map_if(mode, target, [](backing* one) { return one->pin.try_commit(); });
     switch (mapped.status) {
       case map_status::mapped:
         break;
       case map_status::busy:
-        target = discards ? first_value() : current_->used_until;
         return {};
       case map_status::no_space:
         return ended(lock_status::no_space);
@@ -361,19 +389,18 @@ class mapped_allocation {
         return ended(lock_status::invalid);
     }
     backing& one = *mapped.memory;
+    const bool discards = has(mode, map_mode::discard);
     if (discards) current_ = &one;
-    lock_status status = find_way(one, discards);
-    if (status == lock_status::locked && !one.pin.try_lock()) status = lock_status::no_space;  // the ring has less room
+    const lock_status status = discards ? show_discarded(one) : show(one, target);
     if (status != lock_status::locked) {
       ring_.unmap(mapped);
-      target = one.used_until;
       if (status == lock_status::busy) return {};
       attempted_lock refused = ended(status);
       if (status == lock_status::refused) refused.made.reason = one.decided.reason;
       return refused;
     }
     // Where work may still use it, the caller does not read what that writes.
-    if (!has(mode, map_mode::no_overwrite) || finished_.is_reached(one.used_until)) {
+    if (!has(mode, map_mode::no_overwrite) || is_idle(one)) {
       one.prepare_processor_read();
       one.set_written(false);
     }
@@ -388,71 +415,101 @@ class mapped_allocation {
     return made;
   }
 
-  /// Makes an address of the backing, by the way that is decided, which it keeps there. Returns `locked`, `busy`,
-  /// `no_memory` or `refused`.
-  lock_status find_way(backing& one, bool discards) noexcept {
-    if (one.is_locked()) return lock_status::locked;
+  bool is_idle(const backing& one) const noexcept { return finished_.is_reached(one.used_until()); }
+
+  /// Takes a lock of a backing that was discarded, whose pin this thread has committed. Returns `locked`.
+  lock_status show_discarded(backing& one) noexcept {
+    while (find_way(one, false) != lock_status::locked) one.leave_segment(residence::system_memory, false);
+    one.pin.evict_and_lock();
+    return lock_status::locked;
+  }
+
+  /// Takes a lock of the current backing. Returns `locked`, `busy`, `no_memory`, `no_space` or `refused`. If a thread
+  /// is moving the backing, `target` stays as it is.
+  lock_status show(backing& one, std::uint64_t& target) noexcept {
+    if (one.is_locked()) return one.pin.try_lock() ? lock_status::locked : lock_status::no_space;  // too many
+    // Without the pin, so that a lock that must fail hinders no move.
+    const lock_status foreseen = decide_for(one, segment_.window());
+    if (foreseen == lock_status::busy) target = one.used_until();
+    if (foreseen != lock_status::locked) return foreseen;
+    if (!one.pin.try_commit()) return lock_status::busy;
+    const lock_status status = find_way(one, true);
+    if (status == lock_status::busy) target = one.used_until();
+    status == lock_status::locked ? one.pin.evict_and_lock() : one.pin.evict();
+    return status;
+  }
+
+  /// Decides which way a lock of the backing goes, from where it is now. Returns `locked` if it can go; `busy` if the
+  /// bytes would have to be moved while work uses them; or `refused`.
+  lock_status decide_for(backing& one, const window_state& window) noexcept {
+    const lock_subject subject{options_.access, one.where(), options_.supports_aperture_segment, one.bytes()};
+    one.decided = decide(subject, segment_.traits(), window, 0);
+    if (!one.decided) return lock_status::refused;
+    const bool moves = one.decided.route == lock_route::migrate_to_system;
+    return moves && !is_idle(one) ? lock_status::busy : lock_status::locked;
+  }
+
+  /// Makes an address of the backing, whose pin this thread has committed, by the way that is decided, which it keeps
+  /// there. Returns `locked`, `busy`, `no_memory` or `refused`.
+  /// \param keeps  whether the bytes must stay
+  lock_status find_way(backing& one, bool keeps) noexcept {
     window_state window = segment_.window();
     for (;;) {
-      const lock_subject subject{options_.access, one.where(), options_.supports_aperture_segment, one.bytes()};
-      one.decided = decide(subject, segment_.traits(), window, 0);
-      lock_status status = lock_status::refused;
-      switch (one.decided.route) {
-        case lock_route::direct:
-          if (!one.is_in_segment() || one.show()) return lock_status::locked;
-          status = lock_status::no_memory;
-          break;
-        case lock_route::through_window: {
-          const aperture_status shown = one.show_through_window();
-          if (shown == aperture_status::mapped) return lock_status::locked;
-          if (shown == aperture_status::invalid) {
-            status = lock_status::no_memory;
-            break;
-          }
-          window.free_bytes = 0;  // another allocation was faster
-          continue;
-        }
-        case lock_route::migrate_to_system:
-          if (!finished_.is_reached(one.used_until)) return lock_status::busy;
-          one.leave_segment(one.decided.stays_in_system_memory ? residence::system_memory : residence::aperture_segment,
-                            !discards);
-          return lock_status::locked;
-        case lock_route::refused:
-          break;
+      const lock_status status = decide_for(one, window);
+      if (status != lock_status::locked) return status;
+      if (one.decided.route == lock_route::migrate_to_system) {
+        one.leave_segment(one.decided.stays_in_system_memory ? residence::system_memory : residence::aperture_segment,
+                          keeps);
+        return lock_status::locked;
       }
-      if (!discards) return status;
-      one.leave_segment(residence::system_memory, false);
+      if (one.decided.route == lock_route::direct)
+        return !one.is_in_segment() || one.show() ? lock_status::locked : lock_status::no_memory;
+      const aperture_status shown = one.show_through_window();
+      if (shown == aperture_status::mapped) return lock_status::locked;
+      if (shown == aperture_status::invalid) return lock_status::no_memory;
+      window.free_bytes = 0;  // another allocation was faster
     }
   }
 
-  /// Returns the first value at which a backing is not in use any more.
-  std::uint64_t first_value() const noexcept {
-    std::uint64_t first = UINT64_MAX;
-    for (const backing* one = all_; one != nullptr; one = one->next) {
-      if (!one->is_locked()) first = (std::min)(first, one->used_until);
+  /// The ring has been told. A thread may be moving the backing: then it writes the caches back itself.
+  void name_work(backing& one, std::uint64_t value, device_use use) noexcept {
+    one.extend_use(value);
+    if (use == device_use::writes) one.set_written(true);
+    if (use == device_use::none || !one.is_tracked()) return;
+    if (one.is_locked()) {
+      one.prepare_device();
+    } else if (one.pin.try_commit()) {
+      one.prepare_device();
+      one.pin.evict();
     }
-    return first;
   }
 
   move_status move(const locking& of, residence to) noexcept {
     if (!is_mine(of)) return move_status::invalid;
-    if (!door_.try_commit()) return move_status::busy;
     backing& one = *of.mapped_.memory;
-    move_status status = move_status::refused;
-    if (one.pin.try_commit()) {
-      status = put(one, to);
-      one.pin.evict();
+    const bool enters = to == residence::memory_segment;
+    if (enters ? one.is_in_segment() : one.settle(to)) return move_status::placed;
+    if (one.is_locked()) return move_status::refused;
+    const aperture_view places = enters ? one.take_places() : aperture_view{};
+    if (enters && !places) return move_status::no_space;
+    if (!one.pin.try_commit()) {
+      one.give_back_places(places);
+      return one.is_locked() ? move_status::refused : move_status::busy;
     }
-    door_.evict();
+    put(one, to, places);
+    one.pin.evict();
     waiters_.given_back();
-    return status;
-  }
-  static move_status put(backing& one, residence to) noexcept {
-    if (to == residence::memory_segment)
-      return one.is_in_segment() || one.enter_segment() ? move_status::placed : move_status::no_space;
-    one.is_in_segment() ? one.leave_segment(to, true) : one.settle(to);
-    if (to == residence::aperture_segment) one.prepare_device();
     return move_status::placed;
+  }
+  /// Another thread may have moved it since move() has looked.
+  static void put(backing& one, residence to, const aperture_view& places) noexcept {
+    if (to != residence::memory_segment) {
+      if (!one.settle(to)) one.leave_segment(to, true);
+    } else if (one.is_in_segment()) {
+      one.give_back_places(places);
+    } else {
+      one.enter_segment(places);
+    }
   }
 
   const detail::follower<Timeline> finished_;
@@ -461,7 +518,6 @@ class mapped_allocation {
   [[no_unique_address]] Cache cache_;
   backing* all_ = nullptr;
   backing* current_ = nullptr;  // the one that was discarded last
-  gate door_;
   detail::space_waiters<platform> waiters_;
   ring ring_;
 };

@@ -160,6 +160,18 @@ class rename_ring {
     return attempt(mode, target, was_refused);
   }
 
+  /// As try_map(), for a block that keeps some backings to itself for a while. A discard asks `may_take(backing)` for
+  /// each backing that it is about to return, and passes over it if the answer is false. Where the result is `busy`,
+  /// `target` becomes the value that helps first; it stays as it is if only `may_take` can help. For mapped_allocation.
+  template <class MayTake>
+  mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
+    requires(Writers == writers::one)
+  {
+    if (!is_valid(mode)) return map_status::invalid;
+    bool was_refused = false;
+    return attempt(mode, target, was_refused, may_take);
+  }
+
   /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. With
   /// writers::several it also waits while other threads have every backing mapped, and wakes as soon as one of them
   /// retires or trims something. If the calling thread has all backings itself, it waits for ever: then use another
@@ -239,6 +251,23 @@ class rename_ring {
   /// reached, and returns the same.
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
+  /// Work that was submitted uses a backing, which is in use until the timeline has reached `value`, too. Of several
+  /// values the greatest counts. A mapping that was refused, and a value that retire() does not take, are asserted;
+  /// then nothing changes. Only with writers::one; several writers map and retire instead. Progress: wait-free.
+  /// \param of  any mapping of the backing, also one that has ended
+  void used_until(const mapping& of, std::uint64_t value) noexcept
+    requires(Writers == writers::one)
+  {
+    TIDEMARK_ASSERT(of.slot_ != nullptr, "what was refused is not in use");
+    if (of.slot_ != nullptr && can_keep(value)) of.slot_->use.extend(value);
+  }
+  /// The same for the current backing, for a caller that has not kept a mapping.
+  void used_until(std::uint64_t value) noexcept
+    requires(Writers == writers::one)
+  {
+    if (can_keep(value)) current().use.extend(value);
+  }
+
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
   /// destroyed. May leave fewer than `keep` if another thread trims at the same time. The same may happen if another
   /// thread tries to make one more backing and fails: until it has failed, that backing counts, too. The ring's own
@@ -282,6 +311,10 @@ class rename_ring {
 
   static constexpr std::uint64_t vacant = backing_word::vacant;
 
+  struct take_any {
+    constexpr bool operator()(const backing&) const noexcept { return true; }
+  };
+
   static constexpr bool has(map_mode mode, map_mode asked) noexcept { return detail::has_mode(mode, asked); }
   static constexpr bool is_valid(map_mode mode) noexcept { return detail::is_valid_mode(mode); }
 
@@ -305,8 +338,9 @@ class rename_ring {
 
   /// Where it is busy, `target` is the value to wait for. Where there is no space, `target` stays as it is.
   /// \param was_refused  whether the source has refused the caller a backing: then it is not asked again
-  mapping attempt(map_mode mode, std::uint64_t& target, bool& was_refused) noexcept {
-    if (has(mode, map_mode::discard)) return map_idle(target, was_refused);
+  template <class MayTake = take_any>
+  mapping attempt(map_mode mode, std::uint64_t& target, bool& was_refused, const MayTake& may_take = {}) noexcept {
+    if (has(mode, map_mode::discard)) return map_idle(target, was_refused, may_take);
     return map_current(has(mode, map_mode::no_overwrite), target);
   }
 
@@ -341,16 +375,18 @@ class rename_ring {
     }
   }
 
-  mapping map_idle(std::uint64_t& target, bool& was_refused) noexcept {
+  template <class MayTake = take_any>
+  mapping map_idle(std::uint64_t& target, bool& was_refused, const MayTake& may_take = {}) noexcept {
     const std::uint64_t reached = finished_.current_value();
     slot& first = current();
-    if (take_idle(first, reached, backing_word::mapped) != slot::not_idle) return make_current(first, false);
+    if (take(first, reached, may_take) == taking::taken) return make_current(first, false);
     slot& oldest = *first.next_slot();
-    if (take_idle(oldest, reached, backing_word::mapped) != slot::not_idle) return make_current(oldest, true);
-    return search_idle(target, was_refused);
+    if (take(oldest, reached, may_take) == taking::taken) return make_current(oldest, true);
+    return search_idle(target, was_refused, may_take);
   }
 
-  [[gnu::noinline]] mapping search_idle(std::uint64_t& target, bool& was_refused) noexcept {
+  template <class MayTake>
+  [[gnu::noinline]] mapping search_idle(std::uint64_t& target, bool& was_refused, const MayTake& may_take) noexcept {
     std::uint64_t seen_before = 0;
     for (;;) {
       slot& first = current();
@@ -358,16 +394,20 @@ class rename_ring {
       slot* one = &first;
       std::uint64_t least = UINT64_MAX;
       bool is_idle = false;
+      bool was_passed = false;
       std::uint64_t seen = 0;
       const std::uint64_t mark = next_mark();
       const std::uint64_t reached = finished_.current_value();
       do {
-        if (take_idle(*one, reached, backing_word::mapped) != slot::not_idle) return make_current(*one, one != &first);
+        const taking how = take(*one, reached, may_take);
+        if (how == taking::taken) return make_current(*one, one != &first);
         std::uint64_t word = one->use.word();
         const std::uint64_t guests = one->use.guests();
         if (word == vacant) vacant_slot = one;
         if (word == backing_word::mapped) word = one->use.mark(word, mark);
-        if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
+        if (how == taking::passed) {
+          was_passed = true;
+        } else if (backing_word::is_value(word) && guests % backing_use::arrival == 0) {
           const std::uint64_t until = (std::max)(word, one->use.guest_until());
           is_idle = is_idle || until <= reached;
           least = (std::min)(least, until);
@@ -376,7 +416,7 @@ class rename_ring {
         one = one->next_slot();
       } while (one != &first);
       if (is_idle) continue;  // since a moment ago
-      const mapping grown = was_refused ? mapping{map_status::no_memory} : map_new(first, vacant_slot);
+      const mapping grown = was_refused ? mapping{map_status::no_memory} : map_new(first, vacant_slot, may_take);
       if (grown) return grown;
       // While it was counted, another thread may have found that there is no room for one more. Once, because threads
       // that wait beside a source that refuses would wake one another for ever.
@@ -385,11 +425,24 @@ class rename_ring {
         target = least;
         return map_status::busy;
       }
+      if (was_passed) return map_status::busy;
       // Of 2^32 marks no two are the same, nor of 2^48 numbers of guests that came. So if two rounds saw the same,
       // every backing was mapped at the end of the first round. The rounds are compared by 64 bits.
       if (seen == seen_before) return grown;
       seen_before = seen;
     }
+  }
+
+  enum class taking : std::uint8_t { taken, not_idle, passed };
+
+  /// Takes a backing for a discard. Returns `passed` if it is idle but must not be taken.
+  template <class MayTake>
+  taking take(slot& one, std::uint64_t reached, const MayTake& may_take) noexcept {
+    const std::uint64_t before = take_idle(one, reached, backing_word::mapped);
+    if (before == slot::not_idle) return taking::not_idle;
+    if (may_take(one.memory.load())) return taking::taken;
+    one.use.give(before);
+    return taking::passed;
   }
 
   std::uint64_t take_idle(slot& one, std::uint64_t reached, std::uint64_t as) noexcept {
@@ -407,13 +460,18 @@ class rename_ring {
     return backing_word::mapped + 1 + marks_.fetch_add(1, std::memory_order_relaxed) % UINT32_MAX;
   }
 
-  /// Maps one more backing, in a slot that is vacant or in a new one behind `after`.
-  mapping map_new(slot& after, slot* vacant_slot) noexcept {
+  /// Maps one more backing, in a slot that is vacant or in a new one behind `after`. It may be taken, since nobody else
+  /// knows it.
+  template <class MayTake>
+  mapping map_new(slot& after, slot* vacant_slot, const MayTake& may_take) noexcept {
     if (!count_one_more()) return map_status::no_space;
     const backing made = source_.create(traits_);
     if (static_cast<bool>(made)) {
       const bool fills = vacant_slot != nullptr && vacant_slot->fill(made);
-      if (slot* const filled = fills ? vacant_slot : after.insert(made)) return make_current(*filled, true);
+      if (slot* const filled = fills ? vacant_slot : after.insert(made)) {
+        static_cast<void>(may_take(made));
+        return make_current(*filled, true);
+      }
       source_.destroy(made, traits_);
     }
     // (N22): relaxed, as (N18).

@@ -108,13 +108,12 @@ struct two_try_beside_a_lock : model::suite<3>, locked_memory<1> {
   }
 };
 
-/// [B27] The two gates of a mapped allocation, as its locking thread and a thread that moves use them. The second gate
-/// is locked behind the first one, and unlocked without it.
+/// [B27] The pin of a backing, as the locking thread of a mapped allocation and a thread that moves use it. The first
+/// lock commits it while it looks for an address.
 struct moved_beside_locks : model::suite<2> {
-  gate_type door;
   gate_type pin;
   payload bytes;  // written under the pin
-  payload where;  // written by moves, and read behind the door
+  payload where;  // written by moves
   int moves = 0;  // counted by the thread that moves
   int locks = 0;  // and by the other one
 
@@ -122,32 +121,49 @@ struct moved_beside_locks : model::suite<2> {
     for (int i = 0; i < 2; ++i) index == 0 ? lock_once() : move_once();
   }
   void lock_once() {
-    if (!door.try_lock()) return;
+    if (!pin.try_commit()) return;
     const int before = where.load();
-    MODEL_REQUIRE(pin.try_lock());
-    MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);
+    pin.evict_and_lock();
+    MODEL_REQUIRE(pin.try_lock());  // what is locked can be locked
     MODEL_REQUIRE(where.load() == before);
     bytes.store(bytes.load() + 1);
     ++locks;
+    MODEL_REQUIRE(pin.unlock() == unlock_status::still_locked);
     MODEL_REQUIRE(pin.unlock() == unlock_status::unlocked);
   }
   void move_once() {
-    if (!door.try_commit()) return;
-    if (pin.try_commit()) {
-      bytes.store(bytes.load());  // as a copy does
-      where.store(where.load() + 1);
-      ++moves;
-      pin.evict();
-    }
-    door.evict();
+    if (!pin.try_commit()) return;
+    bytes.store(bytes.load());  // as a copy does
+    where.store(where.load() + 1);
+    ++moves;
+    pin.evict();
   }
   void after() { MODEL_REQUIRE(bytes.load() == locks && where.load() == moves); }
 };
 
-/// [B12] [B27] The locking thread of a mapped allocation sleeps while the door is committed, and is woken when it is
+/// [B27] A thread commits, looks at what is there, and goes on with a lock. Another one, which locks beside it, has
+/// what it has left.
+struct lock_instead_of_commit : model::suite<2>, locked_memory<1> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      if (!gate.try_commit()) return;
+      left_by_device.store(1);
+      gate.evict_and_lock();
+      MODEL_REQUIRE(gate.lock_count() >= 1 && !gate.is_committed());
+      MODEL_REQUIRE(!gate.try_commit());
+      MODEL_REQUIRE(left_by_device.load() == 1);
+      static_cast<void>(gate.unlock());
+    } else if (gate.try_lock()) {
+      static_cast<void>(left_by_device.load());
+      static_cast<void>(gate.unlock());
+    }
+  }
+};
+
+/// [B12] [B27] The locking thread of a mapped allocation sleeps while the pin is committed, and is woken when it is
 /// not.
 struct woken_by_a_move : model::suite<2> {
-  gate_type door;
+  gate_type pin;
   tidemark::detail::space_waiters<platform> waiters;
   payload moved;
 
@@ -157,16 +173,16 @@ struct woken_by_a_move : model::suite<2> {
     counted.order();
     for (;;) {
       const std::uint32_t seen = counted.changes();
-      if (door.try_lock()) break;
+      if (pin.try_lock()) break;
       counted.park(seen, tidemark::no_deadline);
     }
     MODEL_REQUIRE(moved.load() == 0 || moved.load() == 1);
-    MODEL_REQUIRE(door.unlock() == unlock_status::unlocked);
+    MODEL_REQUIRE(pin.unlock() == unlock_status::unlocked);
   }
   void move() {
-    if (!door.try_commit()) return;
+    if (!pin.try_commit()) return;
     moved.store(1);
-    door.evict();
+    pin.evict();
     waiters.given_back();
   }
 };
@@ -181,6 +197,7 @@ int main(int argc, char** argv) {
                         model::make_check<try_beside_locks, "try_beside_locks">(),
                         model::make_check<two_try_beside_a_lock, "two_try_beside_a_lock">(),
                         model::make_check<moved_beside_locks, "moved_beside_locks">(),
+                        model::make_check<lock_instead_of_commit, "lock_instead_of_commit">(),
                         model::make_check<woken_by_a_move, "woken_by_a_move">(),
                     });
 }
