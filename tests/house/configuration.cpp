@@ -2,6 +2,7 @@
 //
 // Uses what depends on the parts of a platform, for check_configuration.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include <tidemark/fence/fence.hpp>
@@ -16,6 +17,8 @@
 #include <tidemark/queue/hub_services.hpp>
 
 using namespace std::chrono_literals;
+
+extern "C" {
 
 std::uint64_t use_fences(tidemark::fence& shared, tidemark::progress_fence& progress) {
   tidemark::rewindable_fence rewindable;
@@ -43,4 +46,5 @@ std::uint64_t use_log(tidemark::fence_log& log) {
 
 void use_service(const tidemark::event_driven& service, tidemark::native_platform::park_word& word) {
   service.ring<tidemark::native_platform>(word);
+}
 }

@@ -10,16 +10,19 @@
 
 using tidemark::native_platform;
 
+extern "C" {
+
 bool is_below(const native_platform::double_word& word, std::uint64_t bound) {
   return word.is_below(bound, std::memory_order_relaxed);
 }
 
-bool exchange(native_platform::double_word& word, tidemark::versioned& expected, tidemark::versioned desired) {
+bool exchange_both(native_platform::double_word& word, tidemark::versioned& expected, tidemark::versioned desired) {
   return word.compare_exchange_strong(expected, desired, std::memory_order_seq_cst, std::memory_order_seq_cst);
 }
 
 void wait_a_moment() { native_platform::pause(); }
 
-std::uint64_t now() { return tidemark::tsc_log_clock::now(); }
+std::uint64_t read_clock() { return tidemark::tsc_log_clock::now(); }
 
-void signal(tidemark::progress_fence& fence, std::uint64_t value) { fence.signal(value); }
+void signal_progress(tidemark::progress_fence& fence, std::uint64_t value) { fence.signal(value); }
+}

@@ -21,8 +21,8 @@
 //     is made of a platform, such as a function that takes a fence, differ.
 //   - Symbols of the program's own types do not. So each file also defines the marks at the end of this header. A mark
 //     is a variable of each thread in one configuration and a plain variable in the other, which linkers refuse. They
-//     print the mark's name, which says what differs. Where linkers do not look (lld before version 19, systems without
-//     ELF, a library that is loaded at run time), only the first reason is left.
+//     print the mark's name, which says what differs. Where linkers do not look (lld before version 19, between a
+//     program and its shared libraries, systems without ELF), only the first reason is left.
 #ifndef TIDEMARK_PLATFORM_DETAIL_CONFIGURATION_HPP
 #define TIDEMARK_PLATFORM_DETAIL_CONFIGURATION_HPP
 
