@@ -137,6 +137,30 @@ TEST_CASE("a view keeps its pages when the memory is gone, and both can be moved
   CHECK(view->data() == nullptr);
 }
 
+TEST_CASE("memory and views that others are moved to give back at once what they had, and the others have nothing") {
+  auto first = memory_pages::make(1);
+  auto second = memory_pages::make(2);
+  REQUIRE(first);
+  REQUIRE(second);
+  first->page(0)[0] = std::byte{1};
+  second->page(1)[0] = std::byte{2};
+  *first = std::move(*second);
+  CHECK(first->pages() == 2);
+  CHECK(first->page(1)[0] == std::byte{2});
+  CHECK(second->pages() == 0);
+  auto& itself = *first;
+  *first = std::move(itself);
+  CHECK(first->page(1)[0] == std::byte{2});
+
+  auto one = mapped_view::make(*first, std::vector<int>{0});
+  auto other = mapped_view::make(*first, std::vector<int>{1});
+  REQUIRE(one);
+  REQUIRE(other);
+  *one = std::move(*other);
+  CHECK(one->data()[0] == std::byte{2});
+  CHECK(other->data() == nullptr);
+}
+
 TEST_CASE(
     "[B30][B31][B32] a window over real memory shows scattered pages, one view after another, and no more than fit") {
   tidemark::progress_fence finished;

@@ -2,6 +2,7 @@
 //
 // The services of a hub: which thread serves its notifications, and how that thread is told.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <poll.h>
 
 #include <cerrno>
@@ -390,4 +391,14 @@ TEST_CASE("a moved service keeps its descriptor, and each is closed once") {
   }
   CHECK(second.descriptor() == descriptor);
   CHECK(::poll(&asked, 1, 0) == 0);
+  auto fourth = event_driven::make();
+  REQUIRE(fourth.has_value());
+  const int kept = fourth->descriptor();
+  second = std::move(*fourth);
+  CHECK(second.descriptor() == kept);
+  CHECK(fourth->descriptor() == -1);
+  CHECK(::fcntl(descriptor, F_GETFD) == -1);  // closed at once
+  auto& itself = second;
+  second = std::move(itself);
+  CHECK(second.descriptor() == kept);
 }

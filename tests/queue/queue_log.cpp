@@ -444,6 +444,10 @@ TEST_CASE("[A85][A92] a reader may be moved over another, and each log is freed 
     b.complete(3);
     of_a = std::move(of_b);
     CHECK(read_all(of_a).values() == from_to(1, 3));
+    auto& itself = of_a;
+    of_a = std::move(itself);
+    b.complete(2);
+    CHECK(read_all(of_a).values() == from_to(4, 5));
   }
   CHECK(blocks.load() == before);
 }

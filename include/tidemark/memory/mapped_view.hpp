@@ -48,27 +48,31 @@ class address_range {
   address_range(address_range&& other) noexcept
       : address_{std::exchange(other.address_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
   address_range& operator=(address_range&& other) noexcept {
-    std::swap(address_, other.address_);
-    std::swap(bytes_, other.bytes_);
+    if (this == &other) return *this;
+    unmap();
+    address_ = std::exchange(other.address_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
     return *this;
   }
-  ~address_range() {
-    if (address_ != nullptr) munmap(address_, bytes_);
-  }
+  ~address_range() { unmap(); }
 
   std::byte* address() const noexcept { return address_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
+  void unmap() noexcept {
+    if (address_ != nullptr) munmap(address_, bytes_);
+  }
+
   std::byte* address_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
 }  // namespace detail
 
-/// Pages of anonymous memory that can be mapped one by one. Movable: construction leaves no pages in the other object;
-/// assignment exchanges the two. A view may outlive the memory_pages that it was made of, and keeps its pages. After
-/// fork() both processes use the same pages.
+/// Pages of anonymous memory that can be mapped one by one. Movable: the other object has no pages then, and an
+/// assignment gives those back at once that were here. A view may outlive the memory_pages that it was made of, and
+/// keeps its pages. After fork() both processes use the same pages.
 class memory_pages {
  public:
   /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or if the pages have
@@ -90,14 +94,12 @@ class memory_pages {
   memory_pages(memory_pages&& other) noexcept
       : descriptor_{std::exchange(other.descriptor_, -1)}, all_{std::move(other.all_)} {}
   memory_pages& operator=(memory_pages&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
+    if (this == &other) return *this;
+    close_it(std::exchange(descriptor_, std::exchange(other.descriptor_, -1)));
     all_ = std::move(other.all_);
     return *this;
   }
-  ~memory_pages() {
-    const detail::cancellation_delay delayed;
-    if (descriptor_ >= 0) close(descriptor_);
-  }
+  ~memory_pages() { close_it(descriptor_); }
 
   /// Returns the bytes of a page of the processor. Any thread may call it.
   [[nodiscard]] static std::size_t page_bytes() noexcept {
@@ -116,6 +118,11 @@ class memory_pages {
   friend class mapped_view;
   memory_pages() noexcept = default;
 
+  static void close_it(int descriptor) noexcept {
+    const detail::cancellation_delay delayed;
+    if (descriptor >= 0) close(descriptor);
+  }
+
   /// Returns whether there may be so many pages: not 0, and at most SIZE_MAX / 2 bytes, which fit into an off_t, too.
   static bool is_possible(std::uint64_t pages) noexcept { return pages != 0 && pages <= SIZE_MAX / 2 / page_bytes(); }
 
@@ -123,8 +130,8 @@ class memory_pages {
   detail::address_range all_;
 };
 
-/// Some pages side by side. Movable: construction leaves no pages in the other object; assignment exchanges the two.
-/// The destructor unmaps the pages.
+/// Some pages side by side. Movable: the other object shows no pages then, and an assignment unmaps those at once that
+/// were here. The destructor unmaps the pages.
 class mapped_view {
  public:
   /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, if a page does not exist,

@@ -102,16 +102,13 @@ class event_driven {
   }
   /// Takes the descriptor of `other`, which then has none: it can't be used, except to be destroyed or assigned to.
   event_driven(event_driven&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
-  /// Exchanges the descriptors: `other` gets the one that this object had, and closes it in the end.
+  /// Closes the descriptor that this object had, and takes that of `other`. The event loop must not watch the former.
   event_driven& operator=(event_driven&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
+    if (this != &other) close_it(std::exchange(descriptor_, std::exchange(other.descriptor_, -1)));
     return *this;
   }
   /// Closes the descriptor. The event loop must not watch it any more.
-  ~event_driven() {
-    const detail::cancellation_delay delayed;
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~event_driven() { close_it(descriptor_); }
 
   /// Returns the descriptor to watch for reading, or -1 if this object was moved from. The descriptor belongs to this
   /// object. Once the object has moved into a hub, it is the hub's: use hub.service().
@@ -139,6 +136,10 @@ class event_driven {
   }
 
  private:
+  static void close_it(int descriptor) noexcept {
+    const detail::cancellation_delay delayed;
+    if (descriptor >= 0) ::close(descriptor);
+  }
   explicit event_driven(int descriptor) noexcept : descriptor_{descriptor} {}
 
   int descriptor_;

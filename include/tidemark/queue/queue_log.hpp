@@ -40,8 +40,7 @@ template <platform Platform>
 class basic_log_reserver;
 
 /// Reads one log of a queue through its replacements; otherwise like ring_log_reader. It may outlive the queue. Moved
-/// from, it can only be destroyed or assigned to. A move assignment swaps both readers, so the log that the target had
-/// is left when the source is destroyed.
+/// from, it can only be destroyed or assigned to. A move assignment leaves the log that the target had, at once.
 template <platform Platform>
 class queue_log_reader {
  public:
@@ -50,8 +49,9 @@ class queue_log_reader {
   queue_log_reader(queue_log_reader&& other) noexcept
       : node_{std::exchange(other.node_, nullptr)}, reader_{other.reader_} {}
   queue_log_reader& operator=(queue_log_reader&& other) noexcept {
-    std::swap(node_, other.node_);
-    std::swap(reader_, other.reader_);
+    if (this == &other) return *this;
+    node::leave(std::exchange(node_, std::exchange(other.node_, nullptr)));
+    reader_ = other.reader_;
     return *this;
   }
   ~queue_log_reader() { node::leave(node_); }

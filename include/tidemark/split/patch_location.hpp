@@ -58,10 +58,11 @@ class patch_list {
   /// Returns the number of whole records. validate() complains about bytes that are left over.
   std::size_t size() const noexcept { return records_.size() / sizeof(patch_location); }
 
-  /// Returns a record; it is asserted that there is one.
+  /// Returns a record; it is asserted that there is one, and otherwise all of it is 0.
   patch_location record(std::size_t index) const noexcept {
     TIDEMARK_ASSERT(index < size(), "there is no such record");
-    patch_location found;
+    patch_location found{};
+    if (index >= size()) return found;
     std::memcpy(&found, records_.data() + index * sizeof found, sizeof found);
     return found;
   }
@@ -85,10 +86,12 @@ class patch_list {
   }
 
   /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Of this, it is
-  /// asserted that the record exists and that its allocation index is in range.
+  /// asserted that the record exists and that its allocation index is in range; otherwise it binds the null handle.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
-    TIDEMARK_ASSERT(found.allocation_index < allocations_.size(), "validate() would refuse this record");
+    const bool is_there = found.allocation_index < allocations_.size();
+    TIDEMARK_ASSERT(is_there, "validate() would refuse this record");
+    if (!is_there) return {Allocation{}, found.slot(), found.split_offset};
     return {allocations_[found.allocation_index], found.slot(), found.split_offset};
   }
 

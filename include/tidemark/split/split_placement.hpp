@@ -18,6 +18,7 @@
 #ifndef TIDEMARK_SPLIT_SPLIT_PLACEMENT_HPP
 #define TIDEMARK_SPLIT_SPLIT_PLACEMENT_HPP
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <iterator>
@@ -73,12 +74,12 @@ class counting_budget {
   /// Gives back `bytes` that were reserved before (asserted). The address is not used.
   void release(std::uint64_t, std::uint64_t bytes) noexcept {
     TIDEMARK_ASSERT(bytes <= bytes_ - free_, "more was released than had been placed");
-    free_ += bytes;
+    free_ += (std::min)(bytes, bytes_ - free_);
   }
   /// Reserves `bytes` that are free (asserted). The address is not used.
   void take(std::uint64_t, std::uint64_t bytes) noexcept {
     TIDEMARK_ASSERT(bytes <= free_, "a place was taken again that is not free");
-    free_ -= bytes;
+    free_ -= (std::min)(bytes, free_);
   }
 
   /// Returns the size of the budget.
@@ -110,8 +111,9 @@ struct address_space_options {
 template <fit Fit = fit::first>
 class address_space {
  public:
-  explicit address_space(const address_space_options& options) : alignment_{options.alignment} {
-    TIDEMARK_ASSERT(alignment_ > 0, "an alignment must be at least 1");
+  explicit address_space(const address_space_options& options)
+      : alignment_{(std::max)(options.alignment, std::uint64_t{1})} {
+    TIDEMARK_ASSERT(options.alignment > 0, "an alignment must be at least 1");
     end_ = options.bytes - options.bytes % alignment_;
     if (end_ > 0) holes_.emplace(0, end_);
   }
@@ -120,7 +122,7 @@ class address_space {
   /// `placed` and its address; `no_space` if no hole is large enough; `too_large` if the whole range is smaller.
   place_result place(std::uint64_t bytes) {
     TIDEMARK_ASSERT(bytes > 0, "a place must have at least one byte");
-    const std::uint64_t size = rounded(bytes);
+    const std::uint64_t size = rounded((std::max)(bytes, std::uint64_t{1}));
     if (size > end_) return {place_status::too_large};
     const auto hole = find(size);
     if (hole == holes_.end()) return {place_status::no_space};
@@ -130,16 +132,15 @@ class address_space {
   }
 
   /// Gives back a place; adjacent holes join. The place must be one that place() or take() has reserved. An assertion
-  /// detects a place that overlaps a hole or goes beyond the range, but no other mistake.
+  /// detects a place that overlaps a hole or goes beyond the range, but no other mistake. Such a place is not given
+  /// back.
   void release(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t size = rounded(bytes);
     const auto next = holes_.lower_bound(address);
-    TIDEMARK_ASSERT(fits(address, size, next == holes_.end() ? end_ : next->first),
-                    "a place was released that had not been placed");
+    if (!was_placed(address, size, next)) return;
     const bool joins_next = next != holes_.end() && next->first == address + size;
     if (next != holes_.begin()) {
       const auto before = std::prev(next);
-      TIDEMARK_ASSERT(before->first + before->second <= address, "a place was released that had not been placed");
       if (before->first + before->second == address) {
         before->second += size;
         if (!joins_next) return;
@@ -158,14 +159,13 @@ class address_space {
     holes_.emplace_hint(next, address, size);
   }
 
-  /// Reserves exactly this place, which must be free (asserted).
+  /// Reserves exactly this place, which must be free (asserted; otherwise nothing changes).
   void take(std::uint64_t address, std::uint64_t bytes) {
     const auto behind = holes_.upper_bound(address);
-    TIDEMARK_ASSERT(behind != holes_.begin(), "a place was taken again that is not free");
-    const auto hole = std::prev(behind);
-    TIDEMARK_ASSERT(fits(address, rounded(bytes), hole->first + hole->second),
-                    "a place was taken again that is not free");
-    cut(hole, address, rounded(bytes));
+    const auto hole = behind == holes_.begin() ? holes_.end() : std::prev(behind);
+    const bool is_free = hole != holes_.end() && fits(address, rounded(bytes), hole->first + hole->second);
+    TIDEMARK_ASSERT(is_free, "a place was taken again that is not free");
+    if (is_free) cut(hole, address, rounded(bytes));
   }
 
   /// Returns the size of the range, in whole units of the alignment.
@@ -195,6 +195,14 @@ class address_space {
 
   static bool fits(std::uint64_t address, std::uint64_t size, std::uint64_t end) noexcept {
     return address <= end && size <= end - address;
+  }
+
+  /// \param next  the first hole that does not begin before the place
+  bool was_placed(std::uint64_t address, std::uint64_t size, holes::iterator next) {
+    const bool is_in_hole = next != holes_.begin() && std::prev(next)->first + std::prev(next)->second > address;
+    const bool is_one = !is_in_hole && fits(address, size, next == holes_.end() ? end_ : next->first);
+    TIDEMARK_ASSERT(is_one, "a place was released that had not been placed");
+    return is_one;
   }
 
   holes::iterator find(std::uint64_t size) {

@@ -100,10 +100,11 @@ struct [[nodiscard]] split_rows {
 
   explicit operator bool() const noexcept { return status == split_rows_status::known; }
   /// Returns what the slot holds; the null handle if it is unbound. It is asserted that the rows are known, and that
-  /// the slot is not above the largest one.
-  const Allocation& operator[](slot_id slot) const noexcept {
-    TIDEMARK_ASSERT(detail::row_of(slot) < rows.size(), "the slot has no row");
-    return rows[detail::row_of(slot)];
+  /// the slot is not above the largest one; otherwise it is unbound, too.
+  Allocation operator[](slot_id slot) const noexcept {
+    const std::size_t row = detail::row_of(slot);
+    TIDEMARK_ASSERT(row < rows.size(), "the slot has no row");
+    return row < rows.size() ? rows[row] : Allocation{};
   }
 };
 

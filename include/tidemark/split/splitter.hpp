@@ -213,9 +213,10 @@ class splitter {
   }
 
   /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound [C20].
-  /// Entries at that offset do not count. It is asserted that the slot is not above the largest one.
+  /// Entries at that offset do not count. It is asserted that the slot is not above the largest one, which is unbound.
   [[nodiscard]] Allocation row(slot_id slot) const noexcept {
     TIDEMARK_ASSERT(detail::row_of(slot) < rows_.size(), "the slot has no row");
+    if (detail::row_of(slot) >= rows_.size()) return {};
     const number held = rows_[detail::row_of(slot)];
     return held == none ? Allocation{} : residents_[held].allocation;
   }

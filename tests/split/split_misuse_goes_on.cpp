@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Misuse of the blocks that split work items breaks nothing where the hook of TIDEMARK_ASSERT returns: here it notes
+// the text. split_misuse.cpp has each text with the misuse that it reports.
+#include "support/noted_misuse.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tidemark/split/patch_location.hpp>
+#include <tidemark/split/split_placement.hpp>
+#include <tidemark/split/split_table.hpp>
+#include <tidemark/split/splitter.hpp>
+
+#include "support/split_model.hpp"
+
+using namespace testing;
+
+namespace {
+
+using space = tidemark::address_space<>;
+using table = tidemark::split_table<split_id>;
+using splitter = tidemark::splitter<split_id, space>;
+
+}  // namespace
+
+TEST_CASE("[C11] a slot without a row is unbound") {
+  table small{{.max_slot = 3_slot}};
+  small.close();
+  auto reader = small.reader();
+  const auto rows = reader.rows_after(0);
+  for (const tidemark::slot_id slot : {4_slot, 5'000_slot, tidemark::slot_id{UINT32_MAX}}) CHECK(rows[slot] == 0);
+  CHECK(tidemark::split_rows<split_id>{}[0_slot] == 0);
+  const splitter parts{{.max_slot = 3_slot}, space{{.bytes = 10}}, [](split_id allocation) { return allocation; }};
+  CHECK(parts.row(4_slot) == 0);
+  CHECK(parts.row(tidemark::slot_id{UINT32_MAX}) == 0);
+  CHECK(take_said() == texts(6, "the slot has no row"));
+}
+
+TEST_CASE("[C30] a record that is not there is all 0, and one of an allocation that is not there binds nothing") {
+  const std::vector<tidemark::patch_location> records{{.allocation_index = 9}};
+  const std::vector<split_id> allocations{7, 8};
+  const tidemark::patch_list<split_id> patches{std::span{records}, std::span<const split_id>{allocations}};
+  CHECK(patches.record(1).allocation_index == 0);
+  CHECK(patches.record(SIZE_MAX / 64).allocation_index == 0);
+  CHECK(take_said() == texts(2, "there is no such record"));
+  CHECK(patches[0].allocation == 0);
+  CHECK(take_said() == texts{"validate() would refuse this record"});
+}
+
+TEST_CASE("[C27] a place that was not placed is not given back, and one that is not free is not taken") {
+  const std::string released = "a place was released that had not been placed";
+  const std::string taken = "a place was taken again that is not free";
+  space full{{.bytes = 10}};
+  CHECK(full.place(10));
+  full.take(0, 1);  // there is no hole at all
+  CHECK(take_said() == texts{taken});
+  full.release(20, 5);
+  CHECK(take_said() == texts{released});
+  CHECK(full.free_bytes() == 0);
+  full.release(0, 4);
+  full.release(3, 2);
+  full.take(3, 2);
+  full.take(5, UINT64_MAX);
+  CHECK(take_said() == texts{released, taken, taken});
+  CHECK(full.free_bytes() == 4);
+  CHECK(full.largest_hole() == 4);
+
+  tidemark::counting_budget budget{3};
+  budget.release(0, 5);
+  budget.take(0, 4);
+  CHECK(take_said() == texts{"more was released than had been placed", taken});
+  CHECK(budget.free_bytes() == 0);
+
+  space unaligned{{.bytes = 10, .alignment = 0}};
+  CHECK(unaligned.place(0));
+  CHECK(take_said() == texts{"an alignment must be at least 1", "a place must have at least one byte"});
+  CHECK(unaligned.free_bytes() == 9);
+}
