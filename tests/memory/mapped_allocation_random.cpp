@@ -410,7 +410,8 @@ struct both_threads {
   static constexpr std::uint64_t rounds = 3'000;
 
   explicit both_threads(const setting& of)
-      : segment{*segment_type::make(
+      : in_aperture{of.supports_aperture ? residence::aperture_segment : residence::memory_segment},
+        segment{*segment_type::make(
             finished, {.pages = segment_pages, .cpu_visible = of.is_seen, .window_pages = of.window_pages})},
         memory{finished,
                segment,
@@ -436,12 +437,24 @@ struct both_threads {
       std::memset(held.data, number, held.bytes);
       const bool writes = random.below(2u) == 0;
       const std::uint64_t value = work.next_value();
-      if (memory.unlock(held, value, writes ? device_use::writes : device_use::reads) != unlock_status::unlocked)
-        ++failures;
+      const device_use use = writes ? device_use::writes : device_use::reads;
+      nest(mode, held);
+      if (random.below(2u) == 0) {
+        if (memory.unlock(held, value, use) != unlock_status::unlocked) ++failures;
+      } else {
+        if (memory.unlock(held) != unlock_status::unlocked) ++failures;
+        random.below(2u) == 0 ? memory.used_until(held, value, use) : memory.used_until(value, use);
+      }
       work.submit({held, number, writes});
       if (writes) number = changed(number);
     }
     is_done.store(true, std::memory_order_release);
+  }
+  /// What is locked can be locked, whatever the device does.
+  void nest(map_mode mode, const allocation::locking& held) {
+    const allocation::locking nested = memory.try_lock(mode == map_mode::discard ? map_mode::no_overwrite : mode);
+    if (nested.data != held.data) ++failures;
+    if (!nested || memory.unlock(nested) != unlock_status::still_locked) ++failures;
   }
   allocation::locking lock_without_sleep(map_mode mode) {
     allocation::locking made;
@@ -474,7 +487,10 @@ struct both_threads {
     }
   }
   void move(const allocation::locking& of, random_numbers& random) {
-    const move_status status = random.below(2u) == 0 ? memory.try_commit(of) : memory.try_evict(of);
+    const std::uint64_t how = random.below(3u);
+    const move_status status = how == 0   ? memory.try_commit(of)
+                               : how == 1 ? memory.try_evict(of)
+                                          : memory.try_commit(of, in_aperture);
     ++moves[static_cast<std::size_t>(status)];
   }
 
@@ -482,6 +498,7 @@ struct both_threads {
     return std::all_of(begin, begin + bytes, [number](std::byte one) { return one == static_cast<std::byte>(number); });
   }
 
+  const residence in_aperture;  // if it can be there
   fence finished;
   segment_type segment;
   allocation memory;

@@ -4,6 +4,7 @@
 // between them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -69,8 +70,15 @@ TEST_CASE("[C5] parts that must be back to back are not interleaved with another
   CHECK(submit_parts(parts, part_scheduling::back_to_back, recorded));
   CHECK(on.trace.empty());  // only recorded
   on.execute();
-  const auto first = on.trace.find_first_not_of('o');
-  CHECK(on.trace.find_first_of('o', first) > on.trace.rfind('S'));
+  CAPTURE(on.trace);
+  const auto first = on.trace.find('P');
+  REQUIRE(first != std::string::npos);
+  const std::string parts_and_paging = on.trace.substr(first, on.trace.rfind('S') + 1 - first);
+  CHECK(std::count(parts_and_paging.begin(), parts_and_paging.end(), 'S') == 3);
+  CHECK(parts_and_paging.find('o') == std::string::npos);
+  CHECK(parts_and_paging.find("SS") == std::string::npos);  // there is paging between two parts
+  CHECK(std::count(on.trace.begin(), on.trace.end(), 'o') == 9);
+  CHECK(on.trace.back() == 'o');  // so the other queue had work to put in between
   CHECK(on.executed_to == 100);
 }
 
