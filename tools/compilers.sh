@@ -44,6 +44,41 @@ run_with() {
   if ! step "$1: run" ctest --test-dir "$root/build/compilers/$1" --output-on-failure -R "$2"; then failed+=("$1"); fi
 }
 
+# What strict projects turn on beyond our own warnings. g++ gives some only while it optimizes.
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wswitch-default
+  -Wzero-as-null-pointer-constant -Wctad-maybe-unsupported -Wextra-semi -Wnon-virtual-dtor -Wcast-qual -Wredundant-decls
+  -Wdouble-promotion -Wformat=2 -Wundef -Woverloaded-virtual -Wimplicit-fallthrough -Wsuggest-override"
+strict_gcc="-O2 -Wuseless-cast -Wnull-dereference -Wcast-align=strict -Wduplicated-cond -Wduplicated-branches
+  -Wlogical-op -Wdeprecated-copy-dtor"
+strict_clang="-fsyntax-only -Wshadow-all -Wdocumentation -Wcast-align -Wcomma -Wreserved-identifier
+  -Wcovered-switch-default -Wdeprecated -Wextra-semi-stmt -Wheader-hygiene -Wunreachable-code-aggressive"
+
+# strict_warnings COMPILER FLAGS: silent must be what a program takes from the headers, with the code of the guides as
+# the program, whose own lines need not be silent. It finds a warning that is planted.
+strict_warnings() {
+  local folder=$root/build/compilers/strict-$1 source found
+  local -a flags
+  read -ra flags <<<"${strict//$'\n'/ } ${2//$'\n'/ }"
+  mkdir -p "$folder/tidemark"
+  printf 'inline int* planted() { return 0; }\n' >"$folder/tidemark/planted.hpp"
+  printf '#include <tidemark/tidemark.hpp>\n#include <tidemark/planted.hpp>\n' >"$folder/planted.cpp"
+  for source in "$folder/planted.cpp" "$root"/examples/guide/*.cpp; do
+    case $source in
+      */verify.cpp | */loop_uring.cpp) continue ;; # these need other libraries
+    esac
+    "$1" -std=c++20 "${flags[@]}" "-I$root/include" "-I$folder" "-I$root/examples" -c -o /dev/null "$source" \
+      2>"$folder/said" || { cat "$folder/said" && return 1; }
+    found=$(grep -E "^[^ ]*/tidemark/[^ ]*: warning: |warning: [^ ]tidemark::" "$folder/said" || true)
+    if [[ $source == */planted.cpp ]]; then
+      if [[ $found != *planted.hpp* || $found == *$'\n'* ]]; then
+        printf 'one warning is planted, and this is found: %s\n' "${found:-nothing}" && return 1
+      fi
+    elif [[ -n $found ]]; then
+      cat "$folder/said" && return 1
+    fi
+  done
+}
+
 has_libcxx() { printf '#include <version>\n' | "$1" -stdlib=libc++ -E -x c++ - >/dev/null 2>&1; }
 
 if [[ ${1:-} == --install ]]; then
@@ -106,4 +141,13 @@ done
 if has_command clang++-19 && has_libcxx clang++-19; then
   hidden_visibility clang++-19-libc++ clang++-19 -stdlib=libc++
 fi
+# Older versions of clang take the operators of a defaulted <=> for a zero.
+for compiler in "$gcc" clang++-19; do
+  if ! has_command "$compiler"; then continue; fi
+  flags=$strict_gcc
+  if [[ $compiler == clang* ]]; then flags=$strict_clang; fi
+  if ! step "$compiler: stricter warnings" strict_warnings "$compiler" "$flags"; then
+    failed+=("$compiler with stricter warnings")
+  fi
+done
 if ((${#failed[@]} > 0)); then fail 1 "these builds failed: ${failed[*]}"; fi

@@ -216,6 +216,8 @@ class renamed_resource {
   taken current_;
   std::uint64_t until_ = 0;  // the current backing is in use until then
 };
+template <class Timeline, class Source = heap_source>
+renamed_resource(const Timeline&, const rename_options&, Source = {}) -> renamed_resource<Timeline, Source>;
 
 }  // namespace tidemark
 

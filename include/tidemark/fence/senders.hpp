@@ -125,8 +125,7 @@ class reached_operation
         }
       case wait_status::stopped:
         return detail::complete_stopped(receiver_);
-      case wait_status::timeout:
-      case wait_status::lost:
+      default:  // timeout, lost
         return detail::complete_with_error(receiver_, how);
     }
   }

@@ -134,6 +134,8 @@ class waitable {
 
  protected:
   waitable() = default;
+  waitable(const waitable&) = default;
+  waitable& operator=(const waitable&) = default;
   ~waitable() = default;
 
  private:

@@ -414,10 +414,9 @@ class basic_loop {
         return wait_status::reached;
       case detail::loop_end::timeout:
         return wait_status::timeout;
-      case detail::loop_end::stopped:
-        break;
+      default:
+        return wait_status::stopped;
     }
-    return wait_status::stopped;
   }
 
 #if defined(__linux__)

@@ -186,7 +186,7 @@ class ring_log_reader {
   outcome copy(std::span<entry_type> buffer, std::uint64_t end) const noexcept {
     if constexpr (is_several) return copy_one(buffer[0]);
     constexpr std::uint64_t chunk = 8;
-    const auto count = static_cast<std::size_t>((std::min)({chunk, std::uint64_t{buffer.size()}, end - next_}));
+    const auto count = detail::as_integer<std::size_t>((std::min)({chunk, std::uint64_t{buffer.size()}, end - next_}));
     for (std::size_t entry = 0; entry < count; ++entry) {
       detail::load_words<Page>(page_->slot_at((next_ + entry) % page_->entries()), buffer[entry]);
     }

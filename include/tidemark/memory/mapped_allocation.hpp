@@ -521,6 +521,9 @@ class mapped_allocation {
   detail::space_waiters<platform> waiters_;
   ring ring_;
 };
+template <class Timeline, class Cache = coherent_caches>
+mapped_allocation(const Timeline&, device_segment<Timeline>&, const allocation_options&, Cache = {})
+    -> mapped_allocation<Timeline, Cache>;
 
 }  // namespace tidemark
 

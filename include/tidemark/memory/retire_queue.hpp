@@ -390,12 +390,10 @@ class retire_queue {
         return {retire_status::timeout};
       case wait_status::stopped:
         return {retire_status::stopped};
-      case wait_status::reached:
-      case wait_status::lost:
-        break;
+      default:  // reached, lost
+        dispose(object);
+        return {retire_status::retired};
     }
-    dispose(object);
-    return {retire_status::retired};
   }
 
   template <class... Limits>

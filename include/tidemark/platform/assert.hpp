@@ -29,7 +29,7 @@ namespace tidemark::detail {
 }  // namespace tidemark::detail
 
 #define TIDEMARK_ASSERT(condition, text) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : ::tidemark::detail::misuse(text, __FILE__, __LINE__))
+  ((condition) ? static_cast<void>(0) : ::tidemark::detail::misuse(text, __FILE__, __LINE__))
 #endif
 #endif
 

@@ -75,6 +75,7 @@
 #include <cstdint>
 
 #include "assert.hpp"
+#include "detail/as_integer.hpp"
 #include "detail/barriers.hpp"
 #include "detail/cancellation.hpp"
 #include "detail/configuration.hpp"

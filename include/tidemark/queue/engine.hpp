@@ -222,7 +222,7 @@ class basic_engine {
     return found;
   }
   static std::uint64_t key_of(const void* timeline) noexcept {
-    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(timeline));
+    return detail::as_integer<std::uint64_t>(reinterpret_cast<std::uintptr_t>(timeline));
   }
 
   queue_id next_id() noexcept {

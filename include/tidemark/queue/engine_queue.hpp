@@ -65,7 +65,9 @@ struct unbroken_access {
 }  // namespace detail
 
 /// An in-order queue of an engine; see the head of this file. It can be neither copied nor moved.
-/// \tparam Clock, Notifier, Recorder  as for basic_queue
+/// \tparam Clock     as for basic_queue
+/// \tparam Notifier  as for basic_queue
+/// \tparam Recorder  as for basic_queue
 template <platform Platform, log_clock Clock = default_log_clock, class Notifier = self_service,
           class Recorder = log_recorder<Platform>>
 class basic_engine_queue : private detail::engine_member<Platform> {
@@ -348,10 +350,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     }
   }
 
-  command& begin(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value) {
+  command& begin(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value) {
     command& made = this->commands_.next();
     made.kind = kind;
-    made.id = id;
+    made.id = named;
     made.fence = at;
     made.value.store(value);
     return made;
@@ -372,11 +374,11 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   /// Records a command that calls `call(*this)`.
   template <class Call>
-  void keep_call(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Call call) {
+  void keep_call(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Call call) {
     static constexpr typename command::call_table calls{
         [](command& of, void* self) { of.template kept<Call>()(*static_cast<basic_engine_queue*>(self)); },
         [](command& of) noexcept { of.template forget<Call>(); }};
-    command& made = begin(kind, id, at, value);
+    command& made = begin(kind, named, at, value);
     made.keep(std::move(call));
     made.calls.store(&calls);
     this->commands_.record();
@@ -428,9 +430,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
   /// Records a command that keeps `kept`.
   template <class Kept>
-  void keep(detail::command_kind kind, fence_id id, const void* at, std::uint64_t value, Kept kept,
+  void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Kept kept,
             const typename command::call_table& calls) {
-    command& made = begin(kind, id, at, value);
+    command& made = begin(kind, named, at, value);
     made.keep(std::move(kept));
     made.calls.store(&calls);
     this->commands_.record();

@@ -265,9 +265,9 @@ template <class ValueOf>
 }
 
 /// Returns the name of a queue, or its number where it has none, and the name of its engine.
-[[nodiscard]] inline std::string to_string(const reported_queue& queue) {
-  std::string text = queue.name.empty() ? "queue " + std::to_string(to_number(queue.id)) : queue.name;
-  if (!queue.engine_name.empty()) text += " (" + queue.engine_name + ")";
+[[nodiscard]] inline std::string to_string(const reported_queue& of) {
+  std::string text = of.name.empty() ? "queue " + std::to_string(to_number(of.id)) : of.name;
+  if (!of.engine_name.empty()) text += " (" + of.engine_name + ")";
   return text;
 }
 

@@ -352,7 +352,7 @@ class basic_hub {
         return notify_queue(by);
       case notify_style::by_fence:
         return notify(due.id);
-      case notify_style::by_scan:
+      default:  // by_scan
         return notify_all(true);
     }
   }

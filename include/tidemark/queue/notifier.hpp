@@ -39,9 +39,8 @@ concept notified_fence = platform<typename Fence::platform> && requires(Fence& f
   { fence.release_due_after_barrier(value) } -> std::same_as<std::size_t>;
 };
 
-/// What a queue calls with a fence that has a waiter due. It must not throw.
-/// \tparam Fence  the queue's progress. A queue that signals other fences calls the notifier with these too; for them
-///                this concept is not checked
+/// What a queue calls with a fence that has a waiter due. It must not throw. `Fence` is the queue's progress. A queue
+/// that signals other fences calls the notifier with these too; for them this concept is not checked.
 template <class Notifier, class Fence = progress_fence>
 concept notifier = requires(Notifier& notify, const logged_fence<Fence>& due) {
   { notify(due) } noexcept;

@@ -91,6 +91,8 @@ class unbroken_run {
   const decltype(detail::unbroken_access::begin(std::declval<Queue&>())) begun_;
   std::optional<unbroken_status> ended_;
 };
+template <class Queue>
+unbroken_run(Queue&) -> unbroken_run<Queue>;
 
 }  // namespace tidemark
 

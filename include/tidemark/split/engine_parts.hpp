@@ -60,6 +60,8 @@ class engine_parts {
   Work work_;
   std::optional<unbroken_run<Queue>> run_;
 };
+template <class Queue, class Page, class Work>
+engine_parts(Queue&, Page, Work) -> engine_parts<Queue, Page, Work>;
 
 }  // namespace tidemark
 

@@ -166,14 +166,14 @@ class split_log {
   const word& status() const noexcept { return status_; }
 
   void store(std::uint64_t index, const split_entry<Allocation>& entry) noexcept {
-    word* const to = &words_[static_cast<std::size_t>(index) * entry_words];
+    word* const to = &words_[as_integer<std::size_t>(index) * entry_words];
     std::array<std::uint64_t, allocation_words> allocation{};
     std::memcpy(allocation.data(), static_cast<const void*>(&entry.allocation), sizeof entry.allocation);
     for (std::size_t i = 0; i < allocation_words; ++i) store_log_word<Platform>(to[i], allocation[i]);
     store_log_word<Platform>(to[allocation_words], entry.split_offset << 24 | row_of(entry.slot));
   }
   split_entry<Allocation> load(std::uint64_t index) const noexcept {
-    const word* const from = &words_[static_cast<std::size_t>(index) * entry_words];
+    const word* const from = &words_[as_integer<std::size_t>(index) * entry_words];
     std::array<std::uint64_t, allocation_words> allocation;
     for (std::size_t i = 0; i < allocation_words; ++i) allocation[i] = load_log_word<Platform>(from[i]);
     const std::uint64_t where = load_log_word<Platform>(from[allocation_words]);
@@ -182,7 +182,7 @@ class split_log {
     return entry;
   }
   std::uint64_t load_offset(std::uint64_t index) const noexcept {
-    return load_log_word<Platform>(words_[static_cast<std::size_t>(index) * entry_words + allocation_words]) >> 24;
+    return load_log_word<Platform>(words_[as_integer<std::size_t>(index) * entry_words + allocation_words]) >> 24;
   }
 
  private:

@@ -375,7 +375,7 @@ trace::indices trace::by_subject(const std::vector<Record>& records) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto compared = records[a].what <=> records[b].what;
-    return compared != 0 ? compared < 0 : a < b;
+    return std::is_neq(compared) ? std::is_lt(compared) : a < b;
   });
   return order;
 }

@@ -52,8 +52,9 @@
 
 namespace tidemark::detail {
 
-/// \tparam Operations, Ticket  see loop_wait
-/// \tparam WaitStatus              has the members `reached`, `timeout`, `stopped` and `lost`
+/// \tparam Operations  see loop_wait
+/// \tparam Ticket      see loop_wait
+/// \tparam WaitStatus  has the members `reached`, `timeout`, `stopped` and `lost`
 template <platform Platform, class Operations, class Ticket, class WaitStatus>
 class loop_core {
  public:

@@ -86,8 +86,8 @@ class loop_descriptor final : public outside_sleep {
       const deadline::duration shortest{1};
       const deadline::duration since_boot = at.time_since_epoch() > shortest ? at.time_since_epoch() : shortest;
       const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
-      when.it_value.tv_sec = static_cast<time_t>(seconds.count());
-      when.it_value.tv_nsec = static_cast<long>((since_boot - seconds).count());
+      when.it_value.tv_sec = as_integer<time_t>(seconds.count());
+      when.it_value.tv_nsec = as_integer<long>((since_boot - seconds).count());
     }
     static_cast<void>(::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr));
   }
@@ -106,8 +106,8 @@ class loop_descriptor final : public outside_sleep {
     const deadline::duration left = until > now ? until - now : deadline::duration{0};
     const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     timespec most{};
-    most.tv_sec = static_cast<time_t>(seconds.count());
-    most.tv_nsec = static_cast<long>((left - seconds).count());
+    most.tv_sec = as_integer<time_t>(seconds.count());
+    most.tv_nsec = as_integer<long>((left - seconds).count());
     const cancellation_delay delayed;
     static_cast<void>(::ppoll(&asked, 1, until == no_deadline ? nullptr : &most, nullptr));
   }

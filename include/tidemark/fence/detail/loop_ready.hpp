@@ -45,13 +45,13 @@ class loop_ready {
     if (count_ == 0) return nullptr;
     --count_;
     if (!is_mixed_) return ranks_[usual_rank].works.take();
-    rank* taken = nullptr;
-    for (rank& each : ranks_) {
-      if (each.works.is_empty()) continue;
-      if (taken == nullptr || ++each.passed_over >= most_passed_over) taken = &each;
+    std::size_t taken = 0;
+    while (ranks_[taken].works.is_empty()) ++taken;  // one has work, because count_ was not 0
+    for (std::size_t each = taken + 1; each < ranks_.size(); ++each) {
+      if (!ranks_[each].works.is_empty() && ++ranks_[each].passed_over >= most_passed_over) taken = each;
     }
-    taken->passed_over = 0;
-    return taken->works.take();
+    ranks_[taken].passed_over = 0;
+    return ranks_[taken].works.take();
   }
 
  private:

@@ -119,8 +119,8 @@ class loop_timelines {
     return many_ ? std::span{many_.get(), many_count_} : std::span{few_.data(), few_.size()};
   }
   static std::size_t hash(const void* fence, std::size_t buckets) noexcept {
-    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(fence));
-    return static_cast<std::size_t>((address * 0x9e3779b97f4a7c15U) >> 32) & (buckets - 1);
+    const auto address = as_integer<std::uint64_t>(reinterpret_cast<std::uintptr_t>(fence));
+    return as_integer<std::size_t>((address * 0x9e3779b97f4a7c15U) >> 32) & (buckets - 1);
   }
   Wait*& bucket_of(const void* fence) noexcept {
     const std::span<Wait*> all = buckets();

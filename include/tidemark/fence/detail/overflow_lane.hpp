@@ -81,7 +81,7 @@ class overflow_lane {
       const versioned empty{no_minimum, (claims(seen) + 1) * one_claim};
       // (H15): seq_cst, like (H3).
       if (word_.compare_exchange_strong(seen, empty, std::memory_order_seq_cst, std::memory_order_relaxed))
-        return static_cast<std::size_t>(members(seen));
+        return as_integer<std::size_t>(members(seen));
     }
   }
 

@@ -89,6 +89,8 @@ class lock_keeper {
  private:
   Lock& lock_;
 };
+template <class Lock>
+lock_keeper(Lock&) -> lock_keeper<Lock>;
 
 /// Wakes threads that have the lock, look for something that it protects, and do not find it.
 template <platform Platform>

@@ -225,7 +225,7 @@ class counter_clock {
   using word = typename Platform::template atomic<std::uint64_t>;
 
   static constexpr std::size_t slot_of(std::uint64_t current) noexcept {
-    return static_cast<std::size_t>(current & index_mask);
+    return as_integer<std::size_t>(current & index_mask);
   }
   const shared_clock_piece<Platform>& piece_of(std::uint64_t current) const noexcept {
     return pieces_[slot_of(current)];

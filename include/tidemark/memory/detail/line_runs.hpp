@@ -183,9 +183,9 @@ class line_runs {
   iterator settle(iterator at) noexcept {
     const iterator next = std::next(at);
     if (at->second.count == 0) return chunks_.erase(at);
-    if (at->second.runs[0].first != at->first) {
+    if (const std::uint64_t first = at->second.runs[0].first; first != at->first) {
       auto node = chunks_.extract(at);
-      node.key() = node.mapped().runs[0].first;
+      if (!node.empty()) node.key() = first;  // which it never is, but compilers warn
       at = chunks_.insert(next, std::move(node));
     }
     merge_with_previous(at);

@@ -36,15 +36,14 @@ auto retry_while_busy(const Followed& followed, const Attempt& attempt, const Li
       outcome made{attempt(target)};
       if (made.result.status != status::busy) return made;
       switch (followed.wait(target, until, token)) {
-        case wait_status::reached:
-        case wait_status::lost:
-          break;
         case wait_status::stopped:
           made.result.status = status::stopped;
           return made;
         case wait_status::timeout:
           made.result.status = status::timeout;
           return made;
+        default:  // reached, lost
+          break;
       }
     }
   };

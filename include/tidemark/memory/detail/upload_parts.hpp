@@ -244,7 +244,7 @@ class upload_parts {
   /// was one.
   std::uint64_t retired_before(std::uint64_t number) const noexcept { return number > mask_ ? number - mask_ : 0; }
 
-  record& record_of(std::uint64_t number) const noexcept { return records_[static_cast<std::size_t>(number) & mask_]; }
+  record& record_of(std::uint64_t number) const noexcept { return records_[as_integer<std::size_t>(number) & mask_]; }
 
   const follower<Timeline> finished_;
   const std::uint64_t capacity_;

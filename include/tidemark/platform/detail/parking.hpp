@@ -206,7 +206,7 @@ struct lot_parking {
   static bool park(park_word& word, std::uint32_t expected, steady_time until) noexcept {
     const errno_keeper kept;
     lot& there = Primitives::lot_of(word);
-    std::unique_lock lock{there.guard};
+    std::unique_lock<decltype(there.guard)> lock{there.guard};
     // (P1): relaxed alone, because the lock orders it: unpark() has taken the lock after the word changed, or will
     // take it once this thread sleeps. A stronger order would add nothing.
     if (word.load(std::memory_order_relaxed) != expected) return true;
@@ -221,7 +221,7 @@ struct lot_parking {
     lot& there = *those.there_;
     bool is_asleep = false;
     {
-      const std::lock_guard lock{there.guard};
+      const std::lock_guard<decltype(there.guard)> lock{there.guard};
       is_asleep = there.sleepers.has(those.word_);
     }
     if (is_asleep) there.changed.notify_all();

@@ -269,7 +269,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
         return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.begin_in_run(*this);
       case turn_end::goes_on:
         return core_.run_later(*this);
-      case turn_end::is_held:
+      default:  // is_held
         this->phase = call_phase::over;
         is_held_ = true;
         if (!stands_still(look_at_control())) let_go();

@@ -70,7 +70,7 @@ class residents {
     std::erase_if(known_, [](const known& one) { return !one.is_here; });
     for (number which = 0; which < known_.size(); ++which) {
       known& one = known_[which];
-      numbers_.find(one.allocation)->second = which;
+      numbers_.at(one.allocation) = which;
       one.next_use = never;
       one.holders = 0;
       one.marks = 0;
