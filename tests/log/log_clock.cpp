@@ -92,7 +92,19 @@ TEST_CASE("the steady clock of a log shows std::chrono::steady_clock's nanosecon
 }
 
 TEST_CASE("[A91] the default clock of logs is the clock with which programs stamp what they queue") {
-  static_assert(std::is_same_v<tidemark::default_log_clock, tidemark::steady_log_clock>);
+  using clock = tidemark::default_log_clock;
+  static_assert(std::is_same_v<clock, tidemark::steady_log_clock>);
+  const auto of_program = [] {
+    const std::chrono::nanoseconds since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(since.count());
+  };
+  std::uint64_t queued = of_program();
+  for (int round = 0; round < 1'000; ++round) {
+    const std::uint64_t executed = clock::to_nanoseconds(clock::now());
+    CHECK(executed >= queued);
+    queued = of_program();
+    CHECK(queued >= executed);
+  }
 }
 
 // ---- a clock that follows the steady clock by a counter ------------------------------------------------------------

@@ -192,5 +192,7 @@ TEST_CASE("[A124] a trace file does not hold a cancelled command as one that was
   CHECK(writer.close() == tidemark::trace_write_status::written);
   tidemark::trace trace;
   CHECK(tidemark::read_trace_file(file, trace));
-  CHECK(trace.commands().size() == 1);
+  REQUIRE(trace.commands().size() == 1);
+  CHECK(trace.commands()[0].value == 1);
+  CHECK_FALSE(trace.commands()[0].cancelled);
 }

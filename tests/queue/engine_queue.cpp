@@ -276,6 +276,17 @@ TEST_CASE_TEMPLATE("a queue that is aborted by its own work drops the rest", Kin
   CHECK(queue.drain() == wait_status::lost);
 }
 
+TEST_CASE_TEMPLATE("who waits for the progress of a queue can't signal it, nor lose it", Kind, EVERY_LOOP_KIND) {
+  constexpr auto can_be_signalled = [](auto* fence) {
+    return requires { fence->signal(1); } || requires { fence->signal_next(); } || requires { fence->poison(); };
+  };
+  stepped<Kind> on;
+  typename Kind::progress_fence own;
+  queue_of<Kind> queue{on.engine};
+  CHECK(can_be_signalled(&own));
+  CHECK_FALSE(can_be_signalled(queue.progress().fence));
+}
+
 TEST_CASE_TEMPLATE("[A124] a queue that is aborted while it executes a command is lost once that has returned", Kind,
                    EVERY_LOOP_KIND) {
   stepped<Kind> on;

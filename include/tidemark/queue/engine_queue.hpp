@@ -290,8 +290,11 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   const timeline_type& timeline() const noexcept { return timeline_; }
 
   /// Returns the progress, for other queues to wait for: its value is the serial of the last submission that is
-  /// finished.
-  [[nodiscard]] logged_fence<progress_type> progress() const noexcept { return timeline_.progress(); }
+  /// finished. Only the queue itself signals it.
+  [[nodiscard]] logged_fence<const progress_type> progress() const noexcept {
+    const logged_fence<progress_type> own = timeline_.progress();
+    return {own.fence, own.id};
+  }
   [[nodiscard]] std::uint64_t last_queued() const noexcept { return timeline_.last_queued(); }
   [[nodiscard]] bool is_idle() const noexcept { return timeline_.is_idle(); }
 
