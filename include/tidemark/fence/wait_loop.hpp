@@ -24,8 +24,8 @@
 // Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
 // is promised for several timelines, or where several threads run the loop.
 //
-// Threads: any thread may call any function of a loop. Several, at most 2,047, may run it at the same time; each runs
-// what it finds. A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
+// Threads: any thread may call any function of a loop. Any number may run it at the same time; each runs what it finds.
+// A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
 //
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
 // run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If

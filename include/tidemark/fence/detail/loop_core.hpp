@@ -27,7 +27,7 @@
 // run or begins something that may take long: it neither registers what is watched nor wakes a sleeper for what its own
 // signals release. So a chain of queues, each of which waits for the one before, stays on one thread, and costs no
 // system call although others sleep. It counts no change for what it leaves behind in this way, nor for work that is to
-// go on later. So a thread that is about to sleep looks for both once more, with the lock.
+// go on later. A thread that is about to sleep looks for both, too, when it looks once more.
 //
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor (outside_sleep).
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_CORE_HPP
@@ -35,7 +35,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "../../platform/platform.hpp"
@@ -228,17 +227,16 @@ class loop_core {
   template <class Token, class GoesOn>
   loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
     deadline passed = at_once;
-    std::uint32_t seen = 0;
     for (bool has_collected = false;;) {
       if (is_stopped_ || token.stop_requested()) return leave_run(loop_end::stopped);
       if (ready_.is_empty()) {
         // Otherwise a call that does not sleep might never end.
         if (until == at_once && has_collected) return leave_run(loop_end::timeout);
-        seen = collect(passed);
+        collect(passed);
         has_collected = true;
       } else if (until != at_once && ++runs_ % most_runs == 0) {
         // What others wait for is looked at even if there is always something to run.
-        seen = collect(passed);
+        collect(passed);
       }
       if (work* const next = ready_.take()) {
         next->phase = call_phase::running;
@@ -249,7 +247,7 @@ class loop_core {
         continue;
       }
       if (passed >= until || (until != no_deadline && Platform::now() >= until)) return leave_run(loop_end::timeout);
-      passed = sleep(until, token, seen, kept);
+      passed = sleep(until, token, kept);
     }
   }
 
@@ -297,12 +295,13 @@ class loop_core {
     is_left_ = true;
     ++idle_;
     while (!is_stopped_) {
-      const std::uint32_t seen = collect(at_once);
+      collect(at_once);
       awaited_.arm(ends_all());
       if (!ready_.is_empty()) return outside_->wake();
       outside_->set(next_look(no_deadline));
       looks_again_outside_ = awaited_.must_look_again();
-      if (word_.leave(seen)) return;
+      word_.leave();
+      if (!has_news()) return;
       word_.come_back();
     }
   }
@@ -336,16 +335,16 @@ class loop_core {
 
   // ---- what becomes ready ----
 
-  /// Returns the word as it was before.
-  std::uint32_t collect(deadline passed) noexcept {
-    const std::uint32_t seen = word_.look();
+  void collect(deadline passed) noexcept {
+    word_.look();
     take_posted();
     awaited_.take_released();
     awaited_.look(ends_all());
     expire(passed);
     ready_.take_later();
-    return seen;
   }
+  /// Whether there is something that came without the lock.
+  bool has_news() const noexcept { return !posted_.is_empty() || awaited_.has_released(); }
 
   void make_ready(work& of) noexcept {
     of.phase = call_phase::ready;
@@ -424,13 +423,13 @@ class loop_core {
 
   /// Spins, and then sleeps, until there may be something to run. Returns the time that has certainly passed.
   template <class Token>
-  deadline sleep(deadline until, const Token& token, std::uint32_t seen, keeper& kept) noexcept {
+  deadline sleep(deadline until, const Token& token, keeper& kept) noexcept {
     const deadline limit = next_look(until);
     typename spin::wait spinning{spin_.memory()};
     // While it spins, it looks at the values, and registers with no fence.
     const auto finds_something = [&] {
       kept.lock();
-      seen = collect(at_once);
+      collect(at_once);
       const bool is_found = is_stopped_ || !ready_.is_empty();
       kept.unlock();
       return is_found;
@@ -440,29 +439,26 @@ class loop_core {
     kept.lock();
     if (is_found) return at_once;
     spinning.sleeps();
-    const deadline passed = park(until, token, seen, spinning, kept);
+    const deadline passed = park(until, token, spinning, kept);
     spinning.wakes();
     return passed;
   }
   template <class Token>
-  deadline park(deadline until, const Token& token, std::uint32_t seen, typename spin::wait& spinning,
-                keeper& kept) noexcept {
+  deadline park(deadline until, const Token& token, typename spin::wait& spinning, keeper& kept) noexcept {
     awaited_.arm(ends_all());
-    // Another thread may have left both without counting a change.
+    const std::uint32_t now = word_.begin_sleep();
+    // Another thread may have left this without counting a change.
     ready_.take_later();
-    if (awaited_.has_released() || !ready_.is_empty()) return at_once;
-    // The token is looked at after the word: a stop that comes later changes the count.
-    if (is_stopped_ || token.stop_requested()) return at_once;
-    const deadline limit = next_look(until);
     deadline passed = at_once;
-    if (const std::optional<std::uint32_t> now = word_.begin_sleep(seen)) {
+    if (!has_news() && ready_.is_empty() && !is_stopped_ && !token.stop_requested()) {
+      const deadline limit = next_look(until);
       const std::size_t looks_again = awaited_.must_look_again() ? 1 : 0;
       ++idle_;
       looking_again_ += looks_again;
       {
         const typename keeper::without lock(kept);
         spinning.parks();
-        if (!word_.sleep(*now, limit)) passed = limit;
+        if (!word_.sleep(now, limit)) passed = limit;
       }
       looking_again_ -= looks_again;
       --idle_;

@@ -2,16 +2,20 @@
 //
 // loop_word: the word on which the threads of a loop sleep.
 //
-//   [ changes : 20 bits | a thread sleeps outside : 1 | sleeping threads : 11 ]
+//   [ changes : 30 bits | a thread sleeps outside : 1 | threads sleep on the word : 1 ]
 //
 // Why nothing is lost
 // -------------------
-// Whoever pushes work for a thread that may go to sleep pushes it, and then counts a change (Y2). The thread reads the
-// count (Y3), takes the work, and counts itself as sleeping (Y4). If Y3 reads the change, the thread finds what was
-// pushed. If not, but Y2 comes before Y4, the thread finds the count changed and begins again. If Y2 comes after Y4,
-// the pusher finds a sleeping thread and wakes one; and a thread that does not sleep yet finds the word changed. The
-// count only rises, so another thread that takes what was pushed can't hide the change. A thread that was woken
-// collects before it leaves the loop at its deadline. One that a stop ends may not, but each stop wakes all.
+// Whoever pushes work for a thread that may go to sleep pushes it, and then counts a change (Y2). So does whoever stops
+// a thread by its token. The thread marks the word (Y4), with the loop's lock, looks once more at all that may have
+// come without the lock, and sleeps. If Y2 comes before Y4, this look finds what was pushed; or another thread has
+// taken it, and has seen to it. If Y2 comes after Y4, the pusher finds the mark and wakes a thread; and a thread that
+// does not sleep yet finds the word changed. A thread that was woken collects before it leaves the loop at its
+// deadline. One that a stop ends may not, but each stop wakes all.
+//
+// The count wraps around. Only a thread between its last look and its sleep relies on it. It sleeps through a change if
+// meanwhile exactly 2^30 of them were counted, or a multiple of that, and the next change wakes it. Each of them has
+// found the mark and made a system call, so that takes minutes.
 //
 // A thread may also leave the loop and sleep elsewhere, as in poll() on the loop's descriptor. Its mark (Y15) takes the
 // place of Y4. Whoever finds the mark removes it (Y16) and tells the thread, so it is told once for each time that it
@@ -20,8 +24,8 @@
 #define TIDEMARK_FENCE_DETAIL_LOOP_WORD_HPP
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "../../platform/platform.hpp"
 
@@ -56,47 +60,52 @@ class loop_word {
 
   /// Counts a change, and tells the thread that sleeps outside. Returns whether threads sleep on the word.
   bool count() noexcept {
-    // (Y2): release, pairs with (Y3): the thread finds what was changed. Not stronger: the order of (Y2) and (Y4) is
-    // that of one word.
+    // (Y2): release, pairs with (Y3) (Y4) (Y15): the thread finds what was changed. Not stronger: the order of (Y2) and
+    // (Y4) is that of one word.
     return tell_outside(word_.fetch_add(one_change, std::memory_order_release));
   }
   /// Counts a change of which all threads are told.
   void count_for_all() noexcept {
-    // (Y5): release, pairs with (Y3): the thread sees what was done before, such as a stop. Not stronger, like (Y2).
+    // (Y5): release, pairs with (Y3) (Y4) (Y15): the thread sees what was done before, such as a stop. Not stronger,
+    // like (Y2).
     static_cast<void>(tell_outside(word_.fetch_add(one_change, std::memory_order_release)));
   }
   /// Wakes up to so many threads that sleep on the word.
   void wake(std::uint32_t most) noexcept { Platform::unpark(word_, most); }
 
-  // ---- a thread that sleeps ----
+  // ---- a thread that sleeps, with the loop's lock but in sleep() ----
 
-  /// Returns the word. What was changed before the changes that it counts is found afterwards.
-  std::uint32_t look() const noexcept {
-    // (Y3): acquire, pairs with (Y2) (Y5). Not stronger: if this misses a change, (Y4) or (Y15) finds it.
-    return word_.load(std::memory_order_acquire);
+  /// What was changed before the changes that the word counts is found afterwards.
+  void look() const noexcept {
+    // (Y3): acquire, pairs with (Y2) (Y5): a thread that was woken finds what it was woken for, also if it leaves the
+    // loop next. Not stronger: if another one misses a change by this, (Y4) or (Y15) finds it.
+    static_cast<void>(word_.load(std::memory_order_acquire));
   }
-  /// Counts this thread as sleeping, and returns what it may sleep on; nothing if something was changed since look().
-  std::optional<std::uint32_t> begin_sleep(std::uint32_t seen) noexcept {
-    // (Y4): relaxed alone: only whether the count is still the same matters, and if it is not, (Y3) reads it again.
-    const std::uint32_t now = word_.fetch_add(one_sleeper, std::memory_order_relaxed) + one_sleeper;
-    if (now / one_change != seen / one_change) return std::nullopt;
-    return now;
+  /// Marks that this thread sleeps, and returns what it may sleep on. It must look once more at all that is changed
+  /// without the lock.
+  std::uint32_t begin_sleep() noexcept {
+    ++sleepers_;
+    // (Y4): acquire, pairs with (Y2) (Y5): the look that follows finds what was changed before. Not stronger: the order
+    // of (Y2) and (Y4) is that of one word.
+    return word_.fetch_or(sleeping_mark, std::memory_order_acquire) | sleeping_mark;
   }
   /// Sleeps while the word is what begin_sleep() has returned. Returns false only if the deadline has passed.
   bool sleep(std::uint32_t now, deadline until) noexcept { return Platform::park(word_, now, until); }
-  /// Must follow begin_sleep(), whatever that has returned.
+  /// Must follow begin_sleep().
   void end_sleep() noexcept {
-    // (Y12): relaxed alone: only a count, which tells nobody anything of other data.
-    word_.fetch_sub(one_sleeper, std::memory_order_relaxed);
+    const std::uint32_t kept = --sleepers_ == 0 ? ~sleeping_mark : UINT32_MAX;
+    // (Y12): relaxed alone: (Y3) comes next. An exchange in any case, so that (Y3) finds the change for which this
+    // thread was woken.
+    word_.fetch_and(kept, std::memory_order_relaxed);
   }
 
   /// Sets what a thread sleeps in that leaves the loop. Only once.
   void set_outside(outside_sleep& told) noexcept { outside_.store(&told); }
-  /// Marks that a thread sleeps outside. Returns false if something was changed since look().
-  bool leave(std::uint32_t seen) noexcept {
-    // (Y15): release, pairs with (Y16): whoever tells the thread finds what it is told by, as it was set. Not stronger,
-    // like (Y4).
-    return word_.fetch_or(outside_mark, std::memory_order_release) / one_change == seen / one_change;
+  /// Marks that a thread sleeps outside. It must look once more, as after begin_sleep().
+  void leave() noexcept {
+    // (Y15): acq_rel. Release, pairs with (Y16): whoever tells the thread finds what it is told by, as it was set.
+    // Acquire, pairs with (Y2) (Y5), like (Y4). Not stronger, like (Y4).
+    word_.fetch_or(outside_mark, std::memory_order_acq_rel);
   }
   /// Removes the mark.
   void come_back() noexcept {
@@ -105,9 +114,9 @@ class loop_word {
   }
 
  private:
-  static constexpr std::uint32_t one_sleeper = 1;
-  static constexpr std::uint32_t outside_mark = std::uint32_t{1} << 11;
-  static constexpr std::uint32_t one_change = std::uint32_t{1} << 12;
+  static constexpr std::uint32_t sleeping_mark = 1;
+  static constexpr std::uint32_t outside_mark = 2;
+  static constexpr std::uint32_t one_change = 4;
 
   /// \param before  the word before a change was counted
   bool tell_outside(std::uint32_t before) noexcept {
@@ -117,10 +126,11 @@ class loop_word {
         (word_.fetch_and(~outside_mark, std::memory_order_acquire) & outside_mark) != 0) {
       outside_.load()->wake();
     }
-    return before % outside_mark != 0;
+    return (before & sleeping_mark) != 0;
   }
 
   typename Platform::park_word word_{0};
+  std::size_t sleepers_ = 0;  // between begin_sleep() and end_sleep(); the loop's lock protects it
   typename Platform::template var<outside_sleep*> outside_{nullptr};
 };
 
