@@ -106,13 +106,13 @@ class hang_search {
       for (std::size_t i = 0; i < commands.size(); ++i) {
         const auto [found, is_new] = fences_.try_emplace(commands[i].fence_key);
         if (is_new) found->second.found = value_of(commands[i].fence_key);
-        if (!commands[i].is_wait) found->second.signals.push_back({commands[i].value, queue, i});
+        if (!commands[i].is_wait) found->second.rises.push_back({commands[i].value, queue, i});
       }
     }
     for (auto& [key, each] : fences_) {
       each.value = each.found;
-      std::stable_sort(each.signals.begin(), each.signals.end(), has_less_value);
-      each.left = each.signals.size();
+      std::stable_sort(each.rises.begin(), each.rises.end(), has_less_value);
+      each.left = each.rises.size();
     }
   }
 
@@ -129,7 +129,7 @@ class hang_search {
       able = take_outside();
     }
     for (auto& [key, each] : fences_) {
-      std::erase_if(each.signals, [this](const pending_signal& one) { return is_executed(one); });
+      std::erase_if(each.rises, [this](const pending_signal& one) { return is_executed(one); });
     }
     find_cycles(report);
     return report;
@@ -147,7 +147,7 @@ class hang_search {
   struct fence {
     std::uint64_t found = 0;                                  // what it has come to
     std::uint64_t value = 0;                                  // what it comes to as the commands are executed
-    std::vector<pending_signal> signals;                      // in the order of their values, and of their queues
+    std::vector<pending_signal> rises;                        // in the order of their values, and of their queues
     std::size_t left = 0;                                     // the signals from this one on are executed
     std::set<std::pair<std::uint64_t, std::size_t>> waiting;  // the values, and the queues that are stuck there
   };
@@ -198,10 +198,10 @@ class hang_search {
     std::vector<std::size_t> freed;
     for (fence* const of : std::exchange(touched_, {})) {
       ++steps_;
-      for (; of->left != 0 && is_executed(of->signals[of->left - 1]); --of->left) ++steps_;
+      for (; of->left != 0 && is_executed(of->rises[of->left - 1]); --of->left) ++steps_;
       while (!of->waiting.empty()) {
         const auto [value, queue] = *of->waiting.rbegin();
-        if (of->left != 0 && of->signals[of->left - 1].value >= value) break;
+        if (of->left != 0 && of->rises[of->left - 1].value >= value) break;
         ++steps_;
         of->waiting.erase(std::prev(of->waiting.end()));
         ++next_[queue];
@@ -242,10 +242,9 @@ class hang_search {
   /// Returns the queue that has the signal of least value that ends a wait.
   std::optional<std::size_t> next_holder(const pending_command& wait) {
     ++steps_;
-    const std::vector<pending_signal>& signals = fences_.at(wait.fence_key).signals;
-    const auto least =
-        std::lower_bound(signals.begin(), signals.end(), pending_signal{wait.value, 0, 0}, has_less_value);
-    return least != signals.end() ? std::optional(least->queue) : std::nullopt;
+    const std::vector<pending_signal>& rises = fences_.at(wait.fence_key).rises;
+    const auto least = std::lower_bound(rises.begin(), rises.end(), pending_signal{wait.value, 0, 0}, has_less_value);
+    return least != rises.end() ? std::optional(least->queue) : std::nullopt;
   }
 
   const std::vector<pending_queue>& queues_;
