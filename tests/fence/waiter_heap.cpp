@@ -467,7 +467,8 @@ TEST_CASE("a released waiter that leaves before it is woken is replaced by anoth
 }
 
 TEST_CASE("a waiter that wakes others passes over those that have left, in the first block and in later ones") {
-  const auto try_on = [](auto&& heap) {
+  const auto try_on = [](auto&& heap, std::size_t others) {
+    for (std::size_t i = 0; i < others; ++i) static_cast<void>(heap.add(9));
     std::vector<tidemark::waiter_ticket> tickets;
     for (int i = 0; i < 10; ++i) tickets.push_back(heap.add(1));
     std::vector<std::uint32_t> seen;
@@ -486,8 +487,10 @@ TEST_CASE("a waiter that wakes others passes over those that have left, in the f
     CHECK(during.unparks() == 2);
     for (const std::size_t last : {asleep[5], asleep[6]}) CHECK(heap.wakes(tickets[last]) != seen[last]);
   };
-  try_on(waiter_heap<10, wakes_three>{});
-  try_on(waiter_heap<1, wakes_three>{});
+  try_on(waiter_heap<10, wakes_three>{}, 0);
+  try_on(waiter_heap<1, wakes_three>{}, 0);
+  // The slots of these are in the second word of the set.
+  try_on(waiter_heap<100, wakes_three>{}, 70);
 }
 
 TEST_CASE("the monitored value of a pinned heap is always 0, and a pass still releases exactly the due waiters") {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -322,6 +323,32 @@ TEST_CASE("[A120][B5] what an aborted queue used is disposed of once, and not wa
   CHECK(reclaimer.retire_and_wait(after, count_it{}).status == retire_status::retired);
   CHECK(before.disposed == 1);
   CHECK(after.disposed == 1);
+}
+
+TEST_CASE("[A120][B5] beside an aborted queue the others are still waited for") {
+  using namespace std::chrono_literals;
+  for (const bool first_aborts : {true, false}) {
+    CAPTURE(first_aborts);
+    lane first;
+    lane second;
+    lane& aborts = first_aborts ? first : second;
+    lane& works = first_aborts ? second : first;
+    two_queues reclaimer{first.queue, second.queue};
+    counted_object<2> retired;
+    counted_object<2> waited_for;
+    aborts.submit();
+    works.submit();
+    reclaimer.retire(retired, count_it{});
+    aborts.queue.abort();
+    CHECK(reclaimer.reclaim() == 0);
+    CHECK(reclaimer.drain_for(0ms) == wait_status::timeout);
+    CHECK(reclaimer.retire_and_wait_for(waited_for, count_it{}, 0ms).status == retire_status::timeout);
+    works.queue.complete();
+    CHECK(reclaimer.retire_and_wait_for(waited_for, count_it{}, 0ms).status == retire_status::retired);
+    CHECK(reclaimer.drain() == wait_status::reached);
+    CHECK(retired.disposed == 1);
+    CHECK(waited_for.disposed == 1);
+  }
 }
 
 TEST_CASE("[B3][B5] under load no object is freed while it is used, and every object is freed once") {

@@ -175,6 +175,37 @@ TEST_CASE_TEMPLATE(
   CHECK(waiting.status() == wait_status::reached);
 }
 
+TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences") {
+  tidemark::basic_hub<stepping_platform, dispatched, 2, 2> hub;
+  probe stays;
+  REQUIRE(hub.add(stays, {.device = first}));
+  for (std::uint32_t number = 2; number < 50; ++number) {
+    progress own;
+    quiet_queue<> queue{own, {.log_entries = 2}};
+    probe goes;
+    const auto added = hub.add(goes, {.device = device_id{number}});
+    const auto attached = hub.attach(queue.signal_log(), 0, device_id{100 + number});
+    REQUIRE(added);
+    REQUIRE(attached);
+    hub.remove(added.fence.id);
+    hub.remove_queue(attached.queue);
+    while (hub.try_serve()) continue;
+  }
+  for (const device_id device : {device_id{200}, first}) {
+    progress own;
+    quiet_queue<> queue{own, {.log_entries = 2}};
+    const auto attached = hub.attach(queue.signal_log(), 0, device);
+    REQUIRE(attached);
+    stays.released = 0;
+    for (std::uint64_t value = 1; value <= 3; ++value) queue.complete();
+    hub.notify_queue(attached.queue);
+    while (hub.try_serve()) continue;
+    CHECK(stays.released == (device == first ? 1U : 0U));
+    hub.remove_queue(attached.queue);
+    while (hub.try_serve()) continue;
+  }
+}
+
 TEST_CASE("[A99][A113] devices come and go with their fences and queues") {
   random_numbers random{fresh_seed()};
   constexpr std::size_t most = 8;

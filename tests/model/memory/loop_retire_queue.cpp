@@ -129,6 +129,25 @@ struct drained_beside_loop : model::suite<3>, stand<Shape> {
   void after() { this->end(); }
 };
 
+/// [B4] [B5] A thread drains, and nobody runs the loop. It waits for both queues.
+template <heap_shape Shape>
+struct drained_of_two_queues : model::suite<2>, stand<Shape> {
+  void before() {
+    this->begin(2);
+    MODEL_REQUIRE(this->reclaimer->retire(this->used, destroy{}));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->finish(0);
+      this->finish(1);
+    } else {
+      this->reclaimer->drain();
+      MODEL_REQUIRE(this->used.disposals.load() == 1);
+    }
+  }
+  void after() { this->end(); }
+};
+
 /// A queue is removed as soon as its work is finished, while the loop runs. What has waited for it goes on.
 template <heap_shape Shape>
 struct removed_beside_loop : model::suite<2>, stand<Shape> {
@@ -227,6 +246,8 @@ int main(int argc, char** argv) {
   model::add_on_shapes<two_queues, one_slot, "two_queues">(checks);
   model::add_on_shapes<drained_beside_loop, one_slot, "drained_beside_loop">(checks);
   model::add_on_shapes<removed_beside_loop, one_slot, "removed_beside_loop">(checks);
+  checks.push_back(model::make_check<drained_of_two_queues<one_slot>, "drained_of_two_queues">());
+  checks.push_back(model::make_check<drained_of_two_queues<model::two_levels>, "drained_of_two_queues.two_levels">());
   checks.push_back(model::make_check<late_at_second_queue<one_slot>, "late_at_second_queue">());
   checks.push_back(model::make_check<late_at_second_queue<model::two_levels>, "late_at_second_queue.two_levels">());
   checks.push_back(model::make_check<late_at_second_queue<model::in_lane>, "late_at_second_queue.in_lane">());
