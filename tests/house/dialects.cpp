@@ -16,6 +16,10 @@ bool is_below(const native_platform::double_word& word, std::uint64_t bound) {
   return word.is_below(bound, std::memory_order_relaxed);
 }
 
+bool is_at_most(const native_platform::double_word& word, std::uint64_t bound) {
+  return word.is_at_most(bound, std::memory_order_relaxed);
+}
+
 bool exchange_both(native_platform::double_word& word, tidemark::versioned& expected, tidemark::versioned desired) {
   return word.compare_exchange_strong(expected, desired, std::memory_order_seq_cst, std::memory_order_seq_cst);
 }

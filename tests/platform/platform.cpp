@@ -169,14 +169,16 @@ TEST_CASE_TEMPLATE("[A11] an exchange never compares half of one pair and half o
   CHECK(succeeded >= last);
 }
 
-TEST_CASE_TEMPLATE("is_below() says whether a double word's value is below a bound, for every memory order", Platform,
-                   EVERY_PLATFORM) {
+TEST_CASE_TEMPLATE("is_below() and is_at_most() compare a double word's value with a bound, for every memory order",
+                   Platform, EVERY_PLATFORM) {
   constexpr std::uint64_t high = std::uint64_t{1} << 63;
   for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{41}, high - 1, high, UINT64_MAX}) {
     const typename Platform::double_word word{value};
     for (const std::uint64_t bound : {std::uint64_t{0}, std::uint64_t{41}, std::uint64_t{42}, high, UINT64_MAX}) {
       CHECK(word.is_below(bound, relaxed) == (value < bound));
       CHECK(word.is_below(bound, seq_cst) == (value < bound));
+      CHECK(word.is_at_most(bound, relaxed) == (value <= bound));
+      CHECK(word.is_at_most(bound, seq_cst) == (value <= bound));
     }
   }
 }

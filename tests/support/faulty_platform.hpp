@@ -89,6 +89,11 @@ struct seamed_platform : Base {
       if (Base::asymmetric && order == std::memory_order_relaxed && Visitor::relaxed_look_misses()) return false;
       return inner::is_below(bound, order);
     }
+    bool is_at_most(std::uint64_t bound, std::memory_order order) const noexcept {
+      before(seam::load);
+      if (Base::asymmetric && order == std::memory_order_relaxed && Visitor::relaxed_look_misses()) return false;
+      return inner::is_at_most(bound, order);
+    }
     /// Loads the version first; there is a seam between the two loads.
     tidemark::versioned load(std::memory_order order) const noexcept {
       const auto version = load_version(order);

@@ -16,8 +16,8 @@
 // These are the events of a waiter R for target t, and of a signal S of a value v >= t:
 //
 //      s1  value := v   (F1) (F16) (F19) (F20)        w1  registered: root at most t - 1   (H2) (H11) (H8)
-//      s2  StoreLoad                 (F22)            w2  StoreLoad                                (F21)
-//      s3  monitored value is read   (F2)             w3  value is read again                      (F3)
+//      s2  StoreLoad                 (F22) (F57)      w2  StoreLoad                                (F21)
+//      s3  monitored value is read   (F2) (F58)       w3  value is read again                      (F3)
 //
 // s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so
 // a single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and
@@ -249,6 +249,24 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if (is_due(value)) [[unlikely]]
       notify();
   }
+  /// Does s2 and s3 after s1 with `before` + 1, and returns whether a waiter may be due, or the value is no value.
+  bool is_next_due(std::uint64_t before) noexcept {
+    // (F57): s2, like (F22).
+    Platform::light_barrier();
+    // (F58): s3, like (F2). Compared with `before`, which finds the end of the values, too, and costs a signal nothing.
+    return heap().monitored_word().is_at_most(before, monitor_order);
+  }
+  /// Goes on where is_next_due() has returned true, and returns the new value.
+  /// \param owner  the fence itself, whose signal() brings the last value back
+  template <class Owner>
+  [[gnu::noinline]] static std::uint64_t finish_next(Owner& owner, std::uint64_t before) noexcept {
+    if (before == UINT64_MAX) {
+      static_cast<void>(owner.signal(UINT64_MAX));
+      return UINT64_MAX;
+    }
+    static_cast<fence_core&>(owner).notify();
+    return before + 1;
+  }
 
  private:
   friend fence_access;
@@ -424,12 +442,15 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX. Progress: lock-free; one fetch_add if no waiter is due. Otherwise like signal().
+  /// value was below UINT64_MAX. Where the assertion returns, the call returns UINT64_MAX, and the value is UINT64_MAX
+  /// again; threads that look meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due.
+  /// Otherwise like signal().
   std::uint64_t signal_next() noexcept {
     // (F16): s1 like (F1), pairs with (F3) and (F5).
     const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
     TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
-    this->notify_if_due(before + 1);
+    if (this->is_next_due(before)) [[unlikely]]
+      return this->finish_next(*this, before);
     return before + 1;
   }
 };
@@ -462,15 +483,17 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX. Otherwise like signal(), with one more load.
+  /// value was below UINT64_MAX; where the assertion returns, see basic_fence::signal_next(). Otherwise like signal(),
+  /// with one more load.
   std::uint64_t signal_next() noexcept {
     auto& word = this->value();
     // (F18): relaxed alone, like (F17).
-    const std::uint64_t value = word.load(std::memory_order_relaxed) + 1;
-    TIDEMARK_ASSERT(value != 0, "signal_next() beyond the last value of a timeline");
-    store(word, value);
-    this->notify_if_due(value);
-    return value;
+    const std::uint64_t before = word.load(std::memory_order_relaxed);
+    TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
+    store(word, before + 1);
+    if (this->is_next_due(before)) [[unlikely]]
+      return this->finish_next(*this, before);
+    return before + 1;
   }
 
  private:

@@ -99,13 +99,14 @@ class basic_rewindable_fence {
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX. Otherwise like signal(), with one more load.
+  /// value was below UINT64_MAX; it stays there. Otherwise like signal(), with one more load.
   std::uint64_t signal_next() noexcept {
     // (F46): relaxed alone, like (F40).
-    const std::uint64_t value = value_.load(std::memory_order_relaxed) + 1;
-    TIDEMARK_ASSERT(value != 0, "signal_next() beyond the greatest value of a fence");
-    signal(value);
-    return value;
+    const std::uint64_t before = value_.load(std::memory_order_relaxed);
+    TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the greatest value of a fence");
+    if (before == UINT64_MAX) return before;
+    signal(before + 1);
+    return before + 1;
   }
 
   /// Sets the value back to `value`. Waits that the value had reached before have ended as `reached`, or will. Waits

@@ -7,7 +7,8 @@
 //   P::atomic<T>          load, store, exchange, fetch_*, compare_exchange_*; each call names its memory order
 //   P::var<T>             a plain field that one thread hands to another: load(), store()
 //   P::double_word        {value, version}: compare_exchange_strong of both, load of both (version first), load_value,
-//                         load_version, and is_below(bound), which is load_value() < bound
+//                         load_version, is_below(bound), which is load_value() < bound, and is_at_most(bound), which
+//                         is load_value() <= bound
 //   P::asymmetric         true: light_barrier() and heavy_barrier() together are the StoreLoad barrier of both sides;
 //                         false: both sides use sequentially consistent accesses, and all three barriers are empty
 //   P::light_barrier()    the frequent side of that barrier

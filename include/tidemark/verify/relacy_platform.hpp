@@ -334,6 +334,9 @@ class relacy_double_word {
   bool is_below(std::uint64_t bound, std::memory_order order, source_position at = source_position::current()) const {
     return load_value(order, at) < bound;
   }
+  bool is_at_most(std::uint64_t bound, std::memory_order order, source_position at = source_position::current()) const {
+    return load_value(order, at) <= bound;
+  }
   versioned load(std::memory_order order, source_position at = source_position::current()) const {
     const std::uint64_t version = load_version(order, at);
     return {load_value(order, at), version};

@@ -93,8 +93,8 @@ class pattern {
 /// Finds the operation to which the ordering comment `tag` belongs: the first one at or after the comment.
 bool find_site(const std::string& tag, tidemark::verify::weakened_site& site) {
   const pattern operation{
-      "([.]|->|::)(load[a-z_]*|is_below|store|exchange|compare_exchange_[a-z]+|fetch_[a-z]+|[a-z]+_barrier|[a-z]+_"
-      "fence)[(]"};
+      "([.]|->|::)(load[a-z_]*|is_below|is_at_most|store|exchange|compare_exchange_[a-z]+|fetch_[a-z]+|[a-z]+_barrier|"
+      "[a-z]+_fence)[(]"};
   static std::string found_file;
   std::vector<std::filesystem::path> sources;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TIDEMARK_MODEL_HEADERS))

@@ -64,6 +64,19 @@ class alignas(16) wide_double_word {
 #endif
     return value_.load(order) < bound;
   }
+  /// Returns whether the value half is at most `bound`, in the same way.
+  bool is_at_most(std::uint64_t bound, std::memory_order order) const noexcept {
+#if defined(__x86_64__)
+    if (order == std::memory_order_relaxed) {
+      bool at_most;
+      __asm__ __volatile__("{cmpq %[bound], %[value]|cmp %[value], %[bound]}"
+                           : "=@ccbe"(at_most)
+                           : [value] "m"(value_), [bound] "r"(bound));
+      return at_most;
+    }
+#endif
+    return value_.load(order) <= bound;
+  }
 
   /// Loads the version first; see the head of this file.
   versioned load(std::memory_order order) const noexcept {
@@ -135,6 +148,7 @@ class alignas(16) locked_double_word {
   std::uint64_t load_value(std::memory_order order) const noexcept { return value_.load(order); }
   std::uint64_t load_version(std::memory_order order) const noexcept { return version_.load(order); }
   bool is_below(std::uint64_t bound, std::memory_order order) const noexcept { return value_.load(order) < bound; }
+  bool is_at_most(std::uint64_t bound, std::memory_order order) const noexcept { return value_.load(order) <= bound; }
 
   versioned load(std::memory_order order) const noexcept {
     const auto version = version_.load(order);
