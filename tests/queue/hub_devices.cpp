@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -177,10 +178,23 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences") {
   tidemark::basic_hub<stepping_platform, dispatched, 2, 2> hub;
+  // The hub is full when the one that stays comes.
   probe stays;
+  probe stays_for_a_while;
+  progress own;
+  quiet_queue<> early{own, {.log_entries = 2}};
+  std::array<tidemark::queue_id, 2> early_ids{};
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const auto attached = hub.attach(early.signal_log(), 0, device_id{300 + i});
+    REQUIRE(attached);
+    early_ids[i] = attached.queue;
+  }
+  const auto other = hub.add(stays_for_a_while, {.device = device_id{400}});
+  REQUIRE(other);
   REQUIRE(hub.add(stays, {.device = first}));
+  hub.remove(other.fence.id);
+  for (const tidemark::queue_id id : early_ids) hub.remove_queue(id);
   for (std::uint32_t number = 2; number < 50; ++number) {
-    progress own;
     quiet_queue<> queue{own, {.log_entries = 2}};
     probe goes;
     const auto added = hub.add(goes, {.device = device_id{number}});
@@ -191,9 +205,9 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
     hub.remove_queue(attached.queue);
     while (hub.try_serve()) continue;
   }
-  for (const device_id device : {device_id{200}, first}) {
-    progress own;
-    quiet_queue<> queue{own, {.log_entries = 2}};
+  for (const device_id device : {device_id{200}, device_id{201}, first}) {
+    progress finished;
+    quiet_queue<> queue{finished, {.log_entries = 2}};
     const auto attached = hub.attach(queue.signal_log(), 0, device);
     REQUIRE(attached);
     stays.released = 0;
