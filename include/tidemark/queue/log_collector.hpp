@@ -48,6 +48,7 @@
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "executed_work.hpp"
 #include "queue.hpp"
@@ -71,7 +72,8 @@ struct collected_entries {
 };
 
 /// Collects the logs of several queues; see the head of this file. One thread at a time may use a collector. That
-/// thread need not be one of the queues' threads. A sink must not call the collector that calls it.
+/// thread need not be one of the queues' threads. A sink must not call the collector that calls it, which is asserted;
+/// then the call does nothing.
 /// \tparam Platform  the platform of the queues
 /// \tparam Clock     the clock of the queues; the sink is called with it as a template argument
 template <platform Platform = native_platform, log_clock Clock = default_log_clock>
@@ -84,6 +86,7 @@ class basic_log_collector {
   template <class Progress, class Notifier>
     requires std::same_as<timeline_platform<Progress>, Platform>
   void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
+    if (!is_free()) return;
     if (logs_.capacity() - logs_.size() < 2) logs_.reserve(2 * logs_.size() + 2);
     logs_.push_back({id, fence_log_type::wait, from.wait_log()});
     logs_.push_back({id, fence_log_type::signal, from.signal_log()});
@@ -92,14 +95,19 @@ class basic_log_collector {
   /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event
   /// that is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like
   /// the other add(). [A94]
-  void add(queue_id id, const basic_queued_events<Platform, Clock>& from) { queued_.push_back({id, from.reader()}); }
+  void add(queue_id id, const basic_queued_events<Platform, Clock>& from) {
+    if (is_free()) queued_.push_back({id, from.reader()});
+  }
 
   /// Adds the work that an engine executes for a queue, if the sink has on_work(). Otherwise like the add() before.
-  void add(queue_id id, const basic_executed_work<Platform, Clock>& from) { work_.push_back({id, from.reader()}); }
+  void add(queue_id id, const basic_executed_work<Platform, Clock>& from) {
+    if (is_free()) work_.push_back({id, from.reader()});
+  }
 
   /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.
   /// Allocates nothing, but may free logs.
   void remove(queue_id id) {
+    if (!is_free()) return;
     std::erase_if(logs_, [&](const log& one) { return one.id == id; });
     std::erase_if(queued_, [&](const auto& one) { return one.id == id; });
     std::erase_if(work_, [&](const auto& one) { return one.id == id; });
@@ -112,6 +120,8 @@ class basic_log_collector {
   template <trace_sink<Clock> Sink>
   collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
     collected_entries found;
+    if (!is_free()) return found;
+    const round here{is_collecting_};
     for (log& one : logs_) {
       one.changed = one.untold || one.reader.has_new();
       found.logs += one.changed ? 1 : 0;
@@ -142,6 +152,22 @@ class basic_log_collector {
   }
 
  private:
+  /// A round is under way, also where a sink throws.
+  class round {
+   public:
+    explicit round(bool& is_collecting) noexcept : is_collecting_{is_collecting} { is_collecting_ = true; }
+    round(const round&) = delete;
+    round& operator=(const round&) = delete;
+    ~round() { is_collecting_ = false; }
+
+   private:
+    bool& is_collecting_;
+  };
+  bool is_free() const noexcept {
+    TIDEMARK_ASSERT(!is_collecting_, "a sink called the collector that calls it");
+    return !is_collecting_;
+  }
+
   struct log {
     queue_id id;
     fence_log_type type;
@@ -247,6 +273,7 @@ class basic_log_collector {
   std::vector<queued_log> queued_;
   std::vector<work_log> work_;
   batch batch_;
+  bool is_collecting_ = false;
 };
 
 /// For tidemark::queue, and for queues that differ from it in their progress on the same platform, or in their
