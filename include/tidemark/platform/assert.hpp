@@ -11,6 +11,8 @@
 #ifndef TIDEMARK_PLATFORM_ASSERT_HPP
 #define TIDEMARK_PLATFORM_ASSERT_HPP
 
+#include "detail/requirements.hpp"
+
 #ifndef TIDEMARK_ASSERT
 #ifdef NDEBUG
 #define TIDEMARK_ASSERT(condition, text) static_cast<void>(0)

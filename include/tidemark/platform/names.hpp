@@ -19,6 +19,8 @@
 
 #if defined(__cpp_lib_format)
 #include <format>
+
+#include "detail/requirements.hpp"
 #endif
 
 namespace tidemark {

@@ -26,6 +26,8 @@
 #ifndef TIDEMARK_PLATFORM_DETAIL_CONFIGURATION_HPP
 #define TIDEMARK_PLATFORM_DETAIL_CONFIGURATION_HPP
 
+#include "requirements.hpp"
+
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
