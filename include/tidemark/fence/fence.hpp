@@ -16,7 +16,7 @@
 // These are the events of a waiter R for target t, and of a signal S of a value v >= t:
 //
 //      s1  value := v   (F1) (F16) (F19) (F20)        w1  registered: root at most t - 1   (H2) (H11) (H8)
-//      s2  StoreLoad                 (F22) (F57)      w2  StoreLoad                                (F21)
+//      s2  StoreLoad                 (F22)            w2  StoreLoad                                (F21)
 //      s3  monitored value is read   (F2) (F58)       w3  value is read again                      (F3)
 //
 // s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so
@@ -174,9 +174,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Returns whether a waiter may be due after publish(value). Only the signaller may call it, after publish().
   /// Progress: wait-free, one load. [A17] [A18]
   [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
-    // (F22): s2, the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2) before
-    // (F1). A stronger barrier is what the asymmetric form exists to avoid.
-    Platform::light_barrier();
+    keep_look_behind_value();
     // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
     // where (G1) and (G2) order it after (F1).
     return heap().monitored_word().is_below(value, monitor_order);
@@ -244,6 +242,12 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Returns the registered waiters, for derived classes that register others, such as those of a model check.
   heap_type& heap() const noexcept { return heap_; }
 
+  /// Does s2.
+  static void keep_look_behind_value() noexcept {
+    // (F22): the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2) and (F58) before
+    // (F1). A stronger barrier is what the asymmetric form exists to avoid.
+    Platform::light_barrier();
+  }
   /// Does s2 and s3, after s1 with `value`, and notifies if a waiter is due.
   void notify_if_due(std::uint64_t value) noexcept {
     if (is_due(value)) [[unlikely]]
@@ -251,8 +255,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
   /// Does s2 and s3 after s1 with `before` + 1, and returns whether a waiter may be due, or the value is no value.
   bool is_next_due(std::uint64_t before) noexcept {
-    // (F57): s2, like (F22).
-    Platform::light_barrier();
+    keep_look_behind_value();
     // (F58): s3, like (F2). Compared with `before`, which finds the end of the values, too, and costs a signal nothing.
     return heap().monitored_word().is_at_most(before, monitor_order);
   }
