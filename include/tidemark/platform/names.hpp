@@ -17,10 +17,10 @@
 #include <type_traits>
 #include <version>
 
+#include "detail/requirements.hpp"
+
 #if defined(__cpp_lib_format)
 #include <format>
-
-#include "detail/requirements.hpp"
 #endif
 
 namespace tidemark {
