@@ -10,7 +10,7 @@
 //   1. A block of C++ code is quoted from a file that is compiled: the line before it says which, as in
 //      <!-- quoted from examples/guide/fence.cpp -->, and the file has these lines side by side, at any indentation.
 //   2. A name in `code` marks, such as `wait_any` or `native_platform::park()`, consists of words of the headers, the
-//      examples or the tests, so that a name that has changed is noticed.
+//      examples, the tests or the CMakeLists.txt of the library, so that a name that has changed is noticed.
 //   3. A link to a file leads to one.
 //
 // All of it holds for the README, too, but for the names.
@@ -66,11 +66,16 @@ bool contains(const line_list& file, const line_list& quoted) {
   return false;
 }
 
-/// The words of all C++ files.
+/// Whether the words of a file are names that pages may use.
+bool is_source(const std::string& path) {
+  return path.ends_with(".hpp") || path.ends_with(".cpp") || path == "CMakeLists.txt";
+}
+
+/// The words of all sources.
 std::set<std::string> words_of(const repository& files) {
   std::set<std::string> words;
   for (const auto& [path, text] : files) {
-    if (!path.ends_with(".hpp") && !path.ends_with(".cpp")) continue;
+    if (!is_source(path)) continue;
     std::string word;
     for (const char c : text + ' ') {
       const bool belongs = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
@@ -157,7 +162,7 @@ class page_checker {
       const std::string code = (*it)[1];
       if (!std::regex_match(code, name)) continue;
       for (std::sregex_iterator part(code.begin(), code.end(), word); part != end; ++part) {
-        if (!words_.contains(part->str())) complain(number, "no C++ file has the word " + part->str());
+        if (!words_.contains(part->str())) complain(number, "no source has the word " + part->str());
       }
     }
   }
@@ -197,7 +202,7 @@ int check_repository(const std::filesystem::path& root) {
   for (const std::filesystem::path& path : paths) {
     const std::string name = path.lexically_relative(root).generic_string();
     const bool is_page = name.ends_with(".md");
-    const bool is_read = is_page || name.ends_with(".hpp") || name.ends_with(".cpp");
+    const bool is_read = is_page || is_source(name);
     if (is_page && !name.starts_with("docs/") && name != "README.md") {
       files.emplace(name, "");  // links may lead to it
       continue;
@@ -230,6 +235,8 @@ struct sample {
 const repository sample_files = {
     {"examples/one.cpp", "int main() {\n  first_step();\n\n  second_step();\n}\n"},
     {"include/tidemark/one.hpp", "int first_step();\n"},
+    {"CMakeLists.txt", "option(SOME_OPTION)\n"},
+    {"tests/CMakeLists.txt", "set(own_variable)\n"},
     {"tests/one.cpp", "int tested;\n"},
     {"docs/other.md", ""},
     {"dev", ""},
@@ -245,6 +252,7 @@ const std::vector<sample> samples = {
     {"a quotation of a header", "<!-- quoted from include/tidemark/one.hpp -->\n```cpp\nint first_step();\n```\n", {}},
     {"other blocks", "```console\n$ ls\n```\n```\nplain <!-- quoted from nowhere -->\n```\n", {}},
     {"names", "`first_step()`, `tested`, `one::x` is none of `./dev test`, `[A17]`, `a b`\n", {1, 1}, "has the word"},
+    {"names of the build", "`SOME_OPTION`\n`own_variable`\n", {2}, "has the word"},
     {"links",
      "[a](other.md) [b](other.md#part) [c](#part) [d](../dev) [e](https://example.org/x) [f](g.md)\n",
      {1},

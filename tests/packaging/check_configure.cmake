@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# What a plain `cmake -S . -B build` builds and fetches. Without doctest, Relacy, Google Benchmark and a network it
-# passes, and `cmake --install` does, too. BUILD_TESTING=OFF turns off tests and model checks. What is asked for by name
-# is fetched.
+# What a plain `cmake -S . -B build` builds and fetches: nothing, and it looks for no library, so that `cmake --install`
+# is all that is left. BUILD_TESTING=ON turns on tests and model checks, where their libraries are installed. What is
+# asked for by name is fetched.
 #
 #   cmake -D SOURCE_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=... -D FLAGS=...
 #         -P check_configure.cmake
@@ -82,10 +82,20 @@ endif()
 
 # ---- a machine with a compiler and CMake -----------------------------------------------------------------------------
 
-set(what "a plain configure with nothing installed")
-configure(plain ${nothing_installed})
-expect_tests(plain "${what}" house NO)
-expect_tests(plain "${what}" model NO)
+foreach(kind IN ITEMS nothing all)
+  set(what "a plain configure with ${kind} installed")
+  configure(plain_${kind} ${${kind}_installed})
+  expect_tests(plain_${kind} "${what}" house NO)
+  expect_tests(plain_${kind} "${what}" model NO)
+  if(output MATCHES "doctest|[Rr]elacy|[Bb]enchmark|Threads|ccache|TIDEMARK_BUILD")
+    message(FATAL_ERROR "${what}: must look for nothing:\n${output}")
+  endif()
+endforeach()
+
+set(what "BUILD_TESTING with nothing installed")
+configure(plain_nothing ${nothing_installed} -DBUILD_TESTING=ON -DTIDEMARK_BUILD_BENCH=AUTO)
+expect_tests(plain_nothing "${what}" house NO)
+expect_tests(plain_nothing "${what}" model NO)
 foreach(missing IN ITEMS doctest Relacy "Google Benchmark")
   string(FIND "${output}" "turned off, not installed: ${missing}" position)
   if(position EQUAL -1)
@@ -93,7 +103,7 @@ foreach(missing IN ITEMS doctest Relacy "Google Benchmark")
   endif()
 endforeach()
 execute_process(
-  COMMAND "${CMAKE_COMMAND}" --install "${WORK_DIR}/plain" --prefix "${WORK_DIR}/prefix"
+  COMMAND "${CMAKE_COMMAND}" --install "${WORK_DIR}/plain_nothing" --prefix "${WORK_DIR}/prefix"
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output
   RESULT_VARIABLE status)
@@ -145,8 +155,8 @@ expect_include_path("${what}" "${WORK_DIR}/outside/tidemark.pc" /opt/other/inclu
 
 # ---- BUILD_TESTING ---------------------------------------------------------------------------------------------------
 
-set(what "all installed")
-configure(testing ${all_installed})
+set(what "all installed, BUILD_TESTING turned on")
+configure(testing ${all_installed} -DBUILD_TESTING=ON)
 expect_tests(testing "${what}" house YES)
 expect_tests(testing "${what}" model YES)
 

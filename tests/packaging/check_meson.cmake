@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Uses an installed copy as a project does that is built with Meson: tests/packaging/consumer/meson.build finds it by
-# pkg-config and by CMake's package, and runs a program of each. The copy is moved after it was installed.
+# Uses the library as a project does that is built with Meson. tests/packaging/consumer/meson.build finds an installed
+# copy by pkg-config and by CMake's package, and runs a program of each. The copy is moved after it was installed.
+# tests/packaging/meson_parent/meson.build has the source tree as a subproject. At last Meson installs it.
 #
 #   cmake -D SOURCE_DIR=... -D BINARY_DIR=... -D WORK_DIR=... -D MESON=... -D COMPILER=... -D FLAGS=...
 #         -D VERSION=... -P check_meson.cmake
@@ -51,3 +52,31 @@ run("setup" "${MESON}" setup "-Dcmake_prefix_path=${prefix}" "${WORK_DIR}/build"
     "${SOURCE_DIR}/tests/packaging/consumer")
 run("build" "${MESON}" compile -C "${WORK_DIR}/build")
 run("run" "${MESON}" test -C "${WORK_DIR}/build")
+
+# ---- as a subproject -------------------------------------------------------------------------------------------------
+
+set(parent "${WORK_DIR}/parent")
+file(MAKE_DIRECTORY "${parent}/subprojects")
+file(COPY "${SOURCE_DIR}/tests/packaging/meson_parent/meson.build" "${SOURCE_DIR}/tests/packaging/consumer/main.cpp"
+     DESTINATION "${parent}")
+foreach(name IN ITEMS tidemark tidemark_by_cmake)
+  file(CREATE_LINK "${SOURCE_DIR}" "${parent}/subprojects/${name}" SYMBOLIC)
+endforeach()
+set(ENV{PKG_CONFIG_LIBDIR} "${WORK_DIR}/nothing is installed")
+run("setup as a subproject" "${MESON}" setup "${WORK_DIR}/build_parent" "${parent}")
+run("build as a subproject" "${MESON}" compile -C "${WORK_DIR}/build_parent")
+run("run as a subproject" "${MESON}" test -C "${WORK_DIR}/build_parent")
+
+# ---- installed by Meson ----------------------------------------------------------------------------------------------
+
+run("setup alone" "${MESON}" setup "--prefix=${WORK_DIR}/by_meson" "${WORK_DIR}/build_alone" "${SOURCE_DIR}")
+run("install by Meson" "${MESON}" install -C "${WORK_DIR}/build_alone")
+file(GLOB_RECURSE pc_file "${WORK_DIR}/by_meson/*/tidemark.pc")
+cmake_path(GET pc_file PARENT_PATH pc_dir)
+set(ENV{PKG_CONFIG_LIBDIR} "${pc_dir}")
+run("the version is that of CMake" "${PKG_CONFIG}" --exact-version=${VERSION} tidemark)
+execute_process(COMMAND "${PKG_CONFIG}" --variable=includedir tidemark OUTPUT_VARIABLE include_dir
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT EXISTS "${include_dir}/tidemark/tidemark.hpp")
+  message(FATAL_ERROR "Meson has installed no headers where its file for pkg-config says: ${include_dir}")
+endif()
