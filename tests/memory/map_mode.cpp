@@ -9,9 +9,9 @@
 #include <tidemark/memory/map_mode.hpp>
 
 using tidemark::map_mode;
-using enum tidemark::map_mode;
 
 TEST_CASE("[B13] of all combinations of modes those are valid that are listed, and no other") {
+  using enum tidemark::map_mode;
   const std::set<map_mode> listed{
       read,    write,           read | write, read | do_not_wait,  write | do_not_wait, read | write | do_not_wait,
       discard, discard | write, no_overwrite, no_overwrite | write};
@@ -25,6 +25,7 @@ TEST_CASE("[B13] of all combinations of modes those are valid that are listed, a
 }
 
 TEST_CASE("a mode has the modes of which it is made") {
+  using enum tidemark::map_mode;
   for (const map_mode each : {read, write, discard, no_overwrite, do_not_wait}) {
     for (const map_mode other : {read, write, discard, no_overwrite, do_not_wait}) {
       CHECK(tidemark::detail::has_mode(each | other, each));
