@@ -121,7 +121,7 @@ class basic_log_collector {
   collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
     collected_entries found;
     if (!is_free()) return found;
-    const round here{is_collecting_};
+    const collection here{is_collecting_};
     for (log& one : logs_) {
       one.changed = one.untold || one.reader.has_new();
       found.logs += one.changed ? 1 : 0;
@@ -153,12 +153,12 @@ class basic_log_collector {
 
  private:
   /// A round is under way, also where a sink throws.
-  class round {
+  class collection {
    public:
-    explicit round(bool& is_collecting) noexcept : is_collecting_{is_collecting} { is_collecting_ = true; }
-    round(const round&) = delete;
-    round& operator=(const round&) = delete;
-    ~round() { is_collecting_ = false; }
+    explicit collection(bool& is_collecting) noexcept : is_collecting_{is_collecting} { is_collecting_ = true; }
+    collection(const collection&) = delete;
+    collection& operator=(const collection&) = delete;
+    ~collection() { is_collecting_ = false; }
 
    private:
     bool& is_collecting_;
