@@ -121,6 +121,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->stop_turns();
     detail::engine_access::remove(engine_, member());
     this->give_up_rest();
+    discard();
     if (!timeline_.is_idle()) timeline_.abort();
   }
 
@@ -131,6 +132,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   //
   // What is recorded is executed once it is submitted. All these functions allocate now and then, and throw what the
   // allocation throws; then nothing is recorded.
+  //
+  // A callable that is moved or copied into the queue must not use the functions of this part meanwhile. Nor must what
+  // is destroyed when the queue drops commands that are not submitted: in discard(), in a submit() that returns
+  // `aborted`, and in the destructor. That is asserted; then the call does nothing, and submit() returns `aborted`.
 
   /// Records a wait for a value. The queue parks while it is missing; its engine goes on. [A6]
   /// \param input  a fence, a progress_fence or a view of one; it must outlive the wait
@@ -138,6 +143,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     requires is_awaited<Timeline>
   void wait(const logged_fence<Timeline>& input, std::uint64_t value) {
     const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
+    if (!this->commands_.is_free()) return;
     command& made = begin(detail::command_kind::wait, input.id, to.fence, value);
     made.keep(to.operations);
     this->commands_.record();
@@ -258,12 +264,15 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
 
   /// Drops what was recorded and is not submitted. Entries that were reserved for it must be taken back.
-  void discard() noexcept { this->commands_.discard(); }
+  void discard() noexcept {
+    if (this->commands_.is_free()) this->commands_.discard();
+  }
 
   /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
   /// as last queued, makes the commands visible and rings the doorbell. Returns what the doorbell answers. Progress:
   /// lock-free, except for an allocation now and then, and for a system call if all threads of the engine sleep. [A122]
   doorbell_result submit() {
+    if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};
     keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
               [](basic_engine_queue& self) { self.timeline_.complete(); });
@@ -273,6 +282,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   doorbell_result submit(const log_reservation& entry)
     requires(timeline_type::has_logs)
   {
+    if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};
     using content = reserved<std::byte>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
@@ -381,10 +391,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     static constexpr typename command::call_table calls{
         [](command& of, void* self) { of.template kept<Call>()(*static_cast<basic_engine_queue*>(self)); },
         [](command& of) noexcept { of.template forget<Call>(); }};
-    command& made = begin(kind, named, at, value);
-    made.keep(std::move(call));
-    made.calls.store(&calls);
-    this->commands_.record();
+    keep(kind, named, at, value, std::move(call), calls);
   }
 
   /// Records a command that calls `call(*this)` and tells of it. The name lies where others have a fence and a value.
@@ -412,6 +419,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     static constexpr typename command::call_table calls{
         [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
         [](command&) noexcept {}};
+    if (!this->commands_.is_free()) return this->commands_.nowhere();
     begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0).calls.store(&calls);
     this->commands_.record();
     return this->commands_.last();
@@ -435,6 +443,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   template <class Kept>
   void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Kept kept,
             const typename command::call_table& calls) {
+    if (!this->commands_.is_free()) return;
+    const typename base::commands::busy_scope making{this->commands_};
     command& made = begin(kind, named, at, value);
     made.keep(std::move(kept));
     made.calls.store(&calls);

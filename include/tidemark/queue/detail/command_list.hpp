@@ -12,6 +12,9 @@
 //
 // Who writes what: the submitter (one thread at a time) `recorded` and `published`; the executor (one thread at a time)
 // `taken`. While no thread executes, whoever may become the executor may look at the commands that are to be executed.
+//
+// Code of the user runs while the submitter makes a command and while it drops what is not submitted. It must not call
+// the submitter's functions then: is_free() asserts that, and the queue does nothing where it returns false.
 #ifndef TIDEMARK_QUEUE_DETAIL_COMMAND_LIST_HPP
 #define TIDEMARK_QUEUE_DETAIL_COMMAND_LIST_HPP
 
@@ -138,6 +141,23 @@ class command_list {
 
   // ---- the submitter ----
 
+  /// Code of the user may run that must not use the submitter's functions.
+  class busy_scope {
+   public:
+    explicit busy_scope(command_list& of) noexcept : is_busy_{of.is_busy_} { is_busy_ = true; }
+    busy_scope(const busy_scope&) = delete;
+    busy_scope& operator=(const busy_scope&) = delete;
+    ~busy_scope() { is_busy_ = false; }
+
+   private:
+    bool& is_busy_;
+  };
+  /// Returns whether the submitter's functions may be called.
+  bool is_free() const noexcept {
+    TIDEMARK_ASSERT(!is_busy_, "what a queue records or drops used the queue");
+    return !is_busy_;
+  }
+
   /// Returns the next command, to be filled in. It counts once record() is called. Allocates, and throws what the
   /// allocation throws.
   command& next() {
@@ -163,15 +183,17 @@ class command_list {
   }
   /// Drops what was recorded and is not published.
   void discard() noexcept {
-    chunk* const last = last_published_;
-    chunk* const next = last != nullptr ? last->next : first_;
-    drop_between(published_own_, recorded_, published_own_ % chunk_size != 0 ? last : next);
-    last_ = last;
-    recorded_ = published_own_;
+    const busy_scope dropping{*this};
+    last_ = last_published_;
+    const std::uint64_t end = std::exchange(recorded_, published_own_);
+    chunk* const next = last_ != nullptr ? last_->next : first_;
+    drop_between(published_own_, end, published_own_ % chunk_size != 0 ? last_ : next);
   }
 
   /// Returns the place of the command that was recorded last.
   recorded_place last() const noexcept { return {last_, recorded_ - 1}; }
+  /// Returns a place at which no command was recorded.
+  static recorded_place nowhere() noexcept { return {nullptr, UINT64_MAX}; }
   /// Ends an unbroken run with what was recorded since. Returns false if it can't be one; then it stays empty.
   /// \param of  where it begins
   bool end_run(const recorded_place& of) noexcept {
@@ -296,6 +318,7 @@ class command_list {
   std::uint64_t recorded_ = 0;
   std::uint64_t published_own_ = 0;
   chunk* own_spares_ = nullptr;  // which it has taken
+  bool is_busy_ = false;         // with code of the user
 
   typename Platform::template atomic<std::uint64_t> published_{0};
   typename Platform::template atomic<chunk*> spares_{nullptr};
