@@ -600,3 +600,47 @@ TEST_CASE("[B5] with several threads that allocate, no byte is written that is s
   ring.reclaim();
   CHECK(ring.bytes_in_use() == 0);
 }
+
+namespace {
+
+/// A platform whose heavy barrier is refused from some moment on, and said to be: so the copy of the headers finds it
+/// that a library has which is loaded later than that. It counts the sleeps with and without a time limit.
+struct lately_unavailable : tidemark::native_platform {
+  using base = tidemark::native_platform;
+  static inline std::atomic<bool> is_refused{false};
+  static inline std::atomic<int> limited{0};
+  static inline std::atomic<int> unlimited{0};
+
+  static bool heavy_barrier() noexcept { return base::heavy_barrier() && !is_refused; }
+  static bool heavy_barrier_available() noexcept { return base::heavy_barrier_available() && !is_refused; }
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+    ++(until == tidemark::no_deadline ? unlimited : limited);
+    return base::park(word, expected, until);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[A34] who waits for space looks again where the barrier is refused on which the ring or the fence relies") {
+  if (!tidemark::native_platform::asymmetric || !tidemark::native_platform::heavy_barrier_available()) return;
+  using fence = tidemark::basic_progress_fence<lately_unavailable>;
+  using ring = tidemark::upload_ring<fence, tidemark::writers::several>;
+  for (const bool is_late_for_fence : {false, true}) {
+    for (const bool is_late_for_ring : {false, true}) {
+      CAPTURE(is_late_for_fence);
+      CAPTURE(is_late_for_ring);
+      lately_unavailable::is_refused = !is_late_for_fence;
+      fence done;
+      lately_unavailable::is_refused = !is_late_for_ring;
+      ring memory{done, {.capacity = 64}};
+      lately_unavailable::is_refused = true;
+      lately_unavailable::limited = lately_unavailable::unlimited = 0;
+      REQUIRE(memory.retire(memory.try_allocate(64, 16), 1));
+      std::thread waiter([&] { CHECK(memory.allocate(64, 16)); });
+      while (lately_unavailable::limited + lately_unavailable::unlimited == 0) std::this_thread::yield();
+      done.signal(1);
+      waiter.join();
+      CHECK((lately_unavailable::unlimited == 0) == (is_late_for_fence || is_late_for_ring));
+    }
+  }
+}

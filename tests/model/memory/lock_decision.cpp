@@ -170,7 +170,7 @@ struct woken_by_a_move : model::suite<2> {
   void thread(unsigned index) { index == 0 ? lock() : move(); }
   void lock() {
     typename tidemark::detail::space_waiters<platform>::waiter counted{waiters};
-    counted.order();
+    counted.order(false);
     for (;;) {
       const std::uint32_t seen = counted.changes();
       if (pin.try_lock()) break;

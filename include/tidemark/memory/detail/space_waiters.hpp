@@ -66,7 +66,7 @@ class space_waiters {
    public:
     explicit waiter(space_waiters& of) noexcept : waker{&on_release}, of_{of} {
       // (T3): v1; acquire, pairs with (T2). The barriers do the rest on platforms that have fences.
-      of_.waiting_.fetch_add(1, std::memory_order_acquire);
+      is_pinned_ = (of_.waiting_.fetch_add(1, std::memory_order_acquire) & pinned) != 0;
     }
     ~waiter() {
       // (T8): relaxed alone: a giver that still finds the old count only makes a wake-up call that wakes nobody.
@@ -74,14 +74,17 @@ class space_waiters {
     }
 
     /// Does v2, for everything that this thread waits for: also for its registration with a timeline. Returns false if
-    /// the barrier was refused: then others may miss the waiter, so it must look again soon.
-    bool order() noexcept {
+    /// others may miss the waiter, so that it must look again soon: the barrier was refused, and the block or the
+    /// timeline relies on it. Each of them says so itself, because what the system refuses now may have been there when
+    /// they were made, by another shared library.
+    /// \param needs_barrier  whether the registration relies on the heavy barrier
+    bool order(bool needs_barrier) noexcept {
       if constexpr (has_fences) {
         // (T4): v2 in the symmetric form; seq_cst, pairs with (T5). Nothing weaker keeps the looks of v3 behind (T3).
         Platform::thread_fence(std::memory_order_seq_cst);
       }
       // (T11): v2 in the asymmetric form, pairs with (T6), and w2 of fence.hpp, as (F21) is.
-      return Platform::heavy_barrier() || !Platform::heavy_barrier_available();
+      return Platform::heavy_barrier() || (is_pinned_ && !needs_barrier);
     }
     /// Begins v3. Returns what park() needs.
     std::uint32_t changes() const noexcept {
@@ -96,6 +99,7 @@ class space_waiters {
     static bool on_release(waker& self, release_reason) noexcept { return static_cast<waiter&>(self).of_.wake_all(); }
 
     space_waiters& of_;
+    bool is_pinned_;
   };
 
  private:

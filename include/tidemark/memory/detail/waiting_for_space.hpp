@@ -128,6 +128,12 @@ class space_wait {
 
     /// Returns whether the fence wakes the waiter when it must.
     bool is_complete() const noexcept { return ticket_ || !target_; }
+    /// Returns whether the fence may miss the waiter if the heavy barrier was refused.
+    bool needs_barrier() const noexcept {
+      if (!ticket_) return false;
+      const auto& fence = of_.fence();
+      return std::remove_cvref_t<decltype(fence)>::platform::asymmetric && !fence_access::heap(fence).is_pinned();
+    }
     std::optional<std::uint64_t> target() const noexcept { return target_; }
     /// w3.
     bool is_over() const noexcept { return target_ && fence_access::is_over(of_.fence(), *target_); }
@@ -157,7 +163,7 @@ class space_wait {
     const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
     for (bool is_late = false;;) {
       registration registered{*this, counted};
-      const bool wakes_in_time = counted.order() && registered.is_complete();
+      const bool wakes_in_time = counted.order(registered.needs_barrier()) && registered.is_complete();
       do {
         const std::uint32_t seen = counted.changes();
         const bool is_stopped = token.stop_requested();
@@ -178,7 +184,7 @@ class space_wait {
   attempted<result> doze(deadline until, const Token& token) noexcept {
     waiter counted{waiters_};
     // So that it seldom misses what is given back. Where the barrier is refused, it looks again soon anyway.
-    static_cast<void>(counted.order());
+    static_cast<void>(counted.order(false));
     for (bool is_late = false;;) {
       const std::uint32_t seen = counted.changes();
       const bool is_stopped = token.stop_requested();
