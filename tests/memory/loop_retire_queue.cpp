@@ -358,6 +358,45 @@ TEST_CASE_TEMPLATE("while another thread disposes of an object, drain() disposes
   CHECK(reclaimer.size() == 0);
 }
 
+namespace {
+
+/// An object whose disposal lets a queue finish its work.
+template <class Kind>
+struct awaited_by_queue : tidemark::loop_retire_hook<2> {
+  explicit awaited_by_queue(stand<Kind>& of) : then{&of} {}
+  stand<Kind>* then;
+};
+struct lets_queue_go_on {
+  template <class Kind>
+  void operator()(awaited_by_queue<Kind>& object) const noexcept {
+    object.then->queue.complete();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("[B4] [B5] drain() disposes of an object as soon as its own queue has come far enough", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  disposed_log log;
+  noted<2> last{log, 1};
+  awaited_by_queue<Kind> first{graphics};
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  REQUIRE(reclaimer.add_queue(copies.queue));
+  copies.submit();
+  CHECK(reclaimer.retire(first, lets_queue_go_on{}));
+  graphics.submit();
+  CHECK(reclaimer.retire(last, note{}));
+  const background drainer{[&] { reclaimer.drain(); }};
+  CHECK(drainer.falls_asleep());
+  copies.queue.complete();
+  await([&] { return drainer.has_returned(); });
+  CHECK(log.order == std::vector{1});
+}
+
 TEST_CASE_TEMPLATE("[B5] an object that comes to its second queue late does not wait for the serials of others", Kind,
                    EVERY_LOOP_KIND) {
   typename Kind::loop loop;

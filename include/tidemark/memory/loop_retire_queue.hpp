@@ -25,6 +25,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "../fence/awaited.hpp"
 #include "../fence/detail/limits.hpp"
@@ -176,8 +178,9 @@ class basic_loop_retire_queue {
   }
 
   /// Blocks, parked, until everything that was retired is disposed of; also what the disposers retire. This thread
-  /// disposes of what it finds, beside those that run the loop, so the loop need not be run. A disposer must not call
-  /// it. [B5]
+  /// disposes of what it finds, beside those that run the loop, so the loop need not be run. It disposes of each object
+  /// as soon as that is free, whatever the others wait for. With more than 64 queues it allocates while it waits for
+  /// them. A disposer must not call it. [B5]
   void drain() noexcept {
     keeper kept(core_.lock());
     drain(kept);
@@ -298,11 +301,7 @@ class basic_loop_retire_queue {
         if (each) advance(*each);
       }
       dispose_all(kept);
-      const std::optional<awaited_type> next = least_awaited();
-      if (next) {
-        const typename keeper::without lock(kept);
-        static_cast<void>(wait_all(std::array{*next}));
-      } else if (count_ != 0 && due_ == nullptr) {
+      if (!sleep(kept, std::make_index_sequence<Most>{}) && count_ != 0 && due_ == nullptr) {
         // Other threads dispose of the last ones. Meanwhile more may be retired.
         ++drainers_asleep_;
         changed_.wait(kept);
@@ -310,12 +309,21 @@ class basic_loop_retire_queue {
       }
     }
   }
-  std::optional<awaited_type> least_awaited() const noexcept {
+  /// Sleeps until the least serial of some queue is finished. Returns false at once if no object waits for a queue.
+  /// What is retired meanwhile can't become free before that: it waits for no lower serials of these queues.
+  template <std::size_t... Place>
+  bool sleep(keeper& kept, std::index_sequence<Place...>) noexcept {
+    std::array<std::optional<awaited_type>, Most> found;
+    std::size_t count = 0;
     for (const auto& each : followed_) {
       const hook* const least = each ? each->objects.least() : nullptr;
-      if (least != nullptr) return each->awaited_value(each->queue, least->until());
+      if (least != nullptr) found[count++].emplace(each->awaited_value(each->queue, least->until()));
     }
-    return std::nullopt;
+    if (count == 0) return false;
+    const std::array<awaited_type, Most> those{*found[Place < count ? Place : 0]...};
+    const typename keeper::without lock(kept);
+    static_cast<void>(wait_any(std::span<const awaited_type>(those).first(count)));
+    return true;
   }
 
   core& core_;

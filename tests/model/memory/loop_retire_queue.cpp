@@ -148,6 +148,38 @@ struct drained_of_two_queues : model::suite<2>, stand<Shape> {
   void after() { this->end(); }
 };
 
+/// [B4] [B5] A thread drains, and nobody runs the loop. The first queue's work goes on when an object has been disposed
+/// of for which only the second queue matters.
+template <heap_shape Shape>
+struct drained_in_turn : model::suite<2>, stand<Shape> {
+  struct first_object : object {
+    small_queue<Shape>* then = nullptr;
+  };
+  struct destroy_first {
+    void operator()(object& which) const noexcept {
+      destroy{}(which);
+      static_cast<first_object&>(which).then->complete();
+    }
+  };
+  first_object first;
+
+  void before() {
+    this->begin(0);
+    first.then = &this->queues[0];
+    for (auto& each : this->queues) MODEL_REQUIRE(this->reclaimer->add_queue(each));
+    this->queues[1].submit();
+    MODEL_REQUIRE(this->reclaimer->retire(first, destroy_first{}));
+    this->queues[0].submit();
+    MODEL_REQUIRE(this->reclaimer->retire(this->used, destroy{}));
+  }
+  void thread(unsigned index) {
+    if (index == 0) return this->finish(1);
+    this->reclaimer->drain();
+    MODEL_REQUIRE(first.disposals.load() == 1 && this->used.disposals.load() == 1);
+  }
+  void after() { this->end(); }
+};
+
 /// A queue is removed as soon as its work is finished, while the loop runs. What has waited for it goes on.
 template <heap_shape Shape>
 struct removed_beside_loop : model::suite<2>, stand<Shape> {
@@ -248,6 +280,8 @@ int main(int argc, char** argv) {
   model::add_on_shapes<removed_beside_loop, one_slot, "removed_beside_loop">(checks);
   checks.push_back(model::make_check<drained_of_two_queues<one_slot>, "drained_of_two_queues">());
   checks.push_back(model::make_check<drained_of_two_queues<model::two_levels>, "drained_of_two_queues.two_levels">());
+  checks.push_back(model::make_check<drained_in_turn<one_slot>, "drained_in_turn">());
+  checks.push_back(model::make_check<drained_in_turn<model::two_levels>, "drained_in_turn.two_levels">());
   checks.push_back(model::make_check<late_at_second_queue<one_slot>, "late_at_second_queue">());
   checks.push_back(model::make_check<late_at_second_queue<model::two_levels>, "late_at_second_queue.two_levels">());
   checks.push_back(model::make_check<late_at_second_queue<model::in_lane>, "late_at_second_queue.in_lane">());
