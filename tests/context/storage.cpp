@@ -842,3 +842,35 @@ TEST_CASE("[D3][D5][D9] contexts record on threads of their own while objects ar
   storage.reset();
   CHECK(ledger.bytes == 0);
 }
+
+TEST_CASE("[D11][D15] a block that no memory has room for is not there, with and without a copy of read-only data") {
+  using tidemark::detail::block_distance;
+  static_assert(block_distance(SIZE_MAX) == tidemark::detail::most_block_distance);
+  static_assert(block_distance(SIZE_MAX - 63) == tidemark::detail::most_block_distance);
+  static_assert(block_distance(1000) == 17 * tidemark::cache_line);
+  using of_three = tidemark::detail::block_table<tidemark::native_platform, 3>;
+  static_assert(of_three::pages_for(SIZE_MAX) == SIZE_MAX / 3);
+  static_assert(of_three::pages_for(4) == 2);
+
+  for (const std::size_t read_only : {0u, 8u, 64u, 256u}) {
+    for (const std::size_t less : {0u, 10u, 63u, 64u, 127u, 200u, 1000u}) {
+      CAPTURE(read_only);
+      CAPTURE(less);
+      test_driver driver;
+      block_ledger ledger;
+      driver.sizes = {{test_kind::resource, SIZE_MAX - less, read_only}, {test_kind::view, 40}};
+      auto storage = storage_type::make(test_maker{driver}, {}, {&ledger});
+      REQUIRE(storage);
+      const test_description of_all{.read_only = read_only, .deferred = SIZE_MAX - less, .replicate = 1};
+      const auto object = storage->create(test_kind::resource, of_all);
+      REQUIRE(object);
+      const auto view = storage->create(test_kind::view, of_view);
+      auto opened = storage->open();
+      opened.context.begin_recording();
+      REQUIRE(opened.context.use(object.object).status == block_use_status::no_memory);
+      CHECK(opened.context.find(object.object) == nullptr);
+      CHECK(opened.context.use(view.object));
+      opened.context.end_recording();
+    }
+  }
+}

@@ -68,6 +68,7 @@ struct counting_source {
     --ledger->calls_left;
     const std::size_t alignment = std::max(traits.alignment, ledger->least_alignment);
     std::byte* const made = heap.create({traits.bytes, alignment});
+    if (made == nullptr) return nullptr;
     ledger->given[made] = {traits.bytes, alignment};
     ledger->bytes += traits.bytes;
     std::memset(made, 0xA5, traits.bytes);

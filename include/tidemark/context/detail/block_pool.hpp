@@ -24,8 +24,11 @@
 
 namespace tidemark::detail {
 
-/// Returns the distance of two blocks of so many bytes.
+inline constexpr std::size_t most_block_distance = SIZE_MAX / 8 / cache_line * cache_line;  // more than any memory has
+
+/// Returns the distance of two blocks of so many bytes; `most_block_distance` if it would be more.
 constexpr std::size_t block_distance(std::size_t bytes) noexcept {
+  if (bytes >= most_block_distance - cache_line) return most_block_distance;
   const std::size_t whole_lines = std::max<std::size_t>(1, bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0));
   return (whole_lines % 8 == 0 ? whole_lines + 1 : whole_lines) * cache_line;
 }
@@ -95,10 +98,10 @@ class block_pool {
   }
 
   bool grow(Source& source) noexcept {
+    if (distance_ >= most_block_distance) return false;
     const std::size_t wanted = (std::min)(most_blocks, std::size_t{4} << std::min<std::size_t>(made_, 4));
     const std::size_t blocks = std::max<std::size_t>(1, (std::min)(wanted, most_bytes / distance_));
     const std::size_t before = (1 + made_ % 16) * cache_line;
-    if (distance_ > SIZE_MAX / 4) return false;
     const std::size_t bytes = before + blocks * distance_;
     std::byte* const memory = source.create({.bytes = bytes, .alignment = cache_line});
     if (memory == nullptr) return false;

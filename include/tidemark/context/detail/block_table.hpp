@@ -46,7 +46,7 @@ class block_table {
   using link = typename Platform::template atomic<page*>;
 
   static constexpr std::size_t pages_for(std::size_t objects) noexcept {
-    return (objects + ObjectsPerPage - 1) / ObjectsPerPage;
+    return objects / ObjectsPerPage + (objects % ObjectsPerPage != 0 ? 1 : 0);
   }
 
   /// \param links  one for each page, which name `none`
