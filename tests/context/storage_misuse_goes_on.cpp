@@ -154,6 +154,45 @@ TEST_CASE("a maker can end neither the recording nor the context that it creates
   CHECK(take_said().empty());
 }
 
+TEST_CASE("nor can it assign another context to the one that it creates a block for") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto storage = storage_type::make(test_maker{at.driver}, {.max_contexts = 3}, {&at.ledger});
+  REQUIRE(storage);
+  const auto own = storage->create(test_kind::resource, {}).object;
+  CHECK(own == object);
+  auto opened = storage->open();
+  opened.context.begin_recording();
+  at.driver.in_create = [&] { opened.context = std::move(storage->open().context); };
+  CHECK(opened.context.use(own));
+  CHECK(take_said() == texts{"a maker ended the recording that it was creating a block for"});
+  CHECK(opened.context.is_recording());
+  CHECK(storage->open());  // the one that was not assigned is closed
+  opened.context.close();
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B5] a recording that is begun twice keeps what it has used since it began first") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  auto& in = opened.context;
+  in.begin_recording();
+  CHECK(in.use(object));
+  CHECK(at.storage->retire(object));
+  CHECK(at.storage->reclaim() == 0);
+  in.begin_recording();
+  CHECK(take_said() == texts{"a context began to record twice"});
+  CHECK(at.storage->reclaim() == 0);
+  CHECK(in.find(object) != nullptr);
+  in.end_recording();
+  CHECK(!in.is_recording());
+  CHECK(at.storage->reclaim() == 1);
+  CHECK(take_said().empty());
+}
+
 TEST_CASE("an object is not created if the maker destroys a dependency of it") {
   stand at;
   REQUIRE(at.storage);

@@ -49,9 +49,12 @@ class context_recordings {
 
   // ---- recording: the thread of the context -------------------------------------------------------------------------
 
-  /// Begins a recording. It is asserted that the context does not record. Progress: wait-free, one load and one store.
+  /// Begins a recording. It is asserted that the context does not record; if it does, the recording goes on. Progress:
+  /// wait-free, two loads and one store.
   void begin(std::size_t context) noexcept {
-    TIDEMARK_ASSERT(!is_recording(context), "a context began to record twice");
+    const bool is_open = is_recording(context);
+    TIDEMARK_ASSERT(!is_open, "a context began to record twice");
+    if (is_open) return;  // a later epoch would let go what the recording has used
     // (CR1): relaxed, as (CR2) counts: that the recording began before last_queued() is what the caller orders.
     const std::uint64_t now = epoch_.load(std::memory_order_relaxed);
     // (CR3): release, pairs with (CR5): a thread that finds the later recording finds the end of the one before, too.

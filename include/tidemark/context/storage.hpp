@@ -454,7 +454,7 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
     if (other.is_movable()) swap(other);
   }
   context& operator=(context&& other) noexcept {
-    if (this == &other || !is_movable() || !other.is_movable()) return *this;
+    if (this == &other || !is_movable() || !other.is_movable() || !can_end()) return *this;
     close();
     swap(other);
     return *this;
@@ -485,6 +485,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
   /// Returns whether a recording is open; false of a context that is closed.
   [[nodiscard]] bool is_recording() const noexcept { return is_open() && storage_->recordings_.is_recording(number_); }
+  /// Returns whether the maker is creating a block for this context. Until it has done so, the recording can't end.
+  [[nodiscard]] bool is_creating() const noexcept {
+    return is_open() && storage_->parts_.context_slots[number_].creating.load() != 0;
+  }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
   /// depends on [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks of dependencies
@@ -537,9 +541,9 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
     return object.index() < objects_;
   }
   bool can_end() const noexcept {
-    const bool is_creating = storage_->parts_.context_slots[number_].creating.load() != 0;
-    TIDEMARK_ASSERT(!is_creating, "a maker ended the recording that it was creating a block for");
-    return !is_creating;
+    const bool is_possible = !is_creating();
+    TIDEMARK_ASSERT(is_possible, "a maker ended the recording that it was creating a block for");
+    return is_possible;
   }
   void swap(context& other) noexcept {
     std::swap(links_, other.links_);
