@@ -146,6 +146,23 @@ struct calling_command {
   calls* to;
 };
 
+/// Calls something when it is copied or moved. Can be called with anything.
+struct moving_work {
+  explicit moving_work(std::function<void()> call) : on_move{std::move(call)} {}
+  moving_work(const moving_work& other) : on_move{other.on_move} { call(); }
+  moving_work(moving_work&& other) noexcept : on_move{other.on_move}, skips{other.skips} {
+    if (skips > 0) {
+      --skips;
+    } else {
+      call();
+    }
+  }
+  void operator()(auto...) const noexcept {}
+  void call() const { on_move(); }
+  std::function<void()> on_move;
+  int skips = 0;  // moves that call nothing
+};
+
 /// Calls each function of a context that records; returns how many of them are asserted.
 std::size_t call_all(stand::context_type& in, stand& at, tidemark::fence& fence) {
   in.run([] {});
@@ -194,6 +211,64 @@ TEST_CASE("a command that calls its context while it is made or dropped does not
     in.begin_recording();
     in.run([] {});
     CHECK(in.finish().list.size() == 1);
+    CHECK(take_said().empty());
+  }
+}
+
+TEST_CASE("what a command is made of calls the context while it is copied or moved, and does nothing") {
+  constexpr const char* of_command = "a command used the context that makes or drops it";
+  for (int which = 0; which < 3; ++which) {
+    CAPTURE(which);
+    stand at;
+    tidemark::fence fence;
+    tidemark::renamed_resource resource{tidemark::fence_view{fence}, {.bytes = 64, .max_renames = 2}};
+    auto& in = at.deferred[0];
+    std::size_t called = 0;
+    const moving_work work{[&] { called += call_all(in, at, fence); }};
+    in.begin_recording();
+    if (which == 0) in.run([](const moving_work& of, int) { CHECK(of.on_move); }, work, 3);
+    if (which == 1) in.run(work, 1);
+    if (which == 2) {
+      // The parameter is the caller's: the context makes the command from it.
+      moving_work copy{[&] { called += call_all(in, at, fence); }};
+      copy.skips = 1;
+      CHECK(in.bind_for_copy(resource, std::move(copy)));
+    }
+    CHECK(called > 0);
+    CHECK(take_said() == texts(called, of_command));
+    CHECK(in.is_recording());
+    CHECK(in.finish().list.size() == 1);
+    CHECK(take_said().empty());
+  }
+}
+
+TEST_CASE("a maker can't end the recording that it creates a block for, and it goes on") {
+  constexpr const char* of_maker = "a maker ended the recording that it was creating a block for";
+  for (int which = 0; which < 4; ++which) {
+    CAPTURE(which);
+    stand at;
+    const auto object = at.resource();
+    const auto retired = at.resource();
+    auto& in = at.deferred[0];
+    in.begin_recording();
+    in.run([] {});
+    at.driver.in_create = [&] {
+      if (which == 0) in.abandon();
+      if (which == 1) CHECK(in.finish().status == finish_status::invalid);
+      if (which == 2) CHECK(in.reset() == tidemark::context_open_status::ready);
+      if (which == 3) {
+        in.abandon();
+        in.begin_recording();
+      }
+    };
+    CHECK(in.use(object));
+    CHECK(take_said() == (which == 3 ? texts{of_maker, "a context began to record twice"} : texts{of_maker}));
+    CHECK(in.is_recording());
+    const auto finished = in.finish();
+    CHECK(finished.status == finish_status::ended);
+    CHECK(finished.list.size() == 1);
+    CHECK(at.storage->retire(retired));
+    CHECK(at.storage->reclaim() == 1);  // no recording is open
     CHECK(take_said().empty());
   }
 }

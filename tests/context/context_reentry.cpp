@@ -230,3 +230,47 @@ TEST_CASE("a maker creates, uses and destroys other objects") {
   CHECK(storage.immediate().find(third) == nullptr);
   CHECK(storage.immediate().find(of.object) != nullptr);
 }
+
+TEST_CASE("[D36][D38] a maker records in the context, and has no memory: the recording is removed when it is done") {
+  for (int how = 0; how < 3; ++how) {
+    CAPTURE(how);
+    scene of;
+    const auto second = of.at.resource();
+    const auto retired = of.at.resource();
+    bool is_maker_done = false;
+    int told = 0;
+    of.in_sink = [&](context_error error) {
+      CHECK(error == context_error::no_memory);
+      CHECK(is_maker_done);
+      ++told;
+      if (how != 1) return;
+      of.in.abandon();
+      of.in.begin_recording();
+    };
+    of.in.begin_recording();
+    of.in.run([] {});
+    of.at.driver.in_create = [&] {
+      if (how < 2) {
+        of.lists.calls_left = 0;
+        of.in.run([held = large_copy{}]() mutable { held(nullptr, nullptr); });
+        of.lists.calls_left = SIZE_MAX;
+      } else {
+        of.at.driver.creations_left = 0;
+        CHECK(of.in.use(second).status == block_use_status::no_memory);
+        of.at.driver.creations_left = SIZE_MAX;
+      }
+      CHECK(of.in.was_removed());
+      CHECK(of.lists.bytes == 0);
+      of.in.run([] {});
+      is_maker_done = true;
+    };
+    CHECK(of.in.use(of.object).status == block_use_status::no_memory);
+    CHECK(told == 1);
+    CHECK(of.at.storage->retire(retired));
+    CHECK(of.at.storage->reclaim() == (how == 1 ? 0 : 1));  // the sink may have begun another one
+    CHECK(of.in.finish().status == (how == 1 ? finish_status::ended : finish_status::no_memory));
+    of.in.begin_recording();
+    CHECK(of.in.use(of.object));
+    CHECK(of.in.finish().status == finish_status::ended);
+  }
+}

@@ -75,7 +75,8 @@ inline constexpr auto detail::names_of<context_error> =
 
 /// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
 /// of the context calls it, after the context has done everything else that the error causes. It may call functions of
-/// the context: abandon the recording, and begin another one. It must neither throw nor destroy the context.
+/// the context: abandon the recording, and begin another one. While the maker creates a block it is told of no error
+/// but `stale`, and the recording can't end. It must neither throw nor destroy the context.
 template <class Sink>
 concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
   { sink(context, error) } noexcept;
@@ -173,12 +174,13 @@ class alignas(cache_line) command_context {
   // Progress: wait-free but for the source and for what is copied.
 
   /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
-  /// it, the recording is removed. `no_memory` is also what it returns from then on.
+  /// it, the recording is removed. `no_memory` is also what it returns from then on. If the maker's create() records in
+  /// this context and there is no memory for that, the sink is told when create() has returned.
   block_use_result use(object_id object) noexcept {
     if (!can_record()) return {block_use_status::no_memory};
     const block_use_result used = context().use(object);
-    if (!used) [[unlikely]]
-      tell_failed(used.status);
+    if (!used || state_ == state::removed) [[unlikely]]
+      return failed_use(used.status);
     return used;
   }
 
@@ -191,9 +193,11 @@ class alignas(cache_line) command_context {
     if constexpr (sizeof...(Arguments) == 0) {
       keep_work(std::forward<Work>(work));
     } else {
-      keep_work([call = std::decay_t<Work>(std::forward<Work>(work)),
-                 with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)]() mutable {
-        std::apply(call, with);
+      keep_made([&] {
+        return [call = std::decay_t<Work>(std::forward<Work>(work)),
+                with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)]() mutable {
+          std::apply(call, with);
+        };
       });
     }
   }
@@ -270,25 +274,25 @@ class alignas(cache_line) command_context {
   /// \param copy  must not throw, nor may moving it
   template <class Resource, class Copy>
   bound_copy_of<Resource> try_bind_for_copy(Resource& of, Copy copy) noexcept {
-    return bind_own(of, std::move(copy), [&] { return of.try_take(); });
+    return bind_own(of, copy, [&] { return of.try_take(); });
   }
   /// The same, and blocks as map() does.
   template <class Resource, class Copy, stop_token_like Token = never_stops>
   bound_copy_of<Resource> bind_for_copy(Resource& of, Copy copy, Token token = {}) noexcept {
-    return bind_own(of, std::move(copy), [&] { return of.take(std::move(token)); });
+    return bind_own(of, copy, [&] { return of.take(std::move(token)); });
   }
   /// The same for `timeout` at most, and then returns `timeout`.
   template <class Resource, class Copy, class Rep, class Period, stop_token_like Token = never_stops>
   bound_copy_of<Resource> bind_for_copy_for(Resource& of, Copy copy, const std::chrono::duration<Rep, Period>& timeout,
                                             Token token = {}) noexcept {
-    return bind_own(of, std::move(copy), [&] { return of.take_for(timeout, std::move(token)); });
+    return bind_own(of, copy, [&] { return of.take_for(timeout, std::move(token)); });
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
   template <class Resource, class Copy, class Clock, class Duration, stop_token_like Token = never_stops>
   bound_copy_of<Resource> bind_for_copy_until(Resource& of, Copy copy,
                                               const std::chrono::time_point<Clock, Duration>& at,
                                               Token token = {}) noexcept {
-    return bind_own(of, std::move(copy), [&] { return of.take_until(at, std::move(token)); });
+    return bind_own(of, copy, [&] { return of.take_until(at, std::move(token)); });
   }
 
   // ---- the end of a recording ---------------------------------------------------------------------------------------
@@ -296,10 +300,11 @@ class alignas(cache_line) command_context {
   /// Ends the recording. Returns the list, or `no_memory` if the recording was removed [D39]. The context can record
   /// again. Progress: as end_recording() of the storage's context.
   finish_result finish() noexcept {
-    if (!is_free()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
+    if (!can_end()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
     const state before = std::exchange(state_, state::idle);
     if (before == state::recording) context().end_recording();
+    const busy_scope handing_out{state_};
     const finish_status status = before == state::recording ? finish_status::ended
                                  : before == state::removed ? finish_status::no_memory
                                                             : finish_status::invalid;
@@ -308,8 +313,11 @@ class alignas(cache_line) command_context {
 
   /// Ends the recording, if one is open, and drops its commands. The context can record again [D41].
   void abandon() noexcept {
-    if (!is_free()) return;
-    if (state_ == state::recording) end_without_list();
+    if (!can_end()) return;
+    if (state_ == state::recording) {
+      drop_commands();
+      context().end_recording();
+    }
     state_ = state::idle;
   }
 
@@ -319,7 +327,7 @@ class alignas(cache_line) command_context {
   /// this is a deferred context. Progress: lock-free but for source and maker; never waits.
   context_open_status reset() noexcept {
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
-    if (!is_free()) return context_open_status::ready;
+    if (!can_end()) return context_open_status::ready;
     abandon();
     if (is_immediate_) return context_open_status::ready;
     own_.close();
@@ -369,6 +377,12 @@ class alignas(cache_line) command_context {
     TIDEMARK_ASSERT(state_ != state::busy, "a command used the context that makes or drops it");
     return state_ != state::busy;
   }
+  bool can_end() noexcept {
+    if (!is_free()) return false;
+    const bool is_creating = context().is_creating();
+    TIDEMARK_ASSERT(!is_creating, "a maker ended the recording that it was creating a block for");
+    return !is_creating;
+  }
   bool can_record() const noexcept {
     if (state_ == state::recording) [[likely]]
       return true;
@@ -381,6 +395,12 @@ class alignas(cache_line) command_context {
   template <class Work>
   bool keep_work(Work&& work) {
     return keep<detail::recorded_work<platform, Queue, std::decay_t<Work>>>(std::forward<Work>(work));
+  }
+  /// The same for what `make()` returns. It is called while the context is busy: what it copies must not call the
+  /// context.
+  template <class Make>
+  bool keep_made(const Make& make) {
+    return keep<detail::recorded_work<platform, Queue, decltype(make())>>(detail::made_in_place{}, make);
   }
   /// Returns whether the command was recorded. If not, the recording was removed.
   template <class Command, class... Arguments>
@@ -410,7 +430,7 @@ class alignas(cache_line) command_context {
     return {map_status::mapped, made.memory};
   }
   template <class Resource, class Copy, class Take>
-  bound_copy_of<Resource> bind_own(Resource& of, Copy copy, const Take& take) noexcept {
+  bound_copy_of<Resource> bind_own(Resource& of, Copy& copy, const Take& take) noexcept {
     static_assert(std::is_nothrow_move_constructible_v<Copy>, "moving what copies a backing must not throw");
     if (!can_record()) return {map_status::no_memory, {}};
     auto* used = commands_.renames().find(of);
@@ -419,12 +439,13 @@ class alignas(cache_line) command_context {
       if (!made) return {made.status, {}};
       used = keep_own(of, made, true);
       if (used == nullptr) return {map_status::no_memory, {}};
-      const bool is_kept =
-          keep_work([call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
-            const typename Resource::backing target = to->load();
-            const typename Resource::backing current = from->load();
-            call(target, current);
-          });
+      const bool is_kept = keep_made([&copy, used]() noexcept {
+        return [call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
+          const typename Resource::backing target = to->load();
+          const typename Resource::backing current = from->load();
+          call(target, current);
+        };
+      });
       if (!is_kept) return {map_status::no_memory, {}};
     }
     return {map_status::mapped, bound_backing_of<Resource>{used->memory}};
@@ -451,21 +472,35 @@ class alignas(cache_line) command_context {
     return added;
   }
 
-  [[gnu::noinline]] void tell_failed(block_use_status why) noexcept {
-    if (why == block_use_status::no_memory) return remove();
-    sink_(id(), context_error::stale);
+  /// Returns what a use returns that failed, or in which the maker's calls of this context had no memory.
+  [[gnu::noinline]] block_use_result failed_use(block_use_status why) noexcept {
+    if (state_ == state::removed) {
+      end_removed();
+      return {block_use_status::no_memory};
+    }
+    if (why == block_use_status::no_memory) {
+      remove();
+    } else {
+      sink_(id(), context_error::stale);
+    }
+    return {why};
   }
   /// Removes the recording: the "local context removal" of Direct3D.
   [[gnu::noinline]] void remove() noexcept {
-    end_without_list();
+    drop_commands();
     state_ = state::removed;
+    end_removed();
+  }
+  /// Ends a recording that was removed, and tells the sink. While the maker creates a block it does nothing: then the
+  /// use that needs the block does so when the maker is done.
+  void end_removed() noexcept {
+    if (context().is_creating()) return;
+    context().end_recording();
     sink_(id(), context_error::no_memory);
   }
-
-  void end_without_list() noexcept {
+  void drop_commands() noexcept {
     const busy_scope dropping{state_};
     commands_.clear();
-    context().end_recording();
   }
 
   Storage* storage_;

@@ -53,6 +53,7 @@ struct no_objects {
     tidemark::context_id id() const noexcept { return {}; }
     void begin_recording() noexcept {}
     void end_recording() noexcept {}
+    bool is_creating() const noexcept { return false; }
   };
   using kind = int;
   using description = int;

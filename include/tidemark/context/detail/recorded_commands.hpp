@@ -53,6 +53,9 @@ struct recorded_command {
   typename Platform::template var<recorded_command*> next{nullptr};
 };
 
+/// Tells a command of work that its argument makes the work when it is called, in place.
+struct made_in_place {};
+
 /// A call of `work()`.
 template <platform Platform, class Queue, class Work>
 struct recorded_work : recorded_command<Platform, Queue> {
@@ -61,6 +64,8 @@ struct recorded_work : recorded_command<Platform, Queue> {
   template <class Made>
     requires(!std::same_as<std::decay_t<Made>, recorded_work>)
   explicit recorded_work(Made&& made) : base{calls_of_work}, work(std::forward<Made>(made)) {}
+  template <class Make>
+  recorded_work(made_in_place, const Make& make) : base{calls_of_work}, work(make()) {}
 
   static wait_status execute(base& of, Queue& queue) {
     auto& own = static_cast<recorded_work&>(of);
