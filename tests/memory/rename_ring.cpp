@@ -666,6 +666,26 @@ TEST_CASE_TEMPLATE("[B43] after a thousand trims the ring has no more slots than
   CHECK(made.destroyed == 2001);
 }
 
+TEST_CASE_TEMPLATE("a source may map from the ring while it makes a backing or destroys one; no backing is lost", Kind,
+                   one_writer, several_writers) {
+  stand<Kind> at;
+  const auto first = at.ring.try_map(map_mode::discard);
+  const auto second = at.ring.try_map(map_mode::discard);
+  CHECK(at.ring.unmap(first));
+  auto in_destroy = first;
+  at.made.meanwhile = [&] { in_destroy = at.ring.try_map(map_mode::discard); };
+  CHECK(at.ring.trim() == 1);  // its slot is vacant now
+  auto in_create = first;
+  at.made.meanwhile = [&] { in_create = at.ring.try_map(map_mode::discard); };
+  const auto last = at.ring.try_map(map_mode::discard);
+  CHECK(at.ring.backings() == at.made.created - at.made.destroyed);
+  CHECK(std::set{second.memory, in_destroy.memory, in_create.memory, last.memory}.size() == 4);
+  for (const auto& each : {second, in_destroy, in_create, last}) {
+    REQUIRE(each);
+    CHECK(at.ring.unmap(each));
+  }
+}
+
 TEST_CASE_TEMPLATE("the destructor waits for what is in use, and destroys every backing once", Kind, one_writer,
                    several_writers) {
   backings made;

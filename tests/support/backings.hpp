@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
 
 #include <tidemark/memory/backing_source.hpp>
 
@@ -23,6 +26,7 @@ struct backings {
   std::atomic<std::size_t> destroyed{0};
   std::atomic<std::size_t> other_traits{0};  // than the first time
   tidemark::backing_traits last;
+  std::function<void()> meanwhile;  // is called by the source in its next call, once
 };
 
 class counted_source {
@@ -36,10 +40,12 @@ class counted_source {
     const bool is_same = traits.bytes == where_->last.bytes && traits.alignment == where_->last.alignment;
     if (where_->created.fetch_add(1) != 0 && !is_same) ++where_->other_traits;
     where_->last = traits;
+    if (where_->meanwhile) std::exchange(where_->meanwhile, nullptr)();
     return new testing::backing;
   }
   void destroy(backing made, const tidemark::backing_traits&) noexcept {
     ++where_->destroyed;
+    if (where_->meanwhile) std::exchange(where_->meanwhile, nullptr)();
     delete made;
   }
 

@@ -154,7 +154,9 @@ class lone_backing_use {
  public:
   std::uint64_t word() const noexcept { return word_.load(); }
   std::uint64_t word_for_guest() const noexcept { return word(); }
-  bool take(std::uint64_t, std::uint64_t as) noexcept {
+  bool take(std::uint64_t before, std::uint64_t as) noexcept {
+    // Only a source that calls the ring may have changed it (backing_source.hpp).
+    if (word() != before) return false;
     give(as);
     return true;
   }
