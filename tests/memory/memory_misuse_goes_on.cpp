@@ -289,6 +289,30 @@ TEST_CASE("[B46] of three locks of one backing each is ended; a fourth unlock is
   CHECK(at.memory.unlock(at.memory.try_lock(map_mode::write)) == unlock_status::unlocked);
 }
 
+TEST_CASE("[B46] beside a discard a backing has at most 2^15 locks; one more is no_space and changes nothing") {
+  using tidemark::lock_status;
+  using tidemark::map_mode;
+  using tidemark::unlock_status;
+  allocation_stand at;
+  const auto first = at.memory.try_lock(map_mode::discard);
+  REQUIRE(first);
+  std::vector<decltype(at.memory)::locking> locks(0x8000);
+  for (auto& each : locks) {
+    each = at.memory.try_lock(map_mode::no_overwrite);
+    REQUIRE(each.data == first.data);
+  }
+  CHECK(take_said().empty());
+  CHECK(at.memory.try_lock(map_mode::no_overwrite).status == lock_status::no_space);
+  CHECK(at.memory.lock(map_mode::no_overwrite).status == lock_status::no_space);
+  CHECK(take_said() == texts(2, "a backing has at most 2^15 guests at a time"));
+  CHECK(at.memory.unlock(first) == unlock_status::still_locked);
+  std::size_t ended = 0;
+  for (const auto& each : locks) ended += at.memory.unlock(each) != unlock_status::invalid ? 1u : 0u;
+  CHECK(ended == locks.size());
+  CHECK(at.memory.try_commit(first) == tidemark::move_status::placed);
+  CHECK(take_said().empty());
+}
+
 TEST_CASE("[B27] an allocation that is destroyed while it is locked gives its pages back all the same") {
   allocation_stand at;
   {

@@ -49,7 +49,8 @@
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
 // "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already. But
-// such a lock always has an address: it needs no way, and it is never refused.
+// such a lock always has an address: it needs no way, and it is never refused while the backing has fewer than 2^15
+// locks.
 //
 // Not promised: that a move finds the allocation unlocked, however often it tries. A lock does not wait for an
 // allocation's own locks, and a thread that moves does not wait at all.
@@ -87,9 +88,11 @@ enum class lock_status : std::uint8_t {
   /// Not now: work uses it until the timeline reaches a value, or another thread is moving its bytes. Direct3D says
   /// "was still drawing". Only from forms that do not wait.
   busy,
-  timeout,    ///< Still busy at the deadline of a form that waits.
-  stopped,    ///< Still busy when the stop token was triggered.
-  no_space,   ///< A discard, and the caller has locked every backing itself.
+  timeout,  ///< Still busy at the deadline of a form that waits.
+  stopped,  ///< Still busy when the stop token was triggered.
+  /// A discard, and the caller has locked every backing itself; or a lock of a backing that has 2^15 locks already, not
+  /// counting a discard, which is asserted.
+  no_space,
   no_memory,  ///< As no_space, and one more backing could not be made; or the system has refused a view of the pages.
   refused,    ///< There is no way to an address; the reason says why.
   invalid,    ///< There is no such combination of modes, or the allocation has no bytes.
@@ -195,8 +198,9 @@ class mapped_allocation {
   /// and then nothing was changed. Progress: never waits. Lock-free but for the system calls that make a backing or a
   /// view, the heap, and copies of the bytes. [B8-B10] [B15] [B17-B26]
   ///
-  /// A lock of what is locked already has the same address. No move hinders it, and it is never refused; it is `busy`
-  /// only if it reads or writes while work uses the backing [B46]. A lock that discards gets another backing.
+  /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
+  /// if it reads or writes while work uses the backing [B46]. Beside a discard, a backing has at most 2^15 locks at a
+  /// time. One more is asserted, and then it is `no_space`. A lock that discards gets another backing.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads; on
   ///              machines with cache operations, only lines that no work touches. Such a lock is `busy` only while
   ///              another thread moves the bytes, and if they would have to be moved while work uses them. A discard is
