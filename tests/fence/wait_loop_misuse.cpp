@@ -74,7 +74,11 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
           std::optional<tidemark::wait_loop> loop{std::in_place};
           auto ran = loop->on_reached(fence, 1, nothing);
           loop->poll();
+          auto cancelled = loop->on_reached(fence, 2, nothing);
+          CHECK(cancelled.cancel() == tidemark::callback_state::cancelled);
           loop.reset();
+          CHECK(ran.state() == tidemark::callback_state::ran);
+          CHECK(cancelled.state() == tidemark::callback_state::cancelled);
         }) == "");
   CHECK(reported_by([] {
           std::optional<tidemark::wait_loop> loop{std::in_place};

@@ -47,6 +47,37 @@ TEST_CASE("a task that outlives its loop does nothing any more") {
   CHECK(!has_run);
 }
 
+TEST_CASE("registrations that ran, were cancelled or are lost keep their state when their loop is gone") {
+  using tidemark::callback_state;
+  tidemark::fence reached;
+  tidemark::fence poisoned;
+  ending_loop loop;
+  int runs = 0;
+  const auto count = [&] { ++runs; };
+  auto ran = loop->on_reached(reached, 1, count);
+  auto cancelled = loop->on_reached(reached, 2, count);
+  auto lost = loop->on_reached(poisoned, 1, count);
+  auto left = loop->on_reached(reached, 3, count);
+  auto gone =
+      std::make_unique<tidemark::basic_callback<tidemark::native_platform, std::remove_const_t<decltype(count)>>>(
+          *loop, tidemark::awaited{reached, 1}, count);
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  gone.reset();
+  reached.signal(1);
+  poisoned.poison();
+  loop->poll();
+  loop.end();
+  CHECK(ran.state() == callback_state::ran);
+  CHECK(cancelled.state() == callback_state::cancelled);
+  CHECK(lost.state() == callback_state::lost);
+  CHECK(left.state() == callback_state::cancelled);
+  CHECK(ran.cancel() == callback_state::ran);
+  CHECK(cancelled.cancel() == callback_state::cancelled);
+  CHECK(lost.cancel() == callback_state::lost);
+  CHECK(left.cancel() == callback_state::cancelled);
+  CHECK(runs == 1);
+}
+
 TEST_CASE("coroutines that outlive their loop are never resumed, may be stopped and destroyed") {
   tidemark::fence fence;
   manual_stop stop;

@@ -32,9 +32,10 @@
 // it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
 // run() may be called again.
 //
-// Lifetime: a fence must outlive the registrations for it. All registrations, tasks and suspended coroutines should be
-// gone before the loop is (that is asserted). Those that are left are cancelled, and may be destroyed later; such a
-// coroutine is never resumed. What post() was given and has not run is destroyed and never runs. Neither a thread in
+// Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
+// coroutines should be gone before the loop is (that is asserted). Those that are left are cancelled, and may be
+// destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may outlive
+// the loop, and keeps its state. What post() was given and has not run is destroyed and never runs. Neither a thread in
 // run() nor a post() may be under way then. After a fork the child must not use the loop.
 //
 // A coroutine may be destroyed while it is suspended in the loop, if no thread runs the loop meanwhile. It takes itself
@@ -89,7 +90,7 @@ using core_of_loop = loop_core<Platform, wait_operations<Platform>, waiter_ticke
 /// \tparam Callable  takes nothing; or a wait_status, which is `reached` or `lost`. One that takes nothing is not
 ///                   called if the timeline is lost
 template <platform Platform, detail::reached_callable Callable>
-class basic_callback : private detail::core_of_loop<Platform>::operation {
+class basic_callback : private detail::core_of_loop<Platform>::operation, private detail::loop_guest {
  public:
   /// Registers the callable. It may run before the constructor has returned, on another thread. Progress: takes the
   /// loop's lock; O(1) if targets of the timeline rise from call to call, otherwise O(log n), amortized. If the loop
@@ -101,6 +102,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
     core& of = detail::loop_access::core_of(on);
     this->waits = std::span{&wait_, 1};
     const keeper kept(of.lock());
+    of.registrations().push(*this);
     of.begin(*this);
   }
   basic_callback(const basic_callback&) = delete;
@@ -108,7 +110,13 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   /// Cancels it. If its callable runs on another thread, this waits until it has returned. The callable itself may
   /// destroy the registration, and must not use its own captures afterwards.
   ~basic_callback() {
-    static_cast<void>(cancel());
+    if (this->has_lost_loop) return;
+    {
+      core& of = *this->loop;
+      keeper kept(of.lock());
+      static_cast<void>(end(of, kept));
+      of.registrations().remove(*this);
+    }
     if (this->phase == detail::call_phase::running) call_.destroyed();
   }
 
@@ -116,22 +124,16 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   /// or `cancelled`; `waiting` if the callable itself is the caller. If the callable runs on another thread, this waits
   /// until it has returned. Any thread may call it. Progress: takes the loop's lock.
   callback_state cancel() noexcept {
-    core* const of = this->loop;
-    if (of == nullptr) return result_;
-    keeper kept(of->lock());
-    if (of->cancel(*this)) {
-      result_ = callback_state::cancelled;
-    } else if (!call_.wait_for_end(*of, kept, this->phase)) {
-      return callback_state::waiting;
-    }
-    return result_;
+    if (this->has_lost_loop) return result_;
+    core& of = *this->loop;
+    keeper kept(of.lock());
+    return end(of, kept);
   }
 
   /// Returns what has become of the registration. Any thread may call it. Progress: takes the loop's lock.
   callback_state state() const noexcept {
-    core* const of = this->loop;
-    if (of == nullptr) return result_;
-    const keeper kept(of->lock());
+    if (this->has_lost_loop) return result_;
+    const keeper kept(this->loop->lock());
     return result_;
   }
 
@@ -140,10 +142,17 @@ class basic_callback : private detail::core_of_loop<Platform>::operation {
   using operation = typename core::operation;
   using keeper = typename core::keeper;
 
+  callback_state end(core& of, keeper& kept) noexcept {
+    if (of.cancel(*this)) {
+      result_ = callback_state::cancelled;
+    } else if (!call_.wait_for_end(of, kept, this->phase)) {
+      return callback_state::waiting;
+    }
+    return result_;
+  }
   static void act(typename core::work& of, detail::loop_action what, keeper& kept) {
     auto& self = static_cast<basic_callback&>(static_cast<operation&>(of));
     if (what == detail::loop_action::drop) {
-      self.loop = nullptr;
       self.phase = detail::call_phase::over;
       self.result_ = callback_state::cancelled;
       return;

@@ -187,6 +187,8 @@ class loop_core {
 
   /// What must be destroyed before the loop is.
   linked_queue<loop_guest>& guests() noexcept { return guests_; }
+  /// Objects of operations that may be over: then they may stay when the loop is destroyed, and are told of that.
+  linked_queue<loop_guest>& registrations() noexcept { return registrations_; }
   /// Is told that some work has ended for which a thread waits.
   lock_condition<Platform>& ends() noexcept { return ends_; }
 
@@ -216,7 +218,9 @@ class loop_core {
     }
     // Last, because what it captures may be the others.
     while (work* const next = owned.take()) next->act(loop_action::drop, kept);
-    while (loop_guest* const left = guests_.take()) left->has_lost_loop = true;
+    for (auto* those : {&guests_, &registrations_}) {
+      while (loop_guest* const left = those->take()) left->has_lost_loop = true;
+    }
     return is_found;
   }
 
@@ -482,6 +486,7 @@ class loop_core {
   loop_registrations<Platform, wait> awaited_;
   loop_timers<operation> timers_;
   linked_queue<loop_guest> guests_;
+  linked_queue<loop_guest> registrations_;
   std::uint64_t next_number_ = 0;
   std::uint32_t runs_ = 0;
   std::size_t idle_ = 0;           // threads that sleep, also outside

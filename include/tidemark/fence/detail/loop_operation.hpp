@@ -41,7 +41,7 @@ enum class loop_end : std::uint8_t {
   stopped,  ///< The loop or the caller's token was stopped.
 };
 
-/// What must be destroyed before the loop, although the loop may have nothing of it to run.
+/// What is told that the loop is destroyed, although the loop may have nothing of it to run.
 struct loop_guest {
   loop_guest* next = nullptr;
   loop_guest* previous = nullptr;
@@ -210,8 +210,7 @@ struct loop_operation : loop_work<Platform> {
     if (!over.is_reached || waits.size() != 1) static_cast<void>(look_for_reached());
   }
 
-  loop_core<Platform, Operations, Ticket, WaitStatus>* loop =
-      nullptr;  // null before it begins, and after the loop's end
+  loop_core<Platform, Operations, Ticket, WaitStatus>* loop = nullptr;  // null before it begins
   std::span<wait> waits;
   timer_type* timer = nullptr;  // null without a deadline
   std::size_t open = 0;         // waits that are registered
