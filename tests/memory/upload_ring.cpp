@@ -604,17 +604,18 @@ TEST_CASE("[B5] with several threads that allocate, no byte is written that is s
 namespace {
 
 /// A platform whose heavy barrier is refused from some moment on, and said to be: so the copy of the headers finds it
-/// that a library has which is loaded later than that. It counts the sleeps with and without a time limit.
+/// that a library has which is loaded later than that. It notes whether the first sleep has a time limit.
 struct lately_unavailable : tidemark::native_platform {
   using base = tidemark::native_platform;
   static inline std::atomic<bool> is_refused{false};
-  static inline std::atomic<int> limited{0};
-  static inline std::atomic<int> unlimited{0};
+  enum class sleep { none, limited, unlimited };
+  static inline std::atomic<sleep> first{sleep::none};
 
   static bool heavy_barrier() noexcept { return base::heavy_barrier() && !is_refused; }
   static bool heavy_barrier_available() noexcept { return base::heavy_barrier_available() && !is_refused; }
   static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
-    ++(until == tidemark::no_deadline ? unlimited : limited);
+    sleep before = sleep::none;
+    first.compare_exchange_strong(before, until == tidemark::no_deadline ? sleep::unlimited : sleep::limited);
     return base::park(word, expected, until);
   }
 };
@@ -634,13 +635,14 @@ TEST_CASE("[A34] who waits for space looks again where the barrier is refused on
       lately_unavailable::is_refused = !is_late_for_ring;
       ring memory{done, {.capacity = 64}};
       lately_unavailable::is_refused = true;
-      lately_unavailable::limited = lately_unavailable::unlimited = 0;
+      lately_unavailable::first = lately_unavailable::sleep::none;
       REQUIRE(memory.retire(memory.try_allocate(64, 16), 1));
       std::thread waiter([&] { CHECK(memory.allocate(64, 16)); });
-      while (lately_unavailable::limited + lately_unavailable::unlimited == 0) std::this_thread::yield();
+      while (lately_unavailable::first == lately_unavailable::sleep::none) std::this_thread::yield();
       done.signal(1);
       waiter.join();
-      CHECK((lately_unavailable::unlimited == 0) == (is_late_for_fence || is_late_for_ring));
+      const bool is_limited = lately_unavailable::first == lately_unavailable::sleep::limited;
+      CHECK(is_limited == (is_late_for_fence || is_late_for_ring));
     }
   }
 }
