@@ -32,6 +32,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <version>
@@ -111,7 +112,7 @@ class hang_search {
     }
     for (auto& [key, each] : fences_) {
       each.value = each.found;
-      std::stable_sort(each.rises.begin(), each.rises.end(), has_less_value);
+      std::sort(each.rises.begin(), each.rises.end(), comes_before);
       each.left = each.rises.size();
     }
   }
@@ -144,6 +145,10 @@ class hang_search {
     std::size_t queue;
     std::size_t command;
   };
+  /// By value; equal ones in the order of the queues and of their commands.
+  static bool comes_before(const pending_signal& one, const pending_signal& other) noexcept {
+    return std::tie(one.value, one.queue, one.command) < std::tie(other.value, other.queue, other.command);
+  }
   struct fence {
     std::uint64_t found = 0;                                  // what it has come to
     std::uint64_t value = 0;                                  // what it comes to as the commands are executed
