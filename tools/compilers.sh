@@ -130,7 +130,7 @@ fi
 hidden_visibility() {
   if ! step "$1-hidden-visibility: the parts of a program work with each other's objects" \
     cmake -D "SOURCE_DIR=$root" -D "WORK_DIR=$root/build/compilers/$1-hidden-visibility" -D "COMPILERS=$2" \
-    -D "FLAGS=$3" -D TIMEOUT=120 -D "FORMS=hidden;condition_variables" \
+    -D "FLAGS=$3" -D TIMEOUT=1200 -D "FORMS=hidden;condition_variables" \
     -P "$root/tests/packaging/check_libraries.cmake"; then
     failed+=("$1-hidden-visibility")
   fi
@@ -144,9 +144,9 @@ fi
 # Older versions of clang take the operators of a defaulted <=> for a zero.
 for compiler in "$gcc" clang++-19; do
   if ! has_command "$compiler"; then continue; fi
-  flags=$strict_gcc
-  if [[ $compiler == clang* ]]; then flags=$strict_clang; fi
-  if ! step "$compiler: stricter warnings" strict_warnings "$compiler" "$flags"; then
+  extra=$strict_gcc
+  if [[ $compiler == clang* ]]; then extra=$strict_clang; fi
+  if ! step "$compiler: stricter warnings" strict_warnings "$compiler" "$extra"; then
     failed+=("$compiler with stricter warnings")
   fi
 done
