@@ -33,12 +33,12 @@ TEST_CASE("any number of threads may sleep on the word of a loop") {
 
 namespace {
 
-/// A platform that does something in the barrier between the last look of a thread that runs a loop and its sleep.
+/// A platform that does something between the last look of a thread that runs a loop and its sleep.
 struct in_between : tidemark::native_platform {
   static inline void (*act)() = nullptr;
-  static bool heavy_barrier() noexcept {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
     if (act != nullptr) act();
-    return tidemark::native_platform::heavy_barrier();
+    return tidemark::native_platform::park(word, expected, until);
   }
 };
 using loop_type = tidemark::basic_wait_loop<in_between>;

@@ -304,7 +304,7 @@ class alignas(cache_line) command_context {
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
     const state before = std::exchange(state_, state::idle);
     if (before == state::recording) context().end_recording();
-    const busy_scope handing_out{state_};
+    const detail::busy_scope handing_out{state_, state::busy};
     const finish_status status = before == state::recording ? finish_status::ended
                                  : before == state::removed ? finish_status::no_memory
                                                             : finish_status::invalid;
@@ -344,18 +344,6 @@ class alignas(cache_line) command_context {
     recording,
     removed,
     busy,  ///< Code of the user may run that must not call the context: a command is made, or commands are dropped.
-  };
-  /// Makes the context busy.
-  class busy_scope {
-   public:
-    explicit busy_scope(state& of) noexcept : of_{of}, before_{std::exchange(of, state::busy)} {}
-    busy_scope(const busy_scope&) = delete;
-    busy_scope& operator=(const busy_scope&) = delete;
-    ~busy_scope() { of_ = before_; }
-
-   private:
-    state& of_;
-    const state before_;
   };
 
   static context_error error_of(object_create_status status) noexcept {
@@ -411,7 +399,7 @@ class alignas(cache_line) command_context {
   }
   template <class Command, class... Arguments>
   bool add(Arguments&&... arguments) {
-    const busy_scope making{state_};
+    const detail::busy_scope making{state_, state::busy};
     return commands_.template add<Command>(std::forward<Arguments>(arguments)...);
   }
 
@@ -466,7 +454,7 @@ class alignas(cache_line) command_context {
   }
   template <class Resource>
   auto* add_use(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
-    const busy_scope making{state_};
+    const detail::busy_scope making{state_, state::busy};
     auto* const added = commands_.add_use(of, made, reads_current);
     if (added == nullptr) static_cast<void>(of.give_back(made));
     return added;
@@ -499,7 +487,7 @@ class alignas(cache_line) command_context {
     sink_(id(), context_error::no_memory);
   }
   void drop_commands() noexcept {
-    const busy_scope dropping{state_};
+    const detail::busy_scope dropping{state_, state::busy};
     commands_.clear();
   }
 

@@ -47,7 +47,7 @@ class [[nodiscard]] recorded_list {
   }
   recorded_list& operator=(recorded_list&& other) noexcept {
     if (this == &other || !is_free() || !other.is_free()) return *this;
-    const busy_scope dropping{is_busy_};
+    const detail::busy_scope dropping{is_busy_, true};
     commands_ = std::move(other.commands_);
     return *this;
   }
@@ -70,7 +70,7 @@ class [[nodiscard]] recorded_list {
     if (!is_free()) return;
     TIDEMARK_ASSERT(!commands_.renames().is_adopted(), "a list was adopted twice");
     if (commands_.renames().is_adopted()) return;
-    const busy_scope adopting{is_busy_};
+    const detail::busy_scope adopting{is_busy_, true};
     commands_.renames().adopt(serial);
   }
 
@@ -82,7 +82,7 @@ class [[nodiscard]] recorded_list {
     requires(!detail::recording_queue<Queue>)
   {
     if (!can_execute()) return wait_status::stopped;
-    const busy_scope executing{is_busy_};
+    const detail::busy_scope executing{is_busy_, true};
     return commands_.execute(queue);
   }
   /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
@@ -91,7 +91,7 @@ class [[nodiscard]] recorded_list {
     requires(!detail::recording_queue<Queue>)
   {
     if (!is_free()) return;
-    const busy_scope cancelling{is_busy_};
+    const detail::busy_scope cancelling{is_busy_, true};
     commands_.cancel(queue);
   }
 
@@ -113,22 +113,11 @@ class [[nodiscard]] recorded_list {
   /// Drops the commands that are left, and gives the memory back.
   void clear() noexcept {
     if (!is_free()) return;
-    const busy_scope dropping{is_busy_};
+    const detail::busy_scope dropping{is_busy_, true};
     commands_.clear();
   }
 
  private:
-  /// Code of the user may run that must not call the list.
-  class busy_scope {
-   public:
-    explicit busy_scope(bool& is_busy) noexcept : is_busy_{is_busy} { is_busy_ = true; }
-    busy_scope(const busy_scope&) = delete;
-    busy_scope& operator=(const busy_scope&) = delete;
-    ~busy_scope() { is_busy_ = false; }
-
-   private:
-    bool& is_busy_;
-  };
   bool is_free() const noexcept {
     TIDEMARK_ASSERT(!is_busy_, "a command used the list that executes or drops it");
     return !is_busy_;
@@ -153,7 +142,7 @@ class [[nodiscard]] recorded_list {
   };
 
   commands_type commands_;
-  bool is_busy_ = false;
+  bool is_busy_ = false;  // with code of the user, which must not call the list
 };
 
 }  // namespace tidemark

@@ -35,11 +35,9 @@
 //                         default value of its type belongs to no thread
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
-//   P::most_woken         optional, for tests: how many waiters one release wakes itself before the woken ones wake the
-//                         rest; 16 where it is missing
-//   P::most_helped        optional, for tests: how many a woken waiter wakes; 2 where it is missing
-//   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member, but
-//                                    the platforms below have it
+//   P::most_woken, P::most_helped    optional, for tests: how many waiters one release wakes itself before the woken
+//                         ones wake the rest, and how many each of these wakes; 16 and 2 where they are missing
+//   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member
 //
 // The concept `platform` below checks the members that every block needs, but not the operations of P::atomic and of
 // P::double_word: where one of those is missing, the compiler reports an error inside a block.
@@ -48,24 +46,18 @@
 //                       membarrier(2); where the running system refuses it, heavy_barrier_available() is false
 //   symmetric_platform  uses sequentially consistent accesses instead of membarrier(2), so a thread that begins to wait
 //                       makes no system call before it sleeps
-//   portable_platform   symmetric, and uses the standard library alone: a lock-based double word, and condition
-//                       variables to sleep on
+//   portable_platform   symmetric, of the standard library alone: locked double words, condition variables to sleep on
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
-// lock-based. So a program that is built with -fsanitize=thread needs no suppression for tidemark, and a race that is
-// reported is a race on the program's own data. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING
-// each force one of the fallbacks of other systems, for tests.
-//
-// All files of a program must be built for the same platforms: all or none of them with ThreadSanitizer, and with each
-// of the two macros. A program whose files differ does not link; detail/configuration.hpp says how. So these types lie
-// in an inline namespace that is named after their parts, and must not be declared elsewhere.
+// lock-based. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING each force one of the fallbacks of
+// other systems, for tests. All files of a program must agree on these three, or it does not link: these types lie in
+// an inline namespace that is named after their parts (detail/configuration.hpp), and must not be declared elsewhere.
 //
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
 // platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
 //
-// Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false; and waits across processes. On all
-// of these platforms a thread sleeps on a futex or a condition variable that is private to its process. So a signal
-// of another process wakes nobody, even if the fence's value lies in shared memory.
+// Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false; and waits across processes, because
+// a word on which a thread sleeps is private to its process: a signal of another process wakes nobody.
 #ifndef TIDEMARK_PLATFORM_PLATFORM_HPP
 #define TIDEMARK_PLATFORM_PLATFORM_HPP
 
@@ -78,6 +70,7 @@
 #include "assert.hpp"
 #include "detail/as_integer.hpp"
 #include "detail/barriers.hpp"
+#include "detail/busy_scope.hpp"
 #include "detail/cancellation.hpp"
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"

@@ -444,7 +444,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Kept kept,
             const typename command::call_table& calls) {
     if (!this->commands_.is_free()) return;
-    const typename base::commands::busy_scope making{this->commands_};
+    const auto making = this->commands_.busy();
     command& made = begin(kind, named, at, value);
     made.keep(std::move(kept));
     made.calls.store(&calls);

@@ -141,17 +141,8 @@ class command_list {
 
   // ---- the submitter ----
 
-  /// Code of the user may run that must not use the submitter's functions.
-  class busy_scope {
-   public:
-    explicit busy_scope(command_list& of) noexcept : is_busy_{of.is_busy_} { is_busy_ = true; }
-    busy_scope(const busy_scope&) = delete;
-    busy_scope& operator=(const busy_scope&) = delete;
-    ~busy_scope() { is_busy_ = false; }
-
-   private:
-    bool& is_busy_;
-  };
+  /// While the scope that it returns lives, code of the user runs that must not use the submitter's functions.
+  busy_scope<bool> busy() noexcept { return {is_busy_, true}; }
   /// Returns whether the submitter's functions may be called.
   bool is_free() const noexcept {
     TIDEMARK_ASSERT(!is_busy_, "what a queue records or drops used the queue");
@@ -183,7 +174,7 @@ class command_list {
   }
   /// Drops what was recorded and is not published.
   void discard() noexcept {
-    const busy_scope dropping{*this};
+    const auto dropping = busy();
     last_ = last_published_;
     const std::uint64_t end = std::exchange(recorded_, published_own_);
     chunk* const next = last_ != nullptr ? last_->next : first_;
