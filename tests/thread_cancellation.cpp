@@ -130,8 +130,8 @@ TEST_CASE("a cancelled thread destroys pages of memory") {
 
 #endif
 
-// With glibc, pthread_cancel() unwinds with libgcc's unwinder. A libc++abi that has LLVM's crashes there at the first frame
-// that has a destructor, also in a program without this library.
+// With glibc, pthread_cancel() unwinds with libgcc's unwinder. A libc++abi that has LLVM's crashes there at the first
+// frame that has a destructor, also in a program without this library.
 #if !(defined(_LIBCPP_VERSION) && defined(__GLIBC__))
 
 TEST_CASE_TEMPLATE("a thread may be cancelled in a callable that it runs for a loop, and another one goes on", Kind,

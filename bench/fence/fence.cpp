@@ -3,8 +3,6 @@
 // What a signal costs: with nobody waiting, with many waiting who are not due, with one who is, behind a payload and
 // under the eyes of a polling core. Each beside raw operations and the fences that people have today, in one program.
 //
-//   probe/one_cycle_loop          nanoseconds of one dependent addition: is the core undisturbed?
-//   probe/round_trip              a word to the other core and back: does the machine keep both cores close?
 //   idle/<subject>[/variant]      nobody waits, 64 signals unrolled
 //   hot/<subject>/<waiters>       the same with sleepers; only for subjects that do not wake them
 //   paced/<subject>/<waiters>     one signal at a time, all asleep again before each, caches swept; for all subjects,
@@ -33,10 +31,19 @@
 #include "peers/raw.hpp"
 #include "peers/std_atomic.hpp"
 #include "support/measure.hpp"
+#include "support/signals.hpp"
 #include "support/threads.hpp"
 
 namespace {
 
+using bench::by_signal;
+using bench::distant_waiters;
+using bench::due;
+using bench::far_away;
+using bench::idle;
+using bench::nothing;
+using bench::paced;
+using bench::wakes_only_the_due;
 using benchmark::State;
 
 using fence = tidemark::fence;
@@ -46,16 +53,6 @@ using one_line_progress_fence =
     tidemark::basic_progress_fence<tidemark::native_platform,
                                    tidemark::fence_options{.layout = tidemark::fence_layout::one_line}>;
 
-/// No benchmark signals as far as this unless it wants to release everybody.
-constexpr std::uint64_t far_away = std::uint64_t{1} << 40;
-
-struct by_signal {
-  template <class Subject>
-  [[gnu::always_inline]] static void advance(Subject& subject, std::uint64_t value) {
-    static_cast<void>(subject.signal(value));
-  }
-};
-
 struct by_signal_next {
   template <class Subject>
   [[gnu::always_inline]] static void advance(Subject& subject, std::uint64_t) {
@@ -63,103 +60,7 @@ struct by_signal_next {
   }
 };
 
-/// The price of measuring.
-struct nothing {
-  void signal(std::uint64_t) noexcept { benchmark::ClobberMemory(); }
-};
-
-template <class Subject>
-concept waitable = requires(Subject& subject) { subject.wait(far_away); };
-
-/// Threads that sleep on targets which are never due, or, where nobody can wait on the subject, merely sleep.
-template <class Subject>
-class distant_waiters {
- public:
-  distant_waiters(Subject& subject, std::size_t count, int cpu = bench::any_processor) : subject_{subject} {
-    const auto sleep = [this](std::size_t index) {
-      if constexpr (waitable<Subject>) {
-        static_cast<void>(subject_.wait(far_away + index));
-      } else {
-        gate_.pass();
-      }
-    };
-    threads_.start(count, sleep, cpu);
-    threads_.wait_until_parked();
-  }
-  distant_waiters(const distant_waiters&) = delete;
-  distant_waiters& operator=(const distant_waiters&) = delete;
-  ~distant_waiters() {
-    if constexpr (waitable<Subject>) bench::release_all(subject_, far_away + threads_.size());
-    gate_.open();
-    threads_.join();
-  }
-
-  bench::thread_group& threads() { return threads_; }
-
- private:
-  Subject& subject_;
-  bench::futex_gate gate_;
-  bench::thread_group threads_;
-};
-
-// ---- is the machine usable? -----------------------------------------------------------------------------------------
-
-/// `Steps` additions, each of which needs the one before: a cycle each. (Adding a constant may cost nothing at all.)
-template <unsigned Steps>
-[[gnu::always_inline]] inline void idle_cycles(std::uint64_t& chain, std::uint64_t increment) {
-  for (unsigned step = 0; step < Steps; ++step) {
-    chain += increment;
-    asm volatile("" : "+r"(chain));
-  }
-}
-
-void one_cycle_loop(State& state) {
-  bench::measure_blocks<1>(state, [](std::uint64_t value) {
-    std::uint64_t chain = value;
-    idle_cycles<512>(chain, value);
-  });
-  for (const char* name : {"min_ns", "median_ns"}) state.counters[name] = state.counters[name].value / 512;
-}
-
-void round_trip(State& state) {
-  const std::vector<int>& cpus = bench::processors();
-  if (cpus.size() < 2) return state.SkipWithError("one processor only");
-  struct alignas(128) word {
-    std::atomic<std::uint64_t> value{0};
-  };
-  word there;
-  word back;
-  bench::thread_group echo;
-  echo.start(
-      1,
-      [&](std::size_t) {
-        for (std::uint64_t seen = 0; seen != far_away;) {
-          const std::uint64_t next = there.value.load(std::memory_order_acquire);
-          if (next == seen) continue;
-          seen = next;
-          back.value.store(seen, std::memory_order_release);
-        }
-      },
-      cpus[1]);
-  {
-    const bench::pinned here(cpus[0]);
-    bench::measure_blocks<16>(state, [&](std::uint64_t value) {
-      there.value.store(value, std::memory_order_release);
-      while (back.value.load(std::memory_order_acquire) != value) {
-      }
-    });
-  }
-  there.value.store(far_away, std::memory_order_release);
-  echo.join();
-}
-
 // ---- nobody is due --------------------------------------------------------------------------------------------------
-
-template <class Subject, class How>
-void idle(State& state) {
-  const bench::escaped<Subject> subject;
-  bench::measure_blocks(state, [&object = *subject](std::uint64_t value) { How::advance(object, value); });
-}
 
 /// One thread waits on an object of the same type that has nothing to do with the one that is signalled.
 template <class Subject>
@@ -174,52 +75,6 @@ void hot(State& state, std::size_t waiters) {
   const bench::escaped<Subject> subject;
   distant_waiters<Subject> sleepers(*subject, waiters);
   bench::measure_blocks(state, [&object = *subject](std::uint64_t value) { How::advance(object, value); });
-}
-
-/// The signaller keeps to one processor and the waiters to another: where a woken thread is put otherwise decides the
-/// price of the system call.
-template <class Subject>
-void paced(State& state, std::size_t waiters) {
-  const bench::pinned here(bench::processors().front());
-  const bench::escaped<Subject> subject;
-  distant_waiters<Subject> sleepers(*subject, waiters, bench::processors().back());
-  std::uint64_t value = 0;
-  bench::measure_paced(state, sleepers.threads(), [&] { by_signal::advance(*subject, ++value); });
-}
-
-// ---- one waiter is due ----------------------------------------------------------------------------------------------
-
-/// Whether the others sleep on. To ask the system whether 999 threads sleep takes milliseconds and leaves its caches
-/// with other data, so that a bare futex takes several times as long as it does otherwise.
-template <class Subject>
-constexpr bool wakes_only_the_due =
-    std::same_as<Subject, bench::futex_fence> || requires(Subject& subject) { subject.monitored_value(); };
-
-template <class Subject>
-void due(State& state, std::size_t waiters) {
-  const bench::pinned here(bench::processors().front());
-  const int there = bench::processors().back();
-  const bench::escaped<Subject> subject;
-  std::atomic<bool> over{false};
-  std::uint64_t value = 0;
-  distant_waiters<Subject> others(*subject, waiters - 1, there);
-  bench::thread_group next_in_line;
-  const auto wait_again_and_again = [&](std::size_t) {
-    for (std::uint64_t target = 1; !over.load(std::memory_order_acquire); ++target) {
-      static_cast<void>(subject->wait(target));
-    }
-  };
-  next_in_line.start(1, wait_again_and_again, there);
-  const auto all_sleep = [&] {
-    next_in_line.wait_until_parked();
-    if constexpr (!wakes_only_the_due<Subject>) others.threads().wait_until_parked();
-    bench::sweep_cache();
-  };
-  bench::measure_calls(state, all_sleep, [&] { by_signal::advance(*subject, ++value); });
-  others.threads().wait_until_parked();
-  over.store(true, std::memory_order_release);
-  by_signal::advance(*subject, ++value);
-  next_in_line.join();
 }
 
 // ---- what a loop of signals alone does not show ---------------------------------------------------------------------
@@ -278,7 +133,7 @@ void polled(State& state) {
     bench::measure_blocks<16>(state, [&object = *subject](std::uint64_t value) {
       by_signal::advance(object, value);
       std::uint64_t chain = value;
-      idle_cycles<100>(chain, value);
+      bench::idle_cycles<100>(chain, value);
     });
   }
   over.store(true, std::memory_order_relaxed);
@@ -362,6 +217,7 @@ void add_raw_operations() {
   add_idle<bench::raw::release_store>("raw.release_store");
   add_idle<bench::raw::store_and_load>("raw.store_and_load");
   add_idle<bench::raw::store_and_branch>("raw.store_and_branch");
+  add_idle<bench::raw::store_load_and_branch>("raw.store_load_and_branch");
   add_idle<bench::raw::load_add_store>("raw.load_add_store");
   add_idle<bench::raw::exchange>("raw.exchange");
   add_idle<bench::raw::fetch_add>("raw.fetch_add");
@@ -402,8 +258,6 @@ void add_peers() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::row("probe/one_cycle_loop", one_cycle_loop)->Iterations(blocks_per_repetition);
-  bench::row("probe/round_trip", round_trip)->Iterations(blocks_per_repetition);
   add_signals_of_tidemark();
   add_raw_operations();
   add_peers();

@@ -31,10 +31,16 @@
 #include "peers/condition_variable.hpp"
 #include "peers/futex.hpp"
 #include "peers/std_atomic.hpp"
+#include "support/hand_over.hpp"
 #include "support/measure.hpp"
 #include "support/threads.hpp"
 
 namespace {
+
+using bench::ping_pong;
+using bench::setting;
+using bench::spinning;
+using bench::spinning_word;
 
 constexpr tidemark::fence_options parked{.max_spin_ns = 0};
 
@@ -44,92 +50,6 @@ template <tidemark::fence_options Options>
 using progress_fence = tidemark::basic_progress_fence<tidemark::native_platform, Options>;
 template <tidemark::fence_options Options>
 using symmetric_progress_fence = tidemark::basic_progress_fence<tidemark::symmetric_platform, Options>;
-
-/// A fence whose waiters never sleep.
-template <class Fence>
-struct spinning : Fence {
-  void wait(std::uint64_t target) const noexcept {
-    while (!this->is_reached(target)) tidemark::native_platform::pause();
-  }
-};
-
-/// The floor of all that spin: a word each way.
-class spinning_word {
- public:
-  void signal(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
-  void wait(std::uint64_t target) const noexcept {
-    while (value_.load(std::memory_order_acquire) < target) tidemark::native_platform::pause();
-  }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
-
-/// Where the two threads run, what they do between two turns, and how many pairs of them there are.
-struct setting {
-  const char* name;
-  int cpu_here;
-  int cpu_there;
-  unsigned multiplications = 0;
-  std::size_t pairs = 1;
-};
-
-/// Two threads: this one, and one that the pair starts.
-template <class Fence>
-class pair {
- public:
-  explicit pair(const setting& where) : work_{where.multiplications} {
-    const auto answer = [this](std::size_t) {
-      for (std::uint64_t turn = 1;; ++turn) {
-        static_cast<void>(ping_->wait(turn));
-        if (is_over_.load(std::memory_order_acquire)) return;
-        bench::multiply(work_);
-        static_cast<void>(pong_->signal(turn));
-      }
-    };
-    partner_.start(1, answer, where.cpu_there);
-  }
-  pair(const pair&) = delete;
-  ~pair() {
-    is_over_.store(true, std::memory_order_release);
-    static_cast<void>(ping_->signal(turn_ + 1));
-    partner_.join();
-  }
-
-  void take_turn() {
-    bench::multiply(work_);
-    static_cast<void>(ping_->signal(++turn_));
-    static_cast<void>(pong_->wait(turn_));
-  }
-
- private:
-  const bench::escaped<Fence> ping_;
-  const bench::escaped<Fence> pong_;
-  const unsigned work_;
-  std::uint64_t turn_ = 0;
-  std::atomic<bool> is_over_{false};
-  bench::thread_group partner_;
-};
-
-template <class Fence>
-void ping_pong(benchmark::State& state, setting where) {
-  constexpr int cold_turns = 1000;
-  std::atomic<bool> is_over{false};
-  bench::thread_group crowd;
-  const auto play = [&](std::size_t) {
-    for (pair<Fence> other{where}; !is_over.load(std::memory_order_relaxed);) other.take_turn();
-  };
-  if (where.pairs > 1) crowd.start(where.pairs - 1, play);
-  {
-    std::optional<bench::pinned> here;
-    if (where.cpu_here != bench::any_processor) here.emplace(where.cpu_here);
-    pair<Fence> timed{where};
-    for (int turn = 0; turn < cold_turns; ++turn) timed.take_turn();
-    bench::measure_percentiles(state, [&] { timed.take_turn(); });
-  }
-  is_over.store(true, std::memory_order_relaxed);
-  crowd.join();
-}
 
 std::vector<setting> settings(bool spins_for_ever) {
   const std::vector<int>& cpus = bench::processors();

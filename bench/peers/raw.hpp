@@ -43,6 +43,19 @@ struct store_and_branch {
   alignas(line) std::atomic<std::uint64_t> current{0};
 };
 
+// The store, and a look at a word of another line that decides a branch which is never taken. Whoever signals and asks
+// whether somebody is due does at least this.
+struct store_load_and_branch {
+  void signal(std::uint64_t value) noexcept {
+    current.store(value, std::memory_order_release);
+    if (least_awaited.load(std::memory_order_relaxed) < value) [[unlikely]]
+      __builtin_trap();
+  }
+
+  alignas(line) std::atomic<std::uint64_t> current{0};
+  alignas(line) std::atomic<std::uint64_t> least_awaited{UINT64_MAX};
+};
+
 // What signal_next() of a single signaller costs at least: the old value comes from memory.
 struct load_add_store {
   void signal(std::uint64_t) noexcept {

@@ -158,6 +158,15 @@ void measure_beside(benchmark::State& state, const Body& body, const Operation& 
   other.join();
 }
 
+/// `Steps` additions, each of which needs the one before: a cycle each. (Adding a constant may cost nothing at all.)
+template <unsigned Steps>
+[[gnu::always_inline]] inline void idle_cycles(std::uint64_t& chain, std::uint64_t increment) {
+  for (unsigned step = 0; step < Steps; ++step) {
+    chain += increment;
+    asm volatile("" : "+r"(chain));
+  }
+}
+
 /// Work that no compiler removes: so many multiplications, each of which needs the result of the one before.
 inline void multiply(unsigned times) {
   std::uint64_t product = times + 3;

@@ -7,6 +7,9 @@
 A stand-in that must seem slow waits until this program lets it go on, so that nothing here depends on time.
 """
 
+import contextlib
+import io
+import json
 import os
 import pty
 import re
@@ -419,6 +422,230 @@ class Matrix(Copy):
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
             self.assertRegex(done.stdout, r"i386 +- +- +- +skipped: apt-get install ")
             self.assertRegex(done.stdout, r"gcc12 .* passed\n")
+
+
+# A program of Google Benchmark, which knows the rows of $WORK/rows.json and measures those that the filter names.
+PROGRAM = """#!/usr/bin/env python3
+import json, os, re, sys
+work, name = os.environ["WORK"], os.path.basename(sys.argv[0])
+options = dict(word[len("--benchmark_"):].split("=", 1) for word in sys.argv[1:])
+with open(f"{work}/calls", "a") as calls:
+    calls.write(f"ran {name}\\n")
+if os.path.exists(f"{work}/fails_{name}"):
+    sys.exit("benchmark aborted: " + name)
+rows = json.load(open(f"{work}/rows.json")).get(name, {})
+found = [{"run_type": "iteration", "run_name": f"{row}/iterations:5/manual_time", **counters}
+         for row, counters in rows.items() if re.search(options["filter"], row)]
+json.dump({"context": {"compiler": "g++ 12", "build": "optimised"}, "benchmarks": found}, open(options["out"], "w"))
+"""
+
+# cmake makes the programs that are wanted. To build all of them it needs leave.
+BUILDS_BENCHMARKS = """#!/bin/sh
+case "$1" in
+  --version) echo 'cmake version 3.25.1' ;;
+  --build)
+    if [ -e "$WORK/wrong" ]; then echo '[1/2] one'; echo 'no such thing'; exit 1; fi
+    folder=$2
+    wanted=$(echo "$*" | sed -n 's/.*--target //p')
+    if [ -z "$wanted" ]; then read x <"$WORK/go"; fi
+    echo "built ${wanted:-all}" >>"$WORK/calls"
+    mkdir -p "$folder/bench"
+    for program in ${wanted:-$(cat "$WORK/all")}; do
+      if [ -e "$WORK/lacks_$program" ]; then continue; fi
+      cp "$WORK/program" "$folder/bench/$program"
+      chmod +x "$folder/bench/$program"
+    done
+    ;;
+  *) echo "configured" >>"$WORK/calls" ;;
+esac
+"""
+
+
+class Bench(Copy):
+    """`dev bench` with the texts of the real benchmarks, and programs that measure what they are told."""
+
+    def setUp(self):
+        super().setUp()
+        no_sources = shutil.ignore_patterns("__pycache__", "*.cpp", "*.hpp")
+        shutil.copytree(REPOSITORY / "bench", self.root / "bench", ignore=no_sources)
+        self.parts = sorted(path.stem for path in self.root.glob("bench/*/*.py"))
+        (self.work / "all").write_text(" ".join(f"bench_{part}" for part in ("probe", *self.parts)))
+        (self.work / "program").write_text(PROGRAM)
+        self.stand_in("cmake", BUILDS_BENCHMARKS)
+        os.mkfifo(self.work / "go")
+        self.rows(bench_probe=self.row("probe/one_cycle_loop", 0.25))
+
+    @staticmethod
+    def row(name, nanoseconds, **counters):
+        return {name: {"min_ns": nanoseconds, "median_ns": nanoseconds, **counters}}
+
+    def rows(self, **programs):
+        (self.work / "rows.json").write_text(json.dumps(programs))
+
+    def calls(self):
+        path = self.work / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def start(self, *arguments):
+        bench = subprocess.Popen(
+            [self.root / "dev", "bench", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+        )
+        return bench
+
+    def bench(self, *arguments, status=0):
+        """Returns what is said on stdout and on stderr."""
+        bench = self.start(*arguments)
+        said = bench.communicate()
+        self.assertEqual(bench.returncode, status, said)
+        return said
+
+    def test_a_wrong_name_is_refused_with_the_list(self):
+        for arguments in (["bogus"], ["coherency", "bogus"], ["--quick", "bogus"]):
+            _, said = self.bench(*arguments, status=2)
+            self.assertIn("there is no part 'bogus'", said)
+            for part in self.parts:
+                self.assertRegex(said, rf"(?m)^  {part} +\S.*$")
+        self.bench("--bogus", status=2)
+        self.assertEqual(self.calls(), [])
+
+    def test_the_list_names_each_part_with_a_line(self):
+        said, _ = self.bench("--list")
+        self.assertEqual([line.split()[0] for line in said.splitlines()][0], "headline")
+        self.assertEqual(sorted(line.split()[0] for line in said.splitlines()), self.parts)
+        for line in said.splitlines():
+            self.assertGreater(len(line.split()), 5, line)
+            self.assertLessEqual(len(line), 120)
+        self.assertEqual(self.calls(), [])
+
+    def test_each_program_has_a_text_and_each_text_a_program(self):
+        folders = [path for path in (REPOSITORY / "bench").iterdir() if path.name not in ("peers", "support")]
+        for folder in folders:
+            programs, texts = ({path.stem for path in folder.glob(f"*.{kind}")} for kind in ("cpp", "py"))
+            self.assertEqual(programs, texts, folder)
+
+    def test_names_build_and_run_these_parts_only(self):
+        said, _ = self.bench("coherency", "domain", "--quick")
+        ran = [f"ran bench_{name}" for name in ("probe", "coherency", "probe", "domain", "probe")]
+        self.assertEqual(self.calls(), ["configured", "built bench_probe bench_coherency bench_domain", *ran])
+        self.assertIn("Coherency:", said)
+        self.assertNotIn("five lines", said)
+
+    def test_the_first_lines_come_before_the_rest_is_built(self):
+        bench = self.start("--quick")
+        said = ""
+        while "1,000 signals for 1,000" not in said:
+            line = bench.stdout.readline()
+            self.assertTrue(line, f"no first lines in {said!r}")
+            said += line
+        built = [call for call in self.calls() if call.startswith("built")]
+        self.assertEqual(built, ["built bench_probe bench_headline"])
+        self.assertNotIn("None", said)
+        (self.work / "go").write_text("go\n")
+        rest = bench.communicate()
+        self.assertEqual(bench.returncode, 0, rest)
+        self.assertIn("built all", self.calls())
+        ran = {call.split()[1] for call in self.calls() if call.startswith("ran")}
+        self.assertEqual(ran, {f"bench_{name}" for name in ("probe", *self.parts)})
+
+    def test_parts_for_which_nothing_is_measured_are_printed(self):
+        self.rows()
+        said, _ = self.bench(*self.parts)
+        for line in ("signal, nobody due  .* not measured", "map / coherency_tracker, 16 runs  .* not measured"):
+            self.assertRegex(said, line.replace("  .* ", " +"))
+
+    def headline(self, signal, can_be_had):
+        row = self.row
+        self.rows(
+            bench_headline={
+                **row("idle/progress_fence", signal),
+                **row("idle/release_store", 0.2),
+                **row("idle/store_load_and_branch", can_be_had),
+                **row("idle/ck_ec", 8 * signal),
+                **row("idle/std_atomic", 50 * signal),
+                **row("paced/progress_fence/1000", 300),
+                **row("paced/release_store/1000", 200),
+                **row("paced/store_load_and_branch/1000", 240),
+                **row("paced/condition_variable/1000", 3e6),
+                **row("due/progress_fence/1000", 9000),
+                **row("due/futex/1000", 8000),
+                **row("due/std_atomic/1000", 4.5e6),
+                **row("ping_pong/progress_fence/two_cores", 0, p50_ns=400, p99_ns=500),
+                **row("ping_pong/progress_fence.spinning/two_cores", 0, p50_ns=390, p99_ns=480),
+                **row("ping_pong/spinning_word/two_cores", 0, p50_ns=300, p99_ns=400),
+                **row("ping_pong/condition_variable/two_cores", 0, p50_ns=80e3, p99_ns=150e3),
+                **row("lockstep/progress_fence/free", 8.4e6),
+                **row("lockstep/futex/free", 8e6),
+                **row("lockstep/ck_ec/free", 2e9),
+            }
+        )
+        said, _ = self.bench("headline")
+        lines = said[said.index("five lines\n") :].splitlines()
+        return [re.sub(" +", " ", line) for line in lines[3:8]]
+
+    def test_five_lines_are_first(self):
+        self.assertEqual(
+            self.headline(0.3, 0.28),
+            [
+                "signal, nobody due 0.300 ns a store: here 1.50x, can be had 1.40x 8.00x 50x -",
+                "signal, 1,000 asleep, none due 300 ns a store: here 1.50x, can be had 1.20x - - 10,000x",
+                "signal, one due of 1,000 9 us a bare wake: here 1.12x, can be had 1.00x - 500x -",
+                "a turn there and back, p50, p99 400 ns, 500 ns bare words: here 1.33x, can be had 1.30x -, - -, -"
+                " 200x, 300x",
+                "1,000 signals for 1,000 asleep 8.4 ms bare wakes: here 1.05x, can be had 1.00x 238x - -",
+            ],
+        )
+
+    def test_no_line_of_the_first_five_is_a_bare_failure(self):
+        for line in self.headline(20, 0.2):
+            self.assertIn("here", line)
+            self.assertNotIn("TARGET", line)
+
+    def verdict(self, ours, least):
+        """What a line says whose target is 1.1 times another row that takes 1 ns."""
+        sys.path.insert(0, str(self.root / "tools"))
+        try:
+            from report_page import Page, Results
+        finally:
+            sys.path.pop(0)
+        results = Results()
+        results.rows = {name: [{"min_ns": value}] for name, value in (("ours", ours), ("bare", 1), ("least", least))}
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            Page(results).compare("ours / bare", "ours", "bare", "min_ns", at_most=1.1, least="least")
+        return re.search(r"<= 1.1x +(.*)", said.getvalue()).group(1)
+
+    def test_a_target_that_the_processor_decides_says_what_can_be_had(self):
+        self.assertEqual(self.verdict(1.05, 1.5), "PASS")
+        self.assertEqual(self.verdict(1.55, 1.5), "PASS: here 1.55x, can be had 1.50x")
+        self.assertEqual(self.verdict(1.7, 1.5), "OVER TARGET: here 1.70x, can be had 1.50x")
+        self.assertEqual(self.verdict(1.7, 1), "OVER TARGET")
+
+    def test_a_build_that_fails_is_a_failure(self):
+        (self.work / "wrong").touch()
+        _, said = self.bench("coherency", status=1)
+        self.assertIn("no such thing\n", said)
+        self.assertNotIn("[1/2]", said)
+
+    def test_a_program_that_is_missing_is_a_failure(self):
+        (self.work / "lacks_bench_coherency").touch()
+        _, said = self.bench("coherency", status=1)
+        self.assertRegex(said, "there is no program .*bench_coherency\n")
+
+    def test_a_benchmark_that_fails_is_told_and_the_others_are_run(self):
+        (self.work / "fails_bench_coherency").touch()
+        said, _ = self.bench("coherency", "domain", status=1)
+        self.assertRegex(said, "FAILED: bench_coherency, .* status 1: benchmark aborted: bench_coherency\n")
+        self.assertIn("A signal of a fence of several domains", said)
+
+    def test_a_row_that_fails_is_a_note(self):
+        wrong = {"error_occurred": True, "error_message": "not what is measured"}
+        self.rows(bench_coherency={"access/map/16": wrong})
+        said, _ = self.bench("coherency")
+        self.assertIn("note      access/map/16: not what is measured\n", said)
 
 
 class Tidy(Copy):
