@@ -170,7 +170,28 @@ class Progress:
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
-EDGE = re.compile(r"\[(\d+)/(\d+)\] ")  # what ninja writes before each line
+EDGE = re.compile(r"\[(\d+)/(\d+)\] (.*)")  # as ninja writes it
+OBJECT = re.compile(r".*CMakeFiles/([^/]+)\.dir/(?:.*/)?([^/]+)\.o")
+
+
+def edge_state(line):
+    """What to say of a line of ninja, or nothing: how many edges are done, and the target that the line is about.
+
+    The file is named with it where the target does not tell it, as with targets of many files.
+    """
+    edge = EDGE.fullmatch(line)
+    if not edge:
+        return ""
+    done, total, text = edge.groups()
+    built = OBJECT.fullmatch(text)
+    if text.endswith("..."):  # "Re-running CMake..."
+        name = text[:-3]
+    elif built:
+        target, source = built.groups()
+        name = target if source.rsplit(".", 1)[0] in target else f"{target}: {source}"
+    else:
+        name = re.split("[ /]", text)[-1]
+    return f"{done} of {total}, {name[:46]}"
 
 
 def step(title, command, log, **options):
@@ -187,8 +208,7 @@ def step(title, command, log, **options):
             for line in lines(child):
                 if line is not None:
                     file.write(line + "\n")
-                    edge = EDGE.match(line)
-                    state = f"{edge.group(1)} of {edge.group(2)}" if edge else state
+                    state = edge_state(line) or state
                 progress.update(state)
         status = finish(child)
     finally:

@@ -49,11 +49,34 @@ trap end_by_signal INT TERM
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 step_every=${DEV_PROGRESS_SECONDS:-25} # seconds between two lines where the output is no terminal
+step_width=46                          # of the title and of what is built
 
-# Sets step_text to how a step stands: its title, the edges of the build graph that are done ("12 of 300"), the seconds.
-# Without a $(...), in which bash 5.2 now and then fails to parse the trap of a signal.
+# Sets step_text to how a step stands: its title, what was built last, the edges of the build graph that are done ("12
+# of 300"), the seconds. Without a $(...), in which bash 5.2 now and then fails to parse the trap of a signal.
 step_state() {
-  printf -v step_text '%-46s %13s %4d s' "$1 ..." "$step_done" $((SECONDS - step_start))
+  local text="$1 ..."
+  if [[ -n $step_name ]] && ((${#text} < step_width)); then
+    text+=" $step_name"
+    text=${text:0:step_width}
+  fi
+  printf -v step_text "%-${step_width}s %13s %4d s" "$text" "$step_done" $((SECONDS - step_start))
+}
+
+# step_progress "[12/300] TEXT": sets step_done to "12 of 300", and step_name to the target that the text is about. The
+# file is named with it where the target does not tell it, as with targets of many files.
+step_progress() {
+  if [[ ! $1 =~ ^\[([0-9]+)/([0-9]+)\]\ (.*) ]]; then return 0; fi
+  step_done="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+  local text=${BASH_REMATCH[3]}
+  if [[ $text == *... ]]; then # "Re-running CMake..."
+    step_name=${text%...}
+  elif [[ $text =~ CMakeFiles/([^/]+)\.dir/(.*/)?([^/]+)\.o$ ]]; then
+    step_name=${BASH_REMATCH[1]}
+    text=${BASH_REMATCH[3]}
+    if [[ $step_name != *"${text%.*}"* ]]; then step_name+=": $text"; fi
+  else
+    step_name=${text##*[ /]}
+  fi
 }
 
 step_show() {
@@ -75,10 +98,10 @@ step_look_ahead() {
 }
 
 # step TITLE COMMAND...: runs the command without standard input. Its output goes to build/log/, and is printed if the
-# command fails. Lines like "[12/300] ...", which ninja writes, say how far it is.
+# command fails. Lines like "[12/300] Linking test_wait", which ninja writes, say how far it is and what it has built.
 step() {
   local title=$1 status=0 log
-  local step_start=$SECONDS step_shown=$SECONDS step_done="" step_moves=false step_wait step_text
+  local step_start=$SECONDS step_shown=$SECONDS step_done="" step_name="" step_moves=false step_wait step_text
   shift
   log=$root/build/log/${title//[^A-Za-z0-9+-]/_}.txt
   mkdir -p "${log%/*}"
@@ -94,6 +117,7 @@ step() {
     return "$status"
   fi
   step_done=""
+  step_name=""
   step_state "$title"
   printf '%s\n' "$step_text"
 }
@@ -124,7 +148,7 @@ step_run() {
     part+=$line
     if ((status <= 128)); then # a whole line, or the last one
       if [[ -n $part || $status == 0 ]]; then printf '%s\n' "$part" >&4; fi
-      if [[ $part =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then step_done="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"; fi
+      step_progress "$part"
       part=""
     fi
     if ((status > 0 && status <= 128)); then break; fi

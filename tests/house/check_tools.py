@@ -23,15 +23,20 @@ from pathlib import Path
 
 REPOSITORY = Path(sys.argv[1])
 WORK = Path(sys.argv[2])
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(REPOSITORY / "tools"))
+
+import running  # noqa: E402
+
 PATIENCE = 600  # seconds until a test gives up waiting for a line
 
-# cmake configures, says "2 of 3" while it builds, and goes on when it is told to.
+# cmake configures, says "2 of 3" while it builds test_two, and goes on when it is told to.
 CMAKE = """#!/bin/sh
 case "$1" in
   --version) echo 'cmake version 3.25.1' ;;
   --build)
     echo "built $*" >>"$WORK/calls"
-    printf '[1/3] one\\n[2/3] two\\n'
+    printf '[1/3] one\\n[2/3] Building CXX object tests/CMakeFiles/test_two.dir/room/two.cpp.o\\n'
     sh -c 'exec 9>"$WORK/building"; echo begun >&9; read x <"$WORK/go"' &
     wait
     echo '[3/3] three'
@@ -195,7 +200,7 @@ class Progress(Slow):
     def test_lines_come_while_nothing_happens(self):
         self.start("test")
         self.wait_for("building")
-        self.read_until(r"build dev \.\.\. .* 2 of 3 .*\n", times=3)
+        self.read_until(r"build dev \.\.\. test_two +2 of 3 +\d+ s, still running\n", times=3)
         self.let_go()
         self.wait_for("testing")
         self.read_until(r"dev: 3 of 4 tests, 1 failed.*\n", times=3)
@@ -217,7 +222,7 @@ class Progress(Slow):
     def test_one_line_moves_on_a_terminal(self):
         child = self.start_on_terminal("test")
         self.wait_for("building")
-        self.read_until(r"\rbuild dev \.\.\. .* 2 of 3 ")
+        self.read_until(r"\rbuild dev \.\.\. test_two +2 of 3 +\d+ s")
         self.let_go()
         self.wait_for("testing")
         self.read_until(r"\rdev: 3 of 4 tests, 1 failed")
@@ -235,6 +240,26 @@ class Progress(Slow):
         self.assertIn("these tests failed:\n  second\n  fourth\n", self.text)
         self.assertIn("is wrong", self.text)
         self.assertIn("dev: 5 tests, 1 passed, 2 failed, 1 skipped, 1 disabled", self.text)
+
+    def test_a_line_of_ninja_is_shortened_to_the_target(self):
+        long = "model_mutant_allocation_nested_lock_looks_for_a_way"
+        for text, name in (
+            ("Building CXX object tests/CMakeFiles/test_wait.dir/fence/wait.cpp.o", "test_wait"),
+            ("Building CXX object tests/model/CMakeFiles/model_hub_pinned.dir/queue/hub.cpp.o", "model_hub_pinned"),
+            ("Building CXX object CMakeFiles/checks.dir/all/a_hpp.cpp.o", "checks: a_hpp.cpp"),
+            ("Linking CXX executable tests/test_wait", "test_wait"),
+            (f"Linking CXX executable tests/model/{long}", long),
+            ("Generating hot_path.s", "hot_path.s"),
+            ("Re-running CMake...", "Re-running CMake"),
+            ("two", "two"),
+        ):
+            line = f"[12/300] {text}"
+            self.assertEqual(running.edge_state(line), f"12 of 300, {name}"[:57])
+            script = '. "$1/tools/steps.sh"; step_start=0; step_progress "$2"; step_state "$3"; echo "$step_text"'
+            shown = subprocess.check_output(["bash", "-c", script, "", self.root, line, "build dev"], text=True)
+            self.assertEqual(shown[:46], f"{f'build dev ... {name}'[:46]:<46}")
+            self.assertRegex(shown[46:], r"^ +12 of 300 +\d+ s\n$")
+        self.assertEqual(running.edge_state("In [1/2] there is nothing"), "")
 
     def check_what_is_run(self, arguments, target, labels):
         self.stand_in("ctest", ALL_PASS.replace("#!/bin/sh\n", '#!/bin/sh\necho "ctest $*" >>"$WORK/calls"\n'))
