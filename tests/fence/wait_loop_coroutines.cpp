@@ -316,6 +316,34 @@ TEST_CASE_TEMPLATE("a coroutine that is destroyed in schedule() is not resumed",
   static_cast<void>(left);
 }
 
+TEST_CASE_TEMPLATE("a callable that the loop runs may destroy a coroutine that waits, or is to go on next", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  int ran = 0;
+  const auto wait = [&](std::uint64_t target) -> coroutine {
+    static_cast<void>(co_await loop.reached_for(fence, target, 1h));
+    ++ran;
+  };
+  const auto move = [&]() -> coroutine {
+    co_await loop.schedule();
+    ++ran;
+  };
+  std::optional<coroutine> waiting = wait(2);
+  std::optional<coroutine> ready = wait(1);
+  std::optional<coroutine> moving;
+  loop.post([&] {
+    for (auto* each : {&waiting, &ready, &moving}) each->reset();
+  });
+  moving.emplace(move());
+  fence.signal(1);
+  CHECK(loop.poll() == 1);
+  CHECK(is_idle(fence));
+  fence.signal(2);
+  CHECK(loop.poll() == 0);
+  CHECK(ran == 0);
+}
+
 TEST_CASE_TEMPLATE("one schedule() may be awaited again and again", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   int ran = 0;

@@ -96,6 +96,35 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
         }) == too_early);
 }
 
+TEST_CASE("what is left of what was made while a loop was destroyed is reported, and nothing that is gone") {
+  using loop_type = tidemark::basic_loop<tidemark::native_platform>;
+  /// Calls a function with the loop when it is destroyed.
+  struct at_end {
+    void operator()(loop_type* of) const { then(*of); }
+    void (*then)(loop_type&);
+  };
+  const auto report_of = [](void (*then)(loop_type&)) {
+    return reported_by([then] {
+      tidemark::wait_loop loop;
+      loop.post([end = std::unique_ptr<loop_type, at_end>(&loop, at_end{then})] {});
+    });
+  };
+  using task = decltype(std::declval<loop_type&>().make_task(nothing));
+  using callback = decltype(std::declval<loop_type&>().on_reached(std::declval<tidemark::awaited>(), nothing));
+  static tidemark::fence fence;
+  static std::optional<task> made;
+  static std::optional<callback> registered;
+  CHECK(report_of([](loop_type& of) { made.emplace(of, nothing); }) == too_early);
+  CHECK(report_of([](loop_type& of) { registered.emplace(of, tidemark::awaited{fence, 1}, nothing); }) == too_early);
+  CHECK(report_of([](loop_type& of) { of.post(nothing); }) == "");
+  CHECK(report_of([](loop_type& of) {
+          made.emplace(of, nothing);
+          made.reset();
+          registered.emplace(of, tidemark::awaited{fence, 1}, nothing);
+          registered.reset();
+        }) == "");
+}
+
 TEST_CASE("a sender's operation that is destroyed before it has completed is reported, and none that never began is") {
   struct receives {
     void set_value() const {}

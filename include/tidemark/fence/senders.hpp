@@ -24,8 +24,9 @@
 //
 // Nothing is allocated: the wait lies in the operation. A sender may be copied, and connected any number of times. The
 // timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed (that
-// is asserted). A function of the receiver may destroy the operation. What one throws comes out of the call that runs
-// the loop.
+// is asserted). A function of the receiver may destroy the operation, and start others. Those that set_stopped() starts
+// while the loop is destroyed are stopped, too. So the loop's destructor never returns if each of them starts another
+// one. What a function throws comes out of the call that runs the loop.
 #ifndef TIDEMARK_FENCE_SENDERS_HPP
 #define TIDEMARK_FENCE_SENDERS_HPP
 

@@ -35,11 +35,14 @@
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
 // coroutines should be gone before the loop is (that is asserted). Those that are left are cancelled, and may be
 // destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may outlive
-// the loop, and keeps its state. What post() was given and has not run is destroyed and never runs. Neither a thread in
-// run() nor a post() may be under way then. After a fork the child must not use the loop.
+// the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never runs.
+// What is destroyed or told in this way may use the loop once more. What it registers or posts is cancelled or
+// destroyed, too, and so on: the loop's destructor returns only when nothing is left. It never does if each such
+// object posts or begins another one. Neither a thread in run() nor another thread's post() may be under way then.
+// After a fork the child must not use the loop.
 //
-// A coroutine may be destroyed while it is suspended in the loop, if no thread runs the loop meanwhile. It takes itself
-// out.
+// A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. A callable that the
+// loop runs may do so, too. The coroutine takes itself out.
 //
 // Where a heap is full that must not grow, the loop looks at that timeline's value once in a millisecond.
 #ifndef TIDEMARK_FENCE_WAIT_LOOP_HPP

@@ -192,32 +192,19 @@ class loop_core {
   /// Is told that some work has ended for which a thread waits.
   lock_condition<Platform>& ends() noexcept { return ends_; }
 
-  /// Takes everything out, and drops it. Returns whether there was something that the loop's users own.
+  /// Takes everything out, and drops it: also what is posted or begun by what it drops. So it returns when nothing of
+  /// that posts or begins anything any more. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {
     bool is_found = !guests_.is_empty();
-    take_posted();
-    ready_.take_later();
-    const auto end = [&](operation& of) {
-      if (of.phase == call_phase::waiting) make_ready(of);
-    };
-    awaited_.clear([&](wait& one) { end(one.part_of); });
-    while (operation* const next = timers_.late(no_deadline)) {
-      timers_.remove(*next->timer);
-      end(*next);
-    }
-    // One by one, because what drops the one may take the others out.
     linked_queue<work> owned;
-    while (work* const next = ready_.take()) {
-      next->phase = call_phase::over;
-      if (next->is_owned) {
-        owned.push(*next);
-      } else {
-        is_found = true;
-        next->act(loop_action::drop, kept);
-      }
+    for (bool has_more = true; has_more;) {
+      if (clear_begun(owned, kept)) is_found = true;
+      // Last, because what it captures may be the others. One by one, because it may begin others.
+      work* const next = owned.take();
+      has_more = next != nullptr;
+      if (has_more) next->act(loop_action::drop, kept);
     }
-    // Last, because what it captures may be the others.
-    while (work* const next = owned.take()) next->act(loop_action::drop, kept);
+    is_found = is_found || !guests_.is_empty();
     for (auto* those : {&guests_, &registrations_}) {
       while (loop_guest* const left = those->take()) left->has_lost_loop = true;
     }
@@ -327,6 +314,38 @@ class loop_core {
     const bool is_first_timer = added.timer != nullptr && timers_.insert(*added.timer, added);
     if (added.is_stopped || added.waits.empty()) conclude(added, WaitStatus::stopped);
     return is_first_timer;
+  }
+  /// Drops all that the loop's users own. Returns whether there was anything.
+  /// \param owned  gets what the loop owns
+  bool clear_begun(linked_queue<work>& owned, keeper& kept) {
+    bool is_found = false;
+    while (gather()) {
+      // One by one, because what drops the one may take the others out.
+      while (work* const next = ready_.take()) {
+        next->phase = call_phase::over;
+        if (next->is_owned) {
+          owned.push(*next);
+        } else {
+          is_found = true;
+          next->act(loop_action::drop, kept);
+        }
+      }
+    }
+    return is_found;
+  }
+  /// Makes all that waits ready, although it is not over. Returns whether anything is ready.
+  bool gather() noexcept {
+    const auto end = [&](operation& of) {
+      if (of.phase == call_phase::waiting) make_ready(of);
+    };
+    take_posted();
+    ready_.take_later();
+    awaited_.clear([&](wait& one) { end(one.part_of); });
+    while (operation* const next = timers_.late(no_deadline)) {
+      timers_.remove(*next->timer);
+      end(*next);
+    }
+    return !ready_.is_empty();
   }
   /// What this thread would have found next, another one must find.
   loop_end leave_run(loop_end how) noexcept {
