@@ -22,13 +22,13 @@ def print_line(page, what, row, floor, least, counters=("median_ns",)):
     peers = (
         ", ".join(times(page.results.ratio(row.format(peer), ours, counter)) for counter in counters) for peer in PEERS
     )
-    page.line(f"{what:<31} {values:<17} {beside:<43}" + "".join(f"{peer:>13}" for peer in peers))
+    page.line(f"{what:<31} {values:<17} {beside:<42}" + "".join(f"{peer:>14}" for peer in peers))
 
 
 def signal(page):
     page.heading("This machine in five lines")
-    peers = "".join(f"{name:>13}" for name in ("ck_ec", "std::atomic", "condvar"))
-    page.line(f"{'':<31} {'tidemark':<17} {'beside what costs less':<43}{peers}")
+    peers = "".join(f"{name:>14}" for name in ("ck_ec", "std::atomic", "condvar"))
+    page.line(f"{'':<31} {'tidemark':<17} {'beside what costs less':<42}{peers}")
     floor = ("a store", "idle/release_store")
     print_line(page, "signal, nobody due", "idle/{}", floor, "idle/store_load_and_branch", ("min_ns",))
 
