@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Copies the headers and changes the copy as a .mutant file says: each text between `---` and `+++` must stand exactly
-# once in the named header, and is replaced by what follows. So a mutant that no longer fits the shipped headers stops
-# the build.
+# Makes a folder in which all headers are symbolic links to the shipped ones but for the one that a .mutant file names.
+# That is a copy, changed as the file says: each text between `---` and `+++` must stand exactly once in the header, and
+# is replaced by what follows. So a mutant that no longer fits the shipped headers stops the build.
 #
-#   cmake -D MUTANT=<file> -D HEADERS=<include folder> -D OUTPUT=<folder> -P apply_mutant.cmake
-file(READ "${MUTANT}" recipe)
-if(NOT recipe MATCHES "\nfile: ([^\n]+)\n")
-  message(FATAL_ERROR "${MUTANT} names no file")
-endif()
-set(target "${OUTPUT}/tidemark/${CMAKE_MATCH_1}")
+#   cmake -D MUTANT=<file> -D HEADER=<path> -D INCLUDE=<include folder> -D LIST=<file> -D OUTPUT=<folder>
+#         -P apply_mutant.cmake
+#
+# HEADER is the path of the changed header in the include folder. LIST has the paths of all headers, a line each.
+cmake_minimum_required(VERSION 3.23)
 
-file(REMOVE_RECURSE "${OUTPUT}")
-file(COPY "${HEADERS}/tidemark" DESTINATION "${OUTPUT}")
-file(READ "${target}" source)
+file(READ "${MUTANT}" recipe)
+file(READ "${INCLUDE}/${HEADER}" source)
 
 set(changes 0)
 string(FIND "\n${recipe}" "\n---\n" begin)
@@ -34,7 +32,7 @@ while(NOT begin EQUAL -1)
   string(FIND "${source}" "${before}" first)
   string(FIND "${source}" "${before}" last REVERSE)
   if(first EQUAL -1 OR NOT first EQUAL last)
-    message(FATAL_ERROR "${MUTANT}: this text must stand exactly once in ${target}:\n${before}")
+    message(FATAL_ERROR "${MUTANT}: this text must stand exactly once in ${HEADER}:\n${before}")
   endif()
   string(LENGTH "${before}" length)
   math(EXPR rest "${first} + ${length}")
@@ -46,4 +44,36 @@ endwhile()
 if(changes EQUAL 0)
   message(FATAL_ERROR "${MUTANT} changes nothing")
 endif()
-file(WRITE "${target}" "${source}")
+
+# What did not change is not written again, so that nothing is compiled again.
+file(STRINGS "${LIST}" headers)
+if(NOT HEADER IN_LIST headers)
+  message(FATAL_ERROR "${MUTANT} changes ${HEADER}, which is no header")
+endif()
+list(REMOVE_ITEM headers "${HEADER}")
+file(GLOB_RECURSE links RELATIVE "${OUTPUT}" "${OUTPUT}/tidemark/*.hpp")
+foreach(link IN LISTS links)
+  if(NOT link IN_LIST headers AND NOT link STREQUAL HEADER)
+    file(REMOVE "${OUTPUT}/${link}")
+  endif()
+endforeach()
+foreach(header IN LISTS headers)
+  if(NOT IS_SYMLINK "${OUTPUT}/${header}")
+    cmake_path(GET header PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${OUTPUT}/${folder}")
+    file(REMOVE "${OUTPUT}/${header}")
+    file(CREATE_LINK "${INCLUDE}/${header}" "${OUTPUT}/${header}" SYMBOLIC)
+  endif()
+endforeach()
+cmake_path(GET HEADER PARENT_PATH folder)
+file(MAKE_DIRECTORY "${OUTPUT}/${folder}")
+if(IS_SYMLINK "${OUTPUT}/${HEADER}")
+  file(REMOVE "${OUTPUT}/${HEADER}")
+endif()
+set(written "")
+if(EXISTS "${OUTPUT}/${HEADER}")
+  file(READ "${OUTPUT}/${HEADER}" written)
+endif()
+if(NOT "${source}" STREQUAL "${written}")
+  file(WRITE "${OUTPUT}/${HEADER}" "${source}")
+endif()
