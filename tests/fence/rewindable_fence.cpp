@@ -41,7 +41,13 @@ struct on {
 using on_symmetric = on<tidemark::symmetric_platform>;
 using on_native = on<tidemark::native_platform>;
 using on_portable = on<tidemark::portable_platform>;
+#if defined(TIDEMARK_TEST_FEW_KINDS)
+#define EVERY_PLATFORM on_native
+#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
+#define EVERY_PLATFORM on_native, on_portable
+#else
 #define EVERY_PLATFORM on_symmetric, on_native, on_portable
+#endif
 
 template <class Fence>
 watchdog watch_rewindable(const Fence& fence) {

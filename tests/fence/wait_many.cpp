@@ -65,7 +65,13 @@ struct counted_kind {
 using native = counted_kind<tidemark::native_platform>;
 using symmetric = counted_kind<tidemark::symmetric_platform>;
 using portable = counted_kind<tidemark::portable_platform>;
+#if defined(TIDEMARK_TEST_FEW_KINDS)
+#define EVERY_PLATFORM native
+#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
+#define EVERY_PLATFORM native, portable
+#else
 #define EVERY_PLATFORM native, symmetric, portable
+#endif
 
 /// Returns whether no waiter is registered any more.
 template <class Timeline>

@@ -15,7 +15,7 @@ import sys
 def complaints_about(tests, seconds, tool_seconds):
     for test in tests:
         properties = {each["name"]: each["value"] for each in test.get("properties", [])}
-        least = tool_seconds if "house" in properties.get("LABELS", []) else seconds
+        least = tool_seconds if {"house", "house-long"} & set(properties.get("LABELS", [])) else seconds
         limit = properties.get("TIMEOUT", 0)
         if limit < least:
             yield f"{test['name']}: a limit of {limit:g} seconds, less than {least}"

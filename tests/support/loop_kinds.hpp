@@ -27,7 +27,14 @@ struct loop_kind {
 using native_loop = loop_kind<counting_platform<tidemark::native_platform>>;
 using symmetric_loop = loop_kind<counting_platform<tidemark::symmetric_platform>>;
 using portable_loop = loop_kind<counting_platform<tidemark::portable_platform>>;
+/// See kinds.hpp.
+#if defined(TIDEMARK_TEST_FEW_KINDS)
+#define EVERY_LOOP_KIND testing::native_loop
+#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
+#define EVERY_LOOP_KIND testing::native_loop, testing::portable_loop
+#else
 #define EVERY_LOOP_KIND testing::native_loop, testing::symmetric_loop, testing::portable_loop
+#endif
 
 /// Whether no waiter is registered.
 template <class Timeline>

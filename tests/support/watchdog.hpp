@@ -5,14 +5,11 @@
 #define TIDEMARK_TESTS_SUPPORT_WATCHDOG_HPP
 
 #include <chrono>
-#include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 
 namespace testing {
 
@@ -32,36 +29,14 @@ class watchdog {
   using description = std::function<std::string()>;
   static constexpr std::chrono::seconds default_limit{90};
 
-  explicit watchdog(description describe, std::chrono::seconds limit = default_limit)
-      : describe_{std::move(describe)}, limit_{limit}, thread_{[this] { watch(); }} {}
+  explicit watchdog(description describe, std::chrono::seconds limit = default_limit);
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
-
-  ~watchdog() {
-    {
-      const std::lock_guard lock{guard_};
-      called_off_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
+  ~watchdog();
 
  private:
-  void watch() {
-    std::unique_lock lock{guard_};
-    if (changed_.wait_for(lock, limit_, [this] { return called_off_; })) return;
-    std::fprintf(stderr, "watchdog: no end after %lld s: %s\n", static_cast<long long>(limit_.count()),
-                 describe_().c_str());
-    std::fflush(stderr);
-    std::abort();
-  }
-
-  std::mutex guard_;
-  std::condition_variable changed_;
-  bool called_off_ = false;
-  description describe_;
-  std::chrono::seconds limit_;
-  std::thread thread_;
+  class watcher;
+  std::unique_ptr<watcher> watcher_;
 };
 
 /// A watchdog that prints the state of one fence. The fence must outlive it.
