@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Weakens every memory order and every barrier of the headers, one at a time, and says which model check notices.
 
-usage: audit.py MANIFEST [--full] [--fresh] [--only TAG]... [--out FOLDER] [--self-test] [--blind-seam]
+usage: audit.py MANIFEST [--full] [--fresh] [--only TAG]... [--part K/N] [--out FOLDER] [--self-test] [--blind-seam]
 
 MANIFEST is written by CMake: where the headers are, which checks there are and how each is searched, which changed
 copies of the headers ("mutants") must fail. What happens:
@@ -19,6 +19,9 @@ copies of the headers ("mutants") must fail. What happens:
 Whatever is not caught is an error unless the reviewed file names it with a reason; an entry of that file that is not
 needed is an error too. The rows are printed and written to FOLDER as Markdown and JSON. A run that was interrupted goes
 on where it stopped, as long as headers and checks are the same; --fresh begins anew.
+
+--part weakens of the sites only each N-th, from the K-th on, and those in headers that differ from where this branch
+left main, or from the commit before the last. Which sites are executed is looked at for all.
 
 --self-test runs the audit on planted headers, whose needless, needed, missing and unexecuted orders it must tell apart.
 --blind-seam leaves every site as it is and pretends; a self-test must fail then.
@@ -37,6 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import running
+from changed import ROOT, changed_files
 
 MOST_REVIEWED = 8
 
@@ -376,6 +380,7 @@ class Audit:
         self.part, self.mutants = data["part"], data["mutants"]
         self.reviewed = read_reviewed(Path(data["reviewed"]) if data["reviewed"] else None)
         self.only = set(arguments.only or ())
+        self.sites_of = arguments.part  # (K, N)
         self.out = arguments.out or manifest.parent / manifest.stem
         self.runner = Runner(arguments.blind_seam)
         self.sites = []
@@ -412,6 +417,9 @@ class Audit:
             pairs = make_rows(self.sites, executed, self.headers)
             if self.only:
                 pairs = [pair for pair in pairs if pair[0].tag in self.only]
+            if self.sites_of:
+                chosen = self.sites_in_part()
+                pairs = [pair for pair in pairs if pair[0].site in chosen or pair[0].verdict == "uncovered"]
 
             progress = progress_of("weakened sites")
 
@@ -433,6 +441,12 @@ class Audit:
             self.rows = sorted(each(pool, progress, one, pairs), key=lambda row: places[row.key])
             self.mutant_rows = each(pool, progress_of("mutants"), self.try_mutant, [] if self.only else self.mutants)
 
+    def sites_in_part(self):
+        part, parts = self.sites_of
+        changed = {Path(name) for name in changed_files(None)}
+        return {site.name for place, site in enumerate(self.sites, 1)
+                if place % parts == part % parts or (self.headers / site.file).relative_to(ROOT) in changed}
+
     def try_mutant(self, mutant):
         outcome = self.runner.run(mutant["executable"], mutant["check"], bounded_search(mutant["bound"]))
         what = Path(mutant["recipe"]).read_text().split("\n")[0]
@@ -452,7 +466,9 @@ class Audit:
             else:
                 found.append(f"{row.tag} {row.site}: {row.order} -> {row.step}: {row.verdict}, and not reviewed")
         if not self.only:
-            found += [f"reviewed, but not needed: {' '.join(entry)}" for entry in self.reviewed.keys() - used]
+            looked_at = {row.tag for row in self.rows} if self.sites_of else {tag for tag, _ in self.reviewed}
+            found += [f"reviewed, but not needed: {' '.join(entry)}" for entry in self.reviewed.keys() - used
+                      if entry[0] in looked_at]
             if len(self.reviewed) > MOST_REVIEWED:
                 found.append(f"{len(self.reviewed)} reviewed entries; at most {MOST_REVIEWED}")
         found += [f"mutant {row['name']} is not caught" for row in self.mutant_rows if not row["caught"]]
@@ -462,9 +478,15 @@ class Audit:
         count = {verdict: sum(row.verdict == verdict for row in self.rows) for verdict in
                  ("caught", "survived", "uncovered", UNMODELLED)}
         unexplained = sum(not row.explained() for row in self.rows)
-        relaxed = len(self.sites) - len({row.site for row in self.rows})
+        if self.sites_of:
+            chosen = self.sites_in_part()
+            of_part = f", {len(chosen)} of them in part {self.sites_of[0]} of {self.sites_of[1]} or in changed headers"
+        else:
+            chosen = {site.name for site in self.sites}
+            of_part = ""
+        relaxed = len(chosen - {row.site for row in self.rows})
         steps = count["caught"] + count["survived"]
-        text = (f"{len(self.sites)} sites, {count['uncovered']} uncovered, {relaxed} that can't be weaker, "
+        text = (f"{len(self.sites)} sites{of_part}, {count['uncovered']} uncovered, {relaxed} that can't be weaker, "
                 f"{count[UNMODELLED]} that the checker can't weaken; {steps} weakenings of the rest: "
                 f"{count['caught']} caught, {count['survived']} survived; {unexplained} unexplained")
         if self.mutant_rows:
@@ -516,12 +538,20 @@ def self_test(audit):
     return wrong
 
 
+def part_of(text):
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not match or int(match.group(1)) > int(match.group(2)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not K/N with K up to N")
+    return int(match.group(1)), int(match.group(2))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--only", action="append")
+    parser.add_argument("--part", type=part_of)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--blind-seam", action="store_true")

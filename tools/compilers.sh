@@ -5,7 +5,10 @@
 # being errors; runs the tests of the platform and the fence where the assembler has the other dialect; and runs a
 # program of several libraries whose symbols are hidden. `./dev matrix` builds the tests, too.
 #
-#   compilers.sh [--install]   with --install, installs the compilers that are missing first
+#   compilers.sh [--install] [--part K/N]
+#
+# --install first installs the compilers that are missing. --part builds benchmarks and examples only with each N-th of
+# the compilers, from the K-th on; all else stays.
 set -euo pipefail
 unset CDPATH
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -16,8 +19,20 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 # shellcheck source=build.sh
 . "$root/tools/build.sh"
 
-at_most 1 compilers "$@"
-if (($# == 1)) && [[ $1 != --install ]]; then fail 2 "compilers: unknown option '$1'"; fi
+install=false
+part=0
+parts=1
+while (($# > 0)); do
+  case $1 in
+    --install) install=true ;;
+    --part)
+      split_part compilers "${2:-}"
+      shift
+      ;;
+    *) fail 2 "compilers: unknown option '$1'" ;;
+  esac
+  shift
+done
 
 failed=()
 
@@ -81,7 +96,7 @@ strict_warnings() {
 
 has_libcxx() { printf '#include <version>\n' | "$1" -stdlib=libc++ -E -x c++ - >/dev/null 2>&1; }
 
-if [[ ${1:-} == --install ]]; then
+if $install; then
   # Whatever can't be installed is skipped below, with a line.
   get clang-14 clang-19 libc++-19-dev libc++abi-19-dev || true
 fi
@@ -94,17 +109,15 @@ if has_header benchmark/benchmark.h; then bench=ON; fi
 
 # Whether each header compiles alone is a question of the standard library: `./dev test` asks it of libstdc++, and the
 # build with libc++ below of that. The examples and the tests are built with libc++ by `./dev asan --libc++`.
-build_with "$gcc" "$gcc" "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
-if has_command clang++-14; then
-  build_with clang++-14-libstdc++ clang++-14 "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
-else
-  echo "clang++-14 is not installed: skipped"
-fi
-if has_command clang++-19; then
-  build_with clang++-19-libstdc++ clang++-19 "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
-else
-  echo "clang++-19 is not installed: skipped"
-fi
+place=0
+for compiler in "$gcc" clang++-14 clang++-19; do
+  place=$((place + 1))
+  if ! has_command "$compiler"; then
+    echo "$compiler is not installed: skipped"
+  elif ((place % parts == part % parts)); then
+    build_with "$compiler-libstdc++" "$compiler" "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
+  fi
+done
 # The installed Google Benchmark is built for libstdc++. Stop tokens are still experimental in libc++ 19: the second
 # build serves those who use them.
 if has_command clang++-19 && has_libcxx clang++-19; then

@@ -22,6 +22,16 @@ at_most() {
   if (($# > count)); then fail 2 "$verb: unexpected argument '${*:count+1:1}'; see './dev help $verb'"; fi
 }
 
+# split_part VERB K/N: sets `part` and `parts` of the sourcing script.
+# shellcheck disable=SC2034
+split_part() {
+  if [[ ! $2 =~ ^([1-9][0-9]*)/([1-9][0-9]*)$ ]] || ((BASH_REMATCH[1] > BASH_REMATCH[2])); then
+    fail 2 "$1: --part needs K/N, with K up to N, and not '$2'"
+  fi
+  part=${BASH_REMATCH[1]}
+  parts=${BASH_REMATCH[2]}
+}
+
 # ---- ending ----------------------------------------------------------------------------------------------------------
 
 step_child="" # the leader of the process group of the step that runs

@@ -56,8 +56,7 @@ using progress_portable = one_signaller<tidemark::portable_platform>;
 #define EVERY_KIND testing::fence_native, testing::progress_symmetric
 #define EVERY_FENCE testing::fence_native
 #elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_KIND \
-  testing::fence_native, testing::fence_portable, testing::progress_native, testing::progress_portable
+#define EVERY_KIND testing::fence_native, testing::fence_portable, testing::progress_native, testing::progress_portable
 #define EVERY_FENCE testing::fence_native, testing::fence_portable
 #else
 #define EVERY_KIND                                                                                    \
