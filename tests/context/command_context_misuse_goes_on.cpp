@@ -215,6 +215,40 @@ TEST_CASE("a command that calls its context while it is made or dropped does not
   }
 }
 
+TEST_CASE("a command that creates objects while it is made or dropped creates none") {
+  for (int which = 0; which < 3; ++which) {
+    CAPTURE(which);
+    stand at;
+    auto& in = *at.immediate;
+    const auto before = at.resource();
+    calling_command::calls calls;
+    std::size_t called = 0;
+    const auto create = [&] {
+      CHECK(in.create(test_kind::resource, {}) == tidemark::object_id{});
+      CHECK(in.create(test_kind::resource, {}, {before}) == tidemark::object_id{});
+      CHECK(in.reset() == tidemark::context_open_status::ready);
+      called += 3;
+    };
+    in.begin_recording();
+    const calling_command command{calls};
+    if (which == 0) calls.in_copy = create;
+    if (which > 0) calls.in_destructor = create;
+    in.run(command);
+    if (which == 1) in.abandon();
+    if (which == 2) {
+      at.immediate_lists.calls_left = 0;
+      while (!in.was_removed()) in.run([] {});
+      at.immediate_lists.calls_left = SIZE_MAX;
+    }
+    CHECK(called == 3);
+    CHECK(take_said() == texts(called, "a command used the context that makes or drops it"));
+    in.abandon();
+    // No object was made in between.
+    CHECK(at.resource().index() == before.index() + 1);
+    CHECK(take_said().empty());
+  }
+}
+
 TEST_CASE("what a command is made of calls the context while it is copied or moved, and does nothing") {
   constexpr const char* of_command = "a command used the context that makes or drops it";
   for (int which = 0; which < 3; ++which) {

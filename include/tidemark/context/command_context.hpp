@@ -94,8 +94,8 @@ inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "
 
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
 /// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it. While the
-/// context makes or drops a command, the command's constructors, its destructor and the source must not call it. That
-/// is asserted, and the call does nothing.
+/// context makes or drops a command, the command's constructors, its destructor and the source must not call it, but
+/// for id(), is_open(), is_recording() and was_removed(). That is asserted, and the call does nothing.
 /// \tparam Storage  a context_storage
 /// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
 /// \tparam Sink     is told the errors of this context, and of no other one
@@ -141,6 +141,7 @@ class alignas(cache_line) command_context {
   /// [D34], and then the id names no object [D33]. It is asserted that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
+    if (!is_free()) return {};
     TIDEMARK_ASSERT(is_immediate_, "objects are created in the immediate context");
     if (!is_immediate_) return {};
     const object_create_result made = storage_->create(of, given, dependencies);
@@ -326,8 +327,8 @@ class alignas(cache_line) command_context {
   /// or if one of them is about to close this one: then it is closed, and a later call tries again. It is asserted that
   /// this is a deferred context. Progress: lock-free but for source and maker; never waits.
   context_open_status reset() noexcept {
-    TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
     if (!can_end()) return context_open_status::ready;
+    TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
     abandon();
     if (is_immediate_) return context_open_status::ready;
     own_.close();

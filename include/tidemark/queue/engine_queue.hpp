@@ -177,15 +177,15 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   template <class Work, class... Arguments>
     requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
   void run(named_work named, Work&& work, Arguments&&... arguments) {
-    const auto made = [&] {
+    const auto make = [&] {
       return [call = std::decay_t<Work>(std::forward<Work>(work)),
               with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
                  basic_engine_queue&) mutable { std::apply(call, with); };
     };
     if constexpr (timeline_type::has_logs) {
-      if (work_ != nullptr) return keep_told(named.name, made());
+      if (work_ != nullptr) return keep_told(named.name, make);
     }
-    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0, made());
+    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0, make);
   }
 
   /// From the next command on, whatever run() records is told to `work` when it is executed, for a trace; with null, to
@@ -193,15 +193,16 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void tell_work(work_type* work) noexcept
     requires(timeline_type::has_logs)
   {
-    work_ = work;
+    if (this->commands_.is_free()) work_ = work;
   }
 
   /// Records a signal: of a fence, or of another timeline that can be signalled. It must outlive the signal.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   void signal(const logged_fence<Fence>& output, std::uint64_t value) {
-    keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value,
-              [output, value](basic_engine_queue& self) { static_cast<void>(self.timeline_.signal(output, value)); });
+    keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value, [&] {
+      return [output, value](basic_engine_queue& self) { static_cast<void>(self.timeline_.signal(output, value)); };
+    });
   }
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
@@ -229,8 +230,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
                                                                    &of.template kept<content>().entry);
         },
         [](command& of) noexcept { return target_of(of).look(); });
-    keep(detail::command_kind::looked, input.id, to.operations->timeline(to.fence), value,
-         content{{to.fence, to.operations}, entry}, calls);
+    keep(
+        detail::command_kind::looked, input.id, to.operations->timeline(to.fence), value,
+        [&] { return content{{to.fence, to.operations}, entry}; }, calls);
   }
   template <class Fence>
     requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
@@ -254,8 +256,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       const content& its = of.template kept<content>();
       static_cast<void>(timeline_of(self).signal(logged_fence<Fence>{its.what, of.id}, of.value.load(), its.entry));
     });
-    keep(detail::command_kind::signal, output.id, address_of(*output.fence), value, content{output.fence, entry},
-         calls);
+    keep(
+        detail::command_kind::signal, output.id, address_of(*output.fence), value,
+        [&] { return content{output.fence, entry}; }, calls);
   }
   template <class Fence>
     requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
@@ -275,7 +278,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};
     keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
-              [](basic_engine_queue& self) { self.timeline_.complete(); });
+              [] { return [](basic_engine_queue& self) { self.timeline_.complete(); }; });
     return ring_for_it();
   }
   /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
@@ -288,7 +291,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
       static_cast<void>(timeline_of(self).complete(of.template kept<content>().entry));
     });
-    keep(detail::command_kind::finish, fence_id{}, nullptr, 0, content{{}, entry}, calls);
+    keep(detail::command_kind::finish, fence_id{}, nullptr, 0, [&] { return content{{}, entry}; }, calls);
     return ring_for_it();
   }
 
@@ -385,21 +388,22 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return {doorbell_status::aborted, 0};
   }
 
-  /// Records a command that calls `call(*this)`.
-  template <class Call>
-  void keep_call(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Call call) {
+  /// Records a command that calls `make()(*this)`.
+  template <class Make>
+  void keep_call(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, const Make& make) {
+    using call_type = decltype(make());
     static constexpr typename command::call_table calls{
-        [](command& of, void* self) { of.template kept<Call>()(*static_cast<basic_engine_queue*>(self)); },
-        [](command& of) noexcept { of.template forget<Call>(); }};
-    keep(kind, named, at, value, std::move(call), calls);
+        [](command& of, void* self) { of.template kept<call_type>()(*static_cast<basic_engine_queue*>(self)); },
+        [](command& of) noexcept { of.template forget<call_type>(); }};
+    keep(kind, named, at, value, make, calls);
   }
 
-  /// Records a command that calls `call(*this)` and tells of it. The name lies where others have a fence and a value.
-  template <class Call>
-  void keep_told(std::string_view named, Call call) {
+  /// Records a command that calls `make()(*this)` and tells of it. The name lies where others have a fence and a value.
+  template <class Make>
+  void keep_told(std::string_view named, const Make& make) {
     struct told_call {
       work_type* to;
-      Call call;
+      decltype(make()) call;
     };
     static constexpr typename command::call_table calls{
         [](command& of, void* self) {
@@ -410,8 +414,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         [](command& of) noexcept { of.template forget<told_call>(); }};
     const std::string_view of_queue = base::name.empty() ? std::string_view{"work"} : base::name;
     const std::string_view called = named.empty() ? of_queue : named;
-    keep(detail::command_kind::work, fence_id{}, called.data(), called.size(), told_call{work_, std::move(call)},
-         calls);
+    keep(
+        detail::command_kind::work, fence_id{}, called.data(), called.size(), [&] { return told_call{work_, make()}; },
+        calls);
   }
 
   /// Records that an unbroken run begins here.
@@ -439,14 +444,14 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
             [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
   }
-  /// Records a command that keeps `kept`.
-  template <class Kept>
-  void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, Kept kept,
+  /// Records a command that keeps `make()`. That is called, and moved nowhere, while the queue must not be used.
+  template <class Make>
+  void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, const Make& make,
             const typename command::call_table& calls) {
     if (!this->commands_.is_free()) return;
     const auto making = this->commands_.busy();
     command& made = begin(kind, named, at, value);
-    made.keep(std::move(kept));
+    made.keep_made(make);
     made.calls.store(&calls);
     this->commands_.record();
   }
@@ -470,8 +475,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         },
         [](command& of) noexcept { of.template forget<content>(); },
         [](command& of) noexcept { return std::get<0>(of.template kept<content>()).look(); }, entry_of};
-    keep(detail::command_kind::held, input.id, address_of(*input.fence), value,
-         content{detail::domain_access::held_wait_of(*input.fence, value), entry...}, calls);
+    keep(
+        detail::command_kind::held, input.id, address_of(*input.fence), value,
+        [&] { return content{detail::domain_access::held_wait_of(*input.fence, value), entry...}; }, calls);
   }
 
   static log_reservation reserved_at(const void* entry) noexcept {

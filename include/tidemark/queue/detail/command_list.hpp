@@ -69,7 +69,17 @@ class queue_command {
       ::new (static_cast<void*>(payload_.data())) object*(new object(std::forward<Object>(kept)));
     }
   }
-  /// Returns what keep() was given.
+  /// Keeps what `make()` returns, without moving it.
+  template <class Make>
+  void keep_made(const Make& make) {
+    using object = decltype(make());
+    if constexpr (fits<object>) {
+      ::new (static_cast<void*>(payload_.data())) object(make());
+    } else {
+      ::new (static_cast<void*>(payload_.data())) object*(new object(make()));
+    }
+  }
+  /// Returns what is kept.
   template <class Object>
   Object& kept() noexcept {
     void* const at = payload_.data();
