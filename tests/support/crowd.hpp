@@ -25,10 +25,15 @@ class crowd {
   crowd(const crowd&) = delete;
   crowd& operator=(const crowd&) = delete;
   ~crowd() {
-    for (const auto& one : members_) pthread_join(one.thread, nullptr);
+    join();
     pthread_attr_destroy(&attributes_);
   }
 
+  /// Waits for the threads that were started.
+  void join() {
+    for (const auto& one : members_) pthread_join(one.thread, nullptr);
+    members_.clear();
+  }
   /// Returns false if the system creates no more threads.
   bool start(std::function<void()> body) {
     auto& one = members_.emplace_back();

@@ -314,23 +314,54 @@ class context_storage {
   }
 
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
-  block_use_result open_block(std::uint32_t number, record& object) noexcept {
-    slot& own = parts_.context_slots[number];
-    const std::uint32_t index = object.index.load();
-    void* const known = own.table.find(index).block.load();
-    if (known != nullptr) return {block_use_status::ready, known};
-    description described{};
-    std::memset(static_cast<void*>(&described), 0, sizeof described);
+  ///
+  /// It goes down to an object of which nothing is missing but its own block, creates that, and goes on with the object
+  /// that needed it. So a chain may be as long as there are objects. Until an object has its block, its entry, which
+  /// has no id, keeps the one that needs it.
+  block_use_result open_block(std::uint32_t number, record& asked) noexcept {
+    table& own = parts_.context_slots[number].table;
+    for (record* at = &asked;;) {
+      if (void* const known = block_in(own, *at)) return {block_use_status::ready, known};  // only of `asked`
+      if (record* const needed = missing_for(own, *at)) {
+        entry* const added = own.add(needed->index.load(), source_);
+        if (added == nullptr) return {block_use_status::no_memory};
+        added->block.store(at);
+        at = needed;
+        continue;
+      }
+      void* above = nullptr;
+      const block_use_result made = create_deferred(number, *at, above);
+      if (!made || at == &asked) return made;
+      at = above != nullptr ? static_cast<record*>(above) : &asked;
+    }
+  }
+  /// Returns an object's block in a context; null if there is none.
+  static void* block_in(const table& of, const record& object) noexcept {
+    return of.find(object.index.load()).block_of(id_of(object).number());
+  }
+  /// Returns the first of the objects on which one depends that has no block in the context; null if all have.
+  static record* missing_for(const table& of, const record& object) noexcept {
     const std::uint32_t dependencies = object.dependency_count();
     for (std::uint32_t i = 0; i < dependencies; ++i) {
-      const block_use_result needed = open_block(number, object.dependency(i));
-      if (!needed) return needed;
-      maker_.set_dependency(described, i, needed.block);
+      if (block_in(of, object.dependency(i)) == nullptr) return &object.dependency(i);
     }
-    return create_deferred(number, object, dependencies == 0 ? nullptr : &described);
+    return nullptr;
+  }
+  /// Describes an object to the maker by its dependencies, which have blocks. Returns null if it has none.
+  const description* describe(const table& of, const record& object, description& described) noexcept {
+    const std::uint32_t dependencies = object.dependency_count();
+    if (dependencies == 0) return nullptr;
+    std::memset(static_cast<void*>(&described), 0, sizeof described);
+    for (std::uint32_t i = 0; i < dependencies; ++i) {
+      maker_.set_dependency(described, i, block_in(of, object.dependency(i)));
+    }
+    return &described;
   }
 
-  block_use_result create_deferred(std::uint32_t number, record& object, const description* described) noexcept {
+  /// Creates a block when those that it needs are there.
+  /// \param above  gets what the object's entry keeps; null if the maker has used the object meanwhile. Then other
+  ///               entries may have been used, too
+  block_use_result create_deferred(std::uint32_t number, record& object, void*& above) noexcept {
     slot& own = parts_.context_slots[number];
     entry* const added = own.table.add(object.index.load(), source_);
     const std::uint32_t size_class = object.size_class.load();
@@ -347,13 +378,20 @@ class context_storage {
       read_only = static_cast<std::byte*>(std::memcpy(static_cast<std::byte*>(block) + at, read_only, read_only_bytes));
     }
     const kind of = static_cast<kind>(object.kind.load());
+    description described{};
+    const description* const given = describe(own.table, object, described);
+    above = added->block.load();
+    added->block.store(nullptr);
     const bool is_created = maker_.create(
-        {context_id{number}, of, described, block, object.immediate.load(), {}, {read_only, read_only_bytes}});
+        {context_id{number}, of, given, block, object.immediate.load(), {}, {read_only, read_only_bytes}});
+    if (added->block.load() != nullptr) above = nullptr;
+    void* const known = block_in(own.table, object);
     if (!is_created) {
       from->give_back(block);
+      if (known == nullptr) added->block.store(&object);  // whoever is creating it, too, finds that
       return {block_use_status::no_memory};
     }
-    if (void* const known = added->block.load(); known != nullptr) {
+    if (known != nullptr) {
       TIDEMARK_ASSERT(false, "a maker used the object whose block it was creating");
       maker_.destroy(context_id{number}, of, block);
       from->give_back(block);
@@ -409,15 +447,13 @@ class context_storage {
   /// Destroys the blocks of a context: what depends on others first.
   void destroy_blocks(slot& from) noexcept {
     const auto number = static_cast<std::uint32_t>(&from - parts_.context_slots);
-    std::uint32_t ranks = 0;
-    from.table.for_each(
-        [&](std::uint32_t index, entry&) { ranks = (std::max)(ranks, records_.at(index).rank.load() + 1); });
-    while (ranks-- > 0) {
-      from.table.for_each([&](std::uint32_t index, entry& found) {
-        record& object = records_.at(index);
-        if (object.rank.load() == ranks) destroy_block(number, object, found);
-      });
-    }
+    detail::teardown_order<record> order;
+    from.table.for_each([&](std::uint32_t index, entry&) { order.add(records_.at(index)); });
+    order.for_each([&](record& object) {
+      // In the storage's destructor, the maker may have destroyed another object.
+      entry* const found = from.table.look(object.index.load());
+      if (found != nullptr) destroy_block(number, object, *found);
+    });
   }
 
   void close_slot(slot& closed) noexcept {
@@ -491,9 +527,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
-  /// depends on [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks of dependencies
-  /// may be there, and a later use tries again. It is asserted that a recording is open. Progress: wait-free if there
-  /// is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and maker.
+  /// depends on, however many [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that
+  /// blocks of dependencies may be there, and a later use tries again. It is asserted that a recording is open.
+  /// Progress: wait-free if there is a block: loads alone, and only of what this context has written. Otherwise
+  /// lock-free but for source and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
     if (!is_index(object)) [[unlikely]]
@@ -513,7 +550,8 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
 
   /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. The immediate context
   /// can't be closed, which is asserted. If another thread is destroying an object or a context at this moment, that
-  /// thread does it; otherwise it is done when this returns. Progress: lock-free but for source and maker; never waits.
+  /// thread does it; otherwise it is done when this returns. Progress: O(n log n) in the blocks at most; lock-free but
+  /// for source and maker; never waits.
   void close() noexcept {
     TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
     if (storage_ == nullptr || number_ == 0 || !can_end()) return;

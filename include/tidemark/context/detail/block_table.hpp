@@ -4,7 +4,8 @@
 // allocated when they are needed first.
 //
 //   links   one for each page; at first all of them name `none`, a page without blocks that all tables share
-//   entry   the block, and the id of its object as a number; 0: there is no block
+//   entry   the block, and the id of its object as a number; 0: there is no block. Then the context's thread may keep
+//           something else in its place
 //
 // The context's thread adds pages and writes entries. The thread that destroys an object clears the object's entry,
 // which the context does not use any more then. So links are atomic, because that thread reads them while the context

@@ -16,7 +16,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "../../fence/detail/linked_sort.hpp"
 #include "../../fence/detail/push_stack.hpp"
 #include "../../memory/retire_queue.hpp"
 #include "../../platform/platform.hpp"
@@ -98,12 +100,48 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
   var<std::size_t> read_only_bytes;
   var<std::uint32_t> is_replicated;
   var<object_record*> next_free;
+  object_record* next_in_teardown = nullptr;  // of a teardown_order
 
  private:
   var<std::uint32_t> depends_on_;
   std::array<var<object_record*>, Dependencies> dependencies_;
   typename Platform::template atomic<std::uint32_t> uses_{0};
   typename Platform::template atomic<std::uint32_t> generation_{1};
+};
+
+/// Objects in the order in which a context destroys its blocks of them: by falling ranks. It is made in O(n log n) at
+/// most. For the only thread that destroys.
+template <class Record>
+class teardown_order {
+ public:
+  teardown_order() = default;
+  teardown_order(const teardown_order&) = delete;
+  teardown_order& operator=(const teardown_order&) = delete;
+
+  void add(Record& added) noexcept {
+    added.next_in_teardown = first_;
+    first_ = &added;
+    ++count_;
+  }
+  /// Calls `body(record)` for each, in order. Only once.
+  template <class Body>
+  void for_each(const Body& body) noexcept {
+    Record* rest = linked_sort<Record, by_rank>::sorted(first_, count_);
+    while (rest != nullptr) body(*std::exchange(rest, rest->next_in_teardown));
+  }
+
+ private:
+  struct by_rank {
+    static Record*& next(Record& of) noexcept { return of.next_in_teardown; }
+    static bool comes_before(const Record& one, const Record& other) noexcept {
+      const std::uint32_t index = one.index.load();
+      return key(one) != key(other) ? key(one) < key(other) : index < other.index.load();
+    }
+    static std::uint64_t key(const Record& of) noexcept { return UINT32_MAX - of.rank.load(); }
+  };
+
+  Record* first_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 template <platform Platform, class Record, std::size_t ObjectsPerPage>
