@@ -21,6 +21,11 @@ using portable_progress_fence = tidemark::basic_progress_fence<tidemark::portabl
 
 }  // namespace
 
+TYPE_TO_STRING_AS("fence/native", tidemark::fence);
+TYPE_TO_STRING_AS("fence/portable", portable_fence);
+TYPE_TO_STRING_AS("progress_fence/native", tidemark::progress_fence);
+TYPE_TO_STRING_AS("progress_fence/portable", portable_progress_fence);
+
 TEST_CASE_TEMPLATE("[A3] a fence that is signalled beyond the last value stays at the last value", Fence,
                    tidemark::fence, tidemark::progress_fence, portable_fence, portable_progress_fence) {
   Fence fence{UINT64_MAX - 1};

@@ -110,6 +110,11 @@ struct served_loop {
 
 }  // namespace
 
+TYPE_TO_STRING_AS("loop/native, futex", futex_ring);
+TYPE_TO_STRING_AS("loop/native, poll", poll_ring);
+TYPE_TO_STRING_AS("loop/symmetric, futex", symmetric_ring);
+TYPE_TO_STRING_AS("loop/portable, futex", portable_ring);
+
 TEST_CASE("an io_uring waits by the futex operation where its kernel has it, and by a poll otherwise") {
   tidemark::wait_loop loop;
   uring ring;

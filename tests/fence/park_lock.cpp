@@ -35,6 +35,9 @@ struct freeing_platform : counting_platform<Base> {
 
 }  // namespace
 
+TYPE_TO_STRING_AS("native", tidemark::native_platform);
+TYPE_TO_STRING_AS("portable", tidemark::portable_platform);
+
 TEST_CASE_TEMPLATE("whoever has a lock may destroy it while the owner before is still in unlock()", Base,
                    tidemark::native_platform, tidemark::portable_platform) {
   using platform = freeing_platform<Base>;

@@ -91,6 +91,12 @@ struct executed_loop : private idle_executor, public tidemark::executor_loop<idl
 
 }  // namespace
 
+TYPE_TO_STRING_AS("run()", run_loop);
+#if defined(__linux__)
+TYPE_TO_STRING_AS("poll()", polled_loop);
+#endif
+TYPE_TO_STRING_AS("executor", executed_loop);
+
 TEST_CASE("a task that outlives its loop does nothing any more") {
   bool has_run = false;
   ending_loop loop;

@@ -98,6 +98,9 @@ run 2 --bogus
 # ---- what is not known is refused ------------------------------------------------------------------------------------
 
 run 2 test bogus
+if [[ $output != *"no tests of 'bogus'"* ]]; then complain "dev test bogus: does not say what is wrong: $output"; fi
+run 2 test house bogus
+run 2 test --all house bogus
 run 2 test --bogus
 run 2 test -Rbogus
 run 2 test --bogus=1
@@ -137,7 +140,8 @@ run 2 clean more
 run 2 clean --dry-run
 
 # What is known is not refused.
-for known in "test -R some -j2" "test -j2 --all" "test --all --part 4/4 -j2" "model --full -R some" \
+for known in "test -R some -j2" "test house -j2" "test --all house fuzz" "model audit" \
+  "asan house" "test -j2 --all" "test --all --part 4/4 -j2" "model --full -R some" \
   "model -j 2 --full" "asan --tests-regex=some"; do
   read -ra arguments <<<"$known"
   output=$("$work/dev" "${arguments[@]}" 2>&1 </dev/null) && complain "dev $known: passed"

@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(REPOSITORY / "tools"))
 
 import running  # noqa: E402
+import test_targets  # noqa: E402
 
 PATIENCE = 600  # seconds until a test gives up waiting for a line
 
@@ -80,7 +81,7 @@ exit 8
 ALL_PASS = """#!/bin/sh
 for word; do
   case "$word" in
-    --help) echo '  -LE <regex>, --label-exclude <regex>'; exit ;;
+    --help) echo '  -R <regex> -LE <regex>, --label-exclude <regex>'; exit ;;
     --show-only) echo 'Total Tests: 2'; exit ;;
   esac
   if [ "$before" = --output-junit ]; then junit=$word; fi
@@ -274,6 +275,20 @@ class Progress(Slow):
 
     def test_without_an_option_it_runs_what_a_newcomer_waits_for(self):
         self.check_what_is_run(["test"], "tidemark_first_tests", " -L ^(unit|house|model-first)$\n")
+
+    def choose_targets(self, answer):
+        """Lets the program say that these targets are needed, and that the stem stands for `^some`."""
+        script = f'import sys\nprint("^some" if "--stems" in sys.argv else {answer!r})\n'
+        (self.root / "tools" / "test_targets.py").write_text(script)
+
+    def test_what_is_chosen_is_built_alone(self):
+        self.choose_targets("one\ntwo")
+        self.check_what_is_run(["test", "some"], "one two", "|model-first|")
+        self.assertIn(" -R ^some\n", (self.work / "calls").read_text())
+
+    def test_what_can_not_be_foreseen_is_built(self):
+        self.choose_targets("everything")
+        self.check_what_is_run(["test", "-R", "any"], "tidemark_first_tests", " -L ^(unit|house|model-first)$ -R any\n")
 
     def test_all_runs_more(self):
         self.check_what_is_run(["test", "--all"], "tidemark_all_tests", "-LE ^model-full$\n")
@@ -742,6 +757,140 @@ class Tidy(Copy):
         self.assertEqual(done.returncode, 1)
         self.assertIn("wrong", done.stdout)
         self.assertIn("1 of 1 files have complaints", done.stderr)
+
+
+class Targets(unittest.TestCase):
+    """test_targets.py, with a repository of two rooms in which CMake has configured, and nothing is built."""
+
+    SOURCES = {
+        "tests/support/kinds.hpp": """
+            #define EVERY_KIND testing::first, \\
+                testing::second
+            TYPE_TO_STRING_AS("kind/first", testing::first);
+            TYPE_TO_STRING_AS("kind/second, of 2", testing::second);
+            """,
+        "tests/fence/wait.cpp": r"""
+            // TEST_CASE("in a comment") {
+            TEST_CASE("[A1] a \"wait\" "
+                      "ends" * doctest::skip()) { text = "TEST_CASE(\"in a string\")"; big = 1'000; }
+            TEST_CASE_TEMPLATE("no wake-up is lost, ever", Kind, EVERY_KIND, own<kind_of<int>, 3>) {}
+            TYPE_TO_STRING_AS("own", own<kind_of<int>, 3>);
+            """,
+        "tests/log/clock.cpp": 'TEST_CASE("time") {}',
+        "tests/fuzz/wait.cpp": "the rooms are those of the headers",
+        "tests/model/programs.table": "# comment | x\nheap | fence | symmetric | symmetric\n",
+        "tests/model/fence/mutants/deaf.mutant": "",
+    }
+    CONFIGURED = """
+        include("FOLDER/test_wait.include.cmake")
+        include("FOLDER/test_clock.include.cmake")
+        add_test([=[model heap a.b, symmetric]=] "FOLDER/model_heap" "a.b")
+        add_test("twin deaf" "FOLDER/deaf" "a.b")
+        add_test("house: reader" "cmake" "-D" "LIST=FOLDER/list.txt" "FOLDER/made.s")
+        add_test("house: all" "check" "FOLDER")
+        add_test("house: nothing" "check" "--self-test")
+        add_test("page: written" "FOLDER/writer")
+        add_test("page: shown" "node")
+        set_tests_properties("page: written" PROPERTIES FIXTURES_SETUP pages)
+        set_tests_properties("page: shown" PROPERTIES FIXTURES_REQUIRED pages)
+        set_tests_properties("twin deaf" PROPERTIES LABELS quick)
+        """
+    NINJA = """
+        build deaf: link
+        build all.stamp list.o | made.s ${cmake_ninja_workdir}made.s: make x
+        build writer model_heap: link
+        """
+
+    def setUp(self):
+        self.root = WORK / self._testMethodName
+        shutil.rmtree(self.root, ignore_errors=True)
+        for room in ("fence", "log"):
+            (self.root / "include" / "tidemark" / room).mkdir(parents=True)
+        for name, text in self.SOURCES.items():
+            self.write(name, text)
+        self.path = self.root.resolve() / "build"
+        lines = [line.strip() for line in self.CONFIGURED.replace("FOLDER", str(self.path)).split("\n")]
+        self.write("build/CTestTestfile.cmake", "\n".join(lines))
+        self.write("build/build.ninja", "\n".join(line.strip() for line in self.NINJA.split("\n")))
+        self.write("build/list.txt", f"{self.path}/list.o\n{self.path}/foreign.o\n")
+        for stem in ("wait", "clock"):
+            self.write(
+                f"build/test_{stem}.include.cmake",
+                f"if(EXISTS [==[{self.path}/test_{stem}.ctest.cmake]==])\n"
+                f"  include([==[{self.path}/test_{stem}.ctest.cmake]==])\nelse()\n"
+                f"  add_test([==[{stem}: not built]==] [==[no]==])\n"
+                f"  set_tests_properties([==[{stem}: not built]==] PROPERTIES LABELS unit)\nendif()\n",
+            )
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def folder(self):
+        return test_targets.Folder(self.path)
+
+    def expect(self, options, *targets):
+        self.assertEqual(test_targets.targets_of(self.folder(), self.root, options), set(targets))
+
+    def test_the_names_of_test_cases_are_read_from_their_source(self):
+        names, unknown = test_targets.foreseen_names(self.root, ["wait", "clock"])
+        lost = "no wake-up is lost, ever"
+        self.assertEqual(
+            names["wait"],
+            {'[A1] a "wait" ends', f"{lost}<kind/first>", f"{lost}<kind/second, of 2>", f"{lost}<own>", "not built"},
+        )
+        self.assertEqual(names["clock"], {"time", "not built"})
+        self.assertEqual(unknown, {})
+
+    def test_only_what_the_chosen_tests_need_is_built(self):
+        self.expect(["-R", "wake-up"], "test_wait")
+        self.expect(["-R", "^clock: "], "test_clock")
+        self.expect(["-R", "kind/second"], "test_wait")
+        self.expect(["-R", r"a\.b|time", "-j2"], "test_clock", "model_heap")
+        self.expect(["-L", "quick"], "deaf")
+        self.expect(["--label-regex", "unit", "-E", "clock"], "test_wait")
+        self.expect(["-R", "reader"], "list.o", "made.s")
+        self.expect(["-R", "shown"], "writer")
+        self.expect(["-R", "nothing"])
+        self.expect(["-R", "no such test"])
+        self.expect(["-R", "not built"], "test_wait", "test_clock")
+
+    def test_a_program_that_is_built_is_built_again(self):
+        name = "[==[clock: an older name]==]"
+        self.write("build/test_clock.ctest.cmake", f"add_test({name} [==[{sys.executable}]==])\n")
+        self.expect(["-R", "older"], "test_clock")
+
+    def test_what_can_not_be_foreseen_is_built(self):
+        self.assertIsNone(test_targets.targets_of(self.folder(), self.root, ["-R", "all"]))
+        self.assertIsNone(test_targets.targets_of(self.folder(), self.root, ["-R", "wait", "-I", "3,5"]))
+        self.assertIsNone(test_targets.targets_of(self.folder(), self.root, ["-j2"]))
+        self.write("tests/log/clock.cpp", 'TEST_CASE_TEMPLATE("time", T, unknown) {}')
+        self.expect(["-R", "wake-up"], "test_wait", "test_clock")
+
+    def test_what_was_not_foreseen_is_named(self):
+        self.assertEqual(list(test_targets.unforeseen(self.folder(), self.root)), [])
+        self.write("build/test_clock.ctest.cmake", "add_test([==[clock: time]==] x)\nadd_test([==[clock: tide]==] x)\n")
+        complaints = ["this test was not foreseen: clock: tide"]
+        self.assertEqual(list(test_targets.unforeseen(self.folder(), self.root)), complaints)
+        self.write("tests/fence/wait.cpp", 'TEST_CASE_TEMPLATE("time", T, unknown) {}')
+        complaints.insert(0, "wait: no TYPE_TO_STRING_AS gives a name to unknown")
+        self.assertEqual(list(test_targets.unforeseen(self.folder(), self.root)), complaints)
+
+    def test_a_stem_that_names_nothing_is_refused_and_near_ones_are_named(self):
+        stems = test_targets.stems_of(self.root)
+        self.assertLessEqual({"wait", "clock", "heap", "deaf", "house"}, stems)
+        self.assertEqual(test_targets.wrong_stem(["wait", "heap", "house"], stems), "")
+        wrong = test_targets.wrong_stem(["wait", "clok"], stems)
+        self.assertEqual(wrong, "there are no tests of 'clok'; do you mean clock?")
+        self.assertEqual(test_targets.wrong_stem(["zzz"], stems), "there are no tests of 'zzz'")
+
+    def test_a_stem_stands_for_the_tests_that_begin_with_it(self):
+        chosen = re.compile(test_targets.expression_for(["wait", "heap"]))
+        for name in ("wait: a", "model heap a.b, symmetric", "model heap: each", "twin heap a, pinned: b", "twin heap"):
+            self.assertTrue(chosen.search(name), name)
+        for name in ("wait_many: a", "model heaps a", "house: wait: a", "clock: wait"):
+            self.assertFalse(chosen.search(name), name)
 
 
 class Lines(unittest.TestCase):

@@ -221,6 +221,9 @@ struct fast_platform : tidemark::portable_platform {
 
 }  // namespace
 
+TYPE_TO_STRING_AS("steady clock", steady_clock);
+TYPE_TO_STRING_AS("system clock", system_clock);
+
 TEST_CASE("a wait for a fence lasts until the system clock has reached the point, however fast the steady clock runs") {
   tidemark::basic_fence<fast_platform> fence;
   fast_platform::value = &fence;

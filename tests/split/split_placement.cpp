@@ -34,6 +34,9 @@ static_assert(tidemark::split_placement<address_space<fit::best>>);
 
 }  // namespace
 
+TYPE_TO_STRING_AS("first fit", address_space<fit::first>);
+TYPE_TO_STRING_AS("best fit", address_space<fit::best>);
+
 [[gnu::noinline]] void* operator new(std::size_t size) {
   void* const memory = memory_is_over ? nullptr : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc{};

@@ -239,6 +239,9 @@ TEST_CASE("[C11][C16] a wrong entry is refused, and changes nothing") {
   CHECK(known(reader.rows_after(largest_split_offset)) == rows{0, 8, 7});
 }
 
+TYPE_TO_STRING_AS("capacity is an option", split_table<split_id>);
+TYPE_TO_STRING_AS("capacity is 3", split_table<split_id, 3>);
+
 TEST_CASE_TEMPLATE("[C11] a full table has no space, loses nothing, and has room again for the next work item", Table,
                    split_table<split_id>, split_table<split_id, 3>) {
   typename Table::options options{.max_slot = 0_slot};

@@ -98,6 +98,9 @@ using cuts = std::vector<offset_pair>;
 
 }  // namespace
 
+TYPE_TO_STRING_AS("first fit", address_space<fit::first>);
+TYPE_TO_STRING_AS("best fit", address_space<fit::best>);
+
 // ---- cuts -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("[C1][C2] a work item that fits as a whole is one part") {

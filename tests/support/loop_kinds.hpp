@@ -4,6 +4,8 @@
 #ifndef TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
 #define TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
 
+#include <doctest/doctest.h>
+
 #include <functional>
 
 #include <tidemark/fence/wait_loop.hpp>
@@ -43,5 +45,9 @@ bool is_idle(const Timeline& timeline) {
 }
 
 }  // namespace testing
+
+TYPE_TO_STRING_AS("loop/native", testing::native_loop);
+TYPE_TO_STRING_AS("loop/symmetric", testing::symmetric_loop);
+TYPE_TO_STRING_AS("loop/portable", testing::portable_loop);
 
 #endif  // TIDEMARK_TESTS_SUPPORT_LOOP_KINDS_HPP
