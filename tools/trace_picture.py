@@ -7,7 +7,7 @@ usage: trace_picture.py EVENTS.json PICTURE.svg [--from MICROSECONDS] [--to MICR
 Engines are groups, queues are lanes. Boxes are waits and work, ticks are signals, and an arrow leads from the signal
 that ended a wait to the end of that wait. The picture of the README is made by
 
-  command_processor --trace events.json && tools/trace_picture.py events.json docs/trace.svg --to 20000
+  command_processor --trace events.json && ./dev picture events.json docs/trace.svg --to 20000
 """
 
 import argparse

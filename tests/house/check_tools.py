@@ -926,6 +926,18 @@ class Lines(unittest.TestCase):
             1, "tests/bad.cmake:2: 121 characters", "prose.md:1: 121 characters", "bad.table:1: 122 characters"
         )
 
+    def test_each_tool_has_a_line(self):
+        (self.root / "tools" / "page").mkdir(parents=True)
+        self.write("tools/page/page.css", "")
+        self.write("tools/one.py", "")
+        self.check(1, "tools/README.md is missing")
+        self.write("tools/README.md", "| file | what |\n|---|---|\n| `one.py` | a |\n| `page/` | b |\n")
+        self.check(0)
+        self.write("tools/two.sh", "")
+        self.check(1, "tools/README.md has no line for two.sh")
+        self.write("tools/README.md", "| `one.py` | a |\n| `page/` | b |\n| `two.sh` | c |\n| `gone.py` | d |\n")
+        self.check(1, "tools/README.md has a line for gone.py, which is not there")
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

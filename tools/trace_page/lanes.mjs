@@ -29,7 +29,7 @@ export function drawLane(scene, lane, index) {
 // ---- gaps ----
 
 function drawGaps(scene, lane, index) {
-  const {context, view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;
+  const {view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;
   const style = {ink: colors['lost-ink'], ground: colors['lost-fill']};
   view.eachRun(lane.lost, (first, last, left, right) => {
     const from = Math.max(left, view.gutter - 2), width = Math.max(Math.min(right, view.right + 2) - from, 3);

@@ -10,8 +10,8 @@ namespace tidemark::detail {
 inline constexpr const char trace_page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=de"
     "vice-width,initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';\n style"
-    "-src 'sha256-jOHm1tGt7sKL0w63azP221JNjmAM9FvmmS0M42ctbuo=';\n script-src 'sha256-AxAxVmjsS9+E9v0qPN4L4gYfFTk8bnwq"
-    "qqxP+zN89QE='\">\n<title>tidemark trace</title>\n<style>";
+    "-src 'sha256-jOHm1tGt7sKL0w63azP221JNjmAM9FvmmS0M42ctbuo=';\n script-src 'sha256-MQD/T6h5hNL6c+HWQ8v32zhxTlD4hP1q"
+    "qViyYoEsQbY='\">\n<title>tidemark trace</title>\n<style>";
 // clang-format on
 
 }  // namespace tidemark::detail
