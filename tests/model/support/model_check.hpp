@@ -4,6 +4,7 @@
 // (runner.cpp).
 //
 //   model_<stem> --list
+//   model_<stem> --compare LINES FORM       with what the tables say of this program; see compare() in runner.cpp
 //   model_<stem> CHECK --search random|bounded [--executions N] [--bound N]
 //                [--weaken SITE=HOW] [--blind-seam] [--expect-failure] [--sites] [--history]
 //

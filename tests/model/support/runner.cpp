@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace model {
@@ -21,6 +23,8 @@ struct command {
   std::string check;
   std::string search = "random";
   std::string weaken;
+  std::string lines;  // of the tables, see compare()
+  std::string form;
   unsigned long executions = 200000;
   unsigned bound = 2;
   bool list = false;
@@ -36,6 +40,9 @@ std::optional<command> parse(int argc, char** argv) {
     const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
     if (word == "--list") {
       result.list = true;
+    } else if (word == "--compare") {
+      result.lines = value();
+      result.form = value();
     } else if (word == "--search") {
       result.search = value();
     } else if (word == "--executions") {
@@ -58,7 +65,8 @@ std::optional<command> parse(int argc, char** argv) {
       return std::nullopt;
     }
   }
-  if (!result.list && (result.check.empty() || result.executions == 0)) return std::nullopt;
+  const bool needs_check = !result.list && result.lines.empty();
+  if (needs_check && (result.check.empty() || result.executions == 0)) return std::nullopt;
   return result;
 }
 
@@ -273,6 +281,37 @@ bool play(const check& played, rl::test_params& params, bool shows_history) {
   std::abort();  // a suite has one of these numbers
 }
 
+/// Compares the checks of this program with the lines of the tables. A check that no line names would never run. The
+/// file has a line FORM CHECK PLACE for each line that names a check of this program, whatever the form.
+int compare(const command& request, const char* program, const std::vector<check>& checks) {
+  std::ifstream lines{request.lines};
+  if (!lines) {
+    std::cerr << "there is no file " << request.lines << "\n";
+    return 2;
+  }
+  std::set<std::string_view> registered;
+  unsigned complaints = 0;
+  const auto complain = [&complaints]() -> std::ostream& {
+    ++complaints;
+    return std::cout;
+  };
+  for (const check& each : checks) {
+    if (!registered.insert(each.name).second) complain() << program << " has two checks '" << each.name << "'\n";
+  }
+  std::set<std::string, std::less<>> named;
+  for (std::string form, name, place; lines >> form >> name >> place;) {
+    if (form == request.form && !registered.contains(name))
+      complain() << place << ": " << program << " has no check '" << name << "'\n";
+    named.insert(name);
+  }
+  for (const std::string_view name : registered) {
+    if (!named.contains(name))
+      complain() << program << " has the check '" << name << "', but no line of the tables names it: it never runs\n";
+  }
+  if (complaints == 0) std::cout << "each of " << registered.size() << " checks has a line\n";
+  return complaints == 0 ? 0 : 1;
+}
+
 int judge(const command& request, const rl::test_params& params, bool passed) {
   const auto& site = tidemark::verify::seam;
   std::cout << request.check << " [" << request.search;
@@ -305,7 +344,7 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
   const std::optional<command> request = parse(argc, argv);
   if (!request) {
     std::cerr << "usage: CHECK --search random|bounded [--executions N] [--bound N] [--weaken TAG=HOW]"
-                 " [--expect-failure] [--history] [--sites] [--blind-seam] | --list\n";
+                 " [--expect-failure] [--history] [--sites] [--blind-seam] | --list | --compare LINES FORM\n";
     return 2;
   }
   if (request->list) {
@@ -313,6 +352,10 @@ int run(int argc, char** argv, const std::vector<check>& checks) {
       if (each.threads != 0) std::cout << each.name << "\n";
     }
     return 0;
+  }
+  if (!request->lines.empty()) {
+    const std::string program = std::filesystem::path{argv[0]}.filename().string();
+    return compare(*request, program.c_str(), checks);
   }
   rl::test_params params;
   std::ostream silence{nullptr};
