@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,6 +20,7 @@
 
 #include "support/counted_allocations.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/manual_stop.hpp"
 #include "support/random.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
@@ -254,7 +256,7 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of everything without anybody who runs
       queue.queue.complete();
       queue.queue.complete();
     }};
-    reclaimer.drain();
+    CHECK(reclaimer.drain() == wait_status::reached);
     CHECK(log.order == std::vector{0, 1});
     queue.submit();
     CHECK(reclaimer.retire(objects[2], note{}));
@@ -266,7 +268,7 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of everything without anybody who runs
   CHECK(is_idle(queue.finished));
 }
 
-TEST_CASE_TEMPLATE("[B5] drain() awaits what is retired while another thread disposes of the last object", Kind,
+TEST_CASE_TEMPLATE("[B5] drain() awaits what a disposer retires, and not what a third thread retires", Kind,
                    EVERY_LOOP_KIND) {
   enum class shape { the_disposer_retires, a_third_thread_retires, the_end_drains };
   struct object : tidemark::loop_retire_hook<2> {
@@ -305,7 +307,7 @@ TEST_CASE_TEMPLATE("[B5] drain() awaits what is retired while another thread dis
       if (of == shape::the_end_drains) {
         reclaimer.reset();
       } else {
-        reclaimer->drain();
+        CHECK(reclaimer->drain() == wait_status::reached);
       }
     }};
     CHECK(drainer.falls_asleep());
@@ -314,10 +316,162 @@ TEST_CASE_TEMPLATE("[B5] drain() awaits what is retired while another thread dis
     runner.join();
     CHECK(second.disposals == 0);
     // Nobody runs the loop any more.
+    if (of == shape::a_third_thread_retires) {
+      await([&] { return drainer.has_returned(); });
+      CHECK(reclaimer->size() == 1);
+    }
     queue.queue.complete();
     drainer.join();
+    if (of == shape::a_third_thread_retires) CHECK(reclaimer->drain() == wait_status::reached);
     CHECK(second.disposals == 1);
   }
+}
+
+TEST_CASE_TEMPLATE("[B5] drain() ends although another object is retired before each one is free", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> frames;
+  const watchdog dog = watch(frames.finished);
+  disposed_log log;
+  std::deque<noted<2>> objects;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(frames.queue));
+  const auto retire_next = [&] {
+    frames.submit();
+    CHECK(reclaimer.retire(objects.emplace_back(log, 0), note{}));
+  };
+  retire_next();
+  const background drainer{[&] { CHECK(reclaimer.drain() == wait_status::reached); }};
+  CHECK(drainer.falls_asleep());
+  // There is never a moment at which nothing is retired.
+  retire_next();
+  frames.queue.complete();
+  await([&] { return drainer.has_returned(); });
+  CHECK(log.order.size() == 1);
+  CHECK(reclaimer.size() == 1);
+  frames.queue.complete();
+}
+
+TEST_CASE_TEMPLATE("[B5] each of several threads in drain() waits for what was retired before its own call", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  const watchdog dog = watch(queue.finished);
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(queue.queue));
+  // Its disposer retires another one, which belongs to the same drains, and is free one serial later.
+  struct pair : tidemark::loop_retire_hook<2> {
+    reclaimer_of<Kind>* by = nullptr;
+    pair* other = nullptr;
+    std::atomic<int> disposals{0};
+  };
+  struct retires_other {
+    void operator()(pair& of) const noexcept {
+      ++of.disposals;
+      if (of.other != nullptr) CHECK(of.by->retire(*of.other, retires_other{}));
+    }
+  };
+  std::array<pair, 2> first;
+  std::array<pair, 2> second;
+  std::array<std::optional<background>, 2> drainers;
+  for (std::size_t i = 0; i < 2; ++i) {
+    first[i].by = &reclaimer;
+    first[i].other = &second[i];
+    queue.submit();
+    CHECK(reclaimer.retire(first[i], retires_other{}));
+    drainers[i].emplace([&] { CHECK(reclaimer.drain() == wait_status::reached); });
+    CHECK(drainers[i]->falls_asleep());
+  }
+  queue.submit();
+  queue.queue.complete();
+  await([&] { return first[0].disposals == 1; });
+  queue.submit();
+  queue.queue.complete();
+  await([&] { return first[1].disposals == 1; });
+  for (auto& each : drainers) CHECK(each->falls_asleep());
+  queue.queue.complete();
+  await([&] { return drainers[0]->has_returned(); });
+  CHECK(second[0].disposals == 1);
+  CHECK(drainers[1]->falls_asleep());
+  CHECK(second[1].disposals == 0);
+  queue.queue.complete();
+  await([&] { return drainers[1]->has_returned(); });
+  CHECK(second[1].disposals == 1);
+}
+
+TEST_CASE_TEMPLATE("[B5] drain() ends at its deadline or by a stop token, and the objects stay retired", Kind,
+                   EVERY_LOOP_KIND) {
+  using namespace std::chrono_literals;
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  const watchdog dog = watch(queue.finished);
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(queue.queue));
+  disposed_log log;
+  noted<2> mesh{log, 1};
+  manual_stop stopped;
+  CHECK(reclaimer.drain_for(0ms) == wait_status::reached);
+  CHECK(reclaimer.drain_until(std::chrono::steady_clock::now() - 1h) == wait_status::reached);
+  queue.submit();
+  CHECK(reclaimer.retire(mesh, note{}));
+  CHECK(reclaimer.drain_for(0ms) == wait_status::timeout);
+  CHECK(reclaimer.drain_for(2ms) == wait_status::timeout);
+  CHECK(reclaimer.drain_until(std::chrono::steady_clock::now() + 2ms) == wait_status::timeout);
+  CHECK(reclaimer.drain_until(std::chrono::system_clock::now() + 2ms) == wait_status::timeout);
+  for (int form = 0; form < 3; ++form) {
+    manual_stop now;
+    background drainer{[&] {
+      const wait_status end = form == 0 ? reclaimer.drain(now.get_token())
+                              : form == 1
+                                  ? reclaimer.drain_for(1h, now.get_token())
+                                  : reclaimer.drain_until(std::chrono::steady_clock::now() + 1h, now.get_token());
+      CHECK(end == wait_status::stopped);
+    }};
+    CHECK(drainer.falls_asleep());
+    now.request();
+    await([&] { return drainer.has_returned(); });
+  }
+  stopped.request();
+  CHECK(reclaimer.drain(stopped.get_token()) == wait_status::stopped);
+  CHECK(log.order.empty());
+  CHECK(reclaimer.size() == 1);
+  queue.queue.complete();
+  CHECK(reclaimer.drain_for(0ms, stopped.get_token()) == wait_status::reached);
+  CHECK(log.order == std::vector{1});
+}
+
+TEST_CASE_TEMPLATE("[B5] drain() ends at its deadline or by a stop token while another thread disposes", Kind,
+                   EVERY_LOOP_KIND) {
+  using namespace std::chrono_literals;
+  typename Kind::loop loop;
+  stand<Kind> queue;
+  const watchdog dog = watch(queue.finished);
+  reclaimer_of<Kind> reclaimer(loop);
+  struct object : tidemark::loop_retire_hook<2> {
+    std::atomic<bool> is_disposing{false};
+    std::atomic<bool> may_end{false};
+  };
+  struct dispose {
+    void operator()(object& of) const noexcept {
+      of.is_disposing = true;
+      await([&of] { return of.may_end.load(); });
+    }
+  };
+  object last;
+  CHECK(reclaimer.retire(last, dispose{}));
+  const background runner{[&] { CHECK(loop.poll() == 1); }};
+  await([&] { return last.is_disposing.load(); });
+  CHECK(reclaimer.drain_for(0ms) == wait_status::timeout);
+  CHECK(reclaimer.drain_for(2ms) == wait_status::timeout);
+  manual_stop now;
+  const background drainer{[&] { CHECK(reclaimer.drain_for(1h, now.get_token()) == wait_status::stopped); }};
+  CHECK(drainer.falls_asleep());
+  now.request();
+  await([&] { return drainer.has_returned(); });
+  CHECK(reclaimer.drain(now.get_token()) == wait_status::stopped);
+  last.may_end = true;
+  CHECK(reclaimer.drain() == wait_status::reached);
+  CHECK(reclaimer.size() == 0);
 }
 
 TEST_CASE_TEMPLATE("while another thread disposes of an object, drain() disposes of the next one, and ends with both",
@@ -345,8 +499,8 @@ TEST_CASE_TEMPLATE("while another thread disposes of an object, drain() disposes
   CHECK(reclaimer.retire(last, dispose{}));
   const background runner{[&] { CHECK(loop.poll() == 1); }};
   await([&] { return last.is_disposing.load(); });
-  const background first{[&] { reclaimer.drain(); }};
-  const background second{[&] { reclaimer.drain(); }};
+  const background first{[&] { CHECK(reclaimer.drain() == wait_status::reached); }};
+  const background second{[&] { CHECK(reclaimer.drain() == wait_status::reached); }};
   CHECK(first.falls_asleep());
   CHECK(second.falls_asleep());
   CHECK(reclaimer.retire(next, dispose{}));
@@ -390,7 +544,7 @@ TEST_CASE_TEMPLATE("[B4] [B5] drain() disposes of an object as soon as its own q
   CHECK(reclaimer.retire(first, lets_queue_go_on{}));
   graphics.submit();
   CHECK(reclaimer.retire(last, note{}));
-  const background drainer{[&] { reclaimer.drain(); }};
+  const background drainer{[&] { CHECK(reclaimer.drain() == wait_status::reached); }};
   CHECK(drainer.falls_asleep());
   copies.queue.complete();
   await([&] { return drainer.has_returned(); });

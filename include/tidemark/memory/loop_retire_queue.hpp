@@ -16,20 +16,29 @@
 // and each object costs O(log n) for each queue that it waits for, wherever the others stand. The loop's lock protects
 // all this. It is not held while a disposer runs.
 //
+// drain() waits for what was retired before it was called. Objects are numbered by waves: each drain() ends one. What a
+// disposer retires belongs to the wave of the object that it disposes of. So each thread in drain() can count what it
+// waits for, and the others' objects may come and go for ever.
+//
 // Order: the loop's threads dispose of one object at a time, in the order in which the objects become free; of those
 // that become free together, the ones with lower serials come first.
 #ifndef TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 #define TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
+
+#include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
 #include "../fence/awaited.hpp"
 #include "../fence/detail/limits.hpp"
+#include "../fence/detail/linked_queue.hpp"
 #include "../fence/detail/loop_access.hpp"
 #include "../fence/detail/loop_operation.hpp"
 #include "../fence/detail/loop_waits.hpp"
@@ -82,13 +91,15 @@ class loop_retire_hook {
   std::uint64_t until() const noexcept { return used_[at_].until; }
 
   std::array<use, Most> used_;
-  std::size_t at_ = 0;  // the queue for which it waits
   std::uint64_t number_ = 0;
+  std::uint64_t wave_ = 0;
   detail::wait_links<loop_retire_hook> links_;
   struct {
     loop_retire_hook* next = nullptr;  // to be disposed of
     void (*dispose)(loop_retire_hook&) noexcept = nullptr;
   } disposal_;
+  std::uint32_t at_ = 0;     // the queue for which it waits
+  bool is_waiting_ = false;  // for a queue
   bool is_retired_ = false;
 };
 
@@ -108,8 +119,8 @@ class basic_loop_retire_queue {
   basic_loop_retire_queue& operator=(const basic_loop_retire_queue&) = delete;
   /// Blocks as drain() does. No other call may be under way, and no disposer may destroy it.
   ~basic_loop_retire_queue() {
-    keeper kept(core_.lock());
-    drain(kept);
+    static_cast<void>(drain());
+    const keeper kept(core_.lock());
     for (auto& each : followed_) {
       if (each) each->cancel();
     }
@@ -166,7 +177,10 @@ class basic_loop_retire_queue {
       const std::uint64_t last = followed_[place] ? followed_[place]->last_queued(followed_[place]->queue) : 0;
       retired.used_[place] = {last, generations_[place]};
     }
+    retired.is_waiting_ = false;
+    retired.wave_ = wave_of_retiring_thread();
     ++count_;
+    for_each_drainer(retired, [](drainer& each) { ++each.left; });
     wait_from(0, retired);
     return true;
   }
@@ -177,19 +191,47 @@ class basic_loop_retire_queue {
     return count_;
   }
 
-  /// Blocks, parked, until everything that was retired is disposed of; also what the disposers retire. This thread
-  /// disposes of what it finds, beside those that run the loop, so the loop need not be run. It disposes of each object
-  /// as soon as that is free, whatever the others wait for. With more than 64 queues it allocates while it waits for
-  /// them. A disposer must not call it. [B5]
-  void drain() noexcept {
-    keeper kept(core_.lock());
-    drain(kept);
+  /// Blocks, parked, until everything is disposed of that was retired before the call, and what the disposers of these
+  /// objects retire, and so on. What other threads retire meanwhile is not waited for. Returns `reached`. Returns
+  /// `stopped` if it would have to sleep and `token` is triggered; the objects stay retired. The token and the time
+  /// limits end only a sleep. This thread disposes of what it finds, beside those that run the loop, so the loop need
+  /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. With more than 64
+  /// queues it allocates while it waits for them. A disposer must not call it. [B5]
+  template <stop_token_like Token = never_stops>
+  wait_status drain(Token token = {}) noexcept {
+    return drain_within(std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status drain_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return drain_within(timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_status drain_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
+    return drain_within(at, std::move(token));
   }
 
  private:
   using core = detail::core_of_loop<Platform>;
   using keeper = typename core::keeper;
   using awaited_type = basic_awaited<Platform>;
+
+  /// A thread in drain().
+  struct drainer {
+    drainer* next = nullptr;
+    drainer* previous = nullptr;
+    std::uint64_t wave = 0;   // the last one that it waits for
+    std::size_t left = 0;     // objects of these waves
+    std::size_t waiting = 0;  // those of them that wait for queues
+  };
+  /// A call of a disposer.
+  struct disposal {
+    disposal* next = nullptr;
+    disposal* previous = nullptr;
+    decltype(Platform::current_thread()) thread = Platform::current_thread();
+    std::uint64_t wave = 0;  // of the object
+  };
 
   /// A queue, and the objects that wait for it. The loop awaits the least of their serials.
   class followed_queue : private detail::loop_waits<core, 1, never_stops> {
@@ -247,7 +289,7 @@ class basic_loop_retire_queue {
     basic_loop_retire_queue* of;
     void operator()() const noexcept {
       keeper kept(of->core_.lock());
-      of->dispose_all(kept);
+      of->dispose_all(kept, [] { return true; });
     }
   };
 
@@ -258,11 +300,13 @@ class basic_loop_retire_queue {
       const auto& use = object.used_[place];
       auto& of = followed_[place];
       if (use.until == 0 || !of || generations_[place] != use.generation || of->is_finished(use.until)) continue;
-      object.at_ = place;
+      object.at_ = static_cast<std::uint32_t>(place);
       of->objects.insert(object);
       of->await_least();
+      set_waiting(object, true);
       return wake_drainers();
     }
+    set_waiting(object, false);
     object.disposal_.next = nullptr;
     *due_end_ = &object;
     due_end_ = &object.disposal_.next;
@@ -278,16 +322,26 @@ class basic_loop_retire_queue {
     }
     of.await_least();
   }
-  void dispose_all(keeper& kept) noexcept {
-    while (hook* const first = due_) {
+  /// Disposes of what is due, as long as `goes_on()`.
+  template <class GoesOn>
+  void dispose_all(keeper& kept, const GoesOn& goes_on) noexcept {
+    while (due_ != nullptr && goes_on()) {
+      hook* const first = due_;
       due_ = first->disposal_.next;
       if (due_ == nullptr) due_end_ = &due_;
       first->is_retired_ = false;
+      disposal now;
+      now.wave = first->wave_;
+      disposals_.push(now);
       {
         const typename keeper::without lock(kept);
         first->disposal_.dispose(*first);
       }
-      if (--count_ == 0) wake_drainers();
+      disposals_.remove(now);
+      --count_;
+      for (drainer* each = drainers_.first(); each != nullptr; each = each->next) {
+        if (now.wave <= each->wave && --each->left == 0) wake_drainers();
+      }
     }
   }
   /// Called when a thread that sleeps in drain() has something to do, or to wait for, or has nothing left.
@@ -295,35 +349,87 @@ class basic_loop_retire_queue {
     if (drainers_asleep_ != 0) changed_.wake_all();
   }
 
-  void drain(keeper& kept) noexcept {
-    while (count_ != 0) {
+  /// Returns the wave of an object that the calling thread retires: that of the object of which it disposes.
+  std::uint64_t wave_of_retiring_thread() const noexcept {
+    std::uint64_t wave = wave_;
+    for (const disposal* each = disposals_.first(); each != nullptr; each = each->next) {
+      // Of several calls of one thread, the last one began last.
+      if (each->thread == Platform::current_thread()) wave = each->wave;
+    }
+    return wave;
+  }
+  /// Calls `act` for each thread in drain() that waits for the object.
+  template <class Act>
+  void for_each_drainer(const hook& object, const Act& act) noexcept {
+    for (drainer* each = drainers_.first(); each != nullptr; each = each->next) {
+      if (object.wave_ <= each->wave) act(*each);
+    }
+  }
+  void set_waiting(hook& object, bool waits) noexcept {
+    if (std::exchange(object.is_waiting_, waits) == waits) return;
+    waits ? ++waiting_ : --waiting_;
+    for_each_drainer(object, [waits](drainer& each) { waits ? ++each.waiting : --each.waiting; });
+  }
+
+  template <class... Limits>
+  wait_status drain_within(const Limits&... limits) noexcept {
+    drainer own;
+    {
+      const keeper kept(core_.lock());
+      own.wave = wave_++;
+      own.left = count_;
+      own.waiting = waiting_;
+      drainers_.push(own);
+    }
+    const auto drain_once = [&](deadline until, const auto& token) { return drain(own, until, token); };
+    const wait_status status = detail::within<Platform>(drain_once, limits...);
+    const keeper kept(core_.lock());
+    drainers_.remove(own);
+    return status;
+  }
+  template <class Token>
+  wait_status drain(const drainer& own, deadline until, const Token& token) noexcept {
+    const auto wake = [this] {
+      const keeper kept(core_.lock());
+      wake_drainers();
+    };
+    // It takes the lock, so it is made and destroyed without that.
+    const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
+    keeper kept(core_.lock());
+    for (;;) {
       for (auto& each : followed_) {
         if (each) advance(*each);
       }
-      dispose_all(kept);
-      if (!sleep(kept, std::make_index_sequence<Most>{}) && count_ != 0 && due_ == nullptr) {
-        // Other threads dispose of the last ones. Meanwhile more may be retired.
-        ++drainers_asleep_;
-        changed_.wait(kept);
-        --drainers_asleep_;
-      }
+      dispose_all(kept, [&own] { return own.left != 0; });
+      if (own.left == 0) return wait_status::reached;
+      const wait_status status = own.waiting != 0 ? sleep(kept, until, token, std::make_index_sequence<Most>{})
+                                                  : sleep_beside_disposers(kept, until, token);
+      if (status != wait_status::reached) return status;
     }
   }
-  /// Sleeps until the least serial of some queue is finished. Returns false at once if no object waits for a queue.
-  /// What is retired meanwhile can't become free before that: it waits for no lower serials of these queues.
-  template <std::size_t... Place>
-  bool sleep(keeper& kept, std::index_sequence<Place...>) noexcept {
+  /// Sleeps until the least serial of some queue is finished. Some object must wait for a queue. What is retired
+  /// meanwhile can't become free before that: it waits for no lower serials of these queues.
+  template <class Token, std::size_t... Place>
+  wait_status sleep(keeper& kept, deadline until, const Token& token, std::index_sequence<Place...>) noexcept {
     std::array<std::optional<awaited_type>, Most> found;
     std::size_t count = 0;
     for (const auto& each : followed_) {
       const hook* const least = each ? each->objects.least() : nullptr;
       if (least != nullptr) found[count++].emplace(each->awaited_value(each->queue, least->until()));
     }
-    if (count == 0) return false;
     const std::array<awaited_type, Most> those{*found[Place < count ? Place : 0]...};
     const typename keeper::without lock(kept);
-    static_cast<void>(wait_any(std::span<const awaited_type>(those).first(count)));
-    return true;
+    const auto end = wait_any_until(std::span<const awaited_type>(those).first(count), until, token);
+    return end == wait_status::timeout || end == wait_status::stopped ? end.status : wait_status::reached;
+  }
+  /// Sleeps while other threads dispose of the last objects. Meanwhile more may be retired.
+  template <class Token>
+  wait_status sleep_beside_disposers(keeper& kept, deadline until, const Token& token) noexcept {
+    if (token.stop_requested()) return wait_status::stopped;
+    ++drainers_asleep_;
+    const bool is_late = !changed_.wait(kept, until);
+    --drainers_asleep_;
+    return is_late ? wait_status::timeout : wait_status::reached;
   }
 
   core& core_;
@@ -333,6 +439,10 @@ class basic_loop_retire_queue {
   hook** due_end_ = &due_;
   std::size_t count_ = 0;
   std::uint64_t next_number_ = 0;
+  std::uint64_t wave_ = 0;   // of what is retired now, but by disposers
+  std::size_t waiting_ = 0;  // objects that wait for queues
+  detail::linked_queue<drainer> drainers_;
+  detail::linked_queue<disposal> disposals_;
   std::size_t drainers_asleep_ = 0;
   detail::lock_condition<Platform> changed_;
   basic_loop_task<Platform, disposes> disposing_;

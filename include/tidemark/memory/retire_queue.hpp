@@ -295,13 +295,16 @@ class retire_queue {
   }
 
   /// Blocks, parked, until nothing that was retired is in use any more, and disposes of it; also of what the disposers
-  /// retire. Takes all objects that it finds, and disposes of them only when all of them are finished. While it sleeps,
-  /// reclaim() of another thread does not find them. Returns `reached`; work that a lost queue never will finish counts
-  /// as finished. Returns `stopped` if it would have to sleep and `token` is triggered: then it disposes of those that
-  /// are finished, and the others stay retired. In both cases there may be objects left that another thread retired
-  /// meanwhile or has in hand, and after `stopped` those that the last disposers retired. The token and the time limits
-  /// end only a sleep: as long as objects are retired that are not in use, it goes on. A token, and the two functions
-  /// below, need queues with time limits. [B5]
+  /// retire, and of what other threads retire meanwhile. So it does not return as long as other threads retire without
+  /// a pause: stop them first, or set a limit. It can't tell their objects from those that the disposers retire; for
+  /// that, each retire() would have to look for drains. (The drain() of a loop_retire_queue can.) Takes all objects
+  /// that it finds, and disposes of them only when all of them are finished. While it sleeps, reclaim() of another
+  /// thread does not find them. Returns `reached`; work that a lost queue never will finish counts as finished. Returns
+  /// `stopped` if it would have to sleep and `token` is triggered: then it disposes of those that are finished, and the
+  /// others stay retired. In both cases there may be objects left that another thread retired meanwhile or has in hand,
+  /// and after `stopped` those that the last disposers retired. The token and the time limits end only a sleep: as long
+  /// as objects are retired that are not in use, it goes on. A token, and the two functions below, need queues with
+  /// time limits. [B5]
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)

@@ -120,7 +120,7 @@ struct drained_beside_loop : model::suite<3>, stand<Shape> {
   void thread(unsigned index) {
     if (index == 0) return this->finish(0);
     if (index == 1) {
-      this->reclaimer->drain();
+      static_cast<void>(this->reclaimer->drain());
       MODEL_REQUIRE(this->used.disposals.load() == 1);
     } else {
       static_cast<void>(this->loop.run_one_until(model::some_time));
@@ -141,7 +141,7 @@ struct drained_of_two_queues : model::suite<2>, stand<Shape> {
       this->finish(0);
       this->finish(1);
     } else {
-      this->reclaimer->drain();
+      static_cast<void>(this->reclaimer->drain());
       MODEL_REQUIRE(this->used.disposals.load() == 1);
     }
   }
@@ -174,7 +174,7 @@ struct drained_in_turn : model::suite<2>, stand<Shape> {
   }
   void thread(unsigned index) {
     if (index == 0) return this->finish(1);
-    this->reclaimer->drain();
+    static_cast<void>(this->reclaimer->drain());
     MODEL_REQUIRE(first.disposals.load() == 1 && this->used.disposals.load() == 1);
   }
   void after() { this->end(); }
@@ -222,7 +222,7 @@ struct late_at_second_queue : model::suite<2>, stand<Shape> {
   void after() {
     MODEL_REQUIRE(other.disposals.load() == 0);
     this->queues[1].complete(2);
-    this->reclaimer->drain();
+    static_cast<void>(this->reclaimer->drain());
     MODEL_REQUIRE(other.disposals.load() == 1);
     this->end();
   }
@@ -257,14 +257,14 @@ struct retired_beside_drain : model::suite<3>, stand<one_slot> {
       if (!ByDisposer) retire_second();
       this->finish(0);
     } else if (index == 1) {
-      reclaimer->drain();
+      static_cast<void>(reclaimer->drain());
       MODEL_REQUIRE(first.disposals.load() == 1);
     } else {
       static_cast<void>(loop.poll());
     }
   }
   void after() {
-    if (!ByDisposer) reclaimer->drain();
+    if (!ByDisposer) static_cast<void>(reclaimer->drain());
     MODEL_REQUIRE(first.disposals.load() == 1 && reclaimer->size() == 0);
     this->end();
   }
