@@ -182,26 +182,15 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
   /// pass. Progress: as waiter_heap::release_due(). Any thread may call it. [A19] [A20]
-  std::size_t release_due() noexcept {
-    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
-    Platform::full_barrier();
-    return release_due_after_barrier();
-  }
+  std::size_t release_due() noexcept { return release_due_and_tell(does_nothing{}); }
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
   /// learnt of the signal. One barrier is enough for several fences [A64].
-  std::size_t release_due_after_barrier() noexcept {
-    const auto current = [this] {
-      // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
-      // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
-      return holder().get().load(std::memory_order_relaxed);
-    };
-    return release(current);
-  }
+  std::size_t release_due_after_barrier() noexcept { return release_by_own_value(does_nothing{}); }
   /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
-    return release([reached] { return reached; });
+    return release([reached] { return reached; }, does_nothing{});
   }
 
   /// Returns how many calls of signal() and signal_next() of this fence took the slow path [A7]. Signals by steps,
@@ -308,8 +297,26 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return holder().get().load(std::memory_order_acquire);
   }
 
-  std::size_t release(const auto& current) noexcept {
-    return heap().release_due(current, [this] { spin_.waking(); }, [this] { calls_.run(heap()); });
+  /// Does what release_due() does. If it is to run callables, it calls `before_calls()` first, once.
+  std::size_t release_due_and_tell(const auto& before_calls) noexcept {
+    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
+    Platform::full_barrier();
+    return release_by_own_value(before_calls);
+  }
+  std::size_t release_by_own_value(const auto& before_calls) noexcept {
+    const auto current = [this] {
+      // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
+      // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
+      return holder().get().load(std::memory_order_relaxed);
+    };
+    return release(current, before_calls);
+  }
+  std::size_t release(const auto& current, const auto& before_calls) noexcept {
+    const auto run_calls = [&] {
+      before_calls();
+      calls_.run(heap());
+    };
+    return heap().release_due(current, [this] { spin_.waking(); }, run_calls);
   }
 
   [[gnu::noinline]] void notify() noexcept {

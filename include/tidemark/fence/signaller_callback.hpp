@@ -5,7 +5,12 @@
 //   auto counted = tidemark::call_in_signaller(uploaded, 3, [&]() noexcept { ++frames; });
 //
 // For work that is as short as the wake-up of a thread which would do it: to count, to set a flag, to post to an
-// executor, to write to a descriptor. What takes longer delays the signaller, and belongs on a loop (wait_loop.hpp).
+// executor, to write to a descriptor. What takes longer belongs on a loop (wait_loop.hpp).
+//
+// What it delays: the return of the signal that runs it, and the other callables of this fence, also those that are due
+// to signals of other threads. Nobody else who waits for this fence is delayed: they are released before. If a queue of
+// an engine makes the signal, the engine has one thread less meanwhile, and its other threads go on. If a pass of a hub
+// runs the callable, the hub serves nobody until it has returned.
 //
 // When it runs: before signal() or poison() returns, once the pass that released it is over. If a queue or a hub
 // notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value reached,

@@ -48,7 +48,8 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
   { followed.wait_until(target, until) } -> std::same_as<wait_status>;
 };
 
-/// A timeline that the program itself can signal.
+/// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
+/// an engine takes it for work, which may block (queue/engine.hpp).
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
 

@@ -21,6 +21,11 @@
 // looks at its value for about a microsecond, unless that was of no use lately: so two busy engines hand over nearly as
 // fast as two threads that spin.
 //
+// Code of yours that a signal of a queue runs counts as work: the signal() of a timeline of your own, a callable or a
+// coroutine in the signaller (signaller_callback.hpp), a notifier. So does the destruction of what a queue drops that
+// is given up. All of these may block, and the engine has one thread less meanwhile. Recorders and clocks do not count
+// as work: they must take no longer than an entry of a log.
+//
 // The threads run a wait_loop, of which the queues are work: its callables, coroutines and tasks are executed by the
 // same threads, between the turns of the queues. What one of these throws on a thread of the engine ends the program
 // (std::terminate), because there is no caller to whom it could be passed on.

@@ -201,7 +201,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     requires notified_fence<Fence> || signalled_timeline<Fence>
   void signal(const logged_fence<Fence>& output, std::uint64_t value) {
     keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value, [&] {
-      return [output, value](basic_engine_queue& self) { static_cast<void>(self.timeline_.signal(output, value)); };
+      return [output, value](basic_engine_queue& self) {
+        detail::queue_access::signal(self.timeline_, output, value, self.before_user_code());
+      };
     });
   }
   template <class Fence>
@@ -254,7 +256,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     using content = reserved<Fence*>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
       const content& its = of.template kept<content>();
-      static_cast<void>(timeline_of(self).signal(logged_fence<Fence>{its.what, of.id}, of.value.load(), its.entry));
+      detail::queue_access::signal(timeline_of(self), logged_fence<Fence>{its.what, of.id}, of.value.load(),
+                                   static_cast<basic_engine_queue*>(self)->before_user_code(), its.entry);
     });
     keep(
         detail::command_kind::signal, output.id, address_of(*output.fence), value,
@@ -277,8 +280,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   doorbell_result submit() {
     if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};
-    keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
-              [] { return [](basic_engine_queue& self) { self.timeline_.complete(); }; });
+    keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0, [] {
+      return [](basic_engine_queue& self) { detail::queue_access::complete(self.timeline_, self.before_user_code()); };
+    });
     return ring_for_it();
   }
   /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
@@ -289,7 +293,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     if (is_full()) return {doorbell_status::retry, 0};
     using content = reserved<std::byte>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
-      static_cast<void>(timeline_of(self).complete(of.template kept<content>().entry));
+      detail::queue_access::complete(timeline_of(self), static_cast<basic_engine_queue*>(self)->before_user_code(),
+                                     of.template kept<content>().entry);
     });
     keep(detail::command_kind::finish, fence_id{}, nullptr, 0, [&] { return content{{}, entry}; }, calls);
     return ring_for_it();

@@ -12,9 +12,12 @@
 #include <concepts>
 #include <cstdint>
 
+#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
+#include "../fence/fence_options.hpp"
 #include "../log/ids.hpp"
 #include "../platform/platform.hpp"
+#include "detail/domain_access.hpp"
 
 namespace tidemark {
 
@@ -54,6 +57,32 @@ struct self_service {
     due.fence->release_due();
   }
 };
+
+namespace detail {
+
+/// Whether a signal of the fence runs no code of the user but callables that are due (signaller_callback.hpp). A type
+/// that is derived from a fence may have functions of its own.
+template <class Fence>
+inline constexpr bool is_own_fence = is_of_domain<Fence>;  // which has no callables
+template <platform Platform, fence_options Options>
+inline constexpr bool is_own_fence<basic_fence<Platform, Options>> = true;
+template <platform Platform, fence_options Options>
+inline constexpr bool is_own_fence<basic_progress_fence<Platform, Options>> = true;
+
+/// Calls a notifier. Before code of the user runs in it, `before_user_code()` is called.
+template <class Notifier, class Fence>
+void notify_telling(Notifier& notify, const logged_fence<Fence>& due, const auto& before_user_code) noexcept {
+  if constexpr (!std::same_as<Notifier, self_service> || !is_own_fence<Fence>) {
+    before_user_code();
+    notify(due);
+  } else if constexpr (is_of_domain<Fence>) {
+    notify(due);
+  } else {
+    fence_access::release_due(*due.fence, before_user_code);
+  }
+}
+
+}  // namespace detail
 
 }  // namespace tidemark
 

@@ -69,6 +69,21 @@
 
 namespace tidemark {
 
+namespace detail {
+
+/// Lets the executor of an engine know when a signal is about to run code of the user.
+struct queue_access {
+  static void signal(auto& queue, const auto& output, std::uint64_t value, const auto& before_user_code,
+                     const auto&... entry) noexcept {
+    queue.signal_telling(output, value, before_user_code, entry...);
+  }
+  static void complete(auto& queue, const auto& before_user_code, const auto&... entry) noexcept {
+    queue.complete_telling(before_user_code, entry...);
+  }
+};
+
+}  // namespace detail
+
 /// An in-order queue; see the head of this file. It follows and signals `Progress`, whose value is the serial of the
 /// last piece of work that is finished. A queue can be neither copied nor moved.
 ///
@@ -296,29 +311,23 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    return signal_and(output, value, [&] { logs::record_signal(value, output.id, Clock::now()); });
+    return signal_telling(output, value, detail::does_nothing{});
   }
   template <class Fence>
     requires(has_logs && (notified_fence<Fence> || signalled_timeline<Fence>))
   bool signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) noexcept {
-    return signal_and(output, value, [&] { logs::record_signal(value, output.id, Clock::now(), entry); });
+    return signal_telling(output, value, detail::does_nothing{}, entry);
   }
 
   /// Signals the progress fence, as the last command of a piece of work. Returns the serial that is finished now [A54].
   /// Call it once for each submit() that succeeded, which is not checked. A queue whose work never comes through
   /// submit() only counts what is finished: last_queued(), is_idle() and drain() do not know of that work. Progress: as
   /// that of signal().
-  std::uint64_t complete() noexcept {
-    const std::uint64_t serial = ++completed_;
-    signal(progress_, serial);
-    return serial;
-  }
+  std::uint64_t complete() noexcept { return complete_telling(detail::does_nothing{}); }
   std::uint64_t complete(const log_reservation& entry) noexcept
     requires(has_logs)
   {
-    const std::uint64_t serial = ++completed_;
-    signal(progress_, serial, entry);
-    return serial;
+    return complete_telling(detail::does_nothing{}, entry);
   }
 
   /// Gives up the work with the serials `first` to `last`: none of it will be executed. Writes an entry for each of
@@ -369,6 +378,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   void name_progress(fence_id id) noexcept { progress_.id = id; }
 
  private:
+  friend detail::queue_access;
+
   using logs::recorder_;
   static constexpr bool can_be_poisoned = requires(Progress& progress) { progress.poison(); };
   /// What a timeline shows that is lost.
@@ -442,14 +453,18 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
                    [&] { return fence_log_entry{value, input, fence_operation::wait_stalled, 0, observed, 0, 0}; });
   }
 
-  /// Signals, and writes the entry by `record()`.
-  template <class Fence, class Record>
-  bool signal_and(const logged_fence<Fence>& output, std::uint64_t value, const Record& record) noexcept {
+  /// Signals. Before code of the user runs in it, `before_user_code()` is called, unless that is the recorder's or the
+  /// clock's. `entry` may be the reserved one.
+  template <class Fence, class... Entry>
+  bool signal_telling(const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code,
+                      const Entry&... entry) noexcept {
+    const auto record = [&] { logs::record_signal(value, output.id, Clock::now(), entry...); };
+    if constexpr (!detail::is_own_fence<Fence>) before_user_code();
     if constexpr (notified_fence<Fence>) {
       const bool raised = output.fence->publish(value);
       record();
       if (raised && output.fence->is_due(value)) [[unlikely]]
-        notify(output, value);
+        notify(output, value, before_user_code);
       return raised;
     } else {
       record();
@@ -462,6 +477,13 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
         return true;
       }
     }
+  }
+
+  template <class... Entry>
+  std::uint64_t complete_telling(const auto& before_user_code, const Entry&... entry) noexcept {
+    const std::uint64_t serial = ++completed_;
+    signal_telling(progress_, serial, before_user_code, entry...);
+    return serial;
   }
 
   /// Returns whether these may be the commands that come next, up to the end of the work `last`.
@@ -483,11 +505,11 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   }
 
   template <class Fence>
-  void notify(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+  void notify(const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code) noexcept {
     record_verbose(verbose_events::notifications, [&] {
       return fence_log_entry{value, output.id, fence_operation::signal_notified, 0, 0, 0, Clock::now()};
     });
-    notifier_(output);
+    detail::notify_telling(notifier_, output, before_user_code);
   }
 
   logged_fence<Progress> progress_;

@@ -23,7 +23,8 @@
 namespace tidemark {
 
 /// What a queue tells its waits and signals to. The queue's executor calls both functions, in the order of the
-/// operations. They must not throw.
+/// operations. They must not throw, and must take no longer than an entry of a log: they run in the middle of a wait or
+/// a signal, and an engine may wake no other thread meanwhile.
 ///
 /// A recorder that has a function log() is taken for one with logs (basic_queue::has_logs). It then needs all that
 /// log_recorder has, which is not checked.

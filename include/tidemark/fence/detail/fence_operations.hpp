@@ -60,6 +60,11 @@ struct fence_access {
   static auto& calls(const Fence& fence) noexcept {
     return fence.calls_;
   }
+  /// Releases those who are due. If callables are among them, calls `before_calls()` before the first one runs.
+  template <class Fence>
+  static void release_due(Fence& fence, const auto& before_calls) noexcept {
+    fence.release_due_and_tell(before_calls);
+  }
   /// Returns what names the timeline: the same address for all fences that share one value.
   template <class Fence>
   static const void* timeline(const Fence& fence) noexcept {

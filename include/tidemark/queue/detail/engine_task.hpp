@@ -198,6 +198,11 @@ class engine_task : protected core_of_loop<Platform>::operation {
     if (is_unfinished_) wait_.to = to;
   }
 
+  /// Returns what a command that is short must call before code of the user runs in it.
+  auto before_user_code() noexcept {
+    return [this]() noexcept { settle(); };
+  }
+
   /// Executes the command that begins an unbroken run: lets the turn go on with the whole run.
   void begin_run() noexcept { is_unfinished_ = true; }
 
@@ -251,6 +256,9 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   /// Loses the progress. In a turn, when the queue waits for nothing any more but for what a domain knows.
   void lose(keeper& kept) noexcept {
+    // Callables may run because of the loss.
+    core_.make_up_for_wakes();
+    core_.settle();
     // (QE14): relaxed alone, like (QE9).
     control_.fetch_and(~owes_loss, std::memory_order_relaxed);
     const typename keeper::without lock(kept);
@@ -326,6 +334,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
         continue;
       }
       if ((control & aborted) != 0) {
+        settle();
         give_up(*first);
         ++executed;
         continue;
@@ -383,18 +392,15 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   /// As long as this thread only makes signals, threads that sleep are not woken for what these release, and nothing is
   /// registered for them: mostly its queue waits next, and then it looks at the values and goes on itself. Work may
-  /// take long, so that is settled before it begins.
+  /// take long, so that is settled before it begins. So may code of the user that runs in a signal.
   void put_off_until_work(command_kind of) noexcept {
     if (of == command_kind::looked) return;
-    const bool puts_off = of == command_kind::signal || of == command_kind::finish;
-    if (std::exchange(puts_off_, puts_off) != puts_off) {
-      if (puts_off) {
-        core_.put_wakes_off();
-      } else {
-        core_.make_up_for_wakes();
-      }
-    }
-    if (puts_off || !std::exchange(owes_, false)) return;
+    if (of != command_kind::signal && of != command_kind::finish) return settle();
+    if (!std::exchange(puts_off_, true)) core_.put_wakes_off();
+  }
+  void settle() noexcept {
+    if (std::exchange(puts_off_, false)) core_.make_up_for_wakes();
+    if (!std::exchange(owes_, false)) return;
     const keeper kept(core_.lock());
     core_.settle();
   }
