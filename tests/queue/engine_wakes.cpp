@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Whom a thread of an engine wakes while another one sleeps: nobody for what it goes on with itself, and somebody for
-// all the rest.
+// all the rest, also before code of the user runs in a signal.
+#include <tidemark/fence/detached.hpp>
+#include <tidemark/fence/signaller_awaiter.hpp>
+#include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/queue/engine_queue.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "support/loop_kinds.hpp"
 #include "support/owned_loop.hpp"
@@ -47,9 +52,9 @@ struct beside_sleeper {
   }
   ~beside_sleeper() { owned_loop(on).stop(); }
 
-  void submit_both() {
-    REQUIRE(second.submit());
-    REQUIRE(first.submit());
+  void submit_both(const auto&... entry) {
+    REQUIRE(second.submit(entry...));
+    REQUIRE(first.submit(entry...));
   }
   /// Runs the engine until a queue has stopped it. This thread must not leave the engine before: then it would wake
   /// the other one.
@@ -63,8 +68,144 @@ struct beside_sleeper {
     owned_loop(on).stop();
   }
 
+  /// Records that `first` signals to `second`, which is done then. What `first` executes next must not keep that from
+  /// the other thread.
+  void second_is_done() {
+    first.signal(there, 1);
+    second.wait(there, 1);
+    second.run([this] { is_done = true; });
+  }
+  /// Records that `first` parks, and is done once `back` is signalled. Another queue, which waits for `there`, begins
+  /// on this thread when `first` has parked.
+  void first_is_done() {
+    first.signal(there, 1);
+    first.wait(back, 1);
+    first.run([this] { is_done = true; });
+  }
+
  private:
   typename Kind::fence nobody_waits_;
+};
+
+/// A timeline of the program's own.
+struct own_timeline {
+  std::function<void()> code;
+  std::atomic<std::uint64_t> value{0};
+
+  std::uint64_t current_value() const noexcept { return value; }
+  wait_status wait_until(std::uint64_t target, tidemark::deadline) const noexcept {
+    return value >= target ? wait_status::reached : wait_status::timeout;
+  }
+  void signal(std::uint64_t to) noexcept {
+    value = to;
+    code();
+  }
+};
+
+/// A fence whose signal the program has changed.
+template <class Fence>
+struct changed_fence : Fence {
+  std::function<void()> code;
+
+  bool publish(std::uint64_t value) noexcept {
+    code();
+    return Fence::publish(value);
+  }
+};
+
+/// How code of the user comes to run in a signal of a queue.
+enum class code_in { own_timeline, reserved, changed_fence, callable, coroutine, finish, reserved_finish };
+#define EVERY_CODE_IN                                                                                      \
+  code_in::own_timeline, code_in::reserved, code_in::changed_fence, code_in::callable, code_in::coroutine, \
+      code_in::finish, code_in::reserved_finish
+
+template <class Kind>
+class signal_with_code {
+ public:
+  using fence = typename Kind::fence;
+
+  signal_with_code(code_in how, std::function<void()> code) : how_{how}, code_{std::move(code)} {
+    own_.code = code_;
+    changed_.code = code_;
+  }
+  /// Records it as the last command, beside the end of the submission.
+  void record(auto& queue) {
+    switch (how_) {
+      case code_in::own_timeline:
+        return queue.signal(own_, 1);
+      case code_in::reserved:
+        return queue.signal(own_, 1, tidemark::log_reservation{});
+      case code_in::changed_fence:
+        return queue.signal(changed_, 1);
+      case code_in::callable:
+        called_.emplace(fence_, 1, code_);
+        return queue.signal(fence_, 1);
+      case code_in::coroutine:
+        resume(fence_, code_);
+        return queue.signal(fence_, 1);
+      default:
+        called_at_end_.emplace([&] { return tidemark::call_in_signaller(*queue.progress().fence, 1, code_); });
+    }
+  }
+  void submit(auto& test) const {
+    if (how_ == code_in::reserved_finish) return test.submit_both(tidemark::log_reservation{});
+    test.submit_both();
+  }
+
+ private:
+  using callable = std::function<void()>;
+  using progress_fence = typename beside_sleeper<Kind>::queue_type::progress_type;
+  /// So that an object is made in its place that can't be moved.
+  struct callback_at_end {
+    explicit callback_at_end(const auto& make) : made(make()) {}
+    decltype(tidemark::call_in_signaller(std::declval<const progress_fence&>(), 1, callable{})) made;
+  };
+
+  static tidemark::detached resume(const fence& on, callable code) {
+    CHECK(co_await tidemark::reached_in_signaller(on, 1) == wait_status::reached);
+    code();
+  }
+
+  code_in how_;
+  callable code_;
+  own_timeline own_;
+  changed_fence<fence> changed_;
+  fence fence_;
+  std::optional<decltype(tidemark::call_in_signaller(fence_, 1, callable{}))> called_;
+  std::optional<callback_at_end> called_at_end_;
+};
+
+/// Calls its code when it is dropped without a call.
+class drop_code {
+ public:
+  explicit drop_code(std::function<void()> code) : code_{std::move(code)} {}
+  drop_code(drop_code&& from) noexcept : code_{std::exchange(from.code_, nullptr)} {}
+  drop_code& operator=(drop_code&&) = delete;
+  ~drop_code() {
+    if (code_) code_();
+  }
+  void operator()() { CHECK_MESSAGE(false, "what was given up is executed"); }
+
+ private:
+  std::function<void()> code_;
+};
+
+/// A recorder that calls code when a signal is executed.
+struct code_at_signal {
+  std::function<void()>* code;
+  void record_wait(const tidemark::fence_log_entry&) noexcept {}
+  void record_signal(const tidemark::fence_log_entry&) noexcept { (*code)(); }
+};
+
+/// A notifier that calls code for one of the fences.
+struct code_in_notifier {
+  const void* at = nullptr;
+  std::function<void()> code;
+  template <class Fence>
+  void operator()(const tidemark::logged_fence<Fence>& due) const noexcept {
+    if (due.fence == at) code();
+    due.fence->release_due();
+  }
 };
 
 }  // namespace
@@ -163,5 +304,115 @@ TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what has parked to on
   while (!test.there.is_reached(1)) REQUIRE(test.on.loop().run_one() == wait_status::reached);
   test.back.signal(1);
   test.await_done();
+  CHECK(test.is_done);
+}
+
+TEST_CASE_TEMPLATE("code of the user in a signal does not keep what its queue has signalled from a thread that sleeps",
+                   Kind, EVERY_LOOP_KIND) {
+  for (const code_in how : {EVERY_CODE_IN}) {
+    CAPTURE(how);
+    beside_sleeper<Kind> test;
+    signal_with_code<Kind> last(how, [&] { test.await_done_and_end(); });
+    test.second_is_done();
+    last.record(test.first);
+    last.submit(test);
+    test.run();
+    CHECK(test.is_done);
+  }
+}
+
+TEST_CASE_TEMPLATE("code of the user in a signal wakes a thread that sleeps for a queue that has just parked", Kind,
+                   EVERY_LOOP_KIND) {
+  for (const code_in how : {EVERY_CODE_IN}) {
+    CAPTURE(how);
+    beside_sleeper<Kind> test;
+    signal_with_code<Kind> last(how, [&] {
+      test.back.signal(1);
+      test.await_done_and_end();
+    });
+    test.first_is_done();
+    test.second.wait(test.there, 1);
+    last.record(test.second);
+    last.submit(test);
+    test.run();
+    CHECK(test.is_done);
+  }
+}
+
+TEST_CASE_TEMPLATE("a notifier of the user wakes a thread that sleeps for a queue that has just parked", Kind,
+                   EVERY_LOOP_KIND) {
+  using platform = typename Kind::platform;
+  beside_sleeper<Kind> test;
+  typename Kind::fence due;
+  const auto makes_it_due = tidemark::call_in_signaller(due, 1, [] {});
+  tidemark::basic_engine_queue<platform, tidemark::no_log_clock, code_in_notifier> third(test.on, {},
+                                                                                         {&due, [&] {
+                                                                                            test.back.signal(1);
+                                                                                            test.await_done_and_end();
+                                                                                          }});
+  test.first_is_done();
+  third.wait(test.there, 1);
+  third.signal(due, 1);
+  REQUIRE(third.submit());
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
+}
+
+TEST_CASE_TEMPLATE("what a queue drops that is given up does not keep its signals from a thread that sleeps", Kind,
+                   EVERY_LOOP_KIND) {
+  using platform = typename Kind::platform;
+  beside_sleeper<Kind> test;
+  typename Kind::fence begun;
+  std::function<void()> at_signal;
+  tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, code_at_signal> third(
+      test.on, {}, {}, code_at_signal{&at_signal});
+  at_signal = [&] { third.abort(); };
+  test.first.signal(begun, 1);
+  third.wait(begun, 1);
+  third.signal(test.there, 1);
+  third.run(drop_code([&] { test.await_done_and_end(); }));
+  test.second.wait(test.there, 1);
+  test.second.run([&] { test.is_done = true; });
+  REQUIRE(third.submit());
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
+}
+
+TEST_CASE_TEMPLATE("the loss of a queue does not keep its signals from a thread that sleeps", Kind, EVERY_LOOP_KIND) {
+  beside_sleeper<Kind> test;
+  typename Kind::fence dead;
+  dead.poison();
+  const auto called = tidemark::call_in_signaller(*test.first.progress().fence, 1, [&](wait_status how) {
+    CHECK(how == wait_status::lost);
+    test.await_done_and_end();
+  });
+  typename Kind::fence begun;
+  test.first.signal(begun, 1);
+  test.second_is_done();
+  test.first.wait(dead, 1);  // the third command, which ends the turn before anything is dropped
+  test.submit_both();
+  test.run();
+  CHECK(test.is_done);
+}
+
+TEST_CASE_TEMPLATE("the loss of a queue wakes a thread that sleeps for a queue that has just parked", Kind,
+                   EVERY_LOOP_KIND) {
+  beside_sleeper<Kind> test;
+  typename Kind::fence dead;
+  dead.poison();
+  typename beside_sleeper<Kind>::queue_type third{test.on, {.quantum = 2}};
+  const auto called = tidemark::call_in_signaller(*third.progress().fence, 1, [&](wait_status how) {
+    CHECK(how == wait_status::lost);
+    test.back.signal(1);
+    test.await_done_and_end();
+  });
+  test.first_is_done();
+  third.wait(test.there, 1);
+  third.wait(dead, 1);  // ends the turn, too
+  REQUIRE(third.submit());
+  test.submit_both();
+  test.run();
   CHECK(test.is_done);
 }

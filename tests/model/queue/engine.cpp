@@ -9,6 +9,7 @@
 #include "support/owned_loop.hpp"
 #include "support/shapes.hpp"
 
+#include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/unbroken_run.hpp>
 
@@ -254,6 +255,91 @@ struct parked_before_work : model::suite<Threads> {
       MODEL_REQUIRE(at.data.load() == 43);
       model::owned_loop(at.on).stop();
     });
+    at.submit_both();
+  }
+  void thread(unsigned) { at.run(); }
+};
+
+/// A signal of a queue that runs code of the user: of a timeline that is the user's own, or with a callable.
+template <class Code, bool IsOwnTimeline>
+class signal_with_code {
+ public:
+  explicit signal_with_code(Code code) : own_{code}, called_(fence_, 1, code) {}
+  void record(queue& in) {
+    if constexpr (IsOwnTimeline) {
+      in.signal(own_, 1);
+    } else {
+      in.signal(fence_, 1);
+    }
+  }
+
+ private:
+  using fence = tidemark::basic_fence<platform, model::options_of(model::one_slot)>;
+  struct timeline {
+    std::uint64_t current_value() const noexcept { return 0; }
+    wait_status wait_until(std::uint64_t, tidemark::deadline) const noexcept { return wait_status::timeout; }
+    void signal(std::uint64_t) { code(); }
+    Code code;
+  };
+
+  timeline own_;
+  fence fence_;
+  tidemark::signaller_callback<tidemark::detail::fence_core<platform, fence::options>, Code> called_;
+};
+
+/// [A6] A queue signals, and then code of the user that runs in its next signal waits for that of another queue.
+/// Another thread executes that, even if it sleeps.
+template <unsigned Threads, heap_shape Shape, bool IsOwnTimeline>
+struct signalled_before_code : model::suite<Threads> {
+  struct code {
+    void operator()() const {
+      MODEL_REQUIRE(at->done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(at->data.load() == 42);
+      model::owned_loop(at->on).stop();
+    }
+    beside_sleeper<Shape>* at;
+  };
+  beside_sleeper<Shape> at;
+  signal_with_code<code, IsOwnTimeline> last{code{&at}};
+
+  void before() {
+    last.record(at.first);
+    at.second.run([this] {
+      MODEL_REQUIRE(at.data.load() == 41);
+      at.data.store(42);
+      at.done.signal(1);
+    });
+    at.submit_both();
+  }
+  void thread(unsigned) { at.run(); }
+};
+
+/// [A6] A queue parks, and code of the user that runs in a signal of another one lets it go on, and waits for what it
+/// does next. Another thread executes that, even if it sleeps.
+template <unsigned Threads, heap_shape Shape, bool IsOwnTimeline>
+struct parked_before_code : model::suite<Threads> {
+  struct code {
+    void operator()() const {
+      MODEL_REQUIRE(at->data.load() == 41);
+      at->data.store(42);
+      at->back.signal(1);
+      MODEL_REQUIRE(at->done.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(at->data.load() == 43);
+      model::owned_loop(at->on).stop();
+    }
+    beside_sleeper<Shape>* at;
+  };
+  beside_sleeper<Shape> at;
+  signal_with_code<code, IsOwnTimeline> last{code{&at}};
+
+  void before() {
+    at.first.wait(at.back, 1);
+    at.first.run([this] {
+      MODEL_REQUIRE(at.data.load() == 42);
+      at.data.store(43);
+      at.done.signal(1);
+    });
+    last.record(at.second);
     at.submit_both();
   }
   void thread(unsigned) { at.run(); }
@@ -750,6 +836,13 @@ template <unsigned Threads, heap_shape Shape, model::name Suffix>
 void add_beside_sleepers(std::vector<model::check>& checks) {
   checks.push_back(model::make_check<signalled_before_work<Threads, Shape>, "signalled_before_work" + Suffix>());
   checks.push_back(model::make_check<parked_before_work<Threads, Shape>, "parked_before_work" + Suffix>());
+  checks.push_back(
+      model::make_check<signalled_before_code<Threads, Shape, true>, "signalled_before_code.own" + Suffix>());
+  checks.push_back(
+      model::make_check<signalled_before_code<Threads, Shape, false>, "signalled_before_code.callable" + Suffix>());
+  checks.push_back(model::make_check<parked_before_code<Threads, Shape, true>, "parked_before_code.own" + Suffix>());
+  checks.push_back(
+      model::make_check<parked_before_code<Threads, Shape, false>, "parked_before_code.callable" + Suffix>());
   checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::in_work>, "left_in_work" + Suffix>());
   checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::signalled>, "left_after_turn" + Suffix>());
   checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::parked>, "left_parked" + Suffix>());

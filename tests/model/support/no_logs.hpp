@@ -5,8 +5,10 @@
 #define TIDEMARK_TESTS_MODEL_SUPPORT_NO_LOGS_HPP
 
 #include "model_check.hpp"
+#include "shapes.hpp"
 
 #include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/queue/notifier.hpp>
 #include <tidemark/queue/recorder.hpp>
 
 #include <cstdint>
@@ -25,5 +27,9 @@ using queue_without_logs =
     tidemark::basic_engine_queue<Platform, tidemark::no_log_clock, tidemark::self_service, no_logs>;
 
 }  // namespace model
+
+// Such a fence has no functions of its own that a signal calls.
+template <class Fence, model::heap_shape Shape>
+inline constexpr bool tidemark::detail::is_own_fence<model::shaped<Fence, Shape>> = true;
 
 #endif  // TIDEMARK_TESTS_MODEL_SUPPORT_NO_LOGS_HPP
