@@ -182,7 +182,7 @@ template <class Subject>
 void add_paced(const std::string& name) {
   for (const std::size_t waiters : std::initializer_list<std::size_t>{0, 1, 16, 17, 64, 1000}) {
     bench::row("paced/" + name + "/" + std::to_string(waiters), paced<Subject>, waiters)
-        ->Iterations(waiters > 64 ? 10 : 40);
+        ->Iterations(waiters > 64 ? 6 : 40);
   }
 }
 
@@ -190,7 +190,7 @@ template <class Subject>
 void add_due(const std::string& name) {
   bench::row("due/" + name + "/1", due<Subject>, std::size_t{1})->Iterations(60);
   bench::row("due/" + name + "/1000", due<Subject>, std::size_t{1000})
-      ->Iterations(wakes_only_the_due<Subject> ? 60 : 15);
+      ->Iterations(wakes_only_the_due<Subject> ? 60 : 6);
 }
 
 void add_signals_of_tidemark() {

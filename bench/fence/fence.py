@@ -82,7 +82,7 @@ def due(page):
 def surroundings(page):
     page.heading("The same signal in company (least time of each round; polled: medians)")
     sizes = (64, 256, 1024)
-    page.cells("", ("64 B", "256 B", "1 KiB", "polled   behind a payload; while a core polls"))
+    page.cells("behind so many bytes, polled", ("64", "256", "1,024", "polled"))
     for row in ("nothing", "raw.release_store", "progress_fence", "progress_fence.one_line", "ck_ec", "raw.exchange",
                 "fence", "std_atomic", "raw.store_barrier_load"):
         cells = [nice(page.typical(f"payload/{row}/{size}", "min_ns")) for size in sizes]
