@@ -98,7 +98,7 @@ file(GLOB mutants "${consumer}/*.mutant")
 foreach(mutant IN LISTS mutants)
   cmake_path(GET mutant STEM name)
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -D "MUTANT=${mutant}" -D "HEADERS=${headers}" -D "OUTPUT=${WORK_DIR}/${name}" -P
+    COMMAND "${CMAKE_COMMAND}" -D "MUTANT=${mutant}" -D "INCLUDE=${headers}" -D "OUTPUT=${WORK_DIR}/${name}" -P
             "${SOURCE_DIR}/tests/model/support/apply_mutant.cmake"
     ERROR_VARIABLE errors
     RESULT_VARIABLE status)
