@@ -325,26 +325,43 @@ def stages(full):
         yield lambda check: (random_search(1000000), None)
 
 
-def judge(runner, row, checks, twins, full, favourites):
-    """Searches until a check fails. `twins` are checks that a twin names for this site, `favourites` those that caught
-    something there before."""
-    order = sorted(checks, key=lambda check: (str(check) not in favourites.get(row.site, ()), check.seconds))
+def searches_for(checks, twins, full):
+    """Yields each search that may catch a weakening: check, arguments, time limit. `twins` are checks that a twin names
+    for the site."""
+    known = lambda check: (bounded_search(check.bound), 45)
+    for stage, candidates in [(known, twins), *((stage, checks) for stage in stages(full))]:
+        for check in candidates:
+            yield check, *stage(check)
+
+
+def outcomes_in_turn(runner, row, searches):
+    for check, search, limit in searches:
+        yield check, search, runner.run(check.executable, check.name, search, row.weaken, limit)
+
+
+def outcomes_at_once(runner, pool, row, searches):
+    """All of them, on all processors: for what is expected to survive, which else would be searched on one."""
+    def one(each_search):
+        check, search, limit = each_search
+        return check, search, runner.run(check.executable, check.name, search, row.weaken, limit)
+
+    return each(pool, progress_of(f"{row.tag} {row.step}"), one, list(searches))
+
+
+def judge(row, checks, outcomes, favourites):
+    """Looks at outcomes until a check fails. `favourites` are the checks that have caught something at a site."""
     unended = []
     weakened = False
-    known = lambda check: (bounded_search(check.bound), 45)
-    for stage, candidates in [(known, twins), *((stage, order) for stage in stages(full))]:
-        for check in candidates:
-            search, limit = stage(check)
-            outcome = runner.run(check.executable, check.name, search, row.weaken, limit)
-            if outcome.failed:
-                row.verdict, row.check, row.executions = "caught", str(check), outcome.executions
-                row.search = search[1] + (f" {check.bound}" if search[1] == "bounded" else "")
-                row.note = outcome.text
-                favourites.setdefault(row.site, set()).add(str(check))
-                return row
-            weakened = weakened or outcome.weakened
-            if not outcome.ended:
-                unended.append(check.name)
+    for check, search, outcome in outcomes:
+        if outcome.failed:
+            row.verdict, row.check, row.executions = "caught", str(check), outcome.executions
+            row.search = search[1] + (f" {check.bound}" if search[1] == "bounded" else "")
+            row.note = outcome.text
+            favourites.setdefault(row.site, set()).add(str(check))
+            return row
+        weakened = weakened or outcome.weakened
+        if not outcome.ended:
+            unended.append(check.name)
     row.verdict = "survived" if weakened else "never weakened"
     row.note = f"{len(checks)} checks"
     if unended:
@@ -421,24 +438,32 @@ class Audit:
                 chosen = self.sites_in_part()
                 pairs = [pair for pair in pairs if pair[0].site in chosen or pair[0].verdict == "uncovered"]
 
-            progress = progress_of("weakened sites")
-
-            def one(pair):
+            def one(pair, at_once=False):
                 row, checks = pair
                 if row.verdict or row.key in self.done:
                     return self.done.get(row.key, row)
-                judge(self.runner, row, checks, self.twins.get(row.tag, ()), self.full, favourites)
+                known = favourites.get(row.site, ())
+                order = sorted(checks, key=lambda check: (str(check) not in known, check.seconds))
+                searches = searches_for(order, self.twins.get(row.tag, ()), self.full)
+                outcomes = (outcomes_at_once(self.runner, pool, row, searches) if at_once
+                            else outcomes_in_turn(self.runner, row, searches))
+                judge(row, checks, outcomes, favourites)
                 with lock:
                     if self.journal:
                         self.journal.write(json.dumps(vars(row)) + "\n")
                         self.journal.flush()
-                        progress.say(f"  {row.tag:<4} {row.site:<28} {row.order} -> {row.step}: {row.verdict}")
+                        say = print if at_once else progress.say
+                        say(f"  {row.tag:<4} {row.site:<28} {row.order} -> {row.step}: {row.verdict}")
                 return row
 
-            # What no check notices takes longest, so it begins first.
+            # What no check notices takes longest.
             places = {row.key: place for place, (row, _) in enumerate(pairs)}
-            pairs.sort(key=lambda pair: (pair[0].tag, pair[0].step) not in self.reviewed)
-            self.rows = sorted(each(pool, progress, one, pairs), key=lambda row: places[row.key])
+            expected = [pair for pair in pairs if (pair[0].tag, pair[0].step) in self.reviewed]
+            others = [pair for pair in pairs if (pair[0].tag, pair[0].step) not in self.reviewed]
+            rows = [one(pair, at_once=True) for pair in expected]
+            progress = progress_of("weakened sites")
+            rows += each(pool, progress, one, others)
+            self.rows = sorted(rows, key=lambda row: places[row.key])
             self.mutant_rows = each(pool, progress_of("mutants"), self.try_mutant, [] if self.only else self.mutants)
 
     def sites_in_part(self):
