@@ -101,6 +101,26 @@ TEST_CASE_TEMPLATE("a callable runs when its descriptor is writable, or the othe
   CHECK(readable == 1);
 }
 
+TEST_CASE_TEMPLATE("the callable of a watch may change what it keeps", Kind, EVERY_LOOP_KIND) {
+  const connection pipe;
+  typename Kind::loop loop;
+  std::vector<int> counted;
+  {
+    auto watch = loop.on_writable(pipe.here(), [&, runs = 0]() mutable { counted.push_back(++runs); });
+    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == wait_status::reached);
+  }
+  auto watch = loop.on_readable(pipe.here(), [&, runs = 10]() mutable {
+    counted.push_back(++runs);
+    CHECK(pipe.read() != '\0');
+  });
+  pipe.write('a');
+  pipe.write('b');
+  CHECK(loop.poll() == 1);
+  CHECK(loop.poll() == 1);
+  CHECK(counted == std::vector{1, 2, 11, 12});
+}
+
 TEST_CASE_TEMPLATE("[A19] [A37] one sleep waits for fences and for descriptors", Kind, EVERY_LOOP_KIND) {
   const connection pipe;
   typename Kind::loop loop;

@@ -34,6 +34,19 @@ TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for e
   CHECK(order == std::vector{2, 1, 1});
 }
 
+TEST_CASE_TEMPLATE("the callable of a task may change what it keeps", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  std::vector<int> counted;
+  auto task = loop.make_task([&counted, runs = 0]() mutable { counted.push_back(++runs); });
+  for (int i = 0; i < 3; ++i) {
+    CHECK(task.post());
+    CHECK(loop.poll() == 1);
+  }
+  loop.post([&counted, runs = 6]() mutable { counted.push_back(++runs); });
+  CHECK(loop.poll() == 1);
+  CHECK(counted == std::vector{1, 2, 3, 7});
+}
+
 TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   int runs = 0;

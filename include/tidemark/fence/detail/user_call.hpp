@@ -29,7 +29,7 @@ class user_call {
   /// What the callable throws is passed on.
   /// \param owner  its `ends()` is the lock_condition on which threads wait for the end
   template <class Owner, class Callable, class End>
-  void operator()(Owner& owner, keeper& kept, const Callable& callable, const End& end) {
+  void operator()(Owner& owner, keeper& kept, Callable& callable, const End& end) {
     bool is_destroyed = false;
     is_destroyed_ = &is_destroyed;
     is_awaited_ = false;
