@@ -10,7 +10,9 @@
 //
 // Each is 0 or 1, and each follows from the compiler, its flags, the system's headers, and the two macros
 // TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING. Whatever else a program is compiled with, such
-// as the optimization, NDEBUG, instructions of a newer processor or no exceptions, may differ between its files.
+// as the optimization, NDEBUG or instructions of a newer processor, may differ between its files. Some files may be
+// compiled without exceptions, too, if nothing is thrown through the library: a function that was compiled so does not
+// clean up, and the linker keeps one copy of each.
 //
 // Why files of a program must not differ in these
 // -----------------------------------------------
