@@ -16,9 +16,11 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "support/loop_kinds.hpp"
+#include "support/watchdog.hpp"
 
 using namespace testing;
 using tidemark::doorbell_status;
@@ -503,6 +505,54 @@ TEST_CASE_TEMPLATE("callables of any size are called once and destroyed once, ex
   }
   CHECK(alive == 0);
   CHECK(ran == 3);
+}
+
+TEST_CASE_TEMPLATE("a queue that is given up refuses what the captures that it drops submit", Kind, EVERY_LOOP_KIND) {
+  bool is_aborted = false;
+  SUBCASE("by its destructor") {}
+  SUBCASE("by abort()") { is_aborted = true; }
+  stepped<Kind> on;
+  typename Kind::fence never;
+  bool has_run = false;
+  std::vector<doorbell_status> answers;
+  {
+    queue_of<Kind> queue{on.engine};
+    queue.wait(never, 1);
+    for (int i = 0; i < 3; ++i) {
+      queue.run([kept = std::shared_ptr<void>(nullptr, [&](void*) {
+                   queue.run([&] { has_run = true; });
+                   answers.push_back(queue.submit().status);
+                 })] {});
+    }
+    REQUIRE(queue.submit());
+    on.step();
+    if (is_aborted) queue.abort();
+  }
+  on.step();
+  CHECK(answers == std::vector(3, doorbell_status::aborted));
+  CHECK_FALSE(has_run);
+}
+
+TEST_CASE_TEMPLATE("a queue that is being destroyed refuses what the command that is executed meanwhile submits", Kind,
+                   EVERY_LOOP_KIND) {
+  const watchdog watching{[] { return "a submission is accepted although the queue is being destroyed"; }};
+  engine_of<Kind> engine{{.threads = 1}};
+  typename Kind::fence may_submit;
+  typename Kind::fence has_begun;
+  bool was_refused = false;
+  {
+    queue_of<Kind> queue{engine};
+    queue.run([&] {
+      CHECK(may_submit.wait(1) == wait_status::reached);
+      has_begun.signal(1);
+      while (queue.submit()) std::this_thread::yield();
+      was_refused = true;
+    });
+    REQUIRE(queue.submit());
+    may_submit.signal(1);
+    REQUIRE(has_begun.wait(1) == wait_status::reached);
+  }
+  CHECK(was_refused);
 }
 
 TEST_CASE_TEMPLATE("a queue whose engine keeps up allocates nothing", Kind, EVERY_LOOP_KIND) {

@@ -203,3 +203,20 @@ TEST_CASE("a callable does not use the queue while it is moved or copied into th
     CHECK(most_moves < 8);
   }
 }
+
+TEST_CASE("a queue that may neither execute nor accept anything executes one command in a turn, and accepts one") {
+  engine on{{.threads = 0}};
+  engine_queue queue{on, {.quantum = 0, .most_submissions = 0}};
+  CHECK(take_said() == texts{"a queue of an engine must execute at least one command in a turn",
+                             "a queue of an engine must accept at least one submission"});
+  int ran = 0;
+  for (int i = 1; i < 4; ++i) {
+    queue.run([&] { ++ran; });
+    CHECK(queue.submit());
+    CHECK(queue.submit().status == doorbell_status::retry);
+    while (on.loop().poll() != 0) {
+    }
+    CHECK(ran == i);
+  }
+  CHECK(take_said().empty());
+}

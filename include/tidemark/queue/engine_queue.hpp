@@ -99,7 +99,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
              static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
         engine_{on},
-        most_{options.most_submissions},
+        most_{most_of(options)},
         kind_{options.kind},
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier)) {
     detail::engine_access::add(on, member());
@@ -109,20 +109,22 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
              static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
         engine_{on},
-        most_{options.most_submissions},
+        most_{most_of(options)},
         kind_{options.kind},
         timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
     detail::engine_access::add(on, member());
   }
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
-  /// they are to be executed. If some were not, the progress is lost. The queue's own work must not destroy it, which
-  /// is asserted.
+  /// they are to be executed. If some were not, the progress is lost. What that command submits meanwhile is refused,
+  /// and so is what the destructors of the captures of dropped commands submit: submit() returns `aborted`. The queue's
+  /// own work must not destroy it, which is asserted.
   ~basic_engine_queue() {
+    timeline_.refuse();
     this->stop_turns();
     detail::engine_access::remove(engine_, member());
     this->give_up_rest();
     discard();
-    if (!timeline_.is_idle()) timeline_.abort();
+    if (progress_.current_value() < last_queued()) timeline_.abort();
   }
 
   /// Returns the number of the queue in reports.
@@ -357,6 +359,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   static unsigned quantum_of(const engine_queue_options& options) noexcept {
     TIDEMARK_ASSERT(options.quantum != 0, "a queue of an engine must execute at least one command in a turn");
     return options.quantum != 0 ? options.quantum : 1;
+  }
+  static std::uint64_t most_of(const engine_queue_options& options) noexcept {
+    TIDEMARK_ASSERT(options.most_submissions != 0, "a queue of an engine must accept at least one submission");
+    return options.most_submissions != 0 ? options.most_submissions : 1;
   }
   /// Returns the address by which reports know the timeline.
   template <class Fence>

@@ -31,7 +31,7 @@ struct engine_queue_options {
   queue_priority priority = queue_priority::normal;
   unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
   domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain. [A76]
-  std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time.
+  std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time, at least 1.
 };
 
 /// What the doorbell answers [A122].
