@@ -19,10 +19,12 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
+#include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/queue/engine_queue.hpp>
 
 #include "support/child.hpp"
@@ -510,6 +512,73 @@ TEST_CASE_TEMPLATE("[A124] an engine that is aborted loses its queues, and those
   CHECK(again.drain() == wait_status::reached);
 }
 
+TEST_CASE_TEMPLATE("a callable that runs because an engine is aborted may use the engine", Kind, EVERY_LOOP_KIND) {
+  const watchdog watching{[] { return "abort() of an engine does not return"; }};
+  engine_of<Kind> engine{{.threads = 0}};
+  typename Kind::fence never;
+  std::deque<std::optional<queue_of<Kind>>> queues(5);
+  for (auto& each : queues) {
+    each.emplace(engine);
+    each->wait(never, 1);
+    REQUIRE(each->submit());
+  }
+  engine.loop().poll();
+  std::optional<queue_of<Kind>> fresh;
+  std::size_t ran = 0;
+  const auto callable = [&](wait_status how) {
+    CHECK(how == wait_status::lost);
+    CHECK(engine.why_waiting().cycles.empty());
+    std::thread([&] { const queue_of<Kind> other{engine}; }).join();
+    if (ran++ != 0) return;
+    fresh.emplace(engine);
+    fresh->wait(never, 1);
+    CHECK(fresh->submit());
+    // In whatever order the queues are aborted, one of these is aborted, and the other one is not.
+    queues.front().reset();
+    std::thread([&] { queues.back().reset(); }).join();
+  };
+  auto second = tidemark::call_in_signaller(*queues[1]->progress().fence, 1, callable);
+  auto third = tidemark::call_in_signaller(*queues[2]->progress().fence, 1, callable);
+  auto fourth = tidemark::call_in_signaller(*queues[3]->progress().fence, 1, callable);
+  engine.abort();
+  CHECK(ran == 3);
+  CHECK(second.state() == tidemark::callback_state::lost);
+  CHECK(third.state() == tidemark::callback_state::lost);
+  CHECK(fourth.state() == tidemark::callback_state::lost);
+  for (std::size_t i = 1; i < 4; ++i) CHECK(queues[i]->progress().fence->is_poisoned());
+  REQUIRE(fresh.has_value());
+  CHECK_FALSE(fresh->progress().fence->is_poisoned());
+  never.signal(1);
+  while (engine.loop().poll() != 0) {
+  }
+  CHECK(fresh->drain() == wait_status::reached);
+}
+
+TEST_CASE_TEMPLATE("a callable that runs because an engine is aborted may abort it", Kind, EVERY_LOOP_KIND) {
+  const watchdog watching{[] { return "abort() of an engine does not return"; }};
+  engine_of<Kind> engine{{.threads = 0}};
+  typename Kind::fence never;
+  std::deque<queue_of<Kind>> queues;
+  for (int i = 0; i < 3; ++i) {
+    queues.emplace_back(engine).wait(never, 1);
+    REQUIRE(queues.back().submit());
+  }
+  std::size_t ran = 0;
+  const auto callable = [&](wait_status how) {
+    CHECK(how == wait_status::lost);
+    ++ran;
+    engine.abort();
+    for (auto& each : queues) CHECK(each.submit().status == tidemark::doorbell_status::aborted);
+  };
+  auto first = tidemark::call_in_signaller(*queues[0].progress().fence, 1, callable);
+  auto second = tidemark::call_in_signaller(*queues[1].progress().fence, 1, callable);
+  auto third = tidemark::call_in_signaller(*queues[2].progress().fence, 1, callable);
+  engine.abort();
+  CHECK(ran == 3);
+  for (auto& each : queues) CHECK(each.progress().fence->is_poisoned());
+  engine.loop().poll();
+}
+
 TEST_CASE_TEMPLATE("a queue may be destroyed while it waits, is ready or executes", Kind, EVERY_LOOP_KIND) {
   engine_of<Kind> engine{{.threads = 2}};
   typename Kind::fence never;
@@ -572,6 +641,10 @@ TEST_CASE("misuse of engines and their queues is reported") {
           tidemark::engine engine{{.threads = 0}};
           tidemark::engine_queue queue{engine, {.quantum = 0}};
         }) == "a queue of an engine must execute at least one command in a turn");
+  CHECK(reported_by([] {
+          tidemark::engine engine{{.threads = 0}};
+          tidemark::engine_queue queue{engine, {.most_submissions = 0}};
+        }) == "a queue of an engine must accept at least one submission");
   CHECK(reported_by([] {
           tidemark::engine engine{{.threads = 0}};
           std::optional<tidemark::engine_queue> queue{std::in_place, engine};

@@ -177,11 +177,18 @@ class basic_engine {
   loop_type& loop() noexcept { return loop_; }
 
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
-  /// are made later are not concerned. Any thread may call it that makes or destroys no queue of the engine; nor may a
-  /// callable that runs in a signaller because a progress is lost.
+  /// are made later are not concerned. Any thread may call it, any number of times. A callable in the signaller that
+  /// runs because a progress is lost may use the engine: it may make queues, destroy others than the one that is lost,
+  /// and call why_waiting() and abort(). Progress: takes the locks of the engine.
   void abort() noexcept {
-    const detail::lock_keeper kept(members_lock_);
-    for (member* each : queues_) each->abort();
+    detail::lock_keeper kept(members_lock_);
+    const queue_id later{next_id_};
+    // From the last to the first. While the lock is given up, queues may come and go. Each comes at the end, and each
+    // that goes is replaced by the last one. So none that is not aborted yet moves to where others were aborted.
+    for (std::size_t left = queues_.size(); left != 0; left = std::min(left - 1, queues_.size())) {
+      member& next = *queues_[left - 1];
+      if (next.id < later) next.abort(&kept);
+    }
   }
 
   /// Returns which queues wait for what, which queue of this engine has the signal next, and which of them wait for

@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -77,7 +78,9 @@ class engine_task : protected core_of_loop<Platform>::operation {
   }
   void resume() noexcept { clear(paused); }
   /// Gives the queue up: it drops what it has not executed. Its progress is lost once it looks at no fence any more.
-  void abort() noexcept {
+  /// \param others  a lock that the caller has, and that is given up, too, while code of the user may run. The queue
+  ///                stays until it is taken again; null if there is none
+  void abort(typename core::keeper* others = nullptr) noexcept {
     calls_.refuse(self_);
     keeper kept(core_.lock());
     set(aborted | owes_loss);
@@ -87,7 +90,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     // As in a turn, so that there is no other one, and the queue stays until the waiters know.
     this->phase = call_phase::running;
     runner_ = Platform::current_thread();
-    lose(kept);
+    lose(kept, others);
     core_.has_run(*this);
     if (goes_on) {
       core_.run_later(*this);
@@ -255,13 +258,15 @@ class engine_task : protected core_of_loop<Platform>::operation {
     self.tell_of_end();
   }
   /// Loses the progress. In a turn, when the queue waits for nothing any more but for what a domain knows.
-  void lose(keeper& kept) noexcept {
+  void lose(keeper& kept, keeper* others = nullptr) noexcept {
     // Callables may run because of the loss.
     core_.make_up_for_wakes();
     core_.settle();
     // (QE14): relaxed alone, like (QE9).
     control_.fetch_and(~owes_loss, std::memory_order_relaxed);
     const typename keeper::without lock(kept);
+    std::optional<typename keeper::without> other_lock;
+    if (others != nullptr) other_lock.emplace(*others);
     if (is_known_) give_up(*commands_.front());
     calls_.lose(self_);
   }
