@@ -148,7 +148,8 @@ TEST_CASE("[B36][B37][B38] caches are written back before the device and invalid
   const std::vector<call> invalidated{{false, address, one->bytes()}};
 
   one->prepare_processor_read();
-  one->note_processor_write();
+  one->begin_processor_write();
+  one->end_processor_write();
   CHECK(at.take_calls().empty());
   one->prepare_device();
   CHECK(at.take_calls() == written_back);
@@ -163,6 +164,28 @@ TEST_CASE("[B36][B37][B38] caches are written back before the device and invalid
   CHECK(at.take_calls().empty());
 }
 
+TEST_CASE("[B36][B37] while the processor may write, caches are written back each time before the device") {
+  stand at{{.pages = 1}};
+  const auto one = at.make(1);
+  const auto prepares = [&] {
+    one->prepare_device();
+    return at.take_calls().size();
+  };
+  one->begin_processor_write();
+  CHECK(prepares() == 1);
+  CHECK(prepares() == 1);
+  one->begin_processor_write();
+  one->end_processor_write();
+  CHECK(prepares() == 1);
+  CHECK(prepares() == 1);
+  one->end_processor_write();
+  CHECK(prepares() == 1);
+  CHECK(prepares() == 0);
+  one->end_processor_write();  // once too often
+  CHECK(prepares() == 1);
+  CHECK(prepares() == 0);
+}
+
 TEST_CASE(
     "[B36] a move goes through the caches: it invalidates what the device wrote, and writes back what it writes") {
   stand at{{.pages = 1}};
@@ -171,7 +194,9 @@ TEST_CASE(
   REQUIRE(enters(*one));
   REQUIRE(at.cache.calls.size() == 1);
   CHECK_FALSE(at.take_calls()[0].is_write_back);
-  one->note_processor_write();
+  one->begin_processor_write();
+  one->prepare_device();
+  one->end_processor_write();
   one->prepare_device();
   one->prepare_processor_read();
   CHECK(at.take_calls().empty());  // nothing is cached in the segment

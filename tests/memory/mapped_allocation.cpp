@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "support/counted_progress.hpp"
+#include "support/interruption.hpp"
 #include "support/manual_stop.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
@@ -795,6 +796,35 @@ TEST_CASE(
   at.finished.signal(1);
 }
 
+TEST_CASE("[B37][B41] work that is named while a lock to write is held finds what was written so far, each time") {
+  cached_stand at{cpu_access::cached};
+  for (const map_mode mode : {map_mode::no_overwrite, map_mode::write, map_mode::discard}) {
+    at.log.written_back = 0;
+    const auto held = at.memory.try_lock(mode);
+    REQUIRE(held);
+    at.memory.used_until(held, 0);
+    CHECK(at.log.written_back == 1);
+    at.memory.used_until(0);  // it may have written meanwhile
+    CHECK(at.log.written_back == 2);
+    const auto reader = at.memory.try_lock(map_mode::read);
+    at.memory.used_until(reader, 0, device_use::none);
+    CHECK(at.log.written_back == 2);
+    CHECK(at.memory.unlock(reader, 0) == unlock_status::still_locked);
+    CHECK(at.log.written_back == 3);
+    CHECK(at.memory.unlock(held, 0) == unlock_status::unlocked);
+    CHECK(at.log.written_back == 4);
+    at.memory.used_until(held, 0);
+    CHECK(at.log.written_back == 4);
+  }
+  const auto writer = at.memory.try_lock(map_mode::write);
+  const auto reader = at.memory.try_lock(map_mode::read);
+  CHECK(at.memory.unlock(writer, 0) == unlock_status::still_locked);
+  CHECK(at.log.written_back == 5);
+  at.memory.used_until(reader, 0);  // nobody writes any more
+  CHECK(at.memory.unlock(reader, 0) == unlock_status::unlocked);
+  CHECK(at.log.written_back == 5);
+}
+
 TEST_CASE("[B38][B41][B42] what work wrote that was named without a lock is invalidated by the next lock") {
   cached_stand at{cpu_access::cached};
   at.memory.used_until(1, device_use::writes);
@@ -819,6 +849,68 @@ TEST_CASE("[B27][B37] what a move left in system memory is written back, so that
   CHECK(at.log == std::pair{1, 0});
   CHECK(at.memory.try_commit(held, residence::aperture_segment) == move_status::placed);
   CHECK(at.log == std::pair{1, 0});
+}
+
+namespace {
+
+using interrupted_fence = tidemark::basic_progress_fence<interrupted_platform>;
+using interrupted_allocation = tidemark::mapped_allocation<interrupted_fence, watched_cache>;
+
+/// A move out of the segment, during which the locking thread writes and names work: it locks, writes and unlocks after
+/// `steps` steps of the move, and names work `more` steps later.
+struct named_beside_an_eviction {
+  explicit named_beside_an_eviction(residence where) : to{where} {}
+
+  void run(std::uint64_t steps, std::uint64_t more) {
+    const auto first = memory.try_lock(map_mode::discard);
+    CHECK(memory.unlock(first) == unlock_status::unlocked);
+    REQUIRE(memory.try_commit(first) == move_status::placed);
+    std::optional<interruption> later;
+    interrupt([&] { static_cast<void>(move(first)); }, steps, [&] { write_and_name(more, later); });
+  }
+  move_status move(const interrupted_allocation::locking& of) {
+    return to == residence::system_memory ? memory.try_evict(of) : memory.try_commit(of, to);
+  }
+  void write_and_name(std::uint64_t more, std::optional<interruption>& later) {
+    const auto held = memory.try_lock(map_mode::write);
+    if (!held) return;  // the move has its pin
+    CHECK(memory.unlock(held) == unlock_status::unlocked);
+    before = log.written_back;
+    later.emplace(more, [this, held] {
+      memory.used_until(held, 0);
+      is_named = true;
+    });
+  }
+
+  const residence to;
+  int before = 0;         // how often it was written back, before work was named
+  bool is_named = false;  // in the middle of the move
+  watched_cache::log log;
+  interrupted_fence finished;
+  tidemark::device_segment<interrupted_fence> segment{
+      *tidemark::device_segment<interrupted_fence>::make(finished, {.pages = 1, .cpu_visible = true})};
+  interrupted_allocation memory{
+      finished, segment, {.bytes = 8, .access = cpu_access::cached, .supports_aperture_segment = true}, {&log}};
+};
+
+}  // namespace
+
+TEST_CASE("[B27][B37] work that is named beside a move which finds nothing left to do reads what was written") {
+  int named = 0;
+  for (const residence to : {residence::system_memory, residence::aperture_segment}) {
+    for (std::uint64_t steps = 0; steps < 24; ++steps) {
+      for (std::uint64_t more = 0; more < 24; ++more) {
+        named_beside_an_eviction both{to};
+        both.run(steps, more);
+        if (!both.is_named) continue;
+        ++named;
+        CAPTURE(steps);
+        CAPTURE(more);
+        CHECK(both.log.written_back == both.before + 1);
+      }
+    }
+  }
+  CHECK(named > 0);
 }
 
 namespace {

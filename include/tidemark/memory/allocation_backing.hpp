@@ -182,13 +182,22 @@ class allocation_backing {
     if (was_written()) tracked_->prepare_device_write(0, bytes(), 0);
     static_cast<void>(tracked_->try_prepare_cpu_read(0, bytes()));
   }
-  /// After the processor has written.
-  void note_processor_write() noexcept {
-    if (tracked_ && !is_in_segment()) static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
+  /// From here to the matching end_processor_write() the processor may write, at any moment.
+  void begin_processor_write() noexcept {
+    const std::uint32_t before = writers_.load();
+    writers_.store(before + 1);
+  }
+  /// The processor has written for the last time, as far as the matching begin_processor_write() goes.
+  void end_processor_write() noexcept {
+    note_processor_write();
+    const std::uint32_t before = writers_.load();
+    if (before != 0) writers_.store(before - 1);
   }
   /// Before the device uses what the processor may have written [B37].
   void prepare_device() noexcept {
-    if (tracked_ && !is_in_segment()) tracked_->prepare_device_read(0, bytes(), 0);
+    if (!tracked_ || is_in_segment()) return;
+    if (writers_.load() != 0) note_processor_write();
+    tracked_->prepare_device_read(0, bytes(), 0);
   }
 
   /// Whether any of these does something.
@@ -259,6 +268,7 @@ class allocation_backing {
                      std::unique_ptr<std::uint64_t[]> numbers) noexcept
       : segment_{segment}, system_{std::move(system)}, numbers_{std::move(numbers)} {
     used_until_.store(0);
+    writers_.store(0);
     set_written(false);
     // (K15): relaxed alone, nobody else knows the backing yet.
     where_.store(word_of(residence::system_memory), std::memory_order_relaxed);
@@ -273,6 +283,11 @@ class allocation_backing {
     // (K12): release, pairs with (K11) and (K13): the bytes, and the numbers of their pages. Not stronger: nothing is
     // looked at behind it.
     where_.store(word_of(there), std::memory_order_release);
+  }
+
+  /// The processor has written, or may have.
+  void note_processor_write() noexcept {
+    if (tracked_ && !is_in_segment()) static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
   }
 
   static void copy_page(std::byte* to, const std::byte* from) noexcept {
@@ -294,6 +309,7 @@ class allocation_backing {
   std::optional<coherency_tracker<Timeline, cache_of_backing>> tracked_;
   typename platform::template atomic<bool> was_written_;
   typename platform::template var<std::uint64_t> used_until_;
+  typename platform::template var<std::uint32_t> writers_;  // how many of its locks may write
 };
 
 }  // namespace tidemark

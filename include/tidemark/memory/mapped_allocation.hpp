@@ -30,11 +30,12 @@
 //   committed   a thread moves the bytes; or the first lock looks for an address
 //
 // A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
-// succeed. A move that is refused, that finds no pages, or that has nothing to do never touches the pin, and hinders
-// nobody. So a lock is busy beside a move only while the bytes of that very backing are copied; a discard passes over
-// such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the device can
-// commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes are
-// (allocation_backing.hpp), and of what lets the locking thread sleep (memory/detail/waiting_for_space.hpp).
+// succeed. A move that is refused, that finds no pages, or that sees at its beginning that the backing is there already
+// never touches the pin, and hinders nobody. So a lock is busy beside a move only while the bytes of that very backing
+// are copied; or, if another thread has moved it there after that look, while the caches are written back. A discard
+// passes over such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the
+// device can commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes
+// are (allocation_backing.hpp), and of what lets the locking thread sleep (memory/detail/waiting_for_space.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
@@ -231,7 +232,8 @@ class mapped_allocation {
     return lock_within(mode, at, std::move(token));
   }
 
-  /// Ends a lock, and writes the caches back if work is to use the bytes. So call it before you submit that work.
+  /// Ends a lock, and writes the caches back if work is to use the bytes, whichever lock they were written under. So
+  /// call it before you submit that work.
   /// Returns `unlocked`, or `still_locked` if the backing has other locks. A lock that was refused, has ended, or is of
   /// another allocation is asserted; then it returns `invalid` and changes nothing [B46]. Locks that do not discard are
   /// only counted: a second call for one may end another one of the same backing. Progress: never waits; makes a system
@@ -248,7 +250,7 @@ class mapped_allocation {
     if (!was_locked) return unlock_status::invalid;
     backing& one = *held.mapped_.memory;
     one.extend_use(finished);
-    if (held.may_write_) one.note_processor_write();
+    if (held.may_write_) one.end_processor_write();
     if (use != device_use::none) one.prepare_device();
     if (use == device_use::writes) one.set_written(true);
     if (one.pin.lock_count() == 1) one.leave_window();
@@ -259,8 +261,10 @@ class mapped_allocation {
 
   /// Names work that uses a backing, and of which no lock has to be unlocked: until the timeline has reached `value`,
   /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. Writes the
-  /// caches back if they hold what the processor has written, so call it before you submit the work. A lock that names
-  /// no backing is asserted, and so is a value that unlock() does not take; then nothing changes. Progress: lock-free.
+  /// caches back if they hold what the processor has written, even under a lock that is held, so call it before you
+  /// submit the work. If another thread is moving the backing, that writes them back before its move is over. A lock
+  /// that names no backing is asserted, and so is a value that unlock() does not take; then nothing changes. Progress:
+  /// lock-free.
   /// \param of     any lock of the backing, held or ended
   /// \param value  as in unlock()
   void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
@@ -416,6 +420,7 @@ class mapped_allocation {
     made.made.owner_ = this;
     made.made.mapped_ = mapped;
     made.made.may_write_ = !has(mode, map_mode::read) || has(mode, map_mode::write);
+    if (made.made.may_write_) one.begin_processor_write();
     return made;
   }
 
@@ -505,10 +510,11 @@ class mapped_allocation {
     waiters_.given_back();
     return move_status::placed;
   }
-  /// Another thread may have moved it since move() has looked.
+  /// Another thread may have moved it since move() has looked. Whatever is left to do, the caches are written back: the
+  /// locking thread may have named work meanwhile, and has left that to who has the pin.
   static void put(backing& one, residence to, const aperture_view& places) noexcept {
     if (to != residence::memory_segment) {
-      if (!one.settle(to)) one.leave_segment(to, true);
+      one.settle(to) ? one.prepare_device() : one.leave_segment(to, true);
     } else if (one.is_in_segment()) {
       one.give_back_places(places);
     } else {
