@@ -241,7 +241,6 @@ def choice_of(options):
     return chosen, foreseen
 
 
-
 def bracket(text):
     return f"[====[{text}]====]"
 
