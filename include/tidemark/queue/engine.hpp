@@ -185,7 +185,7 @@ class basic_engine {
     const queue_id later{next_id_};
     // From the last to the first. While the lock is given up, queues may come and go. Each comes at the end, and each
     // that goes is replaced by the last one. So none that is not aborted yet moves to where others were aborted.
-    for (std::size_t left = queues_.size(); left != 0; left = std::min(left - 1, queues_.size())) {
+    for (std::size_t left = queues_.size(); left != 0; left = (std::min)(left - 1, queues_.size())) {
       member& next = *queues_[left - 1];
       if (next.id < later) next.abort(&kept);
     }
