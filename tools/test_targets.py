@@ -113,13 +113,16 @@ class Foreseen:
         self.headers = [Source(text) for text in headers]
 
     def types(self, source, given):
-        """The types that a list stands for."""
+        """The types that a list stands for. A macro with parameters chooses some of its arguments; all are taken."""
         for each in given:
-            expansions = [known.macros[each] for known in (source, *self.headers) if each in known.macros]
-            if expansions:
-                yield from self.types(source, expansions[0])
-            else:
+            name, parenthesis, inside = each.partition("(")
+            expansions = [known.macros[name] for known in (source, *self.headers) if name in known.macros]
+            if not expansions:
                 yield each
+            elif parenthesis:
+                yield from self.types(source, ("".join(argument) for argument in split_arguments(tokens_of(inside))))
+            else:
+                yield from self.types(source, expansions[0])
 
     def type_names(self, source, each):
         for known in (source, *self.headers):

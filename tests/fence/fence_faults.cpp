@@ -27,6 +27,7 @@
 #include "support/faulty_platform.hpp"
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
+#include "support/parts_of_kinds.hpp"
 #include "support/posix_signal.hpp"
 #include "support/race.hpp"
 #include "support/random.hpp"
@@ -57,9 +58,9 @@ TYPE_TO_STRING_AS("faulty fence/portable", faulty_fence_portable);
 TYPE_TO_STRING_AS("faulty progress_fence/native", faulty_progress_native);
 TYPE_TO_STRING_AS("faulty progress_fence/symmetric", faulty_progress_symmetric);
 TYPE_TO_STRING_AS("faulty progress_fence/portable", faulty_progress_portable);
-#define EVERY_FAULTY_FENCE faulty_fence_symmetric, faulty_fence_native, faulty_fence_portable
+#define EVERY_FAULTY_FENCE TESTED_OF(faulty_fence_native, faulty_fence_portable, faulty_fence_symmetric)
 #define EVERY_FAULTY_KIND \
-  EVERY_FAULTY_FENCE, faulty_progress_native, faulty_progress_symmetric, faulty_progress_portable
+  EVERY_FAULTY_FENCE, TESTED_OF(faulty_progress_portable, faulty_progress_native, faulty_progress_symmetric)
 
 namespace {
 

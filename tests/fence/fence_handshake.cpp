@@ -18,6 +18,7 @@
 
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
+#include "support/parts_of_kinds.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -82,11 +83,7 @@ TYPE_TO_STRING_AS("fence/symmetric", any_on_symmetric);
 TYPE_TO_STRING_AS("fence/native", any_on_native);
 TYPE_TO_STRING_AS("progress_fence/symmetric", one_on_symmetric);
 TYPE_TO_STRING_AS("progress_fence/native", one_on_native);
-#if defined(TIDEMARK_TEST_FEW_KINDS) || defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_HOOKED_KIND any_on_native, one_on_symmetric
-#else
-#define EVERY_HOOKED_KIND any_on_symmetric, any_on_native, one_on_symmetric, one_on_native
-#endif
+#define EVERY_HOOKED_KIND TESTED_OF(any_on_native, one_on_native, any_on_symmetric), one_on_symmetric
 
 // ---- the waiter's side ---------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@
 
 #include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"
+#include "support/parts_of_kinds.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -41,13 +42,7 @@ struct on {
 using on_symmetric = on<tidemark::symmetric_platform>;
 using on_native = on<tidemark::native_platform>;
 using on_portable = on<tidemark::portable_platform>;
-#if defined(TIDEMARK_TEST_FEW_KINDS)
-#define EVERY_PLATFORM on_native
-#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_PLATFORM on_native, on_portable
-#else
-#define EVERY_PLATFORM on_symmetric, on_native, on_portable
-#endif
+#define EVERY_PLATFORM TESTED_OF(on_native, on_portable, on_symmetric)
 
 template <class Fence>
 watchdog watch_rewindable(const Fence& fence) {

@@ -20,6 +20,7 @@
 #include "support/counting_platform.hpp"
 #include "support/limits.hpp"
 #include "support/manual_stop.hpp"
+#include "support/parts_of_kinds.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -65,13 +66,7 @@ struct counted_kind {
 using native = counted_kind<tidemark::native_platform>;
 using symmetric = counted_kind<tidemark::symmetric_platform>;
 using portable = counted_kind<tidemark::portable_platform>;
-#if defined(TIDEMARK_TEST_FEW_KINDS)
-#define EVERY_PLATFORM native
-#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_PLATFORM native, portable
-#else
-#define EVERY_PLATFORM native, symmetric, portable
-#endif
+#define EVERY_PLATFORM TESTED_OF(native, portable, symmetric)
 
 /// Returns whether no waiter is registered any more.
 template <class Timeline>

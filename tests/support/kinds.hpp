@@ -13,6 +13,7 @@
 #include <tidemark/fence/fence.hpp>
 
 #include "counting_platform.hpp"
+#include "parts_of_kinds.hpp"
 
 namespace testing {
 
@@ -50,20 +51,10 @@ using progress_native = one_signaller<tidemark::native_platform>;
 using progress_symmetric = one_signaller<tidemark::symmetric_platform>;
 using progress_portable = one_signaller<tidemark::portable_platform>;
 
-/// For TEST_CASE_TEMPLATE. `./dev test` without --all defines TIDEMARK_TEST_FEW_KINDS. The build for ThreadSanitizer,
-/// under which native_platform is symmetric, defines TIDEMARK_TEST_DISTINCT_KINDS.
-#if defined(TIDEMARK_TEST_FEW_KINDS)
-#define EVERY_KIND testing::fence_native, testing::progress_symmetric
-#define EVERY_FENCE testing::fence_native
-#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_KIND testing::fence_native, testing::fence_portable, testing::progress_native, testing::progress_portable
-#define EVERY_FENCE testing::fence_native, testing::fence_portable
-#else
-#define EVERY_KIND                                                                                    \
-  testing::fence_symmetric, testing::fence_native, testing::fence_portable, testing::progress_native, \
-      testing::progress_symmetric, testing::progress_portable
-#define EVERY_FENCE testing::fence_symmetric, testing::fence_native, testing::fence_portable
-#endif
+/// For TEST_CASE_TEMPLATE.
+#define EVERY_FENCE TESTED_OF(testing::fence_native, testing::fence_portable, testing::fence_symmetric)
+#define EVERY_KIND \
+  EVERY_FENCE, TESTED_OF(testing::progress_portable, testing::progress_native, testing::progress_symmetric)
 
 /// If the system has no membarrier, a native fence stays on its slow path, and monitored_value() is always 0. Checks
 /// of exact values do not apply then. platform_refused.cpp tests that state.

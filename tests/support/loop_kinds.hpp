@@ -11,6 +11,7 @@
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "counting_platform.hpp"
+#include "parts_of_kinds.hpp"
 
 namespace testing {
 
@@ -29,14 +30,8 @@ struct loop_kind {
 using native_loop = loop_kind<counting_platform<tidemark::native_platform>>;
 using symmetric_loop = loop_kind<counting_platform<tidemark::symmetric_platform>>;
 using portable_loop = loop_kind<counting_platform<tidemark::portable_platform>>;
-/// See kinds.hpp.
-#if defined(TIDEMARK_TEST_FEW_KINDS)
-#define EVERY_LOOP_KIND testing::native_loop
-#elif defined(TIDEMARK_TEST_DISTINCT_KINDS)
-#define EVERY_LOOP_KIND testing::native_loop, testing::portable_loop
-#else
-#define EVERY_LOOP_KIND testing::native_loop, testing::symmetric_loop, testing::portable_loop
-#endif
+/// For TEST_CASE_TEMPLATE.
+#define EVERY_LOOP_KIND TESTED_OF(testing::native_loop, testing::portable_loop, testing::symmetric_loop)
 
 /// Whether no waiter is registered.
 template <class Timeline>
