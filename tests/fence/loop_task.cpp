@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <optional>
 #include <string>
@@ -76,6 +77,116 @@ TEST_CASE_TEMPLATE("a task that is destroyed does not run, and may be destroyed 
   own->post();
   CHECK(loop.poll() == 1);
   CHECK(!own);
+}
+
+namespace {
+
+/// A task of any callable.
+template <class Kind>
+using any_task = tidemark::basic_loop_task<typename Kind::platform, std::function<void()>>;
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a task that posts itself while another thread destroys it does not run again", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int runs = 0;
+  // It outlives the task, so that a run too many is counted.
+  std::function<void()> act;
+  std::optional<tidemark::basic_loop_task<typename Kind::platform, std::reference_wrapper<std::function<void()>>>> task;
+  std::optional<background> destroyer;
+  bool is_taken = false;  // the loop takes the post while the task runs
+  SUBCASE("the loop finds the post later") {}
+  SUBCASE("the loop finds the post at once") { is_taken = true; }
+  act = [&] {
+    if (++runs != 1) return;
+    destroyer.emplace([&] { task.reset(); });
+    CHECK(destroyer->falls_asleep());
+    CHECK(task->post());
+    if (is_taken) CHECK(loop.poll() == 0);
+  };
+  task.emplace(loop, act);
+  CHECK(task->post());
+  CHECK(loop.poll() == 1);
+  destroyer->join();
+  CHECK(!task);
+  CHECK(loop.poll() == 0);
+  CHECK(runs == 1);
+}
+
+TEST_CASE_TEMPLATE("a task that posts itself in each run does not keep its destructor waiting", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int runs = 0;
+  std::optional<any_task<Kind>> task;
+  std::optional<background> destroyer;
+  task.emplace(loop, [&] {
+    if (++runs == 1) {
+      destroyer.emplace([&] {
+        task.reset();
+        loop.stop();
+      });
+      CHECK(destroyer->falls_asleep());
+    }
+    // Otherwise this test would not end where the task goes on.
+    if (runs == 1'000) return;
+    CHECK(task->post());
+  });
+  CHECK(task->post());
+  CHECK(loop.run() == wait_status::stopped);
+  destroyer->join();
+  CHECK(runs == 1);
+}
+
+TEST_CASE_TEMPLATE("other work that is posted while a destructor waits for a task runs", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  std::vector<int> order;
+  std::optional<any_task<Kind>> task;
+  std::optional<background> destroyer;
+  auto other = loop.make_task([&] { order.push_back(2); });
+  task.emplace(loop, [&] {
+    order.push_back(1);
+    destroyer.emplace([&] { task.reset(); });
+    CHECK(destroyer->falls_asleep());
+    CHECK(task->post());
+    CHECK(other.post());
+    loop.post([&] { order.push_back(3); });
+  });
+  task->post();
+  CHECK(loop.poll() != 0);
+  destroyer->join();
+  while (loop.poll() != 0) {
+  }
+  CHECK(order == std::vector{1, 2, 3});
+}
+
+TEST_CASE_TEMPLATE("a task that has posted itself may be destroyed in its run, also by what it runs", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  int runs = 0;
+  std::optional<any_task<Kind>> task;
+  SUBCASE("by itself") {
+    task.emplace(loop, [&] {
+      ++runs;
+      task->post();
+      task.reset();
+    });
+    task->post();
+    CHECK(loop.poll() == 1);
+  }
+  SUBCASE("by what it runs") {
+    task.emplace(loop, [&loop, &task, &runs] {
+      ++runs;
+      task->post();
+      loop.post([&task] { task.reset(); });
+      // The captures are gone afterwards.
+      loop.poll();
+    });
+    task->post();
+    CHECK(loop.poll() == 1);
+  }
+  CHECK(!task);
+  CHECK(loop.poll() == 0);
+  CHECK(runs == 1);
 }
 
 TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threads run all run", Kind,

@@ -24,7 +24,7 @@ template <platform Platform>
 class basic_loop;
 
 /// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the
-/// same time: if it is posted while it runs, it runs again afterwards.
+/// same time: if it is posted while it runs, it runs again afterwards, unless it is being destroyed.
 /// \tparam Callable  takes nothing
 template <platform Platform, std::invocable Callable>
 class basic_loop_task : private detail::loop_work<Platform>, private detail::loop_guest {
@@ -38,8 +38,9 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
   }
   basic_loop_task(const basic_loop_task&) = delete;
   basic_loop_task& operator=(const basic_loop_task&) = delete;
-  /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until it has
-  /// returned. The task itself may destroy it, and must not use its own captures afterwards.
+  /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until that
+  /// run has returned. There is no other one, even if the callable posts the task meanwhile. All other posts must have
+  /// returned before. The task itself may destroy it, and must not use its own captures afterwards.
   ~basic_loop_task() {
     if (this->has_lost_loop) return;
     {
@@ -72,7 +73,11 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
     // was done before a post that returned false. Not stronger, like (Y13).
     self.is_posted_.exchange(0, std::memory_order_acq_rel);
     if (what == detail::loop_action::drop) return;
-    self.call_(*self.loop_, kept, self.callable_, [&] { self.loop_->has_run(self); });
+    self.call_(*self.loop_, kept, self.callable_, [&] {
+      // The destructor goes on, so the loop must not know the task any more.
+      if (self.call_.is_awaited()) static_cast<void>(self.loop_->retract(self));
+      self.loop_->has_run(self);
+    });
   }
 
   core* loop_;

@@ -759,6 +759,34 @@ struct task_destroyed_while_it_runs : model::suite<2> {
   void after() { MODEL_REQUIRE(loop.poll() == 0); }
 };
 
+/// A task posts itself while another thread may destroy it. It does not run afterwards.
+struct task_destroyed_while_it_posts_itself : model::suite<2> {
+  struct runs {
+    task_destroyed_while_it_posts_itself* of;
+    void operator()() const {
+      MODEL_REQUIRE(!of->is_destroyed.load());
+      of->task->post();
+    }
+  };
+  wait_loop loop;
+  platform::var<bool> is_destroyed{false};
+  std::optional<tidemark::basic_loop_task<platform, runs>> task;
+
+  void before() {
+    task.emplace(loop, runs{this});
+    MODEL_REQUIRE(task->post());
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      task.reset();
+      is_destroyed.store(true);
+    } else {
+      for (int i = 0; i < 2; ++i) static_cast<void>(loop.run_one_until(some_time));
+    }
+  }
+  void after() { MODEL_REQUIRE(loop.poll() == 0); }
+};
+
 /// The loop is stopped while threads go to sleep.
 template <unsigned Runners>
 struct stopped_against_sleep : model::suite<Runners + 1> {
@@ -1265,6 +1293,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<posted_again, "posted_again">());
   checks.push_back(model::make_check<posted_while_it_runs, "posted_while_it_runs">());
   checks.push_back(model::make_check<task_destroyed_while_it_runs, "task_destroyed_while_it_runs">());
+  checks.push_back(model::make_check<task_destroyed_while_it_posts_itself, "task_destroyed_while_it_posts_itself">());
   checks.push_back(model::make_check<stopped_against_sleep<1>, "stopped_against_sleep">());
   checks.push_back(model::make_check<stopped_against_sleep<2>, "stopped_against_sleep.two">());
   checks.push_back(model::make_check<refused_while_asleep, "refused_while_asleep">());

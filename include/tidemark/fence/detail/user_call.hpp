@@ -63,6 +63,9 @@ class user_call {
     return true;
   }
 
+  /// Returns whether another thread waits for the end of this call. To be called with the lock.
+  bool is_awaited() const noexcept { return is_awaited_; }
+
   /// The callable destroys the object whose part this is.
   void destroyed() noexcept { *is_destroyed_ = true; }
 
