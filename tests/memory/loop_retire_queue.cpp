@@ -399,6 +399,86 @@ TEST_CASE_TEMPLATE("[B5] each of several threads in drain() waits for what was r
   CHECK(second[1].disposals == 1);
 }
 
+TEST_CASE_TEMPLATE("[B5] drain() disposes of what a thread has retired that leaves its own drain()", Kind,
+                   EVERY_LOOP_KIND) {
+  using namespace std::chrono_literals;
+  enum class form { plain, with_token, within_time, until_time };
+  struct object : tidemark::loop_retire_hook<2> {
+    std::function<void()> meanwhile = [] {};
+    std::atomic<int> disposals{0};
+  };
+  struct dispose {
+    void operator()(object& of) const noexcept {
+      of.meanwhile();
+      ++of.disposals;
+    }
+  };
+  const auto drain_as = [](form which, reclaimer_of<Kind>& of) {
+    manual_stop never;
+    if (which == form::plain) return of.drain();
+    if (which == form::with_token) return of.drain(never.get_token());
+    if (which == form::within_time) return of.drain_for(1h);
+    return of.drain_until(std::chrono::steady_clock::now() + 1h, never.get_token());
+  };
+  for (const form which : {form::plain, form::with_token, form::within_time, form::until_time}) {
+    for (const bool is_free_at_once : {true, false}) {
+      CAPTURE(static_cast<int>(which));
+      CAPTURE(is_free_at_once);
+      typename Kind::loop loop;
+      stand<Kind> first;
+      stand<Kind> second;
+      const watchdog dog = watch(second.finished);
+      reclaimer_of<Kind> reclaimer(loop);
+      REQUIRE(reclaimer.add_queue(first.queue));
+      object early;
+      object later;
+      object last;
+      object made;  // by the disposer of `later`
+      std::atomic<bool> is_disposing{false};
+      std::atomic<bool> early_may_end{false};
+      std::atomic<bool> later_may_end{false};
+      // So two threads dispose of the two.
+      early.meanwhile = [&] { await([&] { return is_disposing && early_may_end; }); };
+      later.meanwhile = [&] {
+        is_disposing = true;
+        await([&] { return later_may_end.load(); });
+        if (is_free_at_once) second.queue.complete();
+        CHECK(reclaimer.retire(made, dispose{}));
+      };
+      first.submit();
+      CHECK(reclaimer.retire(early, dispose{}));
+      // They wait for `early` alone, but dispose of what they find.
+      const background one{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};
+      const background another{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};
+      CHECK(one.falls_asleep());
+      CHECK(another.falls_asleep());
+      CHECK(reclaimer.retire(later, dispose{}));
+      REQUIRE(reclaimer.add_queue(second.queue));
+      second.submit();
+      CHECK(reclaimer.retire(last, dispose{}));
+      first.queue.complete();
+      await([&] { return is_disposing.load(); });
+      const background drainer{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};
+      CHECK(drainer.falls_asleep());
+      early_may_end = true;
+      await([&] { return one.has_returned() || another.has_returned(); });
+      later_may_end = true;
+      await([&] { return one.has_returned() && another.has_returned(); });
+      if (!is_free_at_once) {
+        // The work of the second queue was queued before the object was retired.
+        while (loop.poll() != 0) {
+        }
+        CHECK(made.disposals == 0);
+        CHECK(last.disposals == 0);
+        second.queue.complete();
+      }
+      await([&] { return drainer.has_returned(); });
+      CHECK(made.disposals == 1);
+      CHECK(last.disposals == 1);
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("[B5] drain() ends at its deadline or by a stop token, and the objects stay retired", Kind,
                    EVERY_LOOP_KIND) {
   using namespace std::chrono_literals;

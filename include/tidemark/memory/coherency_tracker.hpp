@@ -16,6 +16,10 @@
 //   processor reads                                until then nothing is done, and the caller is told the value to wait
 //   or writes                                      for
 //
+// To invalidate lines is to write those of them that are dirty to memory, and to remove all of them from the cache. An
+// operation that drops dirty lines is not enough: what the processor has written under a lock that it still holds would
+// be lost.
+//
 // Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
 // only an operation after the completion was observed is of use [B42] [trap 29]. Before the device writes, dirty lines
 // are written back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines: what
@@ -61,7 +65,7 @@ enum class coherency : std::uint8_t {
 template <class Cache>
 concept cache_operations = requires(Cache& cache, std::uint64_t offset, std::uint64_t bytes) {
   cache.write_back(offset, bytes);  ///< Dirty lines are written to memory.
-  cache.invalidate(offset, bytes);  ///< Dirty lines are written to memory, and no line stays in the cache.
+  cache.invalidate(offset, bytes);  ///< Dirty lines are written to memory, not dropped. No line stays in the cache.
 };
 
 enum class coherency_status : std::uint8_t {

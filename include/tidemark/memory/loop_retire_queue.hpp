@@ -195,8 +195,9 @@ class basic_loop_retire_queue {
   /// objects retire, and so on. What other threads retire meanwhile is not waited for. Returns `reached`. Returns
   /// `stopped` if it would have to sleep and `token` is triggered; the objects stay retired. The token and the time
   /// limits end only a sleep. This thread disposes of what it finds, beside those that run the loop, so the loop need
-  /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. With more than 64
-  /// queues it allocates while it waits for them. A disposer must not call it. [B5]
+  /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. What a disposer
+  /// retires waits for the work that was queued before that, as every object does. With more than 64 queues it
+  /// allocates while it waits for them. A disposer must not call it. [B5]
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept {
     return drain_within(std::move(token));
@@ -311,6 +312,7 @@ class basic_loop_retire_queue {
     *due_end_ = &object;
     due_end_ = &object.disposal_.next;
     static_cast<void>(disposing_.post());
+    // The calling thread may return from drain() without it, but other threads may wait for it.
     wake_drainers();
   }
   /// Lets the objects go on whose serials are finished.
@@ -407,8 +409,9 @@ class basic_loop_retire_queue {
       if (status != wait_status::reached) return status;
     }
   }
-  /// Sleeps until the least serial of some queue is finished. Some object must wait for a queue. What is retired
-  /// meanwhile can't become free before that: it waits for no lower serials of these queues.
+  /// Sleeps until the least serial of some queue is finished. Some object must wait for a queue, and none may be due.
+  /// Until then nothing can become free, so nobody needs to wake this thread. What is retired meanwhile waits for all
+  /// queues, and for no lower serials. No queue is removed meanwhile.
   template <class Token, std::size_t... Place>
   wait_status sleep(keeper& kept, deadline until, const Token& token, std::index_sequence<Place...>) noexcept {
     std::array<std::optional<awaited_type>, Most> found;

@@ -270,6 +270,55 @@ struct retired_beside_drain : model::suite<3>, stand<one_slot> {
   }
 };
 
+/// [B5] The disposal of the first object ends when that of the second one has begun, in another thread. If that thread
+/// has drained before the second object was retired, it need not wait for the third one, which the disposer of the
+/// second retires, and which is free at once. So it may leave. The thread that has drained afterwards may sleep then.
+struct left_by_another_drain : model::suite<3>, stand<one_slot> {
+  struct known_object : object {
+    left_by_another_drain* suite = nullptr;
+  };
+  struct destroy_first {
+    void operator()(object& which) const noexcept {
+      destroy{}(which);
+      static_cast<void>(static_cast<known_object&>(which).suite->has_begun.wait(1));
+    }
+  };
+  struct destroy_second {
+    void operator()(object& which) const noexcept {
+      auto& suite = *static_cast<known_object&>(which).suite;
+      destroy{}(which);
+      suite.has_begun.signal(1);
+      MODEL_REQUIRE(suite.reclaimer->retire(suite.used, destroy{}));
+    }
+  };
+  known_object first;
+  known_object second;
+  model::progress_fence<one_slot> has_begun;
+
+  void before() {
+    first.suite = this;
+    second.suite = this;
+    this->begin(0);
+    MODEL_REQUIRE(reclaimer->retire(first, destroy_first{}));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(loop.poll());
+    } else if (index == 1) {
+      static_cast<void>(reclaimer->drain());
+      MODEL_REQUIRE(first.disposals.load() == 1);
+    } else {
+      MODEL_REQUIRE(reclaimer->retire(second, destroy_second{}));
+      static_cast<void>(reclaimer->drain());
+      MODEL_REQUIRE(second.disposals.load() == 1 && used.disposals.load() == 1);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(reclaimer->size() == 0);
+    this->end();
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -287,5 +336,6 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<late_at_second_queue<model::in_lane>, "late_at_second_queue.in_lane">());
   checks.push_back(model::make_check<retired_beside_drain<true>, "retired_beside_drain.by_disposer">());
   checks.push_back(model::make_check<retired_beside_drain<false>, "retired_beside_drain.by_another">());
+  checks.push_back(model::make_check<left_by_another_drain, "left_by_another_drain">());
   return model::run(argc, argv, checks);
 }
