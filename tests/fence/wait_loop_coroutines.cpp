@@ -386,32 +386,150 @@ struct goes_elsewhere {
   static constexpr void await_resume() noexcept {}
 };
 
+/// The loop resumes a coroutine. In that resumption another one destroys it, lets a third one whose frame has the same
+/// address await the value 2, and goes on: it calls what replace() was given.
+template <class Kind>
+struct replacement {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  typename Kind::fence ended;
+  int ran = 0;
+  at_one_place first{};
+  at_one_place second{};
+
+  template <class Then>
+  coroutine replace(Then then) {
+    co_await std::suspend_always{};
+    const void* const place = first.handle.address();
+    first.handle.destroy();
+    second = wait();
+    CHECK(second.handle.address() == place);
+    then();
+  }
+  void begin(const coroutine& replacing) {
+    first = hand_over(replacing.handle());
+    fence.signal(1);
+  }
+
+ private:
+  at_one_place hand_over(std::coroutine_handle<> replacing) {
+    CHECK(co_await loop.reached(fence, 1) == wait_status::reached);
+    co_await goes_elsewhere{replacing};
+  }
+  at_one_place wait() {
+    CHECK(co_await loop.reached(fence, 2) == wait_status::reached);
+    ++ran;
+    ended.signal(1);
+  }
+};
+
+/// Destroys the coroutine. Returns how many bytes of the stack, which is nobody else's, have changed by that.
+[[gnu::noinline]] std::size_t stack_changed_by_destroying(std::coroutine_handle<> destroyed) {
+  std::array<volatile unsigned char, 16'384> own;
+  for (auto& each : own) each = 0x55;
+  destroyed.destroy();
+  std::size_t changed = 0;
+  for (const auto& each : own) changed += each != 0x55 ? 1U : 0U;
+  return changed;
+}
+
 }  // namespace
 
-TEST_CASE_TEMPLATE("a coroutine leaves nothing that is destroyed before the loop has begun its wait", Kind,
+TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is destroyed at once, and leaves nothing", Kind,
+                   EVERY_LOOP_KIND) {
+  replacement<Kind> replaced;
+  const coroutine replacing = replaced.replace([&] { replaced.second.handle.destroy(); });
+  replaced.begin(replacing);
+  CHECK(replaced.loop.poll() == 1);
+  CHECK(replacing.is_done());
+  CHECK(replaced.loop.poll() == 0);
+  CHECK(is_idle(replaced.fence));
+}
+
+TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is resumed by another thread meanwhile", Kind,
+                   EVERY_LOOP_KIND) {
+  replacement<Kind> replaced;
+  const auto dog = watch(replaced.fence);
+  const coroutine replacing = replaced.replace([&] {
+    waiter other{[&] { return replaced.loop.run_one(); }};
+    CHECK(other.falls_asleep());
+    replaced.fence.signal(2);
+    CHECK(replaced.ended.wait(1) == wait_status::reached);
+    CHECK(other.status() == wait_status::reached);
+  });
+  replaced.begin(replacing);
+  CHECK(replaced.loop.poll() == 1);
+  CHECK(replaced.ran == 1);
+  replaced.second.handle.destroy();
+}
+
+TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is resumed by a call that runs the loop within it",
+                   Kind, EVERY_LOOP_KIND) {
+  replacement<Kind> replaced;
+  const coroutine replacing = replaced.replace([&] {
+    CHECK(replaced.loop.poll() == 0);
+    replaced.fence.signal(2);
+    CHECK(replaced.loop.poll() == 1);
+    CHECK(replaced.ran == 1);
+  });
+  replaced.begin(replacing);
+  CHECK(replaced.loop.poll() == 1);
+  CHECK(replaced.loop.poll() == 0);
+  replaced.second.handle.destroy();
+}
+
+TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is resumed although another one throws then", Kind,
+                   EVERY_LOOP_KIND) {
+  replacement<Kind> replaced;
+  const coroutine replacing = replaced.replace([] { throw std::runtime_error{"told"}; });
+  replaced.begin(replacing);
+  CHECK_THROWS_WITH(static_cast<void>(replaced.loop.poll()), "told");
+  CHECK(replaced.loop.poll() == 0);
+  replaced.fence.signal(2);
+  CHECK(replaced.loop.poll() == 1);
+  CHECK(replaced.ran == 1);
+  replaced.second.handle.destroy();
+}
+
+TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is destroyed after another one has thrown", Kind,
+                   EVERY_LOOP_KIND) {
+  replacement<Kind> replaced;
+  const coroutine replacing = replaced.replace([] { throw std::runtime_error{"told"}; });
+  replaced.begin(replacing);
+  CHECK_THROWS_WITH(static_cast<void>(replaced.loop.poll()), "told");
+  CHECK(stack_changed_by_destroying(replaced.second.handle) == 0);
+  replaced.fence.signal(2);
+  CHECK(replaced.loop.poll() == 0);
+  CHECK(replaced.ran == 0);
+  CHECK(is_idle(replaced.fence));
+}
+
+TEST_CASE_TEMPLATE("a coroutine that another one resumes in its resumption by the loop awaits at once", Kind,
                    EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   typename Kind::fence fence;
-  const auto wait = [&]() -> at_one_place { static_cast<void>(co_await loop.reached(fence, 2)); };
-  at_one_place first{};
-  const auto replace = [&]() -> coroutine {
+  std::coroutine_handle<> resumed;
+  int ends = 0;
+  const auto resume = [&]() -> coroutine {
     co_await std::suspend_always{};
-    first.handle.destroy();
-    const at_one_place second = wait();
-    CHECK(second.handle.address() == first.handle.address());
-    second.handle.destroy();
+    resumed.resume();
+    fence.signal(2);
+    CHECK(loop.poll() == 1);
+    CHECK(ends == 1);
   };
-  coroutine replacing = replace();
-  const auto hand_over = [&]() -> at_one_place {
-    static_cast<void>(co_await loop.reached(fence, 1));
-    co_await goes_elsewhere{replacing.handle()};
+  const coroutine resuming = resume();
+  const auto wait_twice = [&]() -> coroutine {
+    CHECK(co_await loop.reached(fence, 1) == wait_status::reached);
+    co_await goes_elsewhere{resuming.handle()};
+    CHECK(co_await loop.reached(fence, 2) == wait_status::reached);
+    ++ends;
   };
-  first = hand_over();
+  const coroutine waiting = wait_twice();
+  resumed = waiting.handle();
   fence.signal(1);
   CHECK(loop.poll() == 1);
-  CHECK(replacing.is_done());
-  CHECK(loop.run_for(1ms) == wait_status::timeout);
-  CHECK(is_idle(fence));
+  CHECK(resuming.is_done());
+  CHECK(waiting.is_done());
 }
 
 TEST_CASE_TEMPLATE("what a coroutine throws comes out of the call that runs the loop", Kind, EVERY_LOOP_KIND) {

@@ -15,20 +15,6 @@
 
 namespace tidemark::detail {
 
-/// The resumption of a coroutine by a loop. If that coroutine awaits something on the same loop next, the loop begins
-/// the operation itself, when the resumption has returned and it has its lock again. Mostly that is at once. If the
-/// coroutine was destroyed instead, and another one whose frame has the same address awaits, its operation only begins
-/// later; or never, if that one is destroyed before.
-struct loop_resumption {
-  const void* loop;
-  void* coroutine;
-  void* begun = nullptr;  // the operation that the loop is to begin
-
-  // Each shared library may have its own. A coroutine that is resumed by code of another one finds none here, and its
-  // operation begins at once, as that of any other coroutine.
-  static inline thread_local loop_resumption* current = nullptr;
-};
-
 /// Suspends a coroutine until `Count` values are reached or any of them is, until the deadline or until the stop. The
 /// loop resumes it.
 /// \tparam Core    the loop's
@@ -47,19 +33,14 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   }
 
   bool await_ready() noexcept { return this->is_reached_already(); }
+  /// The operation begins at once, also in a resumption by the loop itself. The loop can't do it later: whoever else
+  /// runs in that resumption goes on next, and may block, run the loop or throw before the loop is back.
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     is_suspended_ = true;
     this->listen();
-    if constexpr (may_defer) {
-      loop_resumption* const by = loop_resumption::current;
-      if (by != nullptr && by->coroutine == suspended.address() && by->loop == &this->core()) {
-        by->begun = static_cast<operation*>(this);
-        begins_ = by;
-        return;
-      }
-    }
     this->begin();
+    // From here on another thread may resume the coroutine, which may destroy this object.
   }
   auto await_resume() noexcept {
     this->stop_listening();
@@ -73,8 +54,7 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
 
   [[gnu::noinline]] void cancel() noexcept {
     const keeper kept(this->core().lock());
-    // Otherwise it has not begun yet.
-    if (!this->core().cancel(*this)) begins_->begun = nullptr;
+    static_cast<void>(this->core().cancel(*this));
   }
 
   static void act(typename Core::work& of, loop_action what, keeper& kept) {
@@ -86,33 +66,13 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
       const typename keeper::without lock(kept);
       return self.stop_listening();
     }
-    Core& core = self.core();
     const std::coroutine_handle<> suspended = self.suspended_;
-    if constexpr (may_defer) {
-      loop_resumption now{&core, suspended.address()};
-      resume(suspended, now, kept);
-      if (now.begun != nullptr) core.begin(*static_cast<operation*>(now.begun));
-    } else {
-      const typename keeper::without lock(kept);
-      suspended.resume();
-    }
-  }
-  static void resume(std::coroutine_handle<> suspended, loop_resumption& now, keeper& kept) {
-    struct restored {
-      ~restored() { loop_resumption::current = before; }
-      loop_resumption* before;
-    };
     const typename keeper::without lock(kept);
-    const restored at_the_end{std::exchange(loop_resumption::current, &now)};
     suspended.resume();
   }
 
-  /// Under a model checker all threads are one.
-  static constexpr bool may_defer = !requires { Core::platform::spin_looks(); };
-
   std::coroutine_handle<> suspended_;
-  loop_resumption* begins_ = nullptr;  // that is to begin the operation, if it has not begun
-  bool is_suspended_ = false;          // and the loop is there; needs no lock, unlike the phase
+  bool is_suspended_ = false;  // and the loop is there; needs no lock, unlike the phase
 };
 
 /// Suspends a coroutine, which a thread that runs the loop resumes soon.
