@@ -120,8 +120,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// own work must not destroy it, which is asserted.
   ~basic_engine_queue() {
     timeline_.refuse();
-    this->stop_turns();
+    // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
     detail::engine_access::remove(engine_, member());
+    this->stop_turns();
     this->give_up_rest();
     discard();
     if (progress_.current_value() < last_queued()) timeline_.abort();

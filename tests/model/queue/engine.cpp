@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -571,6 +572,38 @@ struct destroyed_against_turn : model::suite<2>, stepped {
   }
 };
 
+/// A queue is destroyed while its engine gives all queues up. It drops its work once, before its destructor returns,
+/// and the engine does not touch it afterwards.
+struct destroyed_against_engine_abort : model::suite<2>, stepped {
+  payload data;
+  std::unique_ptr<queue> filled;  // on the heap, so that the checker knows when it is gone
+
+  struct work {
+    explicit work(destroyed_against_engine_abort& check) : of{&check} {}
+    work(work&& from) noexcept : of{std::exchange(from.of, nullptr)} {}
+    ~work() {
+      if (of != nullptr) of->data.store(of->data.load() + 41);
+    }
+    void operator()() const { MODEL_REQUIRE(false); }
+    destroyed_against_engine_abort* of;
+  };
+
+  void before() {
+    data.store(1);
+    filled = std::make_unique<queue>(*this);
+    filled->run(work(*this));
+    MODEL_REQUIRE(is_accepted(*filled));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      filled.reset();
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      on.abort();
+    }
+  }
+};
+
 /// A queue is paused and resumed while it is executed. Its work is done once.
 struct paused_against_turn : model::suite<2>, stepped {
   payload data;
@@ -875,6 +908,7 @@ int main(int argc, char** argv) {
                                      "fence_gone_after_abort.engine">());
   checks.push_back(model::make_check<fence_gone_beside_report, "fence_gone_beside_report">());
   checks.push_back(model::make_check<destroyed_against_turn, "destroyed_against_turn">());
+  checks.push_back(model::make_check<destroyed_against_engine_abort, "destroyed_against_engine_abort">());
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
   checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());
   checks.push_back(model::make_check<unbroken_against_others<true>, "unbroken_against_others.aborted">());
