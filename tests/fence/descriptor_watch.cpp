@@ -188,6 +188,23 @@ TEST_CASE_TEMPLATE("[A14] deadlines, stops and tokens end a sleep in the wait fo
   }
 }
 
+TEST_CASE_TEMPLATE("with a watch, too, a call whose time is over runs all that is ready", Kind, EVERY_LOOP_KIND) {
+  const connection pipe;
+  typename Kind::loop loop;
+  auto watch = loop.on_readable(pipe.here(), [] {});
+  const auto runs_in = [&](const auto& call) {
+    int runs = 0;
+    for (int i = 0; i < 3; ++i) loop.post([&] { ++runs; });
+    CHECK(call() == wait_status::timeout);
+    const int found = runs;
+    loop.poll();
+    return found;
+  };
+  CHECK(runs_in([&] { return loop.run_for(0s); }) == 3);
+  CHECK(runs_in([&] { return loop.run_until(std::chrono::system_clock::now() - 1h); }) == 3);
+  CHECK(runs_in([&] { return loop.run_until(std::chrono::steady_clock::now()); }) == 3);
+}
+
 TEST_CASE_TEMPLATE("the loop's own descriptor is readable when one that it watches is ready", Kind, EVERY_LOOP_KIND) {
   const connection pipe;
   typename Kind::loop loop;

@@ -408,6 +408,66 @@ TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, 
   CHECK(loop.poll() == 1);
 }
 
+TEST_CASE_TEMPLATE("a call whose time is over runs all that is ready, whatever the clock", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence{1};
+  const auto runs_in = [&](const auto& call) {
+    int runs = 0;
+    const auto count = [&] { ++runs; };
+    auto first = loop.on_reached(fence, 1, count);
+    for (int i = 0; i < 3; ++i) loop.post(count);
+    auto last = loop.on_reached(fence, 1, count);
+    CHECK(call() == wait_status::timeout);
+    const int found = runs;
+    loop.poll();
+    return found;
+  };
+  const auto now = std::chrono::steady_clock::now();
+  const auto past = std::chrono::system_clock::now() - 1h;
+  CHECK(runs_in([&] { return loop.run_for(0s); }) == 5);
+  CHECK(runs_in([&] { return loop.run_for(-1s); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until(past); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until(std::chrono::system_clock::time_point{}); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until(now); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until(now - 1s); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until(std::chrono::steady_clock::time_point{} + 1ns); }) == 5);
+  CHECK(runs_in([&] { return loop.run_until((std::chrono::steady_clock::time_point::min)()); }) == 5);
+}
+
+TEST_CASE_TEMPLATE("a call whose time is over ends, also where a callable posts the next one", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  const watchdog dog{[] { return std::string{"a call whose time is over goes on"}; }};
+  int runs = 0;
+  std::function<void()> again = [&] {
+    ++runs;
+    loop.post(again);
+  };
+  loop.post(again);
+  CHECK(loop.run_until(std::chrono::steady_clock::now()) == wait_status::timeout);
+  CHECK(loop.run_until(std::chrono::system_clock::now() - 1h) == wait_status::timeout);
+  CHECK(loop.run_for(0s) == wait_status::timeout);
+  CHECK(runs == 3);
+  again = [] {};
+}
+
+TEST_CASE_TEMPLATE("run_one() whose time is over runs one if one is ready, whatever the clock", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  const auto now = std::chrono::steady_clock::now();
+  const auto past = std::chrono::system_clock::now() - 1h;
+  int runs = 0;
+  for (int i = 0; i < 3; ++i) loop.post([&] { ++runs; });
+  CHECK(loop.run_one_until(now) == wait_status::reached);
+  CHECK(runs == 1);
+  CHECK(loop.run_one_until(past) == wait_status::reached);
+  CHECK(runs == 2);
+  CHECK(loop.run_one_for(0s) == wait_status::reached);
+  CHECK(runs == 3);
+  CHECK(loop.run_one_until(now) == wait_status::timeout);
+  CHECK(loop.run_one_until(past) == wait_status::timeout);
+  CHECK(loop.run_one_for(0s) == wait_status::timeout);
+  CHECK(runs == 3);
+}
+
 TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other call", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   manual_stop stop;

@@ -40,8 +40,10 @@
 // the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never runs.
 // What is destroyed or told in this way may use the loop once more. What it registers or posts is cancelled or
 // destroyed, too, and so on: the loop's destructor returns only when nothing is left. It never does if each such
-// object posts or begins another one. Neither a thread in run() nor another thread's post() may be under way then.
-// After a fork the child must not use the loop.
+// object posts or begins another one. No other thread may be in a call of the loop then, such as run(), post() or
+// on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and its kin. Such a call may still
+// use the loop when another thread has run the callable or has resumed the coroutine. After a fork the child must not
+// use the loop.
 //
 // A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. A callable that the
 // loop runs may do so, too. The coroutine takes itself out.
@@ -295,17 +297,19 @@ class basic_loop {
   wait_status run(Token token = {}) {
     return run_all(no_deadline, token);
   }
-  /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it runs
-  /// what is ready.
+  /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. If the time ends while a
+  /// callable runs, it returns after that one, even if more is ready. With zero or less it runs what poll() would run,
+  /// and does not sleep.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status run_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_all(detail::deadline_of<Platform>(timeout), token);
   }
   /// Runs like run(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then. A
-  /// later change of the system clock has no effect.
+  /// later change of the system clock has no effect. With a point that has passed when it is called, it runs what
+  /// poll() would run, and does not sleep.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   wait_status run_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
-    return run_all(detail::deadline_of<Platform>(at), token);
+    return run_all(detail::at_once_if_passed<Platform>(detail::deadline_of<Platform>(at)), token);
   }
 
   /// Runs one callable or coroutine, and sleeps until one is ready. Returns `reached` if it has run one, or `stopped`.
@@ -314,12 +318,14 @@ class basic_loop {
   wait_status run_one(Token token = {}) {
     return run_next(no_deadline, token);
   }
-  /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then.
+  /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then. With zero or less
+  /// it does not sleep, and runs one if one is ready.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status run_one_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(timeout), token);
   }
-  /// Runs like run_one(), but sleeps until `at` at most, and returns `timeout` then.
+  /// Runs like run_one(), but sleeps until `at` at most, and returns `timeout` then. With a point that has passed it
+  /// does not sleep, and runs one if one is ready.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   wait_status run_one_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(at), token);

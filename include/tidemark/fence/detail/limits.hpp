@@ -120,6 +120,12 @@ deadline deadline_of(const std::chrono::time_point<std::chrono::system_clock, Du
   return end == (end.max)() ? no_deadline : deadline_after(end - now, Platform::now());
 }
 
+/// Returns the deadline, or `at_once` if it has passed.
+template <class Platform>
+deadline at_once_if_passed(deadline until) noexcept {
+  return until != no_deadline && until <= Platform::now() ? at_once : until;
+}
+
 }  // namespace tidemark::detail
 
 #endif  // TIDEMARK_FENCE_DETAIL_LIMITS_HPP
