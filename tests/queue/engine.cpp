@@ -652,4 +652,18 @@ TEST_CASE("misuse of engines and their queues is reported") {
           static_cast<void>(queue->submit());
           engine.loop().poll();
         }) == "a queue was destroyed by its own work");
+  CHECK(reported_by([] {
+          // The callable of the one queue aborts the engine, and the callable of the other one runs within that.
+          tidemark::engine engine{{.threads = 0}};
+          tidemark::fence never;
+          std::optional<tidemark::engine_queue> outer{std::in_place, engine};
+          tidemark::engine_queue inner{engine};
+          outer->wait(never, 1);
+          inner.wait(never, 1);
+          static_cast<void>(outer->submit().status);
+          static_cast<void>(inner.submit().status);
+          auto aborts = tidemark::call_in_signaller(*outer->progress().fence, 1, [&](wait_status) { engine.abort(); });
+          auto destroys = tidemark::call_in_signaller(*inner.progress().fence, 1, [&](wait_status) { outer.reset(); });
+          outer->abort();
+        }) == "a queue was destroyed by its own work");
 }

@@ -26,7 +26,8 @@
 // timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed (that
 // is asserted). A function of the receiver may destroy the operation, and start others. Those that set_stopped() starts
 // while the loop is destroyed are stopped, too. So the loop's destructor never returns if each of them starts another
-// one. What a function throws comes out of the call that runs the loop.
+// one. No other thread may be in start() then: it may still use the loop when the operation has completed. What a
+// function throws comes out of the call that runs the loop.
 #ifndef TIDEMARK_FENCE_SENDERS_HPP
 #define TIDEMARK_FENCE_SENDERS_HPP
 

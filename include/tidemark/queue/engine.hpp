@@ -179,7 +179,10 @@ class basic_engine {
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
   /// are made later are not concerned. Any thread may call it, any number of times. A callable in the signaller that
   /// runs because a progress is lost may use the engine: it may make queues, destroy others than the one that is lost,
-  /// and call why_waiting() and abort(). Progress: takes the locks of the engine.
+  /// and call why_waiting() and abort(). The one that is lost is not always the only one. Where a callable calls
+  /// abort() and another callable runs in it, queues are being lost further up in the same thread, and must not be
+  /// destroyed either. That is asserted. Two threads whose callables, or whose work, destroy each other's queues wait
+  /// for each other for ever. Progress: takes the locks of the engine.
   void abort() noexcept {
     detail::lock_keeper kept(members_lock_);
     const queue_id later{next_id_};

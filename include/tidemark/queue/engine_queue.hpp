@@ -117,7 +117,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
   /// they are to be executed. If some were not, the progress is lost. What that command submits meanwhile is refused,
   /// and so is what the destructors of the captures of dropped commands submit: submit() returns `aborted`. The queue's
-  /// own work must not destroy it, which is asserted.
+  /// own work must not destroy it, nor anything that runs within the loss of its progress, which is asserted. Two
+  /// threads that destroy each other's queues in this way wait for each other for ever.
   ~basic_engine_queue() {
     timeline_.refuse();
     // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
