@@ -73,7 +73,8 @@ class lane {
   }
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] bool is_lost() const { return queue_->progress().fence->is_poisoned(); }
+  /// Also when the queue refuses work, but still executes a command, and loses its progress only after that.
+  [[nodiscard]] bool is_lost() const { return is_refused_ || queue_->progress().fence->is_poisoned(); }
 
   /// \param what  names the work in the trace, and is a literal
   template <class Work>
@@ -102,6 +103,7 @@ class lane {
     const std::uint64_t now = clock::now();  // before the engine may execute it
     const tidemark::doorbell_result rung = queue_->submit();
     if (rung) note(tidemark::trace_event::signal_queued, progress_, rung.serial, now);
+    is_refused_ = !rung;
     return rung;
   }
 
@@ -129,6 +131,7 @@ class lane {
   const tidemark::queue_id id_;
   const tidemark::fence_id progress_;
   std::vector<span> spans_;  // of the queue's commands, of which one at a time is executed
+  bool is_refused_ = false;  // the last submission was
   std::optional<tidemark::engine_queue> queue_;
 };
 
