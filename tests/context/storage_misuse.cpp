@@ -53,6 +53,16 @@ TEST_CASE("an object that is destroyed or retired twice is reported") {
         }) == "an object was retired twice");
   CHECK(reported_by([] {
           stand at;
+          at.storage->retire(at.object);
+          at.storage->destroy(at.object);
+        }) == "an object was retired twice");
+  CHECK(reported_by([] {
+          stand at;
+          at.storage->destroy(at.object);
+          at.storage->retire(at.object);
+        }) == "an object was destroyed twice");
+  CHECK(reported_by([] {
+          stand at;
           at.storage->retire({});
         }) == "an object was destroyed twice");
 }

@@ -230,6 +230,32 @@ TEST_CASE("an object that is destroyed twice is destroyed once") {
   CHECK(at.driver.log.take().back() == "destroy resource in 0");
 }
 
+TEST_CASE("[B5] an object that is destroyed after it was retired is destroyed once, and no object after it") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  opened.context.begin_recording();
+  CHECK(opened.context.use(object));
+  CHECK(at.storage->retire(object));
+  CHECK(!at.storage->destroy(object));
+  CHECK(!at.storage->retire(object));
+  CHECK(take_said() == texts(2, "an object was retired twice"));
+  CHECK(opened.context.find(object) != nullptr);  // the recording may use it
+  const auto second = at.storage->create(test_kind::resource, {}).object;
+  CHECK(second.index() != object.index());
+  opened.context.end_recording();
+  CHECK(at.storage->reclaim() == 1);
+  CHECK(at.storage->immediate().find(object) == nullptr);
+  CHECK(at.storage->immediate().find(second) != nullptr);
+
+  const auto third = at.storage->create(test_kind::resource, {}).object;
+  CHECK(third.index() == object.index());  // its record, which is not retired
+  CHECK(at.storage->destroy(third));
+  CHECK(at.storage->reclaim() == 0);
+  CHECK(take_said().empty());
+}
+
 TEST_CASE("the immediate context that is closed stays open, and a storage of nothing is absent") {
   stand at;
   REQUIRE(at.storage);

@@ -179,15 +179,13 @@ class context_storage {
   // ---- destroying objects: any thread -------------------------------------------------------------------------------
 
   /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
-  /// the object, see the head of this file; the object must not be retired. If objects depend on it, that happens when
-  /// the last of them is destroyed. Returns true. If the object is destroyed already, that is asserted; then it returns
-  /// false and does nothing. Progress: lock-free but for the maker; may destroy what other threads have handed in.
+  /// the object, see the head of this file. If objects depend on it, that happens when the last of them is destroyed.
+  /// Returns true. If the object is destroyed or retired already, that is asserted; then it returns false and does
+  /// nothing. Progress: lock-free but for the maker; may destroy what other threads have handed in.
   bool destroy(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
-    if (!is_there) return false;
-    drop_owner(records_.at(object.index()));
-    return true;
+    return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
   }
 
   /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before.
