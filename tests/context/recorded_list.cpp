@@ -94,6 +94,48 @@ TEST_CASE("a list is executed in order, with its waits and signals, which stand 
   CHECK(signals[1].fence_value == 8);
 }
 
+TEST_CASE("a list waits for the timeline whose view it was given, whatever becomes of the view") {
+  tidemark::fence reached{2};
+  tidemark::fence lost;
+  lost.poison();
+  auto view = reached.view();
+  auto logged = reached.view();
+  numbers done;
+  const auto record = [&](auto& in) {
+    view = logged = reached.view();
+    in.begin_recording();
+    in.wait(view, 2);
+    in.wait(std::as_const(view), 2);
+    in.wait(logged_fence{&logged, fence_id{5}}, 2);
+    in.wait(reached.view(), 2);
+    record_numbers(in, done, 1, 1);
+    view = logged = lost.view();
+    return std::move(in.finish().list);
+  };
+  {
+    own_stand at;
+    tidemark::progress_fence progress;
+    tidemark::queue queue{progress};
+    auto list = record(at.deferred[0]);
+    CHECK(list.execute_on(queue) == wait_status::reached);
+    CHECK(done == numbers{1});
+    const auto waits = entries_of(queue, fence_log_type::wait);
+    REQUIRE(waits.size() == 4);
+    CHECK(waits[2].fence == fence_id{5});
+  }
+  {
+    const watchdog guard{[] { return std::string{"a list with views on a queue of an engine"}; }};
+    tidemark::engine engine{{.threads = 1}};
+    tidemark::engine_queue queue{engine};
+    engine_stand at;
+    auto list = record(at.deferred[0]);
+    list.record_on(queue);
+    CHECK(queue.submit());
+    CHECK(queue.drain() == wait_status::reached);
+    CHECK(done == numbers{1, 1});
+  }
+}
+
 TEST_CASE("a list that finds a timeline lost keeps the rest, which can be executed later, cancelled or dropped") {
   for (int how = 0; how < 3; ++how) {
     CAPTURE(how);

@@ -203,7 +203,8 @@ class alignas(cache_line) command_context {
     }
   }
 
-  /// Records a wait for a value, for the queue's wait(). The timeline must outlive it.
+  /// Records a wait for a value, for the queue's wait(). The timeline must outlive it. One that is copyable (a view) is
+  /// copied.
   template <class Timeline>
     requires requires(Queue& queue, const logged_fence<Timeline>& input) { queue.wait(input, 1); }
   void wait(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {

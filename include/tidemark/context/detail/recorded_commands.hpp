@@ -83,35 +83,53 @@ struct recorded_work : recorded_command<Platform, Queue> {
   Work work;
 };
 
-/// A wait for a value of a timeline, or the signal of one.
+/// A wait for a value of a timeline, or the signal of one. A wait keeps a copy of a timeline that is copyable (a view).
 template <platform Platform, class Queue, class Fence, queue_operation Operation>
 struct recorded_access : recorded_command<Platform, Queue> {
   using base = recorded_command<Platform, Queue>;
+  static constexpr bool is_copied =
+      Operation == queue_operation::wait && std::copyable<std::remove_const_t<Fence>>;
 
   recorded_access(const logged_fence<Fence>& accessed, std::uint64_t with) noexcept
-      : base{calls_of_access}, fence{accessed}, value{with} {}
+      : base{calls_of_access}, kept{keep(*accessed.fence)}, id{accessed.id}, value{with} {}
+
+  static auto keep(Fence& accessed) noexcept {
+    if constexpr (is_copied) {
+      return accessed;
+    } else {
+      return &accessed;
+    }
+  }
+  logged_fence<Fence> fence() noexcept {
+    if constexpr (is_copied) {
+      return {&kept, id};
+    } else {
+      return {kept, id};
+    }
+  }
 
   static wait_status execute(base& of, Queue& queue) {
-    const auto& own = static_cast<const recorded_access&>(of);
+    auto& own = static_cast<recorded_access&>(of);
     if constexpr (Operation == queue_operation::signal) {
-      static_cast<void>(queue.signal(own.fence, own.value));
+      static_cast<void>(queue.signal(own.fence(), own.value));
     } else if constexpr (recording_queue<Queue>) {
-      queue.wait(own.fence, own.value);
+      queue.wait(own.fence(), own.value);
     } else {
-      return queue.wait(own.fence, own.value);
+      return queue.wait(own.fence(), own.value);
     }
     return wait_status::reached;
   }
   static void cancel([[maybe_unused]] base& of, [[maybe_unused]] Queue& queue) noexcept {
     if constexpr (!recording_queue<Queue>) {
       const auto& own = static_cast<const recorded_access&>(of);
-      queue.cancel({Operation, own.fence.id, own.value});
+      queue.cancel({Operation, own.id, own.value});
     }
   }
   static constexpr typename base::call_table calls_of_access{
       execute, cancel, [](base& of) noexcept { std::destroy_at(static_cast<recorded_access*>(&of)); }};
 
-  const logged_fence<Fence> fence;
+  std::conditional_t<is_copied, std::remove_const_t<Fence>, Fence*> kept;
+  const fence_id id;
   const std::uint64_t value;
 };
 
