@@ -278,12 +278,15 @@ TEST_CASE("what a command is made of calls the context while it is copied or mov
 
 TEST_CASE("a maker can't end the recording that it creates a block for, and it goes on") {
   constexpr const char* of_maker = "a maker ended the recording that it was creating a block for";
-  for (int which = 0; which < 4; ++which) {
+  for (int round = 0; round < 8; ++round) {
+    const bool is_immediate = round >= 4;
+    const int which = round % 4;
+    CAPTURE(is_immediate);
     CAPTURE(which);
     stand at;
     const auto object = at.resource();
     const auto retired = at.resource();
-    auto& in = at.deferred[0];
+    auto& in = is_immediate ? *at.immediate : at.deferred[0];
     in.begin_recording();
     in.run([] {});
     at.driver.in_create = [&] {
@@ -295,7 +298,11 @@ TEST_CASE("a maker can't end the recording that it creates a block for, and it g
         in.begin_recording();
       }
     };
-    CHECK(in.use(object));
+    if (is_immediate) {
+      CHECK(at.resource() != tidemark::object_id{});
+    } else {
+      CHECK(in.use(object));
+    }
     CHECK(take_said() == (which == 3 ? texts{of_maker, "a context began to record twice"} : texts{of_maker}));
     CHECK(in.is_recording());
     const auto finished = in.finish();

@@ -274,3 +274,90 @@ TEST_CASE("[D36][D38] a maker records in the context, and has no memory: the rec
     CHECK(of.in.finish().status == finish_status::ended);
   }
 }
+
+TEST_CASE("[D33][D34][D36] a maker calls the immediate context, whose sink is told when the object is there") {
+  for (int how = 0; how < 5; ++how) {
+    CAPTURE(how);
+    scene of;
+    const auto retired = of.at.resource();
+    const tidemark::object_id none{99, 1};
+    std::function<void(context_error)> in_sink;
+    std::vector<context_error> told;
+    int makers = 0;
+    context_type in{*of.at.storage, calling_sink{&in_sink}, counting_source{&of.lists}};
+    in_sink = [&](context_error error) {
+      CHECK(makers == 0);
+      told.push_back(error);
+      if (how != 1) return;
+      in.abandon();
+      in.begin_recording();
+    };
+    const auto record = [&] {
+      of.lists.calls_left = 0;
+      in.run([held = large_copy{}]() mutable { held(nullptr, nullptr); });
+      of.lists.calls_left = SIZE_MAX;
+      CHECK(in.was_removed());
+      CHECK(of.lists.bytes == 0);
+      in.run([] {});
+    };
+    const auto fail = [&] { CHECK(in.create(test_kind::view, {.deferred = 40}, {none}) == tidemark::object_id{}); };
+    if (how != 4) in.begin_recording();
+    if (how != 4) in.run([] {});
+    of.at.driver.in_create = [&] {
+      ++makers;
+      if (how == 4) in.begin_recording();
+      if (how != 2) record();
+      if (how >= 2) fail();
+      if (how == 3) {
+        of.at.driver.in_create = [&] {
+          fail();
+          of.at.driver.creations_left = 0;
+        };
+        CHECK(in.create(test_kind::resource, {}) == tidemark::object_id{});
+      }
+      --makers;
+    };
+    const bool is_there = in.create(test_kind::resource, {}) != tidemark::object_id{};
+    of.at.driver.creations_left = SIZE_MAX;
+    CHECK(is_there == (how != 3));
+    using enum context_error;
+    const std::vector<context_error> expected[] = {
+        {no_memory}, {no_memory}, {invalid}, {no_memory, no_memory, invalid, no_memory}, {no_memory, invalid}};
+    CHECK(told == expected[how]);  // of the recording, of the objects in create(), and of the object itself
+    CHECK(of.at.storage->retire(retired));
+    CHECK(of.at.storage->reclaim() == (how == 1 || how == 2 ? 0 : 1));
+    const bool is_removed = how != 1 && how != 2;
+    CHECK(in.finish().status == (is_removed ? finish_status::no_memory : finish_status::ended));
+    CHECK(told.size() == expected[how].size());
+    in.begin_recording();
+    in.run([] {});
+    CHECK(in.finish().list.size() == 1);
+  }
+}
+
+TEST_CASE("a recording that was removed while the storage itself created an object is over when it is finished") {
+  for (const bool is_abandoned : {false, true}) {
+    CAPTURE(is_abandoned);
+    scene of;
+    const auto retired = of.at.resource();
+    std::function<void(context_error)> in_sink = [](context_error) {};
+    context_type in{*of.at.storage, calling_sink{&in_sink}, counting_source{&of.lists}};
+    in.begin_recording();
+    of.at.driver.in_create = [&] {
+      of.lists.calls_left = 0;
+      in.run([] {});
+      of.lists.calls_left = SIZE_MAX;
+    };
+    CHECK(of.at.storage->create(test_kind::resource, {}));
+    CHECK(in.was_removed());
+    if (is_abandoned) {
+      in.abandon();
+    } else {
+      CHECK(in.finish().status == finish_status::no_memory);
+    }
+    CHECK(of.at.storage->retire(retired));
+    CHECK(of.at.storage->reclaim() == 1);
+    in.begin_recording();
+    CHECK(in.finish());
+  }
+}

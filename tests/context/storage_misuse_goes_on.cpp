@@ -154,6 +154,31 @@ TEST_CASE("a maker can end neither the recording nor the context that it creates
   CHECK(take_said().empty());
 }
 
+TEST_CASE("nor can it end the recording of the immediate context when it creates an object") {
+  stand at;
+  REQUIRE(at.storage);
+  auto& in = at.storage->immediate();
+  in.begin_recording();
+  bool was_creating = false;
+  at.driver.in_create = [&] {
+    at.driver.in_create = [&] { was_creating = in.is_creating(); };
+    CHECK(at.storage->create(test_kind::resource, {}));
+    CHECK(in.is_creating());  // the outer one, still
+    in.end_recording();
+    CHECK(in.is_recording());
+  };
+  CHECK(at.storage->create(test_kind::resource, {}));
+  CHECK(was_creating);
+  CHECK(!in.is_creating());
+  CHECK(take_said() == texts{"a maker ended the recording that it was creating a block for"});
+  at.driver.creations_left = 0;
+  CHECK(!at.storage->create(test_kind::resource, {}));
+  CHECK(!in.is_creating());
+  in.end_recording();
+  CHECK(!in.is_recording());
+  CHECK(take_said().empty());
+}
+
 TEST_CASE("nor can it assign another context to the one that it creates a block for") {
   stand at;
   REQUIRE(at.storage);

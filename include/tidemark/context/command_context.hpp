@@ -35,6 +35,7 @@
 #ifndef TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 #define TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 
+#include <bit>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -75,8 +76,8 @@ inline constexpr auto detail::names_of<context_error> =
 
 /// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
 /// of the context calls it, after the context has done everything else that the error causes. It may call functions of
-/// the context: abandon the recording, and begin another one. While the maker creates a block it is told of no error
-/// but `stale`, and the recording can't end. It must neither throw nor destroy the context.
+/// the context: abandon the recording, and begin another one. While the maker creates a block for the context, it is
+/// told of no error but `stale`, and the recording can't end. It must neither throw nor destroy the context.
 template <class Sink>
 concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
   { sink(context, error) } noexcept;
@@ -122,7 +123,8 @@ class alignas(cache_line) command_context {
   /// A context that was opened for this one alone.
   command_context(Storage& storage, storage_context&& opened, Sink sink, const Source& source = {}) noexcept
       : storage_{&storage}, own_{std::move(opened)}, sink_{std::move(sink)}, commands_{source} {}
-  /// The immediate context, in which objects are created. Nothing else may record in it.
+  /// The immediate context, in which objects are created. Nothing else may record in it. Objects whose maker's create()
+  /// calls this context must be created with the create() below.
   command_context(Storage& storage, Sink sink, const Source& source = {}) noexcept
       : storage_{&storage}, is_immediate_{true}, sink_{std::move(sink)}, commands_{source} {}
   command_context(const command_context&) = delete;
@@ -130,7 +132,8 @@ class alignas(cache_line) command_context {
   /// Abandons a recording that is open, and closes a deferred context.
   ~command_context() { abandon(); }
 
-  /// Returns the number by which the sink knows the context.
+  /// Returns the number by which the sink knows the context. While the context is not open it has none, and this
+  /// returns 0.
   [[nodiscard]] context_id id() const noexcept { return is_immediate_ ? immediate_context : own_.id(); }
   /// Returns whether it can record: false after a reset() that was refused.
   [[nodiscard]] bool is_open() const noexcept { return is_immediate_ || own_.is_open(); }
@@ -138,13 +141,20 @@ class alignas(cache_line) command_context {
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the sink
-  /// [D34], and then the id names no object [D33]. It is asserted that this is the immediate context.
+  /// [D34], and then the id names no object [D33]. The maker may call this context meanwhile. Of what fails
+  /// there the sink is told when the maker has returned: that the recording is removed, and then, once each, the errors
+  /// of objects. It is asserted that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
     TIDEMARK_ASSERT(is_immediate_, "objects are created in the immediate context");
     if (!is_immediate_) return {};
     const object_create_result made = storage_->create(of, given, dependencies);
+    if (context().is_creating()) {
+      if (!made) untold_ |= 1u << static_cast<unsigned>(error_of(made.status));
+      return made.object;
+    }
+    tell_errors_in_create();
     if (!made) sink_(immediate_context, error_of(made.status));
     return made.object;
   }
@@ -305,7 +315,7 @@ class alignas(cache_line) command_context {
     if (!can_end()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
     const state before = std::exchange(state_, state::idle);
-    if (before == state::recording) context().end_recording();
+    if (holds_recording(before)) context().end_recording();
     const detail::busy_scope handing_out{state_, state::busy};
     const finish_status status = before == state::recording ? finish_status::ended
                                  : before == state::removed ? finish_status::no_memory
@@ -316,10 +326,8 @@ class alignas(cache_line) command_context {
   /// Ends the recording, if one is open, and drops its commands. The context can record again [D41].
   void abandon() noexcept {
     if (!can_end()) return;
-    if (state_ == state::recording) {
-      drop_commands();
-      context().end_recording();
-    }
+    if (state_ == state::recording) drop_commands();
+    if (holds_recording(state_)) context().end_recording();
     state_ = state::idle;
   }
 
@@ -372,6 +380,10 @@ class alignas(cache_line) command_context {
     const bool is_creating = context().is_creating();
     TIDEMARK_ASSERT(!is_creating, "a maker ended the recording that it was creating a block for");
     return !is_creating;
+  }
+  /// Returns whether the storage's recording is to be ended: that of a recording that was removed may still be.
+  bool holds_recording(state of) noexcept {
+    return of == state::recording || (of == state::removed && context().is_recording());
   }
   bool can_record() const noexcept {
     if (state_ == state::recording) [[likely]]
@@ -481,12 +493,21 @@ class alignas(cache_line) command_context {
     state_ = state::removed;
     end_removed();
   }
-  /// Ends a recording that was removed, and tells the sink. While the maker creates a block it does nothing: then the
-  /// use that needs the block does so when the maker is done.
+  /// Ends a recording that was removed, and tells the sink. While the maker creates a block it does nothing: then use()
+  /// or create(), which has called the maker, does so when the maker is done.
   void end_removed() noexcept {
     if (context().is_creating()) return;
     context().end_recording();
     sink_(id(), context_error::no_memory);
+  }
+  /// Does what could not be done while the maker was creating an object.
+  [[gnu::noinline]] void tell_errors_in_create() noexcept {
+    if (was_removed() && context().is_recording()) end_removed();
+    while (untold_ != 0) {
+      const int lowest = std::countr_zero(untold_);
+      untold_ &= untold_ - 1;
+      sink_(immediate_context, static_cast<context_error>(lowest));
+    }
   }
   void drop_commands() noexcept {
     const detail::busy_scope dropping{state_, state::busy};
@@ -497,6 +518,7 @@ class alignas(cache_line) command_context {
   storage_context own_;
   bool is_immediate_ = false;
   state state_ = state::idle;
+  unsigned untold_ = 0;  // a bit for each error of objects that could not be created while the maker was creating one
   [[no_unique_address]] Sink sink_;
   commands_type commands_;
 };

@@ -157,7 +157,7 @@ class context_storage {
     }
     made->reset();
     made->kind.store(static_cast<std::uint64_t>(of));
-    object_create_status status = create_immediate(*made, given, dependencies);
+    object_create_status status = while_creating(0, [&] { return create_immediate(*made, given, dependencies); });
     if (status == object_create_status::added && !are_valid(dependencies)) {
       TIDEMARK_ASSERT(false, "a maker destroyed a dependency of the object that it was creating");
       destroy_block(0, *made, *parts_.context_slots[0].table.look(made->index.load()));
@@ -253,6 +253,17 @@ class context_storage {
     return static_cast<std::uint32_t>(std::find(parts_.classes, end, asked.total_bytes()) - parts_.classes);
   }
 
+  /// Returns `create()`, which calls the maker. Until then the recording of the context can't end.
+  template <class Create>
+  auto while_creating(std::uint32_t number, const Create& create) noexcept {
+    auto& creating = parts_.context_slots[number].creating;
+    const std::uint32_t before = creating.load();
+    creating.store(before + 1);
+    const auto created = create();
+    creating.store(before);
+    return created;
+  }
+
   // ---- the immediate context ----------------------------------------------------------------------------------------
 
   object_create_status create_immediate(record& made, const description& given,
@@ -303,12 +314,7 @@ class context_storage {
 
   block_use_result use_first(std::uint32_t number, object_id object) noexcept {
     if (number == 0 || !is_known(object)) return {block_use_status::stale};
-    slot& own = parts_.context_slots[number];
-    const std::uint32_t creating = own.creating.load();
-    own.creating.store(creating + 1);
-    const block_use_result opened = open_block(number, records_.at(object.index()));
-    own.creating.store(creating);
-    return opened;
+    return while_creating(number, [&] { return open_block(number, records_.at(object.index())); });
   }
 
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
@@ -502,7 +508,8 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   // nothing, and use() returns `stale`.
 
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
-  /// Returns the context's number, which another context may have once this one is closed.
+  /// Returns the context's number, which another context may have once this one is closed. Of a closed context it
+  /// returns 0, which is no number of its own.
   [[nodiscard]] context_id id() const noexcept { return context_id{number_}; }
 
   /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings. It is

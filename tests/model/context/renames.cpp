@@ -54,6 +54,7 @@ struct no_objects {
     void begin_recording() noexcept {}
     void end_recording() noexcept {}
     bool is_creating() const noexcept { return false; }
+    bool is_recording() const noexcept { return true; }  // which is asked in recordings alone
   };
   using kind = int;
   using description = int;

@@ -87,8 +87,7 @@ struct recorded_work : recorded_command<Platform, Queue> {
 template <platform Platform, class Queue, class Fence, queue_operation Operation>
 struct recorded_access : recorded_command<Platform, Queue> {
   using base = recorded_command<Platform, Queue>;
-  static constexpr bool is_copied =
-      Operation == queue_operation::wait && std::copyable<std::remove_const_t<Fence>>;
+  static constexpr bool is_copied = Operation == queue_operation::wait && std::copyable<std::remove_const_t<Fence>>;
 
   recorded_access(const logged_fence<Fence>& accessed, std::uint64_t with) noexcept
       : base{calls_of_access}, kept{keep(*accessed.fence)}, id{accessed.id}, value{with} {}
