@@ -64,6 +64,18 @@ struct note {
   }
 };
 
+/// Counts its disposals, and calls a function in each.
+struct counted_object : tidemark::loop_retire_hook<2> {
+  std::function<void()> meanwhile = [] {};
+  std::atomic<int> disposals{0};
+};
+struct count_disposal {
+  void operator()(counted_object& of) const noexcept {
+    of.meanwhile();
+    ++of.disposals;
+  }
+};
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("[B3][B4][B5] an object is disposed of on the loop when the work that was queued before is finished",
@@ -271,16 +283,6 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of everything without anybody who runs
 TEST_CASE_TEMPLATE("[B5] drain() awaits what a disposer retires, and not what a third thread retires", Kind,
                    EVERY_LOOP_KIND) {
   enum class shape { the_disposer_retires, a_third_thread_retires, the_end_drains };
-  struct object : tidemark::loop_retire_hook<2> {
-    std::function<void()> meanwhile = [] {};
-    std::atomic<int> disposals{0};
-  };
-  struct dispose {
-    void operator()(object& of) const noexcept {
-      of.meanwhile();
-      ++of.disposals;
-    }
-  };
   for (const shape of : {shape::the_disposer_retires, shape::a_third_thread_retires, shape::the_end_drains}) {
     CAPTURE(static_cast<int>(of));
     typename Kind::loop loop;
@@ -288,16 +290,16 @@ TEST_CASE_TEMPLATE("[B5] drain() awaits what a disposer retires, and not what a 
     const watchdog dog = watch(queue.finished);
     std::optional<reclaimer_of<Kind>> reclaimer(loop);
     REQUIRE(reclaimer->add_queue(queue.queue));
-    object first;
-    object second;
+    counted_object first;
+    counted_object second;
     std::atomic<bool> is_disposing{false};
     std::atomic<bool> may_end{false};
     first.meanwhile = [&] {
       is_disposing = true;
       await([&] { return may_end.load(); });
-      if (of != shape::a_third_thread_retires) CHECK(reclaimer->retire(second, dispose{}));
+      if (of != shape::a_third_thread_retires) CHECK(reclaimer->retire(second, count_disposal{}));
     };
-    CHECK(reclaimer->retire(first, dispose{}));
+    CHECK(reclaimer->retire(first, count_disposal{}));
     background runner{[&] {
       while (first.disposals == 0) static_cast<void>(loop.poll());
     }};
@@ -311,7 +313,7 @@ TEST_CASE_TEMPLATE("[B5] drain() awaits what a disposer retires, and not what a 
       }
     }};
     CHECK(drainer.falls_asleep());
-    if (of == shape::a_third_thread_retires) CHECK(reclaimer->retire(second, dispose{}));
+    if (of == shape::a_third_thread_retires) CHECK(reclaimer->retire(second, count_disposal{}));
     may_end = true;
     runner.join();
     CHECK(second.disposals == 0);
@@ -403,16 +405,6 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of what a thread has retired that leav
                    EVERY_LOOP_KIND) {
   using namespace std::chrono_literals;
   enum class form { plain, with_token, within_time, until_time };
-  struct object : tidemark::loop_retire_hook<2> {
-    std::function<void()> meanwhile = [] {};
-    std::atomic<int> disposals{0};
-  };
-  struct dispose {
-    void operator()(object& of) const noexcept {
-      of.meanwhile();
-      ++of.disposals;
-    }
-  };
   const auto drain_as = [](form which, reclaimer_of<Kind>& of) {
     manual_stop never;
     if (which == form::plain) return of.drain();
@@ -430,10 +422,10 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of what a thread has retired that leav
       const watchdog dog = watch(second.finished);
       reclaimer_of<Kind> reclaimer(loop);
       REQUIRE(reclaimer.add_queue(first.queue));
-      object early;
-      object later;
-      object last;
-      object made;  // by the disposer of `later`
+      counted_object early;
+      counted_object later;
+      counted_object last;
+      counted_object made;  // by the disposer of `later`
       std::atomic<bool> is_disposing{false};
       std::atomic<bool> early_may_end{false};
       std::atomic<bool> later_may_end{false};
@@ -443,19 +435,19 @@ TEST_CASE_TEMPLATE("[B5] drain() disposes of what a thread has retired that leav
         is_disposing = true;
         await([&] { return later_may_end.load(); });
         if (is_free_at_once) second.queue.complete();
-        CHECK(reclaimer.retire(made, dispose{}));
+        CHECK(reclaimer.retire(made, count_disposal{}));
       };
       first.submit();
-      CHECK(reclaimer.retire(early, dispose{}));
+      CHECK(reclaimer.retire(early, count_disposal{}));
       // They wait for `early` alone, but dispose of what they find.
       const background one{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};
       const background another{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};
       CHECK(one.falls_asleep());
       CHECK(another.falls_asleep());
-      CHECK(reclaimer.retire(later, dispose{}));
+      CHECK(reclaimer.retire(later, count_disposal{}));
       REQUIRE(reclaimer.add_queue(second.queue));
       second.submit();
-      CHECK(reclaimer.retire(last, dispose{}));
+      CHECK(reclaimer.retire(last, count_disposal{}));
       first.queue.complete();
       await([&] { return is_disposing.load(); });
       const background drainer{[&] { CHECK(drain_as(which, reclaimer) == wait_status::reached); }};

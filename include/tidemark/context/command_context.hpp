@@ -141,9 +141,9 @@ class alignas(cache_line) command_context {
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the sink
-  /// [D34], and then the id names no object [D33]. The maker may call this context meanwhile. Of what fails
-  /// there the sink is told when the maker has returned: that the recording is removed, and then, once each, the errors
-  /// of objects. It is asserted that this is the immediate context.
+  /// [D34], and then the id names no object [D33]. The maker may call this context meanwhile. The sink is told of what
+  /// fails there when the maker has returned: first that the recording is removed, then, once each, the errors of
+  /// objects. It is asserted that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};

@@ -30,9 +30,9 @@
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
 // run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
 // it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
-// run() may be called again. The same is true of a coroutine that the loop resumes. Whatever coroutine awaits in the
-// course of that waits from its co_await on. Another thread that runs the loop may resume it at once, and so may a call
-// that runs the loop within the callable; and an exception changes nothing for it.
+// run() may be called again. The same is true of a coroutine that the loop resumes. A coroutine that awaits the loop in
+// such a call waits from its co_await on, also if the call throws afterwards. Another thread that runs the loop may
+// resume it at once, and so may the call itself, if it runs the loop.
 //
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
 // coroutines should be gone before the loop is (that is asserted). Those that are left are cancelled, and may be

@@ -16,9 +16,8 @@
 //   processor reads                                until then nothing is done, and the caller is told the value to wait
 //   or writes                                      for
 //
-// To invalidate lines is to write those of them that are dirty to memory, and to remove all of them from the cache. An
-// operation that drops dirty lines is not enough: what the processor has written under a lock that it still holds would
-// be lost.
+// Invalidating lines writes the dirty ones to memory, and then removes all of them from the cache. An operation that
+// drops dirty lines is not enough: what the processor has written under a lock that it still holds would be lost.
 //
 // Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
 // only an operation after the completion was observed is of use [B42] [trap 29]. Before the device writes, dirty lines

@@ -228,20 +228,27 @@ struct late_at_second_queue : model::suite<2>, stand<Shape> {
   }
 };
 
+/// An object whose disposer needs the suite.
+template <class Suite>
+struct object_of : object {
+  Suite* suite = nullptr;
+};
+template <class Suite>
+Suite& suite_of(object& which) {
+  return *static_cast<object_of<Suite>&>(which).suite;
+}
+
 /// [B5] A thread drains while another one disposes of the only object. Meanwhile a second one is retired, by the
 /// disposer or by the queue's thread, and must wait for work. Nobody runs the loop then.
 template <bool ByDisposer>
 struct retired_beside_drain : model::suite<3>, stand<one_slot> {
-  struct first_object : object {
-    retired_beside_drain* suite = nullptr;
-  };
   struct destroy_first {
     void operator()(object& which) const noexcept {
       destroy{}(which);
-      if (ByDisposer) static_cast<first_object&>(which).suite->retire_second();
+      if (ByDisposer) suite_of<retired_beside_drain>(which).retire_second();
     }
   };
-  first_object first;
+  object_of<retired_beside_drain> first;
 
   void retire_second() { MODEL_REQUIRE(reclaimer->retire(used, destroy{})); }
   void before() {
@@ -274,25 +281,22 @@ struct retired_beside_drain : model::suite<3>, stand<one_slot> {
 /// has drained before the second object was retired, it need not wait for the third one, which the disposer of the
 /// second retires, and which is free at once. So it may leave. The thread that has drained afterwards may sleep then.
 struct left_by_another_drain : model::suite<3>, stand<one_slot> {
-  struct known_object : object {
-    left_by_another_drain* suite = nullptr;
-  };
   struct destroy_first {
     void operator()(object& which) const noexcept {
       destroy{}(which);
-      static_cast<void>(static_cast<known_object&>(which).suite->has_begun.wait(1));
+      static_cast<void>(suite_of<left_by_another_drain>(which).has_begun.wait(1));
     }
   };
   struct destroy_second {
     void operator()(object& which) const noexcept {
-      auto& suite = *static_cast<known_object&>(which).suite;
+      auto& suite = suite_of<left_by_another_drain>(which);
       destroy{}(which);
       suite.has_begun.signal(1);
       MODEL_REQUIRE(suite.reclaimer->retire(suite.used, destroy{}));
     }
   };
-  known_object first;
-  known_object second;
+  object_of<left_by_another_drain> first;
+  object_of<left_by_another_drain> second;
   model::progress_fence<one_slot> has_begun;
 
   void before() {

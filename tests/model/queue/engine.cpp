@@ -573,9 +573,11 @@ struct destroyed_against_turn : model::suite<2>, stepped {
 };
 
 /// A queue is destroyed while its engine gives all queues up. It drops its work once, before its destructor returns,
-/// and the engine does not touch it afterwards.
-struct destroyed_against_engine_abort : model::suite<2>, stepped {
+/// and the engine does not touch it afterwards. There is another queue, for which the engine gives its lock up, too.
+template <unsigned Threads>
+struct destroyed_against_engine_abort : model::suite<Threads>, stepped {
   payload data;
+  queue other{*this};
   std::unique_ptr<queue> filled;  // on the heap, so that the checker knows when it is gone
 
   struct work {
@@ -908,7 +910,9 @@ int main(int argc, char** argv) {
                                      "fence_gone_after_abort.engine">());
   checks.push_back(model::make_check<fence_gone_beside_report, "fence_gone_beside_report">());
   checks.push_back(model::make_check<destroyed_against_turn, "destroyed_against_turn">());
-  checks.push_back(model::make_check<destroyed_against_engine_abort, "destroyed_against_engine_abort">());
+  checks.push_back(model::make_check<destroyed_against_engine_abort<2>, "destroyed_against_engine_abort">());
+  checks.push_back(
+      model::make_check<destroyed_against_engine_abort<3>, "destroyed_against_engine_abort.three_threads">());
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
   checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());
   checks.push_back(model::make_check<unbroken_against_others<true>, "unbroken_against_others.aborted">());
