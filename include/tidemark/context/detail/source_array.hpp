@@ -28,7 +28,7 @@ constexpr backing_traits traits_of_array(std::size_t size) noexcept {
 template <class T, block_source Source>
 T* allocate_array(Source& source, std::size_t size) noexcept {
   if (size == 0 || size > SIZE_MAX / 4 / sizeof(T)) return nullptr;
-  return static_cast<T*>(static_cast<void*>(source.create(traits_of_array<T>(size))));
+  return reinterpret_cast<T*>(source.create(traits_of_array<T>(size)));
 }
 
 /// Returns an array of objects that were constructed from `arguments`; null if there is no memory.
