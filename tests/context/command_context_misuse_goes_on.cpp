@@ -205,7 +205,7 @@ TEST_CASE("a command that calls its context while it is made or dropped does not
     }
     if (which == 3) CHECK(in.reset() == tidemark::context_open_status::ready);
     CHECK(called > 0);
-    CHECK(take_said() == texts(called, "a command used the context that makes or drops it"));
+    CHECK(take_said() == texts(called, "the context was used while it makes or drops a command, or closes"));
     CHECK(!in.is_recording());
     CHECK(at.lists[0]->bytes == 0);
     in.begin_recording();
@@ -241,7 +241,7 @@ TEST_CASE("a command that creates objects while it is made or dropped creates no
       at.immediate_lists.calls_left = SIZE_MAX;
     }
     CHECK(called == 3);
-    CHECK(take_said() == texts(called, "a command used the context that makes or drops it"));
+    CHECK(take_said() == texts(called, "the context was used while it makes or drops a command, or closes"));
     in.abandon();
     // No object was made in between.
     CHECK(at.resource().index() == before.index() + 1);
@@ -250,7 +250,7 @@ TEST_CASE("a command that creates objects while it is made or dropped creates no
 }
 
 TEST_CASE("what a command is made of calls the context while it is copied or moved, and does nothing") {
-  constexpr const char* of_command = "a command used the context that makes or drops it";
+  constexpr const char* of_command = "the context was used while it makes or drops a command, or closes";
   for (int which = 0; which < 3; ++which) {
     CAPTURE(which);
     stand at;
@@ -272,6 +272,42 @@ TEST_CASE("what a command is made of calls the context while it is copied or mov
     CHECK(take_said() == texts(called, of_command));
     CHECK(in.is_recording());
     CHECK(in.finish().list.size() == 1);
+    CHECK(take_said().empty());
+  }
+}
+
+TEST_CASE("a maker can't use the context that is reset while it destroys a block of it") {
+  for (int which = 0; which < 4; ++which) {
+    CAPTURE(which);
+    stand at;
+    const auto object = at.resource();
+    auto& in = at.deferred[0];
+    in.begin_recording();
+    REQUIRE(in.use(object));
+    in.abandon();
+    int calls = 0;
+    at.driver.in_destroy = [&] {
+      if (++calls > 1) return;
+      if (which == 0) in.begin_recording();
+      if (which == 1) CHECK(in.reset() == tidemark::context_open_status::ready);
+      if (which == 2) in.abandon();
+      if (which == 3) {
+        static_cast<void>(in.reset());
+        in.begin_recording();
+      }
+    };
+    CHECK(in.reset() == tidemark::context_open_status::ready);
+    at.driver.in_destroy = nullptr;
+    CHECK(calls == 1);
+    CHECK(take_said() == texts(which == 3 ? 2 : 1, "the context was used while it makes or drops a command, or closes"));
+    // It is as a new one, and its recordings are known to the storage.
+    CHECK_FALSE(in.is_recording());
+    in.begin_recording();
+    CHECK(in.use(object));
+    CHECK(at.storage->retire(object));
+    CHECK(at.storage->reclaim() == 0);
+    in.abandon();
+    CHECK(at.storage->reclaim() == 1);
     CHECK(take_said().empty());
   }
 }

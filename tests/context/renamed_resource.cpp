@@ -357,6 +357,41 @@ TEST_CASE("[B44][B47] a discard by the thread that submits waits for what is cur
   CHECK(of.resource.current() == other.memory);
 }
 
+TEST_CASE("[B12][B44] a source that names work while a discard asks it for a backing is heeded") {
+  const watchdog guard{[] { return std::string{"a discard whose source names work"}; }};
+  for (const bool adopts : {false, true}) {
+    CAPTURE(adopts);
+    scene of{3};
+    resource_type::taken other;
+    if (adopts) {
+      other = of.resource.try_take();
+      REQUIRE(other);
+    }
+    std::byte* const before = of.resource.current();
+    of.ledger.calls_left = 0;
+    of.resource.used_until(of.last = 5);
+    // As a source does that submits work when memory is short: the backing is in use for longer than the call had seen.
+    of.ledger.in_refusal = [&] {
+      if (adopts) {
+        of.resource.adopt(other, 100);
+      } else {
+        of.resource.used_until(100);
+      }
+    };
+    std::thread executor{[&] { of.done.signal(5); }};
+    const auto mapped = of.resource.map_for(write_anew, 20ms);
+    executor.join();
+    if (adopts) {  // what was current until then is free from 5 on
+      CHECK((mapped.status == map_status::timeout || mapped.memory == before));
+    } else {
+      CHECK(mapped.status == map_status::timeout);
+    }
+    CHECK(of.ledger.in_refusal == nullptr);
+    of.done.signal(of.last = 100);
+    CHECK(of.resource.map(write_anew));
+  }
+}
+
 // ---- lists that are not executed ------------------------------------------------------------------------------------
 
 TEST_CASE("[B47][D37][D41] what is not adopted gives its backings back, and the current one stays") {

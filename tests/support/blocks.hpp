@@ -55,6 +55,7 @@ struct block_ledger {
   std::size_t calls = 0;
   std::size_t calls_left = SIZE_MAX;  // then it refuses
   std::size_t least_alignment = 1;    // 4096: the worst case for sets of the cache
+  std::function<void()> in_refusal;   // the next create() that refuses calls it, once
   event_log* log = nullptr;
 };
 
@@ -64,7 +65,10 @@ struct counting_source {
   std::byte* create(const tidemark::backing_traits& traits) noexcept {
     const std::lock_guard lock{ledger->guard};
     ++ledger->calls;
-    if (ledger->calls_left == 0) return nullptr;
+    if (ledger->calls_left == 0) {
+      if (ledger->in_refusal) std::exchange(ledger->in_refusal, nullptr)();
+      return nullptr;
+    }
     --ledger->calls_left;
     const std::size_t alignment = std::max(traits.alignment, ledger->least_alignment);
     std::byte* const made = heap.create({traits.bytes, alignment});

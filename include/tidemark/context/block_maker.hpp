@@ -135,7 +135,7 @@ concept has_block_types =
 /// create() may use other objects in its context. It must not use the object whose block it creates, nor end the
 /// recording, close the context, or destroy a dependency: that is asserted, and then the object is not created, or the
 /// recording goes on. destroy() may destroy and retire other objects and close contexts, but not while the storage
-/// itself is destroyed.
+/// itself is destroyed. It must not use a command_context that is being reset or destroyed, which is asserted.
 template <class Maker>
 concept block_maker =
     detail::has_block_types<Maker> &&

@@ -130,7 +130,10 @@ class alignas(cache_line) command_context {
   command_context(const command_context&) = delete;
   command_context& operator=(const command_context&) = delete;
   /// Abandons a recording that is open, and closes a deferred context.
-  ~command_context() { abandon(); }
+  ~command_context() {
+    abandon();
+    close();
+  }
 
   /// Returns the number by which the sink knows the context. While the context is not open it has none, and this
   /// returns 0.
@@ -340,7 +343,7 @@ class alignas(cache_line) command_context {
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");
     abandon();
     if (is_immediate_) return context_open_status::ready;
-    own_.close();
+    close();
     auto opened = storage_->open();
     own_ = std::move(opened.context);
     return opened.status;
@@ -353,7 +356,8 @@ class alignas(cache_line) command_context {
     idle,
     recording,
     removed,
-    busy,  ///< Code of the user may run that must not call the context: a command is made, or commands are dropped.
+    busy,  ///< Code of the user may run that must not call the context: a command is made, commands are dropped, or
+           ///< the maker destroys the context's blocks.
   };
 
   static context_error error_of(object_create_status status) noexcept {
@@ -372,7 +376,7 @@ class alignas(cache_line) command_context {
   storage_context& context() noexcept { return is_immediate_ ? storage_->immediate() : own_; }
 
   bool is_free() const noexcept {
-    TIDEMARK_ASSERT(state_ != state::busy, "a command used the context that makes or drops it");
+    TIDEMARK_ASSERT(state_ != state::busy, "the context was used while it makes or drops a command, or closes");
     return state_ != state::busy;
   }
   bool can_end() noexcept {
@@ -380,6 +384,11 @@ class alignas(cache_line) command_context {
     const bool is_creating = context().is_creating();
     TIDEMARK_ASSERT(!is_creating, "a maker ended the recording that it was creating a block for");
     return !is_creating;
+  }
+  /// Closes a deferred context, whose blocks the maker destroys.
+  void close() noexcept {
+    const detail::busy_scope closing{state_, state::busy};
+    own_.close();
   }
   /// Returns whether the storage's recording is to be ended: that of a recording that was removed may still be.
   bool holds_recording(state of) noexcept {

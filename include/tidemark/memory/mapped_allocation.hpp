@@ -202,10 +202,12 @@ class mapped_allocation {
   /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
   /// if it reads or writes while work uses the backing [B46]. Beside a discard, a backing has at most 2^15 locks at a
   /// time. One more is asserted, and then it is `no_space`. A lock that discards gets another backing.
-  /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads; on
-  ///              machines with cache operations, only lines that no work touches. Such a lock is `busy` only while
-  ///              another thread moves the bytes, and if they would have to be moved while work uses them. A discard is
-  ///              `busy` only while all backings that there may be are in use, moved or locked
+  /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
+  ///              machines with cache operations that means: only lines that no work has touched since the last lock
+  ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
+  ///              be lost when they are written back. Such a lock is `busy` only while another thread moves the bytes,
+  ///              and if they would have to be moved while work uses them. A discard is `busy` only while all backings
+  ///              that there may be are in use, moved or locked
   locking try_lock(map_mode mode) noexcept {
     std::uint64_t target = 0;
     attempted_lock made = attempt(mode, target);

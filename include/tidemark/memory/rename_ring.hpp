@@ -201,9 +201,11 @@ class rename_ring {
   /// backing with `renamed` true. If `own` is no mapping, it is map(). Blocks and returns as map() does otherwise.
   /// For renamed_resource, which has its current backing mapped. [B12] [B44]
   /// \param own     a discard of the calling thread that was not retired
+  /// \param until   is looked at anew before each attempt, and so is `own`: the source may change both when it is asked
+  ///                for a backing, such as one that submits work where memory is short
   /// \param limits  what map(), map_for() or map_until() takes behind the mode
   template <class... Limits>
-  mapping map_beside(const mapping& own, std::uint64_t until, const Limits&... limits) noexcept
+  mapping map_beside(const mapping& own, const std::uint64_t& until, const Limits&... limits) noexcept
     requires(Writers == writers::several)
   {
     bool was_refused = false;
