@@ -299,7 +299,8 @@ TEST_CASE("a maker can't use the context that is reset while it destroys a block
     CHECK(in.reset() == tidemark::context_open_status::ready);
     at.driver.in_destroy = nullptr;
     CHECK(calls == 1);
-    CHECK(take_said() == texts(which == 3 ? 2 : 1, "the context was used while it makes or drops a command, or closes"));
+    CHECK(take_said() ==
+          texts(which == 3 ? 2 : 1, "the context was used while it makes or drops a command, or closes"));
     // It is as a new one, and its recordings are known to the storage.
     CHECK_FALSE(in.is_recording());
     in.begin_recording();
