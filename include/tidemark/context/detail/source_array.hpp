@@ -28,7 +28,8 @@ constexpr backing_traits traits_of_array(std::size_t size) noexcept {
 template <class T, block_source Source>
 T* allocate_array(Source& source, std::size_t size) noexcept {
   if (size == 0 || size > SIZE_MAX / 4 / sizeof(T)) return nullptr;
-  return reinterpret_cast<T*>(source.create(traits_of_array<T>(size)));
+  void* const memory = source.create(traits_of_array<T>(size));
+  return static_cast<T*>(memory);
 }
 
 /// Returns an array of objects that were constructed from `arguments`; null if there is no memory.
