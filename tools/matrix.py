@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """Builds and runs the tests with each compiler, on each emulated machine and on the fallbacks, and prints a table.
 
-usage: matrix.py [--install] [--allow-skips] [ROW]...
+usage: matrix.py [--install] [--allow-skips] [--part K/3] [ROW]...
 
 A row is a preset of CMakePresets.json. A row whose tools are missing is a failure unless skips are allowed. With
---install they are installed first.
+--install they are installed first. With --part the tests are built with that third of the kinds of fences and loops.
 """
 
 import os
@@ -71,12 +71,14 @@ def left_out(results):
     return found
 
 
-def run_row(row):
+def run_row(row, kinds):
     outcome = Outcome(row, "FAILED", version_of(ROWS[row][0]))
     logs = ROOT / "build" / "log"
     jobs = str(os.cpu_count() or 2)
     built = running.step(
-        f"configure {row}", ["cmake", "-S", str(ROOT), "--preset", row], logs / f"configure_{row}.txt"
+        f"configure {row}",
+        ["cmake", "-S", str(ROOT), "--preset", row, f"-DTIDEMARK_TEST_KINDS={kinds}"],
+        logs / f"configure_{row}.txt",
     ) and running.step(
         f"build {row}", ["cmake", "--build", str(ROOT / "build" / row), "--parallel", jobs], logs / f"build_{row}.txt"
     )
@@ -95,7 +97,7 @@ def run_row(row):
     return outcome
 
 
-def judge(row, install, allow_skips):
+def judge(row, install, allow_skips, kinds):
     """The outcome of a row, and whether the matrix may pass with it."""
     packages = ROWS[row][1:]
     if install:  # whatever can't be installed is reported below
@@ -105,7 +107,7 @@ def judge(row, install, allow_skips):
         command = f"apt-get install --no-install-recommends {' '.join(missing)}"
         return Outcome(row, f"skipped: {command}"), allow_skips
     began = time.monotonic()
-    outcome = run_row(row)
+    outcome = run_row(row, kinds)
     outcome.seconds = str(round(time.monotonic() - began))
     return outcome, outcome.verdict == "passed"
 
@@ -124,18 +126,26 @@ def print_table(outcomes):
 
 
 def parse(arguments):
-    """Returns install, allow_skips and the rows; ends the program where an argument is unknown."""
+    """Returns install, allow_skips, the kinds and the rows; ends the program where an argument is unknown."""
     options = {"--install": False, "--allow-skips": False}
+    kinds = "all"
     rows = []
-    for argument in arguments:
-        if argument in options:
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
+        if argument == "--part":
+            kinds = left.pop(0) if left else ""
+            if kinds not in ("1/3", "2/3", "3/3"):
+                print(f"dev: matrix: --part takes 1/3, 2/3 or 3/3, not '{kinds}'", file=sys.stderr)
+                sys.exit(2)
+        elif argument in options:
             options[argument] = True
         elif argument in ROWS:
             rows.append(argument)
         else:
             print(f"dev: matrix: unknown option or row '{argument}'", file=sys.stderr)
             sys.exit(2)
-    return options["--install"], options["--allow-skips"], rows or list(ROWS)
+    return options["--install"], options["--allow-skips"], kinds, rows or list(ROWS)
 
 
 def main(arguments):
@@ -146,13 +156,13 @@ def main(arguments):
     if arguments[:1] == ["--check"]:
         parse(arguments[1:])
         return 0
-    install, allow_skips, rows = parse(arguments)
+    install, allow_skips, kinds, rows = parse(arguments)
     running.end_on_signals()
     outcomes = []
     passed = True
     try:
         for row in rows:
-            outcome, may_pass = judge(row, install, allow_skips)
+            outcome, may_pass = judge(row, install, allow_skips, kinds)
             outcomes.append(outcome)
             passed = passed and may_pass
     except running.Interrupted:

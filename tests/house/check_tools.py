@@ -444,6 +444,17 @@ class Matrix(Copy):
         self.assertRegex(done.stdout, r"gcc12 +g\+\+-12 12\.2\.0 +2/2 +\d+ +passed\n")
         self.assertIn("gcc12: 1 not tested: no io_uring here\n", done.stdout)
 
+    def test_a_part_of_the_kinds(self):
+        told = self.root / "told.txt"
+        version = '[ "$1" != --version ] || echo "cmake version 3.25.1"'
+        self.stand_in("cmake", f'#!/bin/sh\necho "$@" >>"{told}"\n{version}\n')
+        self.assertEqual(self.matrix("gcc12").returncode, 0)
+        self.assertEqual(self.matrix("--part", "2/3", "gcc12").returncode, 0)
+        kinds = [word for word in told.read_text().split() if word.startswith("-DTIDEMARK_TEST_KINDS=")]
+        self.assertEqual(kinds, ["-DTIDEMARK_TEST_KINDS=all", "-DTIDEMARK_TEST_KINDS=2/3"])
+        for part in ("4/3", "1/9", ""):
+            self.assertEqual(self.matrix("gcc12", "--part", *part.split()).returncode, 2)
+
     def test_a_row_that_can_not_be_built_fails(self):
         self.cmake("echo 'no such thing'; exit 1")
         done = self.matrix("gcc12")
