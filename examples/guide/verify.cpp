@@ -1,81 +1,161 @@
 // SPDX-License-Identifier: BSL-1.0
-// The program of docs/guide-verify.md: a protocol of one's own under the model checker, and its broken twin.
+// The program of docs/guide-verify.md: two threads and two buffers, from wrong to right. The runner has the main().
 
-#include "expect.hpp"
+#include <tidemark/verify/check.hpp>
+#include <tidemark/verify/relacy_platform.hpp>
 
 #include <tidemark/fence/fence.hpp>
 
 #include <cstdint>
-#include <cstdio>
-#include <ostream>
-
-#include <tidemark/verify/relacy_platform.hpp>  // last: the checker replaces new and delete
 
 namespace {
 
-using guide::expect;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using tidemark::verify::atomic;
+using tidemark::verify::expect;
+using tidemark::verify::var;
+using tidemark::verify::yield;
 
-// A slot between two threads: put() waits until the value before was taken.
-template <class Platform, bool Careless = false>
-class one_slot {
- public:
-  void put(std::uint64_t number, int value) {
-    if constexpr (!Careless) static_cast<void>(taken_.wait(number - 1));
-    value_.store(value);
-    filled_.signal(number);
+// Step 1: the writer says that a frame is there.
+struct flagged : tidemark::verify::check<2> {
+  var<int> frame;
+  atomic<int> filled{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      frame.store(10);
+      filled.store(1, memory_order_relaxed);
+    } else if (filled.load(memory_order_relaxed) == 1) {
+      expect(frame.load() == 10, "the frame is there");
+    }
   }
-  int take(std::uint64_t number) {
-    static_cast<void>(filled_.wait(number));
-    const int value = value_.load();
-    taken_.signal(number);
-    return value;
+};
+const tidemark::verify::twin<flagged> step_1{"step 1"};
+
+// Step 2: and hands it over. There are two buffers, so that it may draw the next frame while this one is read.
+struct unanswered : tidemark::verify::check<2> {
+  var<int> frames[2];
+  atomic<int> filled{0};
+
+  void thread(unsigned index) {
+    for (int n = 1; n <= 3; ++n) {
+      if (index == 0) {
+        frames[n % 2].store(10 * n);
+        filled.store(n, memory_order_release);
+      } else {
+        while (filled.load(memory_order_acquire) < n) yield();
+        expect(frames[n % 2].load() == 10 * n, "this is frame n");
+      }
+    }
+  }
+};
+const tidemark::verify::twin<unanswered> step_2{"step 2"};
+
+// Steps 3 and 4: the reader answers, first carelessly.
+template <std::memory_order Answer>
+struct answered : tidemark::verify::check<2> {
+  var<int> frames[2];
+  atomic<int> filled{0};
+  atomic<int> taken{0};
+
+  void thread(unsigned index) {
+    for (int n = 1; n <= 3; ++n) {
+      if (index == 0) {
+        while (taken.load(memory_order_acquire) < n - 2) yield();
+        frames[n % 2].store(10 * n);
+        filled.store(n, memory_order_release);
+      } else {
+        while (filled.load(memory_order_acquire) < n) yield();
+        expect(frames[n % 2].load() == 10 * n, "this is frame n");
+        taken.store(n, Answer);
+      }
+    }
+  }
+};
+const tidemark::verify::twin<answered<memory_order_relaxed>> step_3{"step 3"};
+const tidemark::verify::checked<answered<memory_order_release>> step_4{"step 4"};
+
+// Step 5: who waits sleeps. Here the writer forgets to wake the reader.
+template <bool Wakes>
+struct sleeping : tidemark::verify::check<2> {
+  var<int> frame;
+  atomic<int> filled{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      frame.store(10);
+      filled.store(1, memory_order_release);
+      if (Wakes) filled.notify_one();
+    } else {
+      filled.wait(0, memory_order_acquire);
+      expect(frame.load() == 10, "the frame is there");
+    }
+  }
+};
+const tidemark::verify::twin<sleeping<false>> step_5{"step 5"};
+const tidemark::verify::checked<sleeping<true>> step_5_mended{"step 5, mended"};
+
+// Step 6: the same with fences of this library. What is to be used in a program is a template over a platform.
+template <class Platform>
+class double_buffer {
+ public:
+  void write(int n) {
+    if (n > 2) static_cast<void>(taken_.wait(number(n - 2)));
+    frames_[n % 2].store(10 * n);
+    filled_.signal(number(n));
+  }
+  int read(int n) {
+    static_cast<void>(filled_.wait(number(n)));
+    const int frame = frames_[n % 2].load();
+    taken_.signal(number(n));
+    return frame;
   }
 
  private:
   // Small, so that a search meets each situation soon: one waiter with a slot of its own, no spinning.
   using fence =
       tidemark::basic_progress_fence<Platform, tidemark::fence_options{.capacity = 1, .arity = 2, .max_spin_ns = 0}>;
+
+  static constexpr std::uint64_t number(int n) { return static_cast<std::uint64_t>(n); }
+
+  typename Platform::template var<int> frames_[2];  // plain fields that are handed over
   fence filled_;
   fence taken_;
-  typename Platform::template var<int> value_;  // a plain field that is handed over
 };
 
-// Two threads; the checker runs them in every order that it can think of.
-template <class Slot>
-struct three_values_arrive : rl::test_suite<three_values_arrive<Slot>, 2> {
-  Slot slot;
+template <class Platform>
+struct with_fences : tidemark::verify::check<2> {
+  double_buffer<Platform> buffer;
 
   void thread(unsigned index) {
     for (int n = 1; n <= 3; ++n) {
-      const auto number = static_cast<std::uint64_t>(n);
       if (index == 0) {
-        slot.put(number, 10 * n);
+        buffer.write(n);
       } else {
-        RL_ASSERT(slot.take(number) == 10 * n);
+        expect(buffer.read(n) == 10 * n, "this is frame n");
       }
     }
   }
 };
+const tidemark::verify::checked<with_fences<tidemark::relacy_platform>> step_6{"step 6"};
+const tidemark::verify::checked<with_fences<tidemark::relacy_symmetric_platform>> step_6_symmetric{"step 6, symmetric"};
 
-template <class Suite>
-bool holds(rl::scheduler_type_e search) {
-  std::ostream silence{nullptr};
-  rl::test_params params;
-  params.output_stream = params.progress_stream = &silence;
-  params.search_type = search;
-  params.iteration_count = 20'000;  // of the random search
-  params.context_bound = 2;         // of the other one: all schedules with up to two preemptions
-  return rl::simulate<Suite>(params);
-}
+// What the audit is shown: each order is stronger than it needs to be.
+struct costly : tidemark::verify::check<2> {
+  var<int> frame;
+  atomic<int> filled{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      frame.store(10);
+      filled.store(1);
+    } else if (filled.load() == 1) {
+      expect(frame.load() == 10, "the frame is there");
+    }
+  }
+};
+const tidemark::verify::checked<costly> audited{"costly"};
 
 }  // namespace
-
-int main() {
-  using suite = three_values_arrive<one_slot<tidemark::relacy_platform>>;
-  expect(holds<suite>(rl::random_scheduler_type), "no random execution fails");
-  expect(holds<suite>(rl::fair_context_bound_scheduler_type), "no schedule fails");
-
-  using broken_twin = three_values_arrive<one_slot<tidemark::relacy_platform, true>>;
-  expect(!holds<broken_twin>(rl::random_scheduler_type), "the check sees the mistake");
-  return guide::result("guide_verify");
-}

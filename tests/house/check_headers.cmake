@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Every file below include/ opens with the SPDX line and has at most 1,200 lines.
+# Every file below include/ opens with the SPDX line, as a comment of its language, and has at most 1,200 lines.
 #
 #   cmake -D SOURCE_DIR=... -P check_headers.cmake
 
-set(spdx "// SPDX-License-Identifier: BSL-1.0\n")
 set(max_lines 1200)
 
 file(GLOB_RECURSE files "${SOURCE_DIR}/include/*")
@@ -16,6 +15,10 @@ set(complaints "")
 foreach(file IN LISTS files)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${SOURCE_DIR}" OUTPUT_VARIABLE name)
   file(READ "${file}" text)
+  set(spdx "// SPDX-License-Identifier: BSL-1.0\n")
+  if(file MATCHES "[.]cmake$")
+    string(REPLACE "//" "#" spdx "${spdx}")
+  endif()
   string(FIND "${text}" "${spdx}" position)
   if(NOT position EQUAL 0)
     string(APPEND complaints "${name}:1: the first line must be: ${spdx}")

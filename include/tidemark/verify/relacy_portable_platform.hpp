@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The platform of the Relacy race detector that runs the fallbacks of portable_platform: the lock-based double word,
-// and parking on condition variables, made of Relacy's words, mutex and condition variable. Include it last; see
+// The platform of the model checker that runs the fallbacks of portable_platform: the lock-based double word,
+// and parking on condition variables, made of the checker's words, mutex and condition variable. See
 // relacy_platform.hpp.
 //
-// `observer` and `seam` get the operations of these words, at positions in platform/detail/double_word.hpp and
-// platform/detail/parking.hpp. They never get a compare-exchange of a double word as a whole.
+// The sites of these words are in platform/detail/double_word.hpp and platform/detail/parking.hpp. There is none for a
+// compare-exchange of a double word as a whole.
 #ifndef TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 
@@ -18,35 +18,34 @@
 
 namespace tidemark::verify {
 
-/// The parts of which portable_platform is made, in Relacy's terms.
+/// The parts of which portable_platform is made, in the checker's terms.
 struct relacy_primitives {
   class mutex {
    public:
-    void lock(source_position at = source_position::current()) { mutex_.lock(at.info()); }
-    void unlock(source_position at = source_position::current()) { mutex_.unlock(at.info()); }
+    void lock(source_position at = source_position::current()) { cell_.lock(at); }
+    void unlock(source_position at = source_position::current()) { cell_.unlock(at); }
 
    private:
     friend relacy_primitives;
-    rl::mutex mutex_;
+    engine::lock_cell cell_;
   };
 
   class condition_variable {
    public:
     void wait(std::unique_lock<mutex>& lock, source_position at = source_position::current()) {
-      changed_.wait(lock.mutex()->mutex_, at.info());
+      cell_.wait(lock.mutex()->cell_, at);
     }
-    std::cv_status wait_until(std::unique_lock<mutex>& lock, deadline until,
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, deadline,
                               source_position at = source_position::current()) {
-      const bool woken = changed_.wait_for(lock.mutex()->mutex_, until, at.info());
-      return woken ? std::cv_status::no_timeout : std::cv_status::timeout;
+      return cell_.wait_timed(lock.mutex()->cell_, at) ? std::cv_status::no_timeout : std::cv_status::timeout;
     }
-    void notify_all(source_position at = source_position::current()) { changed_.notify_all(at.info()); }
+    void notify_all(source_position at = source_position::current()) { cell_.notify_all(at); }
 
    private:
-    rl::condition_variable changed_;
+    engine::condition_cell cell_;
   };
 
-  static void yield(source_position at = source_position::current()) { rl::yield(1, at.info()); }
+  static void yield(source_position at = source_position::current()) { engine::yield(at); }
 
   /// The place at which the threads sleep that wait for a change of a word. Here each word has one of its own.
   struct lot {
@@ -54,9 +53,9 @@ struct relacy_primitives {
     condition_variable changed;
     tidemark::detail::lot_sleepers sleepers;
   };
-  class park_word : public relacy_atomic<std::uint32_t> {
+  class park_word : public verify::atomic<std::uint32_t> {
    public:
-    using relacy_atomic<std::uint32_t>::relacy_atomic;
+    using verify::atomic<std::uint32_t>::atomic;
 
    private:
     friend relacy_primitives;
@@ -65,7 +64,7 @@ struct relacy_primitives {
   static lot& lot_of(park_word& word) { return word.lot_; }
 
   template <class T>
-  using atomic = relacy_atomic<T>;
+  using atomic = verify::atomic<T>;
 };
 
 struct portable_relacy_platform : basic_relacy_platform<barrier_form::symmetric>,

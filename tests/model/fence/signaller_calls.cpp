@@ -132,6 +132,7 @@ struct call_cancelled_against_signal : model::suite<2>, one_signal<Shape> {
 template <heap_shape Shape>
 struct one_of_two_calls_is_cancelled : model::suite<2>, one_signal<Shape> {
   using callback = typename one_signal<Shape>::callback;
+  static constexpr bool may_share_nothing = !has_slot(Shape);  // where the callables are refused
   payload first_runs;
   std::optional<callback> first;
   std::optional<callback> second;
@@ -225,6 +226,7 @@ struct cancelled_beside_two_signallers : model::suite<3> {
 /// [trap 9] A callable signals its own fence, while another thread cancels what becomes due by that.
 template <heap_shape Shape>
 struct call_signals_its_fence : model::suite<2> {
+  static constexpr bool may_share_nothing = !has_slot(Shape);  // where the callables are refused
   struct first_runs {
     call_signals_its_fence* of;
     void operator()() const {

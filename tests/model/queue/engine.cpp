@@ -669,7 +669,7 @@ struct unbroken_against_others : model::suite<3>, stepped {
   queue parts{*this, {.quantum = 1}};
   queue other{*this, {.quantum = 1}};
 
-  static unsigned thread_of() { return rl::thread_index(); }
+  static unsigned thread_of() { return tidemark::verify::engine::this_thread(); }
   void note(int part) {
     MODEL_REQUIRE(part == 1 || last[thread_of()] == part - 1);
     last[thread_of()] = part;

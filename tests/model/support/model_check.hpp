@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every model check shares: the assertion, the structure of a check, and the program that runs checks by name
-// (runner.cpp).
-//
-//   model_<stem> --list
-//   model_<stem> --compare LINES FORM       with what the tables say of this program; see compare() in runner.cpp
-//   model_<stem> CHECK --search random|bounded [--executions N] [--bound N]
-//                [--weaken SITE=HOW] [--blind-seam] [--expect-failure] [--sites] [--history]
-//
-// SITE is the number of an ordering comment in the headers, such as F2, or FILE:LINE:COLUMN as --sites prints it; HOW
-// is an order (relaxed, acquire, release, acq_rel), the same after `failure:`, `removed` for a barrier, `own_thread`
-// for a heavy one, or `spurious` for a strong exchange. With --expect-failure the program succeeds only if the check
-// fails, so a check that does not notice the weakening is reported. --blind-seam finds the site and weakens nothing.
+// What every model check shares: the platforms, the assertion, and the names of checks. The program that plays them is
+// the runner of include/tidemark/verify; `model_<stem> --help` prints its options.
 #ifndef TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 #define TIDEMARK_TESTS_MODEL_SUPPORT_MODEL_CHECK_HPP
 
-namespace model {
-// Declared before any tidemark header, whose assertions go through it.
-void require(bool condition, const char* text, const char* file, unsigned line);
-}  // namespace model
-
-#define TIDEMARK_ASSERT(condition, text) ::model::require(static_cast<bool>(condition), text, __FILE__, __LINE__)
-#define MODEL_REQUIRE(condition) ::model::require(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
-
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <string_view>
 #include <vector>
 
-#include <tidemark/verify/relacy_platform.hpp>
+// Before any other header of the library, whose assertions fail the execution.
 #include <tidemark/verify/relacy_portable_platform.hpp>
+
+#define MODEL_REQUIRE(condition) ::tidemark::verify::expect(static_cast<bool>(condition), #condition)
 
 namespace model {
 
@@ -64,43 +47,12 @@ constexpr bool is_wanted(std::string_view check) {
 #endif
 }
 
-/// What runs in a check. A suite derives from this. It has `thread(index)`, which each of the threads runs, and may
-/// have `before()` and `after()`, which run alone.
+/// What runs in a check. A suite derives from this.
 template <unsigned Threads>
-struct suite {
-  static_assert(0 < Threads && Threads <= 4, "add this number to play() in runner.cpp");
-  static constexpr unsigned threads = Threads;
-};
+using suite = tidemark::verify::check<Threads>;
 
-/// One check: a suite with a name. The runner knows the suite only by these functions, so that the checker is compiled
-/// once for all suites. The first parameter is the place of the suite.
-struct check {
-  std::string_view name;
-  unsigned threads = 0;  // 0: not wanted
-  std::size_t size = 0;
-  std::size_t alignment = 0;
-  void (*construct)(void*) = nullptr;
-  void (*destroy)(void*) = nullptr;
-  void (*before)(void*) = nullptr;
-  void (*thread)(void*, unsigned) = nullptr;
-  void (*after)(void*) = nullptr;
-};
-
-template <class Suite>
-struct suite_functions {
-  static void construct(void* place) { new (place) Suite(); }
-  static void destroy(void* place) { at(place).~Suite(); }
-  static void before(void* place) {
-    if constexpr (requires(Suite& suite) { suite.before(); }) at(place).before();
-  }
-  static void thread(void* place, unsigned index) { at(place).thread(index); }
-  static void after(void* place) {
-    if constexpr (requires(Suite& suite) { suite.after(); }) at(place).after();
-  }
-
- private:
-  static Suite& at(void* place) { return *static_cast<Suite*>(place); }
-};
+/// A check of the list that is given to run().
+using check = tidemark::verify::entry;
 
 /// The text of a name. It lives as long as the program.
 template <name Name>
@@ -109,17 +61,23 @@ inline constexpr name kept = Name;
 template <class Suite, name Name>
 check make_check() {
   if constexpr (is_wanted(Name.text())) {
-    using functions = suite_functions<Suite>;
-    return {kept<Name>.text(),  Suite::threads,    sizeof(Suite),     alignof(Suite),  functions::construct,
-            functions::destroy, functions::before, functions::thread, functions::after};
+    return tidemark::verify::entry_of<Suite>(kept<Name>.characters);
   } else {
-    return {kept<Name>.text()};
+    return {};
   }
 }
 
 /// Everything that main() does, apart from the list of checks. Returns the exit status: 0 if the outcome is as
 /// expected, 1 if it is not, and 2 for a bad command line.
-int run(int argc, char** argv, const std::vector<check>& checks);
+inline int run(int argc, char** argv, std::vector<check> checks) {
+  const check* last = nullptr;
+  for (check& each : checks) {
+    if (each.threads == 0) continue;  // not wanted
+    each.next = last;
+    last = &each;
+  }
+  return tidemark::verify::run(argc, argv, last);
+}
 
 }  // namespace model
 

@@ -53,7 +53,7 @@ enum class spins : std::uint32_t { never = 0, before_they_sleep = 1 };
 /// A platform on which a spin looks as often as the checker decides, whatever was learnt.
 template <class Platform>
 struct any_looks : Platform {
-  static unsigned spin_looks() { return rl::rand(4); }
+  static unsigned spin_looks() { return tidemark::verify::engine::choose(4); }
 };
 
 /// The options of a fence of this shape.

@@ -42,20 +42,20 @@ class stop_source {
     class callback_type {
      public:
       callback_type(const token& of, const Callback& callback) : source_{of.source_}, callback_{callback} {
-        source_->guard_.lock(RL_INFO);
+        source_->guard_.lock();
         const bool late = of.stop_requested();
         if (!late) {
           source_->argument_ = this;
           source_->call_ = [](void* self) { static_cast<callback_type*>(self)->callback_(); };
         }
-        source_->guard_.unlock(RL_INFO);
+        source_->guard_.unlock();
         if (late) callback();
       }
       callback_type(const callback_type&) = delete;
       ~callback_type() {
-        source_->guard_.lock(RL_INFO);
+        source_->guard_.lock();
         source_->call_ = nullptr;
-        source_->guard_.unlock(RL_INFO);
+        source_->guard_.unlock();
       }
 
      private:
@@ -68,15 +68,15 @@ class stop_source {
   };
 
   void request_stop() {
-    guard_.lock(RL_INFO);
+    guard_.lock();
     requested_.store(1, std::memory_order_release);
     if (call_ != nullptr) call_(argument_);
-    guard_.unlock(RL_INFO);
+    guard_.unlock();
   }
 
  private:
   typename Platform::template atomic<std::uint32_t> requested_{0};
-  rl::mutex guard_;
+  tidemark::verify::relacy_primitives::mutex guard_;
   void (*call_)(void*) = nullptr;
   void* argument_ = nullptr;
 };

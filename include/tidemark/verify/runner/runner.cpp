@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The program that plays checks: its command line, its searches, its verdicts.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
+
+#include "../check.hpp"
+#include "audit.hpp"
+#include "execution.hpp"
+#include "report.hpp"
+#include "seam.hpp"
+#include "searching.hpp"
+#include "sites.hpp"
+#include "watchdog.hpp"
+
+namespace tidemark::verify {
+namespace {
+
+using namespace runner;
+
+// Lines of at most 100 characters.
+constexpr const char* usage =
+    "usage: PROGRAM [CHECK]... [OPTION]...\n"
+    "\n"
+    "Plays the checks, or all of them, in every order of their threads that it can think of: first all\n"
+    "orders with no preemption, then with one, two and three, as far as the time goes, then at random. A\n"
+    "preemption is a switch away from a thread that could go on. If a check fails, the execution is\n"
+    "printed; a twin must fail.\n"
+    "\n"
+    "  --list              print the names of the checks\n"
+    "  --seconds S         the time for each check (5)\n"
+    "  --bound N           only the search of all orders with up to N preemptions, to its end\n"
+    "  --executions N      only the random search, of so many executions\n"
+    "  --search KIND       `bounded` or `random`: only that one\n"
+    "  --expect-failure    each check must fail, as if it were a twin\n"
+    "  --table             print the failing execution also where a failure was expected\n"
+    "  --most-steps N      steps of an execution; one with more is a livelock (2000)\n"
+    "  --hang SECONDS      end the program if one execution takes so long (60)\n"
+    "  --store FILE        write down how the check has failed\n"
+    "  --replay FILE       play that execution again and print it; no search\n"
+    "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
+    "                      and print which check notices; exit status 1 if one is not needed\n"
+    "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
+    "  --sites             print each memory order and barrier that was executed\n"
+    "  --weaken SITE=HOW   weaken one of them meanwhile. SITE is FILE:LINE:COLUMN as --sites prints it, or\n"
+    "                      the number of an ordering comment in a --sources folder. HOW is relaxed,\n"
+    "                      acquire, release or acq_rel, the same after `failure:`, `removed` for a\n"
+    "                      barrier, `own_thread` for a heavy one, `spurious` for the exchange of a pair\n"
+    "  --sources FOLDER    where --weaken looks for ordering comments\n"
+    "  --blind-seam        find the site and weaken nothing\n"
+    "  --compare FILE FORM compare the checks with lines `FORM CHECK PLACE`, so that none is left out\n"
+    "\n"
+    "Exit status: 0 if all is as expected, 1 if not, 2 for a bad command line.\n";
+
+struct command {
+  std::vector<std::string> names;
+  std::string search;  // empty: one after the other
+  std::string weaken;
+  std::vector<std::string> sources;
+  std::string only;
+  std::string lines;
+  std::string form;
+  std::string store;
+  std::string replay;
+  unsigned long executions = 200'000;
+  unsigned bound = 2;
+  unsigned most_steps = 2000;
+  unsigned patience = 60;
+  double seconds = 5;
+  bool help = false;
+  bool list = false;
+  bool expect_failure = false;
+  bool table = false;
+  bool sites = false;
+  bool audit = false;
+};
+
+// ---- the command line -----------------------------------------------------------------------------------------------
+
+/// The words of a command line, and whether all of them made sense.
+class words {
+ public:
+  words(int count, char** first) : left_{first + 1, first + count} {}
+
+  bool more() const { return next_ < left_.size(); }
+  std::string take() {
+    if (!more()) {
+      complain("something is missing at the end");
+      return "";
+    }
+    return left_[next_++];
+  }
+  /// A number of at least `least`.
+  template <class Number>
+  void take(Number& number, Number least) {
+    const std::string word = take();
+    char* end = nullptr;
+    const double found = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end != '\0' || found < static_cast<double>(least)) {
+      complain("'" + word + "' is no such number");
+      return;
+    }
+    number = static_cast<Number>(found);
+  }
+  void complain(const std::string& text) {
+    if (valid_) std::cerr << "tidemark: " << text << "\n";
+    valid_ = false;
+  }
+  bool valid() const { return valid_; }
+
+ private:
+  std::vector<std::string> left_;
+  std::size_t next_ = 0;
+  bool valid_ = true;
+};
+
+void parse_option(const std::string& word, words& rest, command& result) {
+  if (word == "--help") {
+    result.help = true;
+  } else if (word == "--list") {
+    result.list = true;
+  } else if (word == "--compare") {
+    result.lines = rest.take();
+    result.form = rest.take();
+  } else if (word == "--search") {
+    result.search = rest.take();
+    if (result.search != "random" && result.search != "bounded")
+      rest.complain("unknown search: '" + result.search + "'");
+  } else if (word == "--executions") {
+    rest.take(result.executions, 1ul);
+    if (result.search.empty()) result.search = "random";
+  } else if (word == "--bound") {
+    rest.take(result.bound, 0u);
+    if (result.search.empty()) result.search = "bounded";
+  } else if (word == "--seconds") {
+    rest.take(result.seconds, 0.001);
+  } else if (word == "--most-steps") {
+    rest.take(result.most_steps, 1u);
+  } else if (word == "--hang") {
+    rest.take(result.patience, 1u);
+  } else if (word == "--weaken") {
+    result.weaken = rest.take();
+  } else if (word == "--sources") {
+    result.sources.push_back(rest.take());
+  } else if (word == "--store") {
+    result.store = rest.take();
+  } else if (word == "--replay") {
+    result.replay = rest.take();
+  } else if (word == "--expect-failure") {
+    result.expect_failure = true;
+  } else if (word == "--table") {
+    result.table = true;
+  } else if (word == "--sites") {
+    result.sites = true;
+  } else if (word == "--audit") {
+    result.audit = true;
+  } else if (word == "--only") {
+    result.only = rest.take();
+  } else if (word == "--blind-seam") {
+    seam.blind = true;
+  } else {
+    rest.complain("unknown option '" + word + "'");
+  }
+}
+
+std::optional<command> parse(int argc, char** argv) {
+  command result;
+  words rest{argc, argv};
+  while (rest.more() && rest.valid()) {
+    const std::string word = rest.take();
+    if (word.starts_with("-")) {
+      parse_option(word, rest, result);
+    } else {
+      result.names.push_back(word);
+    }
+  }
+  if (!rest.valid()) return std::nullopt;
+  return result;
+}
+
+// ---- the checks of the program --------------------------------------------------------------------------------------
+
+/// In the order in which they stand in the program.
+std::vector<const entry*> checks_until(const entry* last) {
+  std::vector<const entry*> found;
+  for (; last != nullptr; last = last->next) found.push_back(last);
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+/// Returns a name that two checks have, or null.
+const char* name_used_twice(const std::vector<const entry*>& checks) {
+  std::set<std::string_view> names;
+  for (const entry* each : checks) {
+    if (!names.insert(each->name).second) return each->name;
+  }
+  return nullptr;
+}
+
+/// Compares the checks of this program with the lines of tables. The file has a line FORM CHECK PLACE for each line
+/// that names a check of this program, whatever the form.
+int compare(const command& request, const std::string& program, const std::vector<const entry*>& checks) {
+  std::ifstream lines{request.lines};
+  if (!lines) {
+    std::cerr << "there is no file " << request.lines << "\n";
+    return 2;
+  }
+  std::set<std::string_view> registered;
+  for (const entry* each : checks) registered.insert(each->name);
+  unsigned complaints = 0;
+  const auto complain = [&complaints]() -> std::ostream& {
+    ++complaints;
+    return std::cout;
+  };
+  std::set<std::string, std::less<>> named;
+  for (std::string form, name, place; lines >> form >> name >> place;) {
+    if (form == request.form && !registered.contains(name))
+      complain() << place << ": " << program << " has no check '" << name << "'\n";
+    named.insert(name);
+  }
+  for (const std::string_view name : registered) {
+    if (!named.contains(name))
+      complain() << program << " has the check '" << name << "', but no line of the tables names it: it never runs\n";
+  }
+  if (complaints == 0) std::cout << "each of " << registered.size() << " checks has a line\n";
+  return complaints == 0 ? 0 : 1;
+}
+
+// ---- verdicts -------------------------------------------------------------------------------------------------------
+
+result search_once(const entry& check, const command& request) {
+  result one;
+  one.how.bounded = request.search == "bounded";
+  one.how.bound = request.bound;
+  one.how.executions = request.executions;
+  one.how.most_steps = request.most_steps;
+  one.found = play(check, one.how);
+  return one;
+}
+
+/// The first line, without its end.
+void print_verdict(const entry& check, const command& request, const result& all) {
+  std::cout << check.name;
+  if (request.search.empty()) {
+    std::cout << ": " << (all.found.failed ? all.found.what : "holds") << " (" << all.searched << ")";
+    return;
+  }
+  std::cout << " [" << request.search;
+  if (request.search == "bounded") std::cout << " " << request.bound;
+  std::cout << "]";
+  if (!request.weaken.empty()) std::cout << " with " << request.weaken << " at " << seam.file << ":" << seam.line;
+  std::cout << ": " << (all.found.failed ? all.found.what : "holds") << " after " << all.found.executions
+            << " executions";
+}
+
+void print_table(const entry& check, const result& all) {
+  if (all.found.what == "RESOURCE LEAK") {
+    std::cout << "An atomic, a plain field or a mutex has outlived its execution: is it a static?\n";
+    return;
+  }
+  if (!repeat(check, all.how, all.found)) {
+    std::cout << "The execution did not fail again: the check is not deterministic. Does it depend on addresses, on\n"
+                 "rand(), on the time or on a static?\n";
+    return;
+  }
+  std::cout << "\n";
+  print_execution(std::cout, check, all.found);
+  std::cout << "\n";
+}
+
+void store(const std::string& path, const entry& check, const result& all) {
+  std::ofstream file{path};
+  file << check.name << "\n"
+       << (all.how.bounded ? "bounded " : "random ") << all.how.bound << " " << all.how.most_steps << "\n"
+       << all.found.state << "\n";
+  if (!file) std::cerr << "tidemark: cannot write '" << path << "'\n";
+}
+
+/// A check that holds because nothing of it was seen is no check.
+bool was_shared(const entry& check) {
+  if (check.threads == 1 || running.shared || check.may_share_nothing) return true;
+  std::cout << "\n  no two threads have used the same atomic, field or mutex of the checker: are they those of the\n"
+               "  standard library, or does the check not share anything?";
+  return false;
+}
+
+/// Returns whether the outcome is as expected.
+bool judge(const entry& check, const command& request) {
+  running.shared = false;
+  seam.hits = 0;
+  const result all =
+      request.search.empty() ? search_all(check, {request.seconds, request.most_steps}) : search_once(check, request);
+  const bool must_fail = request.expect_failure || check.must_fail;
+  const bool failed = all.found.failed;
+  print_verdict(check, request, all);
+  if (!request.weaken.empty() && seam.hits == 0) {
+    std::cout << "; the weakened site was never executed\n";
+    return false;
+  }
+  bool as_expected = failed == must_fail;
+  if (!failed && !was_shared(check)) as_expected = false;
+  if (request.sites) {
+    std::cout << "\n";
+    print_sites(std::cout);
+  }
+  if (must_fail) std::cout << (failed ? ", as expected" : "; a failure was expected");
+  std::cout << std::endl;
+  const bool is_shown = failed && (!must_fail || request.table);
+  if (!failed || (!is_shown && request.store.empty())) return as_expected;
+  const result shown = shortest(check, all);
+  if (!request.store.empty()) store(request.store, check, shown);
+  if (is_shown) print_table(check, shown);
+  return as_expected;
+}
+
+/// Relacy gives up where the operations of an execution are not those that it has chosen for.
+void say_that_code_has_changed(int) {
+  constexpr char text[] = "tidemark: the execution does not go on as it was stored: the code has changed since\n";
+  static_cast<void>(!write(STDERR_FILENO, text, sizeof text - 1));
+  _exit(1);
+}
+
+/// Plays the execution that `store` has written.
+int replay(const command& request, const std::vector<const entry*>& checks) {
+  std::ifstream file{request.replay};
+  std::string name;
+  std::string kind;
+  result stored;
+  std::getline(file, name);
+  file >> kind >> stored.how.bound >> stored.how.most_steps;
+  std::getline(file >> std::ws, stored.found.state);
+  if (!file) {
+    std::cerr << "tidemark: '" << request.replay << "' is no file that --store has written\n";
+    return 2;
+  }
+  stored.how.bounded = kind == "bounded";
+  stored.how.state = stored.found.state;
+  stored.how.repeats = true;
+  for (const entry* check : checks) {
+    if (check->name != name) continue;
+    signal(SIGABRT, say_that_code_has_changed);
+    running.steps.begin();
+    stored.found = play(*check, stored.how);
+    running.steps.end();
+    std::cout << name << ": " << (stored.found.failed ? stored.found.what : "does not fail: the code has changed since")
+              << "\n\n";
+    print_execution(std::cout, *check, stored.found);
+    return stored.found.failed ? 1 : 0;
+  }
+  std::cerr << "tidemark: there is no check '" << name << "'\n";
+  return 2;
+}
+
+/// The checks that are named, or all; nothing if there is no such check.
+std::optional<std::vector<const entry*>> choose_checks(const command& request,
+                                                       const std::vector<const entry*>& checks) {
+  std::vector<const entry*> chosen;
+  for (const std::string& name : request.names) {
+    const auto found =
+        std::find_if(checks.begin(), checks.end(), [&](const entry* each) { return each->name == name; });
+    if (found == checks.end()) {
+      std::cerr << "unknown check: " << name << "\n";
+      return std::nullopt;
+    }
+    chosen.push_back(*found);
+  }
+  return chosen.empty() ? checks : chosen;
+}
+
+int judge_all(const command& request, const std::vector<const entry*>& chosen) {
+  bool as_expected = true;
+  for (const entry* check : chosen) as_expected = judge(*check, request) && as_expected;
+  return as_expected ? 0 : 1;
+}
+
+}  // namespace
+
+int run(int argc, char** argv, const entry* last) {
+#if __has_include(<sys/single_threaded.h>)
+  // The threads of a simulation are one thread of the system, but what counts references must count as if they were
+  // several.
+  __libc_single_threaded = 0;
+#endif
+  const std::optional<command> request = parse(argc, argv);
+  if (!request) {
+    std::cerr << usage;
+    return 2;
+  }
+  if (request->help) {
+    std::cout << usage;
+    return 0;
+  }
+  const std::vector<const entry*> checks = checks_until(last);
+  if (checks.empty()) {
+    std::cerr << "tidemark: this program has no check\n";
+    return 2;
+  }
+  if (const char* twice = name_used_twice(checks); twice != nullptr) {
+    std::cerr << "tidemark: this program has two checks '" << twice << "'\n";
+    return 2;
+  }
+  if (request->list) {
+    for (const entry* each : checks) std::cout << each->name << "\n";
+    return 0;
+  }
+  const std::string program = std::string{argv[0]}.substr(std::string{argv[0]}.find_last_of('/') + 1);
+  if (!request->lines.empty()) return compare(*request, program, checks);
+  start_watchdog(request->patience);
+  if (!request->replay.empty()) return replay(*request, checks);
+  if (!request->weaken.empty() && !weaken(request->weaken, request->sources)) {
+    std::cerr << "no such site or order: " << request->weaken << "\n";
+    return 2;
+  }
+  if (request->sites) note_sites();
+  const auto chosen = choose_checks(*request, checks);
+  if (!chosen) return 2;
+  if (request->audit) {
+    const limits allowed{request->seconds, request->most_steps};
+    return audit(std::cout, *chosen, {request->only, request->names.empty(), allowed}) ? 0 : 1;
+  }
+  return judge_all(*request, *chosen);
+}
+
+}  // namespace tidemark::verify
+
+extern "C" [[gnu::noinline]] void tidemark_check_failed() { asm volatile(""); }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The one site that is weakened while checks run, and who is told of the sites that are executed.
+#ifndef TIDEMARK_VERIFY_RUNNER_SEAM_HPP
+#define TIDEMARK_VERIFY_RUNNER_SEAM_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "../engine.hpp"
+
+namespace tidemark::verify::runner {
+
+/// The kind of an operation.
+enum class operation {
+  load,
+  store,
+  read_modify_write,
+  compare_exchange,
+  fence,
+  light_barrier,
+  heavy_barrier,
+  full_barrier,
+};
+
+/// How the operation at one site can be weakened. Where the operation is of another kind than the weakening is for,
+/// nothing is weakened and no hit is counted.
+enum class weakening {
+  none,
+  /// `to` replaces its order. Of a compare-exchange it replaces the order of success; the order of failure is lowered
+  /// where it would be stronger than that.
+  order,
+  failure_order,  ///< `to` replaces the order of a compare-exchange that fails
+  removed,        ///< a heavy or full barrier is left out
+  own_thread,     ///< a heavy barrier becomes a sequentially consistent fence of the calling thread
+  spurious,       ///< the exchange of a pair may fail for no reason; not that of a word
+};
+
+struct weakened_site {
+  weakening how = weakening::none;
+  std::string file;  // the end of the file's path
+  unsigned line = 0;
+  unsigned column = 0;  // 0 means any column
+  std::memory_order to = std::memory_order_relaxed;
+  bool blind = false;      // counts hits and weakens nothing, for a test of a program that uses the seam
+  std::uint64_t hits = 0;  // 0 after a search means that nothing was weakened
+};
+inline weakened_site seam;
+
+/// Is called before each operation of a word, each fence and each barrier, with the orders that the program names. The
+/// order of a barrier is seq_cst, and `failure` is relaxed except for a compare-exchange. It must not allocate.
+inline void (*observer)(const source_position&, operation, std::memory_order order,
+                        std::memory_order failure) = nullptr;
+
+/// Whether sleepers may wake for no reason. For the random search only: an exhaustive one would never end.
+inline bool spurious_wakeups = false;
+
+inline bool is_weakened(weakening how, const source_position& at) noexcept {
+  if (seam.how != how || seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
+  if (seam.column != 0 && seam.column != at.column) return false;
+  ++seam.hits;
+  return !seam.blind;
+}
+
+inline void observe(const source_position& at, operation what, std::memory_order order,
+                    std::memory_order failure = std::memory_order_relaxed) {
+  if (observer != nullptr) observer(at, what, order, failure);
+}
+
+}  // namespace tidemark::verify::runner
+
+#endif  // TIDEMARK_VERIFY_RUNNER_SEAM_HPP

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "searching.hpp"
+
+#include "execution.hpp"
+#include "report.hpp"
+#include "seam.hpp"
+
+namespace tidemark::verify::runner {
+namespace {
+
+constexpr unsigned greatest_bound = 3;
+constexpr unsigned long random_executions = 20'000;
+// Of a failure that is to be shown: how many others are looked at, in search of a shorter one. Each leaves the stacks
+// of its threads behind, which Relacy does not free.
+constexpr unsigned most_compared = 100;
+
+std::string words_of(const search& how, const outcome& found) {
+  std::string text = how.bounded ? "bound " + std::to_string(how.bound) : "random";
+  text += ", " + std::to_string(found.executions) + (found.executions == 1 ? " execution" : " executions");
+  return found.cut_off ? text + ", cut off" : text;
+}
+
+}  // namespace
+
+outcome play(const entry& check, const search& how) {
+  spurious_wakeups = !how.bounded;
+  return check.play(check, how);
+}
+
+bool repeat(const entry& check, search how, const outcome& found) {
+  how.state = found.state;
+  how.repeats = true;
+  how.seconds = 0;
+  running.steps.begin();
+  const outcome again = play(check, how);
+  running.steps.end();
+  return again.failed && again.what == found.what;
+}
+
+result search_all(const entry& check, const limits& allowed) {
+  result all;
+  bool cut_off = false;
+  for (unsigned bound = 0; bound <= greatest_bound + 1; ++bound) {
+    const bool bounded = bound <= greatest_bound;
+    if (bounded && cut_off) continue;  // a greater bound takes longer still
+    all.how = {};
+    all.how.bounded = bounded;
+    all.how.bound = bound;
+    all.how.most_steps = allowed.most_steps;
+    all.how.executions = random_executions;
+    all.how.seconds = allowed.seconds / (greatest_bound + 2);
+    all.found = play(check, all.how);
+    all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);
+    if (all.found.failed) break;
+    cut_off = cut_off || all.found.cut_off;
+  }
+  return all;
+}
+
+result shortest(const entry& check, const result& first) {
+  if (!repeat(check, first.how, first.found)) return first;
+  result best = first;
+  length least = length_of_execution();
+  search how;
+  how.bounded = false;
+  how.executions = random_executions;
+  how.most_steps = first.how.most_steps;
+  // The number of a random execution is its seed. Where one begins is the state of a search.
+  unsigned long next = 1;
+  for (unsigned compared = 0; compared < most_compared && next <= random_executions; ++compared) {
+    how.state = std::to_string(next) + " ";
+    const outcome found = play(check, how);
+    if (!found.failed) break;
+    next = found.executions + 1;
+    if (found.what != first.found.what || !repeat(check, how, found)) continue;
+    const length its = length_of_execution();
+    if (its >= least) continue;
+    least = its;
+    best.how = how;
+    best.found = found;
+  }
+  return best;
+}
+
+}  // namespace tidemark::verify::runner

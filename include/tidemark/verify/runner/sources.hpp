@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The source text of the checked code.
+#ifndef TIDEMARK_VERIFY_RUNNER_SOURCES_HPP
+#define TIDEMARK_VERIFY_RUNNER_SOURCES_HPP
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../engine.hpp"
+
+namespace tidemark::verify::runner {
+
+class sources {
+ public:
+  /// The text of a line without its indentation; empty if the file can't be read.
+  std::string text_of(const source_position& at);
+
+  /// What the operation at a position is applied to: `slots[i].value` of `slots[i].value.load(order)`, of
+  /// `slots[i].value = 1` or of `scoped_lock lock{slots[i].value}`. Where that names several, `which` is one of them.
+  /// Empty if the line does not tell.
+  std::string operand_of(const source_position& at, std::size_t which);
+
+  /// A file that was asked for and can't be read; empty if there is none.
+  const std::string& unreadable() const { return unreadable_; }
+
+ private:
+  const std::string* line_of(const source_position& at);
+
+  std::map<std::string, std::vector<std::string>, std::less<>> files_;
+  std::string unreadable_;
+};
+
+/// The name of a file without its folders.
+std::string_view file_name_of(const source_position& at);
+
+}  // namespace tidemark::verify::runner
+
+#endif  // TIDEMARK_VERIFY_RUNNER_SOURCES_HPP

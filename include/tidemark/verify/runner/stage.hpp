@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where a check is played. Of each number of threads Relacy knows one suite, on which any check is played: so the
+// searches are compiled once, in stage_1.cpp and its siblings, and not for each check.
+#ifndef TIDEMARK_VERIFY_RUNNER_STAGE_HPP
+#define TIDEMARK_VERIFY_RUNNER_STAGE_HPP
+
+#include <chrono>
+#include <cstdlib>
+#include <new>
+
+#include "execution.hpp"
+#include "relacy.hpp"
+#include "search.hpp"
+
+/// Is called where an execution fails, in the thread that fails. It does nothing: for a breakpoint of a debugger.
+extern "C" void tidemark_check_failed();
+
+namespace tidemark::verify::runner {
+
+/// Relacy's context, which also notes who has failed and how.
+template <class Suite, class Scheduler>
+class watched_context : public rl::context_impl<Suite, Scheduler> {
+ public:
+  using rl::context_impl<Suite, Scheduler>::context_impl;
+
+ private:
+  void fail_test(const char* text, rl::test_result_e result, rl::debug_info_param info) override {
+    failed.text = text;
+    failed.thread = engine::this_thread();
+    failed.in_last_step = false;
+    if (running.steps.recording()) note_step();
+    tidemark_check_failed();
+    rl::context_impl<Suite, Scheduler>::fail_test(text, result, info);
+  }
+
+  void note_step() {
+    record::intent& intent = running.steps.intents[failed.thread];
+    failed.in_last_step = intent.pending;
+    if (intent.pending) running.steps.add(intent.what);
+    intent.pending = false;
+  }
+};
+
+template <unsigned Threads>
+class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>(Threads)> {
+ public:
+  stage() {
+    if (executions_ != 0 && is_over()) rl::ctx().rl_until("", rl::debug_info{});
+    ++executions_;
+    ++running.number;
+    running.now = phase::construction;
+    running.aligned_allocations = 0;
+    if (running.steps.recording()) running.steps.begin();
+    played_->construct(place_);
+  }
+  ~stage() {
+    played_->destroy(place_);
+    if (running.aligned_allocations > 0)
+      rl::ctx().fail_test("memory leak detected", rl::test_result_memory_leak, rl::debug_info{});
+    running.now = phase::outside;
+  }
+  void before() {
+    running.now = phase::before;
+    played_->before(place_);
+    running.now = phase::threads;
+  }
+  void thread(unsigned index) { played_->thread(place_, index); }
+  void after() {
+    running.now = phase::after;
+    played_->after(place_);
+  }
+
+  static outcome play(const entry& played, const search& how) {
+    played_ = &played;
+    place_ = std::aligned_alloc(played.alignment,
+                                (played.size + played.alignment - 1) / played.alignment * played.alignment);
+    if (place_ == nullptr) throw std::bad_alloc{};
+    how_ = &how;
+    began_ = std::chrono::steady_clock::now();
+    executions_ = 0;
+    const outcome found =
+        how.bounded ? run<rl::context_bound_scheduler<count>>(how) : run<rl::random_scheduler<count>>(how);
+    running.now = phase::outside;
+    std::free(place_);
+    return found;
+  }
+
+  static constexpr auto count = static_cast<rl::thread_id_t>(Threads);
+
+ private:
+  /// A repetition is one execution, and a search may have a limit of time.
+  static bool is_over() {
+    if (how_->repeats) return true;
+    if (how_->seconds == 0 || executions_ % 64 != 0) return false;
+    return std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>{how_->seconds};
+  }
+
+  template <class Scheduler>
+  static outcome run(const search& how) {
+    std::ostream silence{nullptr};
+    rl::test_params params;
+    params.output_stream = params.progress_stream = &silence;
+    params.search_type = how.bounded ? rl::fair_context_bound_scheduler_type : rl::random_scheduler_type;
+    params.iteration_count = how.executions;
+    params.context_bound = how.bound;
+    params.execution_depth_limit = how.most_steps;
+    params.initial_state = how.state;
+    rl::istringstream initial{params.initial_state};
+    rl::ostringstream final;
+    typename Scheduler::shared_context_t shared;
+    outcome found;
+    // Not longer than that: while there is a context, memory comes from it.
+    const rl::test_result_e result = watched_context<stage, Scheduler>{params, shared}.simulate(final, initial, false);
+    found.cut_off = result == rl::test_result_until_condition_hit;
+    found.failed = result != rl::test_result_success && !found.cut_off;
+    found.what = rl::test_result_str(result);
+    found.executions = params.stop_iteration;
+    found.state = final.str().c_str();
+    return found;
+  }
+
+  static inline const entry* played_ = nullptr;
+  static inline void* place_ = nullptr;
+  static inline const search* how_ = nullptr;
+  static inline std::chrono::steady_clock::time_point began_;
+  static inline unsigned long executions_ = 0;
+};
+
+}  // namespace tidemark::verify::runner
+
+#endif  // TIDEMARK_VERIFY_RUNNER_STAGE_HPP

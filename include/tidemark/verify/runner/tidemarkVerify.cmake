@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# tidemark_add_model_check(NAME SOURCES source... [PLATFORMS form...] [THREADS number...] [LABELS label...])
+#
+# Adds a program of model checks, which are written with <tidemark/verify/check.hpp>, and a test of ctest for each check
+# and each twin in it: `NAME CHECK`.
+#
+#   NAME       the target. With PLATFORMS there is one for each form, NAME_<form>.
+#   SOURCES    the files with the checks, without a main(). Not a library, from which the linker would take no check.
+#   PLATFORMS  symmetric, asymmetric, pinned, portable, unfenced: for checks of code that is a template over a platform.
+#              Each program has TIDEMARK_MODEL_PLATFORM defined as its platform.
+#   THREADS    the numbers of threads that the checks have, 1 to 4: for each a part of the runner is compiled. Without
+#              it all are.
+#   LABELS     of the tests
+#
+# The checker is Relacy, a folder of headers (Debian: relacy-dev). Where it is not found, TIDEMARK_RELACY_INCLUDE_DIR is
+# the folder that holds relacy/relacy.hpp. It is looked for at the first call, and nothing is downloaded.
+include_guard(GLOBAL)
+
+set_property(GLOBAL PROPERTY tidemark_runner "${CMAKE_CURRENT_LIST_DIR}")
+
+# Defines a library of the runner, once in a build: for the project that comes first.
+function(tidemark_add_runner target)
+  if(TARGET ${target})
+    return()
+  endif()
+  get_property(folder GLOBAL PROPERTY tidemark_runner)
+  list(TRANSFORM ARGN PREPEND "${folder}/")
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  if(TARGET tidemark_relacy)
+    target_link_libraries(${target} PRIVATE tidemark_relacy)
+  else()
+    target_include_directories(${target} SYSTEM PRIVATE "${TIDEMARK_RELACY_INCLUDE_DIR}")
+  endif()
+  # A search takes a quarter of the time that it would take without optimization.
+  target_compile_options(${target} PRIVATE -O1 -g0 -w)
+  set_target_properties(
+    ${target}
+    PROPERTIES CXX_CLANG_TIDY ""
+               CXX_CPPCHECK ""
+               CXX_INCLUDE_WHAT_YOU_USE ""
+               COMPILE_WARNING_AS_ERROR OFF
+               INTERPROCEDURAL_OPTIMIZATION OFF
+               UNITY_BUILD OFF)
+endfunction()
+
+function(tidemark_find_relacy)
+  find_path(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp DOC "The folder that holds relacy/relacy.hpp")
+  if(NOT TIDEMARK_RELACY_INCLUDE_DIR)
+    message(
+      FATAL_ERROR
+        "tidemark_add_model_check() needs Relacy, a folder of headers: install it (Debian: apt install relacy-dev), or "
+        "set TIDEMARK_RELACY_INCLUDE_DIR to the folder that holds relacy/relacy.hpp (from "
+        "https://github.com/dvyukov/relacy)")
+  endif()
+endfunction()
+
+# tidemark_link_runner(TARGET THREADS...): links a program of checks with the runner, for these numbers of threads.
+function(tidemark_link_runner target)
+  if(NOT TARGET tidemark_relacy)
+    tidemark_find_relacy()
+  endif()
+  tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp searching.cpp report.cpp
+                      sources.cpp sites.cpp written.cpp watchdog.cpp engine.cpp)
+  set(libraries "")
+  foreach(number IN LISTS ARGN)
+    if(NOT number MATCHES "^[1-4]$")
+      message(FATAL_ERROR "${target}: a check has 1 to 4 threads, not '${number}'")
+    endif()
+    tidemark_add_runner(tidemark_verify_stage_${number} stage_${number}.cpp)
+    list(APPEND libraries tidemark_verify_stage_${number})
+  endforeach()
+  # The runner twice: its main() needs the checks, which need the stages, and those the rest of it.
+  target_link_libraries(${target} PRIVATE tidemark_verify_runner ${libraries} tidemark_verify_runner)
+endfunction()
+
+# The tests of a program are those that it lists once it is built.
+function(tidemark_discover_checks target labels)
+  get_property(folder GLOBAL PROPERTY tidemark_runner)
+  set(tests "${CMAKE_CURRENT_BINARY_DIR}/${target}.ctest.cmake")
+  add_custom_command(
+    TARGET ${target} POST_BUILD
+    BYPRODUCTS "${tests}"
+    COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:${target}>" -D "NAME=${target}" -D "LABELS=${labels}" -D
+            "FOLDER=${CMAKE_BINARY_DIR}" -D "OUTPUT=${tests}" -P "${folder}/discover.cmake"
+    VERBATIM)
+  set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}.include.cmake")
+  file(
+    WRITE "${include}"
+    "if(EXISTS [==[${tests}]==])\n  include([==[${tests}]==])\nelse()\n"
+    "  add_test([==[${target}: not built]==] [==[${target}: not built]==])\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
+endfunction()
+
+function(tidemark_add_model_check name)
+  cmake_parse_arguments(PARSE_ARGV 1 its "" "" "SOURCES;PLATFORMS;THREADS;LABELS")
+  if(its_UNPARSED_ARGUMENTS OR NOT its_SOURCES)
+    message(
+      FATAL_ERROR "tidemark_add_model_check(${name}): needs SOURCES, and does not know '${its_UNPARSED_ARGUMENTS}'")
+  endif()
+  foreach(form IN LISTS its_PLATFORMS)
+    if(NOT form MATCHES "^(symmetric|asymmetric|pinned|portable|unfenced)$")
+      message(FATAL_ERROR "tidemark_add_model_check(${name}): there is no platform '${form}'")
+    endif()
+  endforeach()
+  if(NOT its_THREADS)
+    set(its_THREADS 1 2 3 4)
+  endif()
+  if(NOT its_PLATFORMS)
+    set(its_PLATFORMS "-")
+  endif()
+  foreach(form IN LISTS its_PLATFORMS)
+    set(target ${name})
+    if(NOT form STREQUAL "-")
+      set(target ${name}_${form})
+    endif()
+    add_executable(${target} ${its_SOURCES})
+    target_link_libraries(${target} PRIVATE tidemark::tidemark)
+    target_compile_options(${target} PRIVATE -g1) # for sites that no check executes
+    tidemark_link_runner(${target} ${its_THREADS})
+    if(NOT form STREQUAL "-")
+      string(REPLACE asymmetric_ "" platform "${form}_") # relacy_platform is the asymmetric one
+      target_compile_definitions(${target} PRIVATE TIDEMARK_MODEL_PLATFORM=tidemark::relacy_${platform}platform)
+    endif()
+    tidemark_discover_checks(${target} "${its_LABELS}")
+  endforeach()
+endfunction()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# Checks a protocol as a stranger would: installs the library, then builds and plays the checks of
+# tests/packaging/model_check with CMake and with one call of the compiler, breaks them, and does without Relacy.
+#
+#   cmake -D SOURCE_DIR=... -D BINARY_DIR=... -D WORK_DIR=... -D GENERATOR=... -D MAKE_PROGRAM=... -D COMPILER=...
+#         -D "FLAGS=..." -D RELACY=... -P check_model_check.cmake
+#
+# RELACY is the folder that holds relacy/relacy.hpp.
+cmake_minimum_required(VERSION 3.23)
+
+# run(OUTPUT "WHAT" STATUS command...): STATUS is a number, or `fails`.
+function(run output_out what expected)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+  if((expected STREQUAL "fails" AND status EQUAL 0) OR (NOT expected STREQUAL "fails" AND NOT status EQUAL expected))
+    message(FATAL_ERROR "${what}: ${status}, expected ${expected}:\n${output}")
+  endif()
+  message(STATUS "${what}: ok")
+  set(${output_out} "${output}" PARENT_SCOPE)
+endfunction()
+
+# require("WHAT" TEXT words...): each must stand in the text.
+function(require what text)
+  foreach(words IN LISTS ARGN)
+    string(FIND "${text}" "${words}" position)
+    if(position EQUAL -1)
+      message(FATAL_ERROR "${what}: '${words}' is not in\n${text}")
+    endif()
+  endforeach()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK_DIR}")
+run(output "install" 0 "${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${WORK_DIR}/an installed copy")
+file(COPY "${SOURCE_DIR}/tests/packaging/model_check" DESTINATION "${WORK_DIR}")
+set(project "${WORK_DIR}/model_check")
+set(configure
+    "${CMAKE_COMMAND}" --no-warn-unused-cli -S "${project}" -B "${WORK_DIR}/build" -G "${GENERATOR}"
+    "-DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
+    "-DCMAKE_PREFIX_PATH=${WORK_DIR}/an installed copy")
+
+run(output "without Relacy" fails ${configure} -DTIDEMARK_RELACY_INCLUDE_DIR=TIDEMARK_RELACY_INCLUDE_DIR-NOTFOUND
+    -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+require("without Relacy" "${output}" "apt install relacy-dev" "set TIDEMARK_RELACY_INCLUDE_DIR")
+
+run(output "configure" 0 ${configure} "-DTIDEMARK_RELACY_INCLUDE_DIR=${RELACY}")
+run(output "before it is built" fails ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build")
+run(output "build" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+run(output "play" 0 ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build")
+require("play" "${output}" "check_box box " "check_box box, published without release " "tests failed out of 2")
+
+# The check notices that the code is broken, and shows how.
+file(READ "${project}/box.cpp" text)
+string(REPLACE "memory_order_release>> box{" "memory_order_relaxed>> box{" text "${text}")
+file(WRITE "${project}/box.cpp" "${text}")
+run(output "build what is broken" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+run(output "play what is broken" fails ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build" --output-on-failure)
+require("play what is broken" "${output}" "box: DATA RACE (bound 0, 1 execution)" "RACE: content = 42 (plain)"
+        "16: content.store(42)")
+
+# Each of its orders is needed.
+file(COPY "${SOURCE_DIR}/tests/packaging/model_check/box.cpp" DESTINATION "${WORK_DIR}")
+separate_arguments(flags NATIVE_COMMAND "${FLAGS}")
+file(GLOB runner "${WORK_DIR}/an installed copy/include/tidemark/verify/runner/*.cpp")
+if(NOT RELACY STREQUAL "/usr/include") # which a compiler must not be told
+  list(APPEND flags -isystem "${RELACY}")
+endif()
+run(output "one call of the compiler" 0 "${COMPILER}" ${flags} -std=c++20 "-I${WORK_DIR}/an installed copy/include"
+    "${WORK_DIR}/box.cpp" ${runner} -o "${WORK_DIR}/box")
+run(output "audit" 0 "${WORK_DIR}/box" --audit)
+require("audit" "${output}" "box.cpp:17:" "release -> relaxed: " "needed: box, DATA RACE"
+        "2 sites, 2 weakenings: 2 noticed, 0 not needed by any check")
