@@ -295,6 +295,11 @@ class var {
 inline void thread_fence(std::memory_order order, source_position at = source_position::current()) {
   engine::thread_fence(order, at);
 }
+/// The same. A call without a namespace is ambiguous, and does not silently get that of the standard library, which the
+/// checker does not see.
+inline void atomic_thread_fence(std::memory_order order, source_position at = source_position::current()) {
+  engine::thread_fence(order, at);
+}
 
 /// For loops that spin: tells the checker that another thread must run before this one can go on.
 inline void yield(source_position at = source_position::current()) { engine::yield(at); }

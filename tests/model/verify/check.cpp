@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace {
@@ -144,6 +145,44 @@ struct uses_the_library : check<2> {
   void after() { expect(word.load() == 14, "both have added"); }
 };
 const checked<uses_the_library> library{"library"};
+
+/// A field is destroyed while another thread may read it. A write in its place would be a race, and so is this.
+template <std::memory_order Order>
+struct counts_references : check<2> {
+  struct box {
+    var<int> value{1};
+  };
+  box* shared = nullptr;
+  atomic<int> references{2};
+
+  void before() { shared = new box; }
+  void thread(unsigned) {
+    static_cast<void>(shared->value.load());
+    if (references.fetch_sub(1, Order) == 1) delete shared;
+  }
+};
+const checked<counts_references<std::memory_order_acq_rel>> references{"references"};
+const twin<counts_references<memory_order_relaxed>> references_relaxed{"references_relaxed"};
+
+/// Depends on what the checker does not decide.
+struct throws_dice : check<2> {
+  atomic<int> word{0};
+  void thread(unsigned) {
+    static unsigned calls = 0;
+    if ((++calls / 7) % 2 == 0) static_cast<void>(word.load());
+    word.fetch_add(1);
+  }
+};
+const checked<throws_dice> dice{"dice"};
+
+/// An exception leaves the check.
+struct throws : check<2> {
+  atomic<int> word{0};
+  void thread(unsigned index) {
+    if (word.fetch_add(1) == 1 && index == 0) throw std::runtime_error{"too late"};
+  }
+};
+const checked<throws> exception{"exception"};
 
 /// Spins without a pause.
 struct spins_for_ever : check<2> {

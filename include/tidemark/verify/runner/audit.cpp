@@ -147,6 +147,7 @@ class auditor {
     for (audited_site& known : sites_) {
       if (!is_same_site(known.is, executed)) continue;
       known.checks.push_back(check);
+      known.is.beside_others = known.is.beside_others || executed.beside_others;
       return;
     }
     sites_.push_back({executed, {check}});
@@ -183,7 +184,7 @@ class auditor {
 
   void audit_site(const audited_site& site) {
     const std::vector<step_down> steps = weaker(site.is);
-    if (steps.empty()) return;
+    if (steps.empty() || !site.is.beside_others) return;  // alone, a thread needs no order
     out_ << file_name_of(site.is.at) << ":" << site.is.at.line << ":" << site.is.at.column << ": "
          << sources_.text_of(site.is.at) << "\n";
     step_down failed;

@@ -465,7 +465,19 @@ std::size_t own_time() { return static_cast<std::size_t>(rl::ctx().threadx_->own
 }  // namespace
 
 field::field() { construct<field_data>(place_, "a plain field is made"); }
-field::~field() { destroy<field_data>(place_); }
+// Who reads the field beside its end reads freed memory, so the end is ordered as a write is.
+field::~field() {
+  if (rl::is_ctx() && running.now == phase::threads) {
+    const source_position end{"where the field is destroyed", 0, 0, ""};
+    auto& data = use<field_data>(place_, end);
+    intend(step_kind::end, &data, {}, std::memory_order_relaxed, end);
+    remember_clock();
+    touch(data);
+    data.last(info(end)).store(number_store());
+    complete([](step& done) { done.stamp = own_time(); });
+  }
+  destroy<field_data>(place_);
+}
 
 void field::read(const void* value, value_type type, const source_position& at) const {
   auto& data = use<field_data>(place_, at);

@@ -26,6 +26,7 @@ enum class step_kind : std::uint8_t {
   not_exchanged,  // and one that failed
   read,           // of a plain field
   write,
+  end,  // of a plain field
   fence,
   barrier,
   sleep,

@@ -58,12 +58,13 @@ class table {
   void print(std::ostream& out) {
     print_line(out, "", [&](unsigned thread) { return "thread " + std::to_string(thread); });
     out << std::string(page_width, '-') << "\n";
-    std::size_t first = 0;
-    if (found_.what == "LIVELOCK" && rows_.size() > rows_of_livelock) {
-      first = rows_.size() - rows_of_livelock;
-      out << "...   " << first << " steps before\n";
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (found_.what == "LIVELOCK" && i == rows_of_livelock && rows_.size() > 2 * rows_of_livelock) {
+        i = rows_.size() - rows_of_livelock;
+        out << "...   " << i - rows_of_livelock << " steps between\n";
+      }
+      print_row(out, i);
     }
-    for (std::size_t i = first; i < rows_.size(); ++i) print_row(out, i);
     print_failure(out);
     if (found_.what == "DEADLOCK") print_stuck(out);
     if (found_.what == "DESTROYING OWNED MUTEX") print_locked(out);
@@ -94,7 +95,7 @@ class table {
     return known == names_.end() ? "a word" : known->second;
   }
   std::string name_of_cell(const step& of) const {
-    const bool is_plain = of.kind == step_kind::read || of.kind == step_kind::write;
+    const bool is_plain = is_access(of);
     return is_plain && !names_.contains(of.cell) ? "a field" : name_of_place(of.cell);
   }
 
@@ -138,6 +139,8 @@ class table {
         return name_of_cell(of) + ": is " + text_of(of.before, of.type) + ", not exchanged" + order + from(of);
       case step_kind::read:
         return name_of_cell(of) + " -> " + text_of(of.before, of.type) + " (plain)" + from(of);
+      case step_kind::end:
+        return "destroys " + name_of_cell(of);
       case step_kind::write:
         return name_of_cell(of) + " = " + text_of(of.after, of.type) + " (plain)";
       case step_kind::fence:
@@ -166,13 +169,37 @@ class table {
   }
 
   std::string place(const source_position& at) {
+    if (at.line == 0) return at.file;
     if (at.line == 0) return "an operator, whose line is not known";
     std::string text = std::to_string(at.line) + ": " + sources_.text_of(at);
     if (files_.size() > 1) text = std::string{file_name_of(at)} + ":" + text;
     return text;
   }
 
+  /// Of the step in which a thread has failed: it has no outcome.
+  std::string attempt(const step& of) {
+    switch (of.kind) {
+      case step_kind::read:
+        return "reads " + name_of_cell(of);
+      case step_kind::write:
+        return name_of_cell(of) + " = " + text_of(of.after, of.type) + " (plain)";
+      case step_kind::end:
+        return "destroys " + name_of_cell(of);
+      case step_kind::lock:
+        return (found_.what == "DEADLOCK" ? "waits for " : "locks ") + name_of_cell(of);
+      case step_kind::unlock:
+        return "unlocks " + name_of_cell(of);
+      default:
+        return of.cell == nullptr ? std::string{"goes on"} : "uses " + name_of_cell(of);
+    }
+  }
+
   // ---- the race ----
+
+  /// Whether a step uses a plain field.
+  static bool is_access(const step& of) {
+    return of.kind == step_kind::read || of.kind == step_kind::write || of.kind == step_kind::end;
+  }
 
   /// Of a data race the last step is the second access. The first one is the latest that its thread has not seen.
   void find_race() {
@@ -182,8 +209,7 @@ class table {
     for (std::size_t i = second; i-- > 0;) {
       const step& first = *rows_[i];
       if (first.cell != rows_[second]->cell || first.thread == failed.thread) continue;
-      if (first.kind != step_kind::write && rows_[second]->kind != step_kind::write) continue;
-      if (first.kind != step_kind::write && first.kind != step_kind::read) continue;
+      if (!is_access(first) || (first.kind == step_kind::read && rows_[second]->kind == step_kind::read)) continue;
       if (first.stamp <= intent.clock[first.thread]) continue;
       racing_ = {i, second};
       return;
@@ -215,11 +241,12 @@ class table {
 
   void print_row(std::ostream& out, std::size_t row) {
     const step& of = *rows_[row];
-    std::string text = summary(row);
+    const bool has_not_happened = row + 1 == rows_.size() && failed.in_last_step;
+    std::string text = has_not_happened ? attempt(of) : summary(row);
     if (is_racing(row)) {
       text = "RACE: " + text;
-    } else if (row + 1 == rows_.size() && failed.in_last_step) {
-      text = found_.what == "DEADLOCK" ? "waits for " + name_of_cell(of) : "FAILS: " + text;
+    } else if (has_not_happened && found_.what != "DEADLOCK") {
+      text = "FAILS: " + text;
     }
     if (of.in == phase::before) text = "before(): " + text;
     if (of.in == phase::after) text = "after(): " + text;
@@ -228,8 +255,9 @@ class table {
   }
 
   void print_failure(std::ostream& out) {
-    if (found_.what != "USER ASSERT FAILED") return;
-    print_in_column(out, "", failed.thread, std::string{"FAILS: "} + (failed.text == nullptr ? "" : failed.text));
+    if (found_.what != "USER ASSERT FAILED" && found_.what != "ACCESS TO FREED MEMORY") return;
+    if (failed.in_last_step || failed.text == nullptr) return;
+    print_in_column(out, "", failed.thread, std::string{"FAILS: "} + failed.text);
     print_in_column(out, "", failed.thread, "   " + place(failed.at));
   }
 

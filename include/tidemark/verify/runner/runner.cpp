@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -252,11 +253,24 @@ result search_once(const entry& check, const command& request) {
   return one;
 }
 
+// The check that is played, for a message.
+const char* played = "";
+
+void say_where_it_was_aborted(int) {
+  const auto say = [](const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); };
+  say("tidemark: the program was aborted in the check '");
+  say(played);
+  say("'. If Relacy has printed an assertion of its own, the check is not deterministic: it depends on addresses, on "
+      "rand(), on the time or on a static.\n");
+  _exit(1);
+}
+
 /// The first line, without its end.
 void print_verdict(const entry& check, const command& request, const result& all) {
   std::cout << check.name;
   if (request.search.empty()) {
-    std::cout << ": " << (all.found.failed ? all.found.what : "holds") << " (" << all.searched << ")";
+    const char* const found_nothing = all.has_ended ? "holds" : "no failure found, but no search has ended";
+    std::cout << ": " << (all.found.failed ? all.found.what : found_nothing) << " (" << all.searched << ")";
     return;
   }
   std::cout << " [" << request.search;
@@ -302,6 +316,7 @@ bool was_shared(const entry& check) {
 bool judge(const entry& check, const command& request) {
   running.shared = false;
   seam.hits = 0;
+  played = check.name;
   const result all =
       request.search.empty() ? search_all(check, {request.seconds, request.most_steps}) : search_once(check, request);
   const bool must_fail = request.expect_failure || check.must_fail;
@@ -359,7 +374,7 @@ int replay(const command& request, const std::vector<const entry*>& checks) {
     std::cout << name << ": " << (stored.found.failed ? stored.found.what : "does not fail: the code has changed since")
               << "\n\n";
     print_execution(std::cout, *check, stored.found);
-    return stored.found.failed ? 1 : 0;
+    return stored.found.failed && !check->must_fail ? 1 : 0;
   }
   std::cerr << "tidemark: there is no check '" << name << "'\n";
   return 2;
@@ -420,6 +435,7 @@ int run(int argc, char** argv, const entry* last) {
   const std::string program = std::string{argv[0]}.substr(std::string{argv[0]}.find_last_of('/') + 1);
   if (!request->lines.empty()) return compare(*request, program, checks);
   start_watchdog(request->patience);
+  signal(SIGABRT, say_where_it_was_aborted);
   if (!request->replay.empty()) return replay(*request, checks);
   if (!request->weaken.empty() && !weaken(request->weaken, request->sources)) {
     std::cerr << "no such site or order: " << request->weaken << "\n";
@@ -428,6 +444,10 @@ int run(int argc, char** argv, const entry* last) {
   if (request->sites) note_sites();
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
+  if (!request->store.empty() && chosen->size() != 1) {
+    std::cerr << "tidemark: --store is for one check\n";
+    return 2;
+  }
   if (request->audit) {
     const limits allowed{request->seconds, request->most_steps};
     return audit(std::cout, *chosen, {request->only, request->names.empty(), allowed}) ? 0 : 1;

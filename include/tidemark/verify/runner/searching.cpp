@@ -51,6 +51,7 @@ result search_all(const entry& check, const limits& allowed) {
     all.how.seconds = allowed.seconds / (greatest_bound + 2);
     all.found = play(check, all.how);
     all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);
+    all.has_ended = all.has_ended || !all.found.cut_off;
     if (all.found.failed) break;
     cut_off = cut_off || all.found.cut_off;
   }

@@ -24,7 +24,8 @@ struct limits {
 struct result {
   search how;  // the last search
   outcome found;
-  std::string searched;  // all of them, in words
+  std::string searched;    // all of them, in words
+  bool has_ended = false;  // one of them had enough time
 };
 
 /// Looks for a failure of the same kind in an execution that is easier to read: with fewer switches from one thread to

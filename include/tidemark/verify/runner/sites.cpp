@@ -10,6 +10,8 @@
 #include <optional>
 #include <system_error>
 
+#include "execution.hpp"
+
 namespace tidemark::verify::runner {
 namespace {
 
@@ -115,18 +117,21 @@ std::size_t noted_count = 0;
 std::size_t noted_capacity = 0;
 
 void note(const source_position& at, operation what, std::memory_order order, std::memory_order failure) {
+  const bool beside_others = running.now == phase::threads;
   if (at.column == 0) return;  // an operator without a position, or an order that is not the user's
   for (std::size_t i = 0; i < noted_count; ++i) {
-    const executed_site& known = noted[i];
-    if (known.at.line == at.line && known.at.column == at.column && known.order == order && known.at.file == at.file)
+    executed_site& known = noted[i];
+    if (known.at.line == at.line && known.at.column == at.column && known.order == order && known.at.file == at.file) {
+      known.beside_others = known.beside_others || beside_others;
       return;
+    }
   }
   if (noted_count == noted_capacity) {
     noted_capacity = noted_capacity == 0 ? 256 : noted_capacity * 2;
     noted = static_cast<executed_site*>(std::realloc(noted, noted_capacity * sizeof(executed_site)));
     if (noted == nullptr) std::abort();
   }
-  noted[noted_count++] = {at, what, order, failure};
+  noted[noted_count++] = {at, what, order, failure, beside_others};
 }
 
 }  // namespace
@@ -155,7 +160,7 @@ const char* name_of(std::memory_order order) {
 
 void print_sites(std::ostream& out) {
   for (std::size_t i = 0; i < noted_count; ++i) {
-    const auto& [at, what, order, failure] = noted[i];
+    const auto& [at, what, order, failure, beside_others] = noted[i];
     out << "site " << at.file << ":" << at.line << ":" << at.column << " " << name_of(what) << " " << name_of(order)
         << " " << (what == operation::compare_exchange ? name_of(failure) : "-") << "\n";
   }

@@ -22,6 +22,7 @@ struct executed_site {
   operation what;
   std::memory_order order;
   std::memory_order failure;  // of a compare-exchange
+  bool beside_others;         // not only while one thread runs alone
 };
 
 /// From now on notes every site that is executed, each once.

@@ -5,8 +5,10 @@
 #ifndef TIDEMARK_VERIFY_RUNNER_STAGE_HPP
 #define TIDEMARK_VERIFY_RUNNER_STAGE_HPP
 
-#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <exception>
 #include <new>
 
 #include "execution.hpp"
@@ -52,7 +54,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     running.now = phase::construction;
     running.aligned_allocations = 0;
     if (running.steps.recording()) running.steps.begin();
-    played_->construct(place_);
+    guarded([] { played_->construct(place_); });
   }
   ~stage() {
     played_->destroy(place_);
@@ -62,13 +64,15 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
   }
   void before() {
     running.now = phase::before;
-    played_->before(place_);
+    guarded([] { played_->before(place_); });
     running.now = phase::threads;
   }
-  void thread(unsigned index) { played_->thread(place_, index); }
+  void thread(unsigned index) {
+    guarded([index] { played_->thread(place_, index); });
+  }
   void after() {
     running.now = phase::after;
-    played_->after(place_);
+    guarded([] { played_->after(place_); });
   }
 
   static outcome play(const entry& played, const search& how) {
@@ -77,7 +81,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
                                 (played.size + played.alignment - 1) / played.alignment * played.alignment);
     if (place_ == nullptr) throw std::bad_alloc{};
     how_ = &how;
-    began_ = std::chrono::steady_clock::now();
+    began_ = std::clock();
     executions_ = 0;
     const outcome found =
         how.bounded ? run<rl::context_bound_scheduler<count>>(how) : run<rl::random_scheduler<count>>(how);
@@ -89,11 +93,29 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
   static constexpr auto count = static_cast<rl::thread_id_t>(Threads);
 
  private:
+  /// An exception that leaves the check is a failure.
+  template <class Part>
+  static void guarded(Part part) {
+#if defined(__cpp_exceptions)
+    try {
+      part();
+      return;
+    } catch (const std::exception& thrown) {
+      std::snprintf(thrown_, sizeof thrown_, "an exception has left the check: %s", thrown.what());
+    } catch (...) {
+      std::snprintf(thrown_, sizeof thrown_, "an exception has left the check");
+    }
+    engine::fail(thrown_, {"where the check was called", 0, 0, ""});
+#else
+    part();
+#endif
+  }
+
   /// A repetition is one execution, and a search may have a limit of time.
   static bool is_over() {
     if (how_->repeats) return true;
     if (how_->seconds == 0 || executions_ % 64 != 0) return false;
-    return std::chrono::steady_clock::now() - began_ > std::chrono::duration<double>{how_->seconds};
+    return static_cast<double>(std::clock() - began_) > how_->seconds * CLOCKS_PER_SEC;
   }
 
   template <class Scheduler>
@@ -123,7 +145,8 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
   static inline const entry* played_ = nullptr;
   static inline void* place_ = nullptr;
   static inline const search* how_ = nullptr;
-  static inline std::chrono::steady_clock::time_point began_;
+  static inline std::clock_t began_ = 0;  // of the processor's time
+  static inline char thrown_[256] = {};
   static inline unsigned long executions_ = 0;
 };
 
