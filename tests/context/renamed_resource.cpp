@@ -371,14 +371,20 @@ TEST_CASE("[B12][B44] a source that names work while a discard asks it for a bac
     of.ledger.calls_left = 0;
     of.resource.used_until(of.last = 5);
     // As a source does that submits work when memory is short: the backing is in use for longer than the call had seen.
+    std::atomic<bool> was_asked{false};
     of.ledger.in_refusal = [&] {
       if (adopts) {
         of.resource.adopt(other, 100);
       } else {
         of.resource.used_until(100);
       }
+      was_asked = true;
+      was_asked.notify_one();
     };
-    std::thread executor{[&] { of.done.signal(5); }};
+    std::thread executor{[&] {
+      was_asked.wait(false);
+      of.done.signal(5);
+    }};
     const auto mapped = of.resource.map_for(write_anew, 20ms);
     executor.join();
     if (adopts) {  // what was current until then is free from 5 on

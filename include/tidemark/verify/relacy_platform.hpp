@@ -123,16 +123,12 @@ struct basic_relacy_platform : relacy_machine<Form == barrier_form::refused> {
 
   static bool heavy_barrier(source_position at = source_position::current()) {
     if constexpr (!asymmetric) return true;
-    switch (engine::at_barrier(engine::barrier::heavy, at)) {
-      case engine::barrier_change::removed:
-        return heavy_barrier_available();
-      case engine::barrier_change::own_thread: {
-        constexpr auto strongest = std::memory_order_seq_cst;
-        engine::thread_fence(strongest, at);
-        return heavy_barrier_available();
-      }
-      case engine::barrier_change::none:
-        break;
+    const engine::barrier_change change = engine::at_barrier(engine::barrier::heavy, at);
+    if (change == engine::barrier_change::removed) return heavy_barrier_available();
+    if (change == engine::barrier_change::own_thread) {
+      constexpr auto strongest = std::memory_order_seq_cst;
+      engine::thread_fence(strongest, at);
+      return heavy_barrier_available();
     }
     return barriers::heavy_barrier();
   }

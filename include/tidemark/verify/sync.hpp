@@ -390,6 +390,8 @@ class lock_guard {
   Mutex& mutex_;
   source_position at_;
 };
+template <class Mutex>
+lock_guard(Mutex&) -> lock_guard<Mutex>;
 
 template <class Mutex>
 class unique_lock : public detail::movable_lock<Mutex, detail::exclusively> {
@@ -408,6 +410,8 @@ class unique_lock : public detail::movable_lock<Mutex, detail::exclusively> {
 
   void swap(unique_lock& other) noexcept { base::swap_with(other); }
 };
+template <class Mutex>
+unique_lock(Mutex&) -> unique_lock<Mutex>;
 
 template <class Mutex>
 class shared_lock : public detail::movable_lock<Mutex, detail::shared_with_others> {
@@ -426,6 +430,8 @@ class shared_lock : public detail::movable_lock<Mutex, detail::shared_with_other
 
   void swap(shared_lock& other) noexcept { base::swap_with(other); }
 };
+template <class Mutex>
+shared_lock(Mutex&) -> shared_lock<Mutex>;
 
 template <class... Mutexes>
 class scoped_lock {
