@@ -157,6 +157,7 @@ class atomic {
     return value_of(word_.fetch_xor(bits_of(bits), order, at));
   }
 
+  // NOLINTNEXTLINE(misc-unconventional-assign-operator): as that of std::atomic
   T operator=(located<T> assigned) {
     store(assigned.value, of_operators, assigned.at);
     return assigned.value;
@@ -265,6 +266,7 @@ class var {
     value_ = value;
   }
 
+  // NOLINTNEXTLINE(misc-unconventional-assign-operator): as that of an atomic
   T operator=(located<T> assigned) {
     store(assigned.value, assigned.at);
     return assigned.value;

@@ -500,13 +500,14 @@ class once_flag {
 template <class Function, class... Arguments>
 void call_once(detail::once_at once, Function&& function, Arguments&&... arguments) {
   const source_position at = once.at.whole_line();
-  // (ONCE1): acquire pairs with (ONCE2): the caller sees what the function has done.
+  // (ONCE1): acquire pairs with (ONCE2): the caller sees what the function has done. With relaxed it might not, and it is
+  // the only word that hands it over, so nothing stronger is needed.
   if (once.flag.done_.load(memory_order_acquire, at)) return;
   const lock_guard<mutex> lock{once.flag.active_, at};
   // (ONCE3): relaxed alone: the mutex orders it.
   if (once.flag.done_.load(memory_order_relaxed, at)) return;
   std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
-  // (ONCE2): release pairs with (ONCE1).
+  // (ONCE2): release pairs with (ONCE1), and carries what the function has done. No later load must come behind it.
   once.flag.done_.store(true, memory_order_release, at);
 }
 

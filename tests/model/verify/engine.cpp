@@ -13,7 +13,6 @@ using namespace tidemark::verify;
 using std::memory_order_acq_rel;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
-using std::memory_order_seq_cst;
 
 source_position here(source_position at = source_position::current()) { return at; }
 

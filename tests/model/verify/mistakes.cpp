@@ -8,7 +8,6 @@
 namespace {
 
 using namespace tidemark::verify;
-using std::memory_order_acq_rel;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;

@@ -26,14 +26,13 @@ std::string text_of(std::uint64_t bits, value_type type) {
   std::ostringstream out;
   const unsigned width = type.bytes * 8u;
   if (type.is_signed && width < 64 && ((bits >> (width - 1)) & 1) != 0) bits |= ~std::uint64_t{0} << width;
+  constexpr std::uint64_t most_in_decimal = 999'999'999;
   if (type.is_pointer && bits == 0) {
     out << "null";
-  } else if (type.is_pointer) {
+  } else if (type.is_pointer || (!type.is_signed && bits > most_in_decimal)) {
     out << "0x" << std::hex << bits;
   } else if (type.is_signed) {
     out << static_cast<std::int64_t>(bits);
-  } else if (bits > 999'999'999) {
-    out << "0x" << std::hex << bits;
   } else {
     out << bits;
   }

@@ -333,7 +333,7 @@ bool judge(const entry& check, const command& request) {
     print_sites(std::cout);
   }
   if (must_fail) std::cout << (failed ? ", as expected" : "; a failure was expected");
-  std::cout << std::endl;
+  std::cout << "\n" << std::flush;
   const bool is_shown = failed && (!must_fail || request.table);
   if (!failed || (!is_shown && request.store.empty())) return as_expected;
   const result shown = shortest(check, all);

@@ -128,8 +128,9 @@ void note(const source_position& at, operation what, std::memory_order order, st
   }
   if (noted_count == noted_capacity) {
     noted_capacity = noted_capacity == 0 ? 256 : noted_capacity * 2;
-    noted = static_cast<executed_site*>(std::realloc(noted, noted_capacity * sizeof(executed_site)));
-    if (noted == nullptr) std::abort();
+    void* const moved = std::realloc(noted, noted_capacity * sizeof(executed_site));
+    if (moved == nullptr) std::abort();
+    noted = static_cast<executed_site*>(moved);
   }
   noted[noted_count++] = {at, what, order, failure, beside_others};
 }

@@ -138,7 +138,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     found.failed = result != rl::test_result_success && !found.cut_off;
     found.what = rl::test_result_str(result);
     found.executions = params.stop_iteration;
-    found.state = final.str().c_str();
+    found.state = final.str();
     return found;
   }
 
