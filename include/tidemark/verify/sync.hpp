@@ -500,7 +500,7 @@ class once_flag {
 template <class Function, class... Arguments>
 void call_once(detail::once_at once, Function&& function, Arguments&&... arguments) {
   const source_position at = once.at.whole_line();
-  // (ONCE1): acquire pairs with (ONCE2): the caller sees what the function has done. With relaxed it might not, and it is
+  // (ONCE1): acquire pairs with (ONCE2): the caller sees what the function has done. With relaxed it might not. This is
   // the only word that hands it over, so nothing stronger is needed.
   if (once.flag.done_.load(memory_order_acquire, at)) return;
   const lock_guard<mutex> lock{once.flag.active_, at};
