@@ -98,7 +98,7 @@ has_libcxx() { printf '#include <version>\n' | "$1" -stdlib=libc++ -E -x c++ - >
 
 if $install; then
   # Whatever can't be installed is skipped below, with a line.
-  get clang-14 clang-19 libc++-19-dev libc++abi-19-dev || true
+  get clang-14 clang-19 libc++-19-dev libc++abi-19-dev g++-i686-linux-gnu || true
 fi
 need g++ cmake ninja-build doctest-dev
 need_cmake_version
@@ -153,6 +153,13 @@ for compiler in "$gcc" clang++-14 clang++-19; do
 done
 if has_command clang++-19 && has_libcxx clang++-19; then
   hidden_visibility clang++-19-libc++ clang++-19 -stdlib=libc++
+fi
+# Where a size has 32 bits: `./dev matrix` runs the tests there.
+gcc32=i686-linux-gnu-g++
+if ! has_command "$gcc32"; then
+  echo "$gcc32 is not installed: skipped"
+elif ! step "$gcc32: stricter warnings" strict_warnings "$gcc32" -fsyntax-only; then
+  failed+=("$gcc32 with stricter warnings")
 fi
 # Older versions of clang take the operators of a defaulted <=> for a zero.
 for compiler in "$gcc" clang++-19; do

@@ -35,6 +35,7 @@
 #include <utility>
 
 #include "../fence/timeline.hpp"
+#include "../platform/detail/as_integer.hpp"
 #include "coherency_tracker.hpp"
 #include "device_segment.hpp"
 #include "host_aperture.hpp"
@@ -98,7 +99,7 @@ class allocation_backing {
 
   /// Returns a page of the bytes, as the device sees it.
   [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
-    return is_in_segment() ? segment_.memory().page(numbers_[index]) : system_.page(index);
+    return is_in_segment() ? page_in_segment(index) : system_.page(index);
   }
   /// Returns where the processor sees the first byte: in the segment only after show() or show_through_window().
   [[nodiscard]] std::byte* address() const noexcept { return is_in_segment() ? shown_->data() : system_.page(0); }
@@ -118,7 +119,7 @@ class allocation_backing {
     placed_ = places;
     segment_.places().for_each(placed_, [this](const aperture_page& given) { numbers_[given.index] = given.window; });
     prepare_processor_read();
-    for (std::size_t i = 0; i < pages(); ++i) copy_page(segment_.memory().page(numbers_[i]), system_.page(i));
+    for (std::size_t i = 0; i < pages(); ++i) copy_page(page_in_segment(i), system_.page(i));
     is_now(residence::memory_segment);
   }
   /// Gives the pages of the segment back.
@@ -127,7 +128,7 @@ class allocation_backing {
   ///               use them at once; otherwise they are undefined
   void leave_segment(residence to, bool keeps) noexcept {
     if (keeps) {
-      for (std::size_t i = 0; i < pages(); ++i) copy_page(system_.page(i), segment_.memory().page(numbers_[i]));
+      for (std::size_t i = 0; i < pages(); ++i) copy_page(system_.page(i), page_in_segment(i));
       if (tracked_) {
         static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
         tracked_->prepare_device_read(0, bytes(), 0);
@@ -290,6 +291,9 @@ class allocation_backing {
     if (tracked_ && !is_in_segment()) static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
   }
 
+  std::byte* page_in_segment(std::size_t index) const noexcept {
+    return segment_.memory().page(detail::as_integer<std::size_t>(numbers_[index]));
+  }
   static void copy_page(std::byte* to, const std::byte* from) noexcept {
     std::memcpy(to, from, memory_pages::page_bytes());
   }
