@@ -68,7 +68,7 @@ bool contains(const line_list& file, const line_list& quoted) {
 
 /// Whether the words of a file are names that pages may use.
 bool is_source(const std::string& path) {
-  return path.ends_with(".hpp") || path.ends_with(".cpp") || path == "CMakeLists.txt";
+  return path.ends_with(".hpp") || path.ends_with(".cpp") || path.ends_with(".cmake") || path == "CMakeLists.txt";
 }
 
 /// The words of all sources.

@@ -163,7 +163,7 @@ class atomic {
     return assigned.value;
   }
   [[gnu::noinline]] operator T() const {
-    return load(of_operators, source_position::of_caller(__builtin_return_address(0)));
+    return load(of_operators, source_position::of_address(__builtin_return_address(0)));
   }
   T operator+=(located<difference_type> by)
     requires counts
@@ -193,22 +193,22 @@ class atomic {
   [[gnu::noinline]] T operator++()
     requires counts
   {
-    return operator+=({1, source_position::of_caller(__builtin_return_address(0))});
+    return operator+=({1, source_position::of_address(__builtin_return_address(0))});
   }
   [[gnu::noinline]] T operator--()
     requires counts
   {
-    return operator-=({1, source_position::of_caller(__builtin_return_address(0))});
+    return operator-=({1, source_position::of_address(__builtin_return_address(0))});
   }
   [[gnu::noinline]] T operator++(int)
     requires counts
   {
-    return fetch_add(1, of_operators, source_position::of_caller(__builtin_return_address(0)));
+    return fetch_add(1, of_operators, source_position::of_address(__builtin_return_address(0)));
   }
   [[gnu::noinline]] T operator--(int)
     requires counts
   {
-    return fetch_sub(1, of_operators, source_position::of_caller(__builtin_return_address(0)));
+    return fetch_sub(1, of_operators, source_position::of_address(__builtin_return_address(0)));
   }
 
   /// Sleeps while the value is `old`. A wake-up that does not come shows as a deadlock.
@@ -271,11 +271,11 @@ class var {
     store(assigned.value, assigned.at);
     return assigned.value;
   }
-  [[gnu::noinline]] operator T() const { return load(source_position::of_caller(__builtin_return_address(0))); }
+  [[gnu::noinline]] operator T() const { return load(source_position::of_address(__builtin_return_address(0))); }
   T operator+=(located<T> by) { return operator=({static_cast<T>(load(by.at) + by.value), by.at}); }
   T operator-=(located<T> by) { return operator=({static_cast<T>(load(by.at) - by.value), by.at}); }
-  [[gnu::noinline]] T operator++() { return operator+=({1, source_position::of_caller(__builtin_return_address(0))}); }
-  [[gnu::noinline]] T operator--() { return operator-=({1, source_position::of_caller(__builtin_return_address(0))}); }
+  [[gnu::noinline]] T operator++() { return operator+=({1, source_position::of_address(__builtin_return_address(0))}); }
+  [[gnu::noinline]] T operator--() { return operator-=({1, source_position::of_address(__builtin_return_address(0))}); }
 
  private:
   // Whether a printed execution shows its value.

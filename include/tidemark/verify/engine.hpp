@@ -23,25 +23,24 @@ struct source_position {
   unsigned line;
   unsigned column;
   const char* function;
-  const void* caller = nullptr;  // instead of all that: an address in the function that has called
+  const void* address = nullptr;  // instead of all that: of a call that does not say where it is
 
 #if defined(__has_builtin) && __has_builtin(__builtin_COLUMN)
   static constexpr source_position current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
                                            unsigned column = __builtin_COLUMN(),
                                            const char* function = __builtin_FUNCTION()) noexcept {
-    return {file, line, column, function};
+    return {file, line, column, function, nullptr};
   }
 #else
   static constexpr source_position current(std::source_location at = std::source_location::current()) noexcept {
-    return {at.file_name(), at.line(), at.column(), at.function_name()};
+    return {at.file_name(), at.line(), at.column(), at.function_name(), nullptr};
   }
 #endif
 
-  /// Of an operator without an argument, to which the language gives no position: it passes the address to which it
-  /// returns, and must not be inlined. The line is looked up where the execution is printed; the audit leaves it alone.
-  static constexpr source_position of_caller(const void* return_address) noexcept {
-    return {"", 0, 0, "", return_address};
-  }
+  /// Of a call that returns to `address`: an operator without an argument, to which the language gives no position, and
+  /// code that is not written for the checker. Who passes that address must not be inlined. The line is looked up where
+  /// it is printed.
+  static constexpr source_position of_address(const void* address) noexcept { return {"", 0, 0, "", address}; }
 
   /// Of what is done on behalf of a line, whose order is not the user's. The audit leaves it alone.
   constexpr source_position whole_line() const noexcept { return {file, line, 0, function}; }
@@ -79,10 +78,19 @@ T from_bits(std::uint64_t bits) noexcept {
   return value;
 }
 
+/// What an atomic holds that the checker meets in the middle of an execution.
+struct memory_value {
+  const void* memory;
+  std::uint64_t bits;
+  std::uint32_t by;  // the number of the store that wrote it
+};
+
 /// A word that threads share. Addition wraps at the width of its type.
 class word {
  public:
   word(std::uint64_t value, value_type type);
+  /// All threads see the value, as if it had been there before them.
+  word(const memory_value& first, value_type type);
   word(const word&) = delete;
   word& operator=(const word&) = delete;
   ~word();

@@ -333,7 +333,7 @@ class movable_lock {
 
   Mutex* mutex_ = nullptr;
   bool owns_ = false;
-  source_position at_ = source_position::of_caller(nullptr);
+  source_position at_ = source_position::of_address(nullptr);
 };
 
 /// A mutex of any type.

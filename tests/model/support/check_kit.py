@@ -241,9 +241,13 @@ class Sync(unittest.TestCase):
 
     def test_the_audit_leaves_alone_what_has_no_order_of_the_user(self):
         self.assertIn("Nothing was audited", play(self.program, "once", "--audit")[1])
+
+    def test_the_audit_weakens_operators(self):
         said = play(self.program, "operators.mended", "--audit")[1]
         self.assertIn("ready = 1;\n    seq_cst -> release: ", said)
-        self.assertTrue(said.splitlines()[-1].startswith("1 sites, "), said)
+        self.assertIn("} else if (ready == 1) {\n    seq_cst -> acquire: ", said)  # it has no position of its own
+        self.assertIn("seq_cst -> relaxed:             needed: operators.mended, DATA RACE, ", said)
+        self.assertTrue(said.splitlines()[-1].startswith("2 sites, "), said)
 
 
 class Audit(unittest.TestCase):

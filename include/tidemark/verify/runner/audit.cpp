@@ -18,6 +18,7 @@ namespace {
 struct audited_site {
   executed_site is;
   std::vector<const entry*> checks;
+  std::vector<const void*> addresses;  // of calls that do not say where they are
 };
 
 /// One way to weaken a site.
@@ -146,11 +147,12 @@ class auditor {
     if (std::string_view{executed.at.file}.find(request_.only) == std::string_view::npos) return;
     for (audited_site& known : sites_) {
       if (!is_same_site(known.is, executed)) continue;
-      known.checks.push_back(check);
       known.is.beside_others = known.is.beside_others || executed.beside_others;
+      if (known.checks.back() != check) known.checks.push_back(check);
+      known.addresses.push_back(executed.at.address);
       return;
     }
-    sites_.push_back({executed, {check}});
+    sites_.push_back({executed, {check}, {executed.at.address}});
   }
 
   bool is_in_scope(std::string_view file) const {
@@ -185,8 +187,9 @@ class auditor {
   void audit_site(const audited_site& site) {
     const std::vector<step_down> steps = weaker(site.is);
     if (steps.empty() || !site.is.beside_others) return;  // alone, a thread needs no order
-    out_ << file_name_of(site.is.at) << ":" << site.is.at.line << ":" << site.is.at.column << ": "
-         << sources_.text_of(site.is.at) << "\n";
+    out_ << file_name_of(site.is.at) << ":" << site.is.at.line;
+    if (site.is.at.column != 0) out_ << ":" << site.is.at.column;
+    out_ << ": " << sources_.text_of(site.is.at) << "\n";
     step_down failed;
     bool has_failed = false;
     for (const step_down& step : steps) {
@@ -207,6 +210,7 @@ class auditor {
     seam.file = site.is.at.file;
     seam.line = site.is.at.line;
     seam.column = site.is.at.column;
+    seam.addresses = site.addresses;
     std::string what = "    " + text_of(site.is, step) + ": ";
     what.resize(std::max<std::size_t>(what.size(), 36), ' ');
     out_ << what;

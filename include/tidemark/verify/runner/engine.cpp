@@ -10,14 +10,20 @@
 #include <ostream>
 
 #include "execution.hpp"
+#include "recording.hpp"
 #include "relacy.hpp"
 #include "seam.hpp"
 
 namespace tidemark::verify::engine {
 namespace {
 
+using runner::complete;
+using runner::info;
+using runner::intend;
+using runner::number_store;
 using runner::operation;
 using runner::phase;
+using runner::remember_clock;
 using runner::running;
 using runner::step;
 using runner::step_kind;
@@ -61,6 +67,7 @@ struct word_data : owner {
   rl::atomic<value> shared;
   std::uint32_t sleepers = 0;
   value_type type;
+  const void* name = this;  // in the record: the word, or the memory that it stands for
 };
 
 struct field_data : owner {
@@ -86,8 +93,6 @@ static_assert(sizeof(word_data) <= word::place_size && alignof(word_data) <= 8);
 static_assert(sizeof(field_data) <= field::place_size && alignof(field_data) <= 8);
 static_assert(sizeof(lock_data) <= lock_cell::place_size && alignof(lock_data) <= 8);
 static_assert(sizeof(condition_data) <= condition_cell::place_size && alignof(condition_data) <= 8);
-
-rl::debug_info info(const source_position& at) { return {at.function, at.file, at.line}; }
 
 [[noreturn]] void stop_program(const char* what) {
   std::fprintf(stderr,
@@ -146,46 +151,6 @@ void destroy(std::byte* place) {
   reinterpret_cast<Data*>(place)->~Data();
   std::memset(place, 0, sizeof(Data));
   asm volatile("" : : "r"(place) : "memory");
-}
-
-// ---- the record -----------------------------------------------------------------------------------------------------
-
-// Notes what the running thread is about to do.
-void intend(step_kind kind, const void* cell, value_type type, std::memory_order order, const source_position& at) {
-  if (!running.steps.recording()) [[likely]]
-    return;
-  const unsigned thread = this_thread();
-  auto& intent = running.steps.intents[thread];
-  intent.pending = true;
-  intent.what = {};
-  intent.what.kind = kind;
-  intent.what.in = running.now;
-  intent.what.thread = static_cast<std::uint8_t>(thread);
-  intent.what.cell = cell;
-  intent.what.type = type;
-  intent.what.order = order;
-  intent.what.at = at;
-}
-
-/// Returns the number of the store that the running thread is about to make.
-std::uint32_t number_store() {
-  if (!running.steps.recording()) [[likely]]
-    return 0;
-  return running.steps.intents[this_thread()].what.number = running.steps.next_number();
-}
-
-/// What was intended is done: `fill` completes the step.
-template <class Fill>
-void complete(Fill fill) {
-  if (!running.steps.recording()) [[likely]]
-    return;
-  auto& intent = running.steps.intents[this_thread()];
-  fill(intent.what);
-  intent.pending = false;
-  running.steps.add(intent.what);
-}
-void complete() {
-  complete([](step&) {});
 }
 
 // ---- orders ---------------------------------------------------------------------------------------------------------
@@ -250,6 +215,47 @@ struct exchange_orders {
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
+using shared_value = rl::generic_atomic<value, false>;
+
+/// What Relacy keeps of an atomic is private to it. An explicit instantiation may name it nevertheless.
+template <rl::atomic_data* shared_value::* Member>
+struct opened {
+  friend rl::atomic_data* data_of(const shared_value& shared) { return shared.*Member; }
+};
+rl::atomic_data* data_of(const shared_value& shared);
+template struct opened<&shared_value::impl_>;
+
+template <unsigned Threads>
+void show_to_all_of(const shared_value& shared) {
+  auto& data = static_cast<rl::atomic_data_impl<Threads>&>(*data_of(shared));
+  auto& first = data.history_[data.current_index_ % rl::atomic_history_size];
+  first.acq_rel_timestamp_ = 0;
+  for (unsigned i = 0; i < Threads; ++i) {
+    first.acq_rel_order_[i] = 0;
+    first.first_seen_order_[i] = static_cast<rl::timestamp_t>(-1);
+  }
+}
+
+/// The first value, which Relacy takes for a store of the running thread, was there before all threads.
+void show_to_all(const shared_value& shared) {
+  switch (rl::ctx().get_thread_count()) {
+    case 1:
+      return show_to_all_of<1>(shared);
+    case 2:
+      return show_to_all_of<2>(shared);
+    case 3:
+      return show_to_all_of<3>(shared);
+    default:
+      return show_to_all_of<4>(shared);
+  }
+}
+
+void intend_word(step_kind kind, const word_data& data, std::memory_order order, const source_position& at) {
+  intend(kind, data.name, data.type, order, at);
+  if (data.name != &data && running.steps.recording())
+    running.steps.intents[this_thread()].what.extent = data.type.bytes;
+}
+
 value to_value(const word_data& data, std::uint64_t bits) { return {bits, number_store(), data.type.bytes}; }
 
 template <class Change>
@@ -273,7 +279,7 @@ bool compare_exchange(const std::byte* place, std::uint64_t& expected, std::uint
                       std::memory_order failure, const source_position& at, Exchange exchange) {
   auto& data = use<word_data>(place, at);
   const exchange_orders orders{success, failure, at};
-  intend(step_kind::exchanged, &data, data.type, success, at);
+  intend_word(step_kind::exchanged, data, success, at);
   value found{expected, 0, data.type.bytes};
   const bool exchanged = exchange(data.shared, found, to_value(data, desired), orders, info(at));
   touch(data);
@@ -304,12 +310,18 @@ value load_newest(word_data& data, rl::memory_order order, const rl::debug_info&
 word::word(std::uint64_t first, value_type type) {
   construct<word_data>(place_, "an atomic is made", value{first, 0, type.bytes}).type = type;
 }
+word::word(const memory_value& first, value_type type) {
+  auto& data = construct<word_data>(place_, "an atomic is made", value{first.bits, first.by, type.bytes});
+  data.type = type;
+  data.name = first.memory;
+  show_to_all(data.shared);
+}
 word::~word() { destroy<word_data>(place_); }
 
 std::uint64_t word::load(std::memory_order order, const source_position& at) const {
   auto& data = use<word_data>(place_, at);
   require_load_order(order, at);
-  intend(step_kind::load, &data, data.type, order, at);
+  intend_word(step_kind::load, data, order, at);
   const value found = data.shared.load(order_of(operation::load, order, at), info(at));
   touch(data);
   complete([&](step& done) {
@@ -324,7 +336,7 @@ void word::store(std::uint64_t bits, std::memory_order order, const source_posit
   auto& data = use<word_data>(place_, at);
   if (order != std::memory_order_relaxed && order != std::memory_order_release && order != std::memory_order_seq_cst)
     fail("a store can't have this order", at);
-  intend(step_kind::store, &data, data.type, order, at);
+  intend_word(step_kind::store, data, order, at);
   data.shared.store(to_value(data, bits), order_of(operation::store, order, at), info(at));
   touch(data);
   complete([&](step& done) { done.after = bits; });
@@ -376,7 +388,7 @@ bool word::park(std::uint64_t expected, bool timed, const source_position& at) {
   context.sched();
   if (load_newest(data, rl::mo_relaxed, info(at)).bits != expected) return true;
   touch(data);
-  intend(step_kind::sleep, &data, data.type, std::memory_order_relaxed, at);
+  intend_word(step_kind::sleep, data, std::memory_order_relaxed, at);
   complete([&](step& done) {
     done.timed = timed;
     done.before = expected;
@@ -385,7 +397,7 @@ bool word::park(std::uint64_t expected, bool timed, const source_position& at) {
   data.sleepers |= me;
   const rl::unpark_reason reason = context.park_current_thread(timed, runner::spurious_wakeups, false, info(at));
   data.sleepers &= ~me;
-  intend(step_kind::woken, &data, data.type, std::memory_order_relaxed, at);
+  intend_word(step_kind::woken, data, std::memory_order_relaxed, at);
   complete([&](step& done) { done.timed = reason == rl::unpark_reason_timeout; });
   return reason != rl::unpark_reason_timeout;
 }
@@ -395,7 +407,7 @@ bool word::unpark(std::uint32_t count, const source_position& at) {
   rl::context& context = rl::ctx();
   context.sched();
   touch(data);
-  intend(step_kind::wake, &data, data.type, std::memory_order_relaxed, at);
+  intend_word(step_kind::wake, data, std::memory_order_relaxed, at);
   std::uint32_t woken = 0;
   for (unsigned thread = 0; thread < runner::most_threads && count != 0; ++thread) {
     const std::uint32_t its_bit = std::uint32_t{1} << thread;
@@ -449,21 +461,6 @@ bool word_pair::compare_exchange(std::uint64_t (&expected)[2], const std::uint64
 
 // ---- plain fields ---------------------------------------------------------------------------------------------------
 
-namespace {
-
-// Of the record: when a field was used, and what the thread had seen of the others' times before.
-void remember_clock() {
-  if (!running.steps.recording()) [[likely]]
-    return;
-  const auto& thread = *rl::ctx().threadx_;
-  auto& intent = running.steps.intents[this_thread()];
-  const auto threads = static_cast<unsigned>(rl::ctx().get_thread_count());
-  for (unsigned i = 0; i < threads; ++i) intent.clock[i] = static_cast<std::size_t>(thread.acq_rel_order_[i]);
-}
-std::size_t own_time() { return static_cast<std::size_t>(rl::ctx().threadx_->own_acq_rel_order_); }
-
-}  // namespace
-
 field::field() { construct<field_data>(place_, "a plain field is made"); }
 // Who reads the field beside its end reads freed memory, so the end is ordered as a write is.
 field::~field() {
@@ -474,7 +471,7 @@ field::~field() {
     remember_clock();
     touch(data);
     data.last(info(end)).store(number_store());
-    complete([](step& done) { done.stamp = own_time(); });
+    complete();
   }
   destroy<field_data>(place_);
 }
@@ -488,7 +485,6 @@ void field::read(const void* value, value_type type, const source_position& at) 
   complete([&](step& done) {
     if (value != nullptr) std::memcpy(&done.before, value, type.bytes);
     done.from = done.newest = from;
-    done.stamp = own_time();
   });
 }
 
@@ -499,7 +495,7 @@ void field::write(std::uint64_t bits, value_type type, const source_position& at
   touch(data);
   if (running.steps.recording()) running.steps.intents[this_thread()].what.after = bits;
   data.last(info(at)).store(number_store());
-  complete([&](step& done) { done.stamp = own_time(); });
+  complete();
 }
 
 // ---- locks ----------------------------------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ struct step {
   std::uint32_t from;    // of the store that was read
   std::uint32_t newest;  // and of the newest one
   std::uint32_t count;   // how many threads are to be woken
-  std::size_t stamp;     // of a read or write of a plain field: the time of its thread
+  std::uint32_t extent;  // of code that is compiled for the checker: the bytes at `cell`; otherwise 0
+  bool is_open;          // a write whose value is not known yet
+  std::size_t stamp;     // the time of its thread
   source_position at;
 };
 
@@ -101,6 +103,16 @@ struct execution {
   record steps;
 };
 inline execution running;
+
+/// What watches code that is compiled for the checker; see instrumented/. A program without such code has none.
+struct watcher {
+  void (*begin)();                        // before a check is constructed
+  void (*end)();                          // after it was destroyed, if the execution has not failed
+  void (*allocated)(void*, std::size_t);  // by operator new
+  void (*freed)(void*, std::size_t);
+  const char* (*refusal)();  // why the program can't be followed; null if it can
+};
+inline const watcher* watching = nullptr;
 
 /// How an execution has failed. Filled by the checker, or by fail().
 struct failure {

@@ -8,12 +8,13 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "addresses.hpp"
 #include "execution.hpp"
 #include "sites.hpp"
 #include "sources.hpp"
-#include "written.hpp"
 
 namespace tidemark::verify::runner {
 namespace {
@@ -43,9 +44,10 @@ std::string text_of(std::uint64_t bits, value_type type) {
 class table {
  public:
   table(const entry& played, const outcome& found) : played_{played}, found_{found} {
+    locate_steps();
     for (std::size_t i = 0; i < running.steps.size(); ++i) {
       const step& each = running.steps.begin_of_steps()[i];
-      if (each.in == phase::construction) continue;
+      if (each.in == phase::construction || is_private(i)) continue;
       rows_.push_back(&each);
       if (each.number != 0) row_of_store_[each.number] = rows_.size();
       name_cell(each);
@@ -74,29 +76,51 @@ class table {
   }
 
  private:
+  /// A plain use, by code that is compiled for the checker, of memory that no other thread uses.
+  static bool is_private(std::size_t index) {
+    const step* const steps = std::as_const(running.steps).begin_of_steps();
+    const step& of = steps[index];
+    if (of.extent == 0 || is_atomic(of) || index + 1 == running.steps.size()) return false;
+    for (std::size_t i = 0; i < running.steps.size(); ++i) {
+      if (steps[i].thread != of.thread && overlap(steps[i], of)) return false;
+    }
+    return true;
+  }
+
+  /// Some calls say only to which address they return.
+  static void locate_steps() {
+    step* const steps = running.steps.begin_of_steps();
+    std::vector<const void*> addresses{failed.at.address};
+    for (std::size_t i = 0; i < running.steps.size(); ++i) addresses.push_back(steps[i].at.address);
+    find_addresses(addresses);
+    for (std::size_t i = 0; i < running.steps.size(); ++i) steps[i].at = located(steps[i].at);
+    failed.at = located(failed.at);
+  }
+
   // ---- names ----
 
   /// Names a cell by the first line that tells.
   void name_cell(const step& of) {
-    if (of.cell == nullptr || of.at.caller != nullptr || names_.contains(of.cell)) return;
-    const bool locks = of.kind == step_kind::lock || of.kind == step_kind::lock_shared;
+    if (of.cell == nullptr || names_.contains(of.cell)) return;
+    if (of.at.address != nullptr && watching == nullptr) return;  // an operator: the line may have several
     auto& others_there = locked_at_[{of.at.file, of.at.line, of.at.column}];
-    std::string name = sources_.operand_of(of.at, locks ? others_there : 0);
+    std::string name = sources_.operand_of(of.at, locks(of) ? others_there : 0);
     if (name.empty()) return;
-    if (locks) ++others_there;
+    if (locks(of)) ++others_there;
     const unsigned others = uses_of_name_[name]++;
     if (others != 0) name += "'" + std::to_string(others);
     names_.emplace(of.cell, name);
   }
 
-  std::string name_of_place(const void* cell) const {
+  std::string name_of_place(const void* cell, const char* otherwise) const {
     const auto known = names_.find(cell);
-    return known == names_.end() ? "a word" : known->second;
+    return known == names_.end() ? otherwise : known->second;
   }
   std::string name_of_cell(const step& of) const {
-    const bool is_plain = is_access(of);
-    return is_plain && !names_.contains(of.cell) ? "a field" : name_of_place(of.cell);
+    if (!is_atomic(of)) return name_of_place(of.cell, "a field");
+    return locks(of) || unlocks(of) ? name_of_mutex(of.cell) : name_of_place(of.cell, "a word");
   }
+  std::string name_of_mutex(const void* mutex) const { return name_of_place(mutex, "a mutex"); }
 
   std::string from(const step& read) const {
     const auto store = row_of_store_.find(read.from);
@@ -141,14 +165,14 @@ class table {
       case step_kind::end:
         return "destroys " + name_of_cell(of);
       case step_kind::write:
-        return name_of_cell(of) + " = " + text_of(of.after, of.type) + " (plain)";
+        return name_of_cell(of) + " = " + (of.is_open ? "..." : text_of(of.after, of.type)) + " (plain)";
       case step_kind::fence:
         return "fence" + order;
       case step_kind::barrier:
         return "barrier of all threads";
       case step_kind::sleep:
         return "sleeps on " + name_of_cell(of) + (of.timed ? ", with a deadline" : "") +
-               (of.lock != nullptr ? ", unlocks " + name_of_place(of.lock) : "");
+               (of.lock != nullptr ? ", unlocks " + name_of_mutex(of.lock) : "");
       case step_kind::woken:
         return of.timed ? "goes on: the deadline has passed" : "goes on";
       case step_kind::wake:
@@ -168,8 +192,7 @@ class table {
   }
 
   std::string place(const source_position& at) {
-    if (at.line == 0) return at.file;
-    if (at.line == 0) return "an operator, whose line is not known";
+    if (at.line == 0) return at.address == nullptr ? at.file : "a line that is not known";
     std::string text = std::to_string(at.line) + ": " + sources_.text_of(at);
     if (files_.size() > 1) text = std::string{file_name_of(at)} + ":" + text;
     return text;
@@ -181,7 +204,7 @@ class table {
       case step_kind::read:
         return "reads " + name_of_cell(of);
       case step_kind::write:
-        return name_of_cell(of) + " = " + text_of(of.after, of.type) + " (plain)";
+        return name_of_cell(of) + " = " + (of.is_open ? "..." : text_of(of.after, of.type)) + " (plain)";
       case step_kind::end:
         return "destroys " + name_of_cell(of);
       case step_kind::lock:
@@ -193,12 +216,24 @@ class table {
     }
   }
 
-  // ---- the race ----
+  // ---- kinds of steps ----
 
-  /// Whether a step uses a plain field.
-  static bool is_access(const step& of) {
-    return of.kind == step_kind::read || of.kind == step_kind::write || of.kind == step_kind::end;
+  static bool locks(const step& of) { return of.kind == step_kind::lock || of.kind == step_kind::lock_shared; }
+  static bool unlocks(const step& of) { return of.kind == step_kind::unlock || of.kind == step_kind::unlock_shared; }
+  static bool is_atomic(const step& of) {
+    return of.kind != step_kind::read && of.kind != step_kind::write && of.kind != step_kind::end;
   }
+  static bool writes(const step& of) {
+    return of.kind == step_kind::write || of.kind == step_kind::end || of.kind == step_kind::store ||
+           of.kind == step_kind::change || of.kind == step_kind::exchanged;
+  }
+  static bool overlap(const step& one, const step& other) {
+    if (one.cell == other.cell) return one.cell != nullptr;
+    const auto begin = [](const step& of) { return reinterpret_cast<std::uintptr_t>(of.cell); };
+    return begin(one) < begin(other) + other.extent && begin(other) < begin(one) + one.extent;
+  }
+
+  // ---- the race ----
 
   /// Of a data race the last step is the second access. The first one is the latest that its thread has not seen.
   void find_race() {
@@ -207,8 +242,9 @@ class table {
     const record::intent& intent = running.steps.intents[failed.thread];
     for (std::size_t i = second; i-- > 0;) {
       const step& first = *rows_[i];
-      if (first.cell != rows_[second]->cell || first.thread == failed.thread) continue;
-      if (!is_access(first) || (first.kind == step_kind::read && rows_[second]->kind == step_kind::read)) continue;
+      if (!overlap(first, *rows_[second]) || first.thread == failed.thread) continue;
+      if (!writes(first) && !writes(*rows_[second])) continue;
+      if (is_atomic(first) && is_atomic(*rows_[second])) continue;
       if (first.stamp <= intent.clock[first.thread]) continue;
       racing_ = {i, second};
       return;
@@ -244,7 +280,7 @@ class table {
     std::string text = has_not_happened ? attempt(of) : summary(row);
     if (is_racing(row)) {
       text = "RACE: " + text;
-    } else if (has_not_happened && found_.what != "DEADLOCK") {
+    } else if (has_not_happened && found_.what != "DEADLOCK" && !is_told()) {
       text = "FAILS: " + text;
     }
     if (of.in == phase::before) text = "before(): " + text;
@@ -253,11 +289,18 @@ class table {
     print_in_column(out, "", of.thread, "   " + place(of.at));
   }
 
+  /// Whether a text says why the execution has failed.
+  bool is_told() const {
+    if (failed.text == nullptr) return false;
+    return found_.what == "USER ASSERT FAILED" || (found_.what == "ACCESS TO FREED MEMORY" && !failed.in_last_step);
+  }
+
   void print_failure(std::ostream& out) {
-    if (found_.what != "USER ASSERT FAILED" && found_.what != "ACCESS TO FREED MEMORY") return;
-    if (failed.in_last_step || failed.text == nullptr) return;
-    print_in_column(out, "", failed.thread, std::string{"FAILS: "} + failed.text);
-    print_in_column(out, "", failed.thread, "   " + place(failed.at));
+    if (!is_told()) return;
+    const std::string text = failed.text;
+    print_in_column(out, "", failed.thread, "FAILS: " + text);
+    if (!failed.in_last_step) print_in_column(out, "", failed.thread, "   " + place(failed.at));
+    if (text.size() + 9 >= column_width()) out << text << "\n";
   }
 
   struct lock_held {
@@ -279,9 +322,8 @@ class table {
     const std::size_t done = rows_.size() - (failed.in_last_step ? 1 : 0);
     for (std::size_t i = 0; i < done; ++i) {
       const step& each = *rows_[i];
-      const bool locks = each.kind == step_kind::lock || each.kind == step_kind::lock_shared;
-      if (locks && !each.timed) found.push_back({each.cell, each.thread, i + 1});
-      if (each.kind == step_kind::unlock || each.kind == step_kind::unlock_shared) drop(each.cell, each.thread);
+      if (locks(each) && !each.timed) found.push_back({each.cell, each.thread, i + 1});
+      if (unlocks(each)) drop(each.cell, each.thread);
       if (each.kind == step_kind::sleep && each.lock != nullptr) drop(each.lock, each.thread);
     }
     return found;
@@ -292,7 +334,7 @@ class table {
     const record::intent& intent = running.steps.intents[thread];
     const step* last = intent.pending ? &intent.what : nullptr;
     if (failed.in_last_step && rows_.back()->thread == thread) last = rows_.back();
-    if (last == nullptr || (last->kind != step_kind::lock && last->kind != step_kind::lock_shared)) return nullptr;
+    if (last == nullptr || !locks(*last)) return nullptr;
     return last->cell;
   }
 
@@ -300,7 +342,7 @@ class table {
   void print_stuck(std::ostream& out) {
     for (unsigned thread = 0; thread < played_.threads; ++thread) {
       if (const void* const mutex = waits_for(thread)) {
-        out << "thread " << thread << " waits for " << name_of_place(mutex);
+        out << "thread " << thread << " waits for " << name_of_mutex(mutex);
         for (const lock_held& each : held()) {
           if (each.mutex == mutex) out << ", which thread " << each.thread << " has locked in row " << each.row;
         }
@@ -319,7 +361,7 @@ class table {
 
   void print_locked(std::ostream& out) {
     for (const lock_held& each : held())
-      out << name_of_place(each.mutex) << " is destroyed, and thread " << each.thread << " has locked it in row "
+      out << name_of_mutex(each.mutex) << " is destroyed, and thread " << each.thread << " has locked it in row "
           << each.row << "\n";
   }
 
@@ -337,10 +379,7 @@ class table {
 
 }  // namespace
 
-void print_execution(std::ostream& out, const entry& played, const outcome& found) {
-  find_lines_of_callers();
-  table{played, found}.print(out);
-}
+void print_execution(std::ostream& out, const entry& played, const outcome& found) { table{played, found}.print(out); }
 
 length length_of_execution() {
   length found;

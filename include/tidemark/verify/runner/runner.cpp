@@ -396,6 +396,18 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
   return chosen.empty() ? checks : chosen;
 }
 
+/// Where a call has only an address, the addresses of a site are found by playing the checks.
+void find_seam(const std::vector<const entry*>& chosen, const command& request) {
+  const weakened_site wanted = seam;
+  seam = {};
+  note_sites();
+  for (const entry* check : chosen) static_cast<void>(search_all(*check, {request.seconds, request.most_steps}));
+  seam = wanted;
+  seam.addresses = addresses_at(seam.file, seam.line, seam.column);
+  if (!request.sites) observer = nullptr;
+  forget_sites();
+}
+
 int judge_all(const command& request, const std::vector<const entry*>& chosen) {
   bool as_expected = true;
   for (const entry* check : chosen) as_expected = judge(*check, request) && as_expected;
@@ -441,6 +453,10 @@ int run(int argc, char** argv, const entry* last) {
     std::cerr << "no such site or order: " << request->weaken << "\n";
     return 2;
   }
+  if (watching != nullptr && watching->refusal() != nullptr) {
+    std::cerr << "tidemark: " << watching->refusal() << "\n";
+    return 2;
+  }
   if (request->sites) note_sites();
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
@@ -448,6 +464,8 @@ int run(int argc, char** argv, const entry* last) {
     std::cerr << "tidemark: --store is for one check\n";
     return 2;
   }
+  const bool names_address = watching != nullptr || request->weaken.find(":0=") != std::string::npos;
+  if (!request->weaken.empty() && names_address) find_seam(*chosen, *request);
   if (request->audit) {
     const limits allowed{request->seconds, request->most_steps};
     return audit(std::cout, *chosen, {request->only, request->names.empty(), allowed}) ? 0 : 1;

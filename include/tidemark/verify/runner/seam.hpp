@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../engine.hpp"
 
@@ -42,7 +43,8 @@ struct weakened_site {
   weakening how = weakening::none;
   std::string file;  // the end of the file's path
   unsigned line = 0;
-  unsigned column = 0;  // 0 means any column
+  unsigned column = 0;                   // 0 means any column
+  std::vector<const void*> addresses{};  // instead, where the operations have no other positions
   std::memory_order to = std::memory_order_relaxed;
   bool blind = false;      // counts hits and weakens nothing, for a test of a program that uses the seam
   std::uint64_t hits = 0;  // 0 after a search means that nothing was weakened
@@ -57,8 +59,21 @@ inline void (*observer)(const source_position&, operation, std::memory_order ord
 /// Whether sleepers may wake for no reason. For the random search only: an exhaustive one would never end.
 inline bool spurious_wakeups = false;
 
+/// Whether a thread that spins may go on spinning for a while, in code that is compiled for the checker. Not where
+/// there are preemptions, too: an exhaustive search would never end.
+inline bool stubborn_threads = false;
+
 inline bool is_weakened(weakening how, const source_position& at) noexcept {
-  if (seam.how != how || seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
+  if (seam.how != how) return false;
+  if (at.address != nullptr) {
+    for (const void* const each : seam.addresses) {
+      if (each != at.address) continue;
+      ++seam.hits;
+      return !seam.blind;
+    }
+    return false;
+  }
+  if (seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
   if (seam.column != 0 && seam.column != at.column) return false;
   ++seam.hits;
   return !seam.blind;

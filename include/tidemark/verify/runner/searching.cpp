@@ -24,6 +24,7 @@ std::string words_of(const search& how, const outcome& found) {
 
 outcome play(const entry& check, const search& how) {
   spurious_wakeups = !how.bounded;
+  stubborn_threads = !how.bounded || how.bound == 0;
   return check.play(check, how);
 }
 

@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <system_error>
 
+#include "addresses.hpp"
 #include "execution.hpp"
 
 namespace tidemark::verify::runner {
@@ -118,10 +121,11 @@ std::size_t noted_capacity = 0;
 
 void note(const source_position& at, operation what, std::memory_order order, std::memory_order failure) {
   const bool beside_others = running.now == phase::threads;
-  if (at.column == 0) return;  // an operator without a position, or an order that is not the user's
+  if (at.column == 0 && at.address == nullptr) return;  // an order that is not the user's
   for (std::size_t i = 0; i < noted_count; ++i) {
     executed_site& known = noted[i];
-    if (known.at.line == at.line && known.at.column == at.column && known.order == order && known.at.file == at.file) {
+    if (known.at.address == at.address && known.at.line == at.line && known.at.column == at.column &&
+        known.order == order && known.at.file == at.file) {
       known.beside_others = known.beside_others || beside_others;
       return;
     }
@@ -146,7 +150,25 @@ bool weaken(const std::string& how_of_site, const std::vector<std::string>& fold
 }
 
 void note_sites() { observer = note; }
-std::vector<executed_site> noted_sites() { return {noted, noted + noted_count}; }
+std::vector<executed_site> noted_sites() {
+  std::vector<const void*> addresses;
+  for (std::size_t i = 0; i < noted_count; ++i) addresses.push_back(noted[i].at.address);
+  find_addresses(addresses);
+  std::vector<executed_site> sites{noted, noted + noted_count};
+  for (executed_site& each : sites) each.at = located(each.at);
+  return sites;
+}
+
+std::vector<const void*> addresses_at(const std::string& file, unsigned line, unsigned column) {
+  std::vector<const void*> found;
+  for (const executed_site& each : noted_sites()) {
+    const source_position& at = each.at;
+    if (at.address != nullptr && at.line == line && (column == 0 || at.column == column) &&
+        std::string_view{at.file}.ends_with(file))
+      found.push_back(at.address);
+  }
+  return found;
+}
 void forget_sites() { noted_count = 0; }
 
 const char* name_of(operation what) {
@@ -160,10 +182,12 @@ const char* name_of(std::memory_order order) {
 }
 
 void print_sites(std::ostream& out) {
-  for (std::size_t i = 0; i < noted_count; ++i) {
-    const auto& [at, what, order, failure, beside_others] = noted[i];
-    out << "site " << at.file << ":" << at.line << ":" << at.column << " " << name_of(what) << " " << name_of(order)
-        << " " << (what == operation::compare_exchange ? name_of(failure) : "-") << "\n";
+  std::set<std::string> printed;
+  for (const auto& [at, what, order, failure, beside_others] : noted_sites()) {
+    std::ostringstream text;
+    text << "site " << at.file << ":" << at.line << ":" << at.column << " " << name_of(what) << " " << name_of(order)
+         << " " << (what == operation::compare_exchange ? name_of(failure) : "-") << "\n";
+    if (printed.insert(text.str()).second) out << text.str();
   }
 }
 

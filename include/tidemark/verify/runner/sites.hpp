@@ -27,7 +27,10 @@ struct executed_site {
 
 /// From now on notes every site that is executed, each once.
 void note_sites();
+/// They have positions in the source, so that several may have the same.
 std::vector<executed_site> noted_sites();
+/// The addresses of what was executed at this position, for the seam.
+std::vector<const void*> addresses_at(const std::string& file, unsigned line, unsigned column);
 void forget_sites();
 void print_sites(std::ostream& out);
 

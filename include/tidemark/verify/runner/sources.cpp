@@ -171,10 +171,12 @@ std::string sources::operand_of(const source_position& at, std::size_t which) {
   const std::string* const found = line_of(at);
   if (found == nullptr) return "";
   const std::string_view line = *found;
-  // Of several operations on one line, the one that is nearest to the column.
+  // Of several operations on one line, the one that is nearest to the column. Without a column, an assignment is the
+  // operation only if there is no other.
   candidates nearest{at.column == 0 ? 0 : at.column - 1};
+  candidates assigned{0};
   for (std::size_t begin = 0; begin < line.size(); ++begin) {
-    if (is_assignment(line, begin)) nearest.add(begin, assigned_in(line, begin));
+    if (is_assignment(line, begin)) (at.column == 0 ? assigned : nearest).add(begin, assigned_in(line, begin));
     if (!is_of_name(line[begin]) || (begin > 0 && is_of_name(line[begin - 1]))) continue;
     std::size_t end = begin;
     while (end < line.size() && is_of_name(line[end])) ++end;
@@ -189,7 +191,7 @@ std::string sources::operand_of(const source_position& at, std::size_t which) {
       nearest.add(end, argument_of(line, end, name == "lock" ? which : 0));
     }
   }
-  return std::string{nearest.best()};
+  return std::string{nearest.best().empty() ? assigned.best() : nearest.best()};
 }
 
 }  // namespace tidemark::verify::runner

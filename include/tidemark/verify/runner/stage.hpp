@@ -20,6 +20,22 @@ extern "C" void tidemark_check_failed();
 
 namespace tidemark::verify::runner {
 
+namespace {
+
+/// Whether memory is Relacy's own at the moment is private to it. An explicit instantiation may name that nevertheless.
+template <int rl::context::* Member>
+struct opened_context {
+  friend bool allocates_for_itself(const rl::context& context) { return context.*Member != 0; }
+};
+bool allocates_for_itself(const rl::context& context);
+template struct opened_context<&rl::context::disable_alloc_>;
+
+bool allocates_for_check() {
+  return watching != nullptr && running.now != phase::outside && !allocates_for_itself(rl::ctx());
+}
+
+}  // namespace
+
 /// Relacy's context, which also notes who has failed and how.
 template <class Suite, class Scheduler>
 class watched_context : public rl::context_impl<Suite, Scheduler> {
@@ -27,6 +43,27 @@ class watched_context : public rl::context_impl<Suite, Scheduler> {
   using rl::context_impl<Suite, Scheduler>::context_impl;
 
  private:
+  void* alloc(std::size_t size) override {
+    const bool is_of_check = allocates_for_check();
+    void* const memory = rl::context_impl<Suite, Scheduler>::alloc(size);
+    if (is_of_check) watching->allocated(memory, size);
+    return memory;
+  }
+  void free(void* memory) override {
+    const bool is_of_check = allocates_for_check();
+    rl::context_impl<Suite, Scheduler>::free(memory);
+    // Relacy keeps the size before the memory, and what was no such memory does not get here.
+    if (is_of_check && memory != nullptr)
+      watching->freed(memory, *reinterpret_cast<const std::size_t*>(static_cast<const char*>(memory) - rl::alignment));
+  }
+  // The other forms, which nobody calls.
+  void* alloc(std::size_t size, bool is_array, rl::debug_info_param info) override {
+    return rl::context_impl<Suite, Scheduler>::alloc(size, is_array, info);
+  }
+  void free(void* memory, bool is_array, rl::debug_info_param info) override {
+    rl::context_impl<Suite, Scheduler>::free(memory, is_array, info);
+  }
+
   void fail_test(const char* text, rl::test_result_e result, rl::debug_info_param info) override {
     failed.text = text;
     failed.thread = engine::this_thread();
@@ -54,10 +91,12 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     running.now = phase::construction;
     running.aligned_allocations = 0;
     if (running.steps.recording()) running.steps.begin();
+    if (watching != nullptr) watching->begin();
     guarded([] { played_->construct(place_); });
   }
   ~stage() {
     played_->destroy(place_);
+    if (watching != nullptr) watching->end();
     if (running.aligned_allocations > 0)
       rl::ctx().fail_test("memory leak detected", rl::test_result_memory_leak, rl::debug_info{});
     running.now = phase::outside;
@@ -126,7 +165,8 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     params.search_type = how.bounded ? rl::fair_context_bound_scheduler_type : rl::random_scheduler_type;
     params.iteration_count = how.executions;
     params.context_bound = how.bound;
-    params.execution_depth_limit = how.most_steps;
+    // An atomic operation that is watched counts twice.
+    params.execution_depth_limit = watching == nullptr ? how.most_steps : 2 * how.most_steps;
     params.initial_state = how.state;
     rl::istringstream initial{params.initial_state};
     rl::ostringstream final;

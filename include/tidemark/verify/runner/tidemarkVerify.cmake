@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# tidemark_add_model_check(NAME SOURCES source... [PLATFORMS form...] [THREADS number...] [LABELS label...])
+# tidemark_add_model_check(NAME SOURCES source... [INSTRUMENTED] [PLATFORMS form...] [THREADS number...]
+#                          [LABELS label...])
 #
 # Adds a program of model checks, which are written with <tidemark/verify/check.hpp>, and a test of ctest for each check
 # and each twin in it: `NAME CHECK`.
 #
 #   NAME       the target. With PLATFORMS there is one for each form, NAME_<form>.
 #   SOURCES    the files with the checks, without a main(). Not a library, from which the linker would take no check.
+#   INSTRUMENTED  the sources use what can't be changed: std::atomic, plain fields, std::mutex. They are compiled with
+#              -fsanitize=thread, whose calls go to the checker. Linux, g++ or clang++, and the binutils.
 #   PLATFORMS  symmetric, asymmetric, pinned, portable, unfenced: for checks of code that is a template over a platform.
 #              Each program has TIDEMARK_MODEL_PLATFORM defined as its platform.
 #   THREADS    the numbers of threads that the checks have, 1 to 4: for each a part of the runner is compiled. Without
@@ -45,6 +48,41 @@ function(tidemark_add_runner target)
                UNITY_BUILD OFF)
 endfunction()
 
+# tidemark_instrument(TARGET): its sources are code that can't be changed.
+function(tidemark_instrument target)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
+    message(FATAL_ERROR "${target}: INSTRUMENTED needs Linux, and g++ or clang++")
+  endif()
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+    message(FATAL_ERROR "${target}: INSTRUMENTED can't be used together with a sanitizer for the whole build")
+  endif()
+  if(NOT CMAKE_OBJDUMP)
+    message(FATAL_ERROR "${target}: INSTRUMENTED needs objdump, of the binutils")
+  endif()
+  get_property(folder GLOBAL PROPERTY tidemark_runner)
+  # Optimized, so that operations of the standard library are inlined and have the lines of those who call them.
+  set(options -fsanitize=thread -O2 -g1 -include "${folder}/instrumented/memory_calls.hpp")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND options -Wno-tsan --param tsan-distinguish-volatile=1 -mstringop-strategy=libcall
+         -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset)
+    if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i.86)$")
+      list(REMOVE_ITEM options -mstringop-strategy=libcall)
+    endif()
+  else()
+    list(APPEND options "SHELL:-mllvm -tsan-distinguish-volatile=1")
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
+  set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  tidemark_add_runner(tidemark_verify_instrumented instrumented/instrumented.cpp instrumented/shadow.cpp
+                      instrumented/system.cpp)
+  target_link_libraries(${target} PRIVATE tidemark_verify_instrumented ${CMAKE_DL_LIBS})
+  add_custom_command(
+    TARGET ${target} POST_BUILD
+    COMMAND "${CMAKE_COMMAND}" -D "OBJDUMP=${CMAKE_OBJDUMP}" -D "OBJECTS=$<TARGET_OBJECTS:${target}>" -P
+            "${folder}/instrumented/find_locks.cmake"
+    VERBATIM)
+endfunction()
+
 function(tidemark_find_relacy)
   find_path(TIDEMARK_RELACY_INCLUDE_DIR relacy/relacy.hpp DOC "The folder that holds relacy/relacy.hpp")
   if(NOT TIDEMARK_RELACY_INCLUDE_DIR)
@@ -62,7 +100,7 @@ function(tidemark_link_runner target)
     tidemark_find_relacy()
   endif()
   tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp searching.cpp report.cpp
-                      sources.cpp sites.cpp written.cpp watchdog.cpp engine.cpp)
+                      sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp engine.cpp)
   set(libraries "")
   foreach(number IN LISTS ARGN)
     if(NOT number MATCHES "^[1-4]$")
@@ -94,7 +132,7 @@ function(tidemark_discover_checks target labels)
 endfunction()
 
 function(tidemark_add_model_check name)
-  cmake_parse_arguments(PARSE_ARGV 1 its "" "" "SOURCES;PLATFORMS;THREADS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "" "SOURCES;PLATFORMS;THREADS;LABELS")
   if(its_UNPARSED_ARGUMENTS OR NOT its_SOURCES)
     message(
       FATAL_ERROR "tidemark_add_model_check(${name}): needs SOURCES, and does not know '${its_UNPARSED_ARGUMENTS}'")
@@ -118,6 +156,9 @@ function(tidemark_add_model_check name)
     add_executable(${target} ${its_SOURCES})
     target_link_libraries(${target} PRIVATE tidemark::tidemark)
     target_compile_options(${target} PRIVATE -g1) # for sites that no check executes
+    if(its_INSTRUMENTED)
+      tidemark_instrument(${target})
+    endif()
     tidemark_link_runner(${target} ${its_THREADS})
     if(NOT form STREQUAL "-")
       string(REPLACE asymmetric_ "" platform "${form}_") # relacy_platform is the asymmetric one

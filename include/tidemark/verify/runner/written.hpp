@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where the program has memory orders, whether a check executes them or not; and operators without a position.
+// Where the program has memory orders, whether a check executes them or not.
 #ifndef TIDEMARK_VERIFY_RUNNER_WRITTEN_HPP
 #define TIDEMARK_VERIFY_RUNNER_WRITTEN_HPP
 
@@ -19,10 +19,6 @@ struct written_line {
 /// from the program's own file, so macros, operators and templates need no care; a template that nobody uses is not
 /// there. Empty without debug information (-g1), objdump or addr2line.
 std::vector<written_line> written_lines();
-
-/// Gives the operators of the recorded execution, which have the address of their caller, its line. Those stay without
-/// one where there is no debug information or no addr2line.
-void find_lines_of_callers();
 
 }  // namespace tidemark::verify::runner
 
