@@ -131,7 +131,7 @@ TEST_CASE("commands keep what they are given, at its alignment, whatever its siz
   stand at;
   own_queue to;
   int alive = 0;
-  std::size_t sum = 0;
+  std::uint64_t sum = 0;
   struct alignas(64) aligned {
     std::uint64_t content;
   };

@@ -256,7 +256,7 @@ TEST_CASE("lists of several threads are executed by another one, each in its own
       }
     });
   }
-  for (std::uint64_t serial = 1; serial <= threads * rounds; ++serial) {
+  for (std::size_t serial = 1; serial <= threads * rounds; ++serial) {
     CHECK(handed.wait(serial) == wait_status::reached);
     std::optional<own_stand::context_type::list_type> list;
     {

@@ -485,7 +485,7 @@ TEST_CASE("[B47][D36][D40] a source that fails at any record costs that recordin
     }
     of.submit(at.deferred[1].finish().list);
     REQUIRE(of_other.size() == 58);
-    for (std::uint64_t number = 2; number < 60; ++number) CHECK(of_other[number - 2] == number);
+    for (std::size_t number = 2; number < 60; ++number) CHECK(of_other[number - 2] == number);
     CHECK(of.now() == 59);
     of.resource.trim();
     CHECK(of.resource.backings() == 1);
@@ -623,7 +623,7 @@ TEST_CASE("[B47] threads that record take turns with few backings while another 
   for (std::size_t which = 0; which < 2; ++which) {
     CHECK(handed[which].wrong_ends == 0);
     REQUIRE(seen[which].size() == rounds);
-    for (std::uint64_t round = 1; round <= rounds; ++round) {
+    for (std::size_t round = 1; round <= rounds; ++round) {
       CHECK(seen[which][round - 1] == 1000 * (which + 1) + round);
     }
   }
@@ -642,11 +642,11 @@ TEST_CASE("[B47] several resources are renamed in one recording, each by itself"
   context_type& in = at.deferred[0];
   numbers seen;
   in.begin_recording();
-  for (std::uint64_t i = 0; i < 20; i += 2) rename_to(in, *others[i], 200 + i);
+  for (std::size_t i = 0; i < 20; i += 2) rename_to(in, *others[i], 200 + i);
   for (const auto& each : others) note(in, *each, seen);
   rename_to(in, of.resource, 2);
   of.submit(in.finish().list);
-  for (std::uint64_t i = 0; i < 20; ++i) {
+  for (std::size_t i = 0; i < 20; ++i) {
     CHECK(seen[i] == (i % 2 == 0 ? 200 + i : 100));
     CHECK(number_in(others[i]->current()) == seen[i]);
   }

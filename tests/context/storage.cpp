@@ -356,8 +356,8 @@ TEST_CASE("[D14][D18][D19] read-only data lies behind the immediate block, in th
 
 TEST_CASE(
     "[D15] each deferred block has a copy of the read-only data on request, behind all that the context changes") {
-  for (const std::uint64_t bytes : {16u, 17u, 24u, 31u, 32u, 33u, 40u, 63u, 64u, 65u, 200u}) {
-    for (const std::uint64_t read_only : {1u, 8u, 16u, 24u, 100u}) {
+  for (const std::size_t bytes : {16u, 17u, 24u, 31u, 32u, 33u, 40u, 63u, 64u, 65u, 200u}) {
+    for (const std::size_t read_only : {1u, 8u, 16u, 24u, 100u}) {
       CAPTURE(bytes);
       CAPTURE(read_only);
       stand at{0};
@@ -448,7 +448,7 @@ TEST_CASE(
   auto storage = storage_type::make(test_maker{at.driver}, {.max_contexts = 2}, {&at.ledger});
   REQUIRE(storage);
   CHECK(storage->size_classes() == 3);
-  const auto made = [&](test_kind of, std::uint64_t bytes) {
+  const auto made = [&](test_kind of, std::size_t bytes) {
     const auto created = storage->create(of, {.deferred = bytes});
     REQUIRE(created);
     return created.object;
@@ -492,7 +492,7 @@ TEST_CASE("[D26] objects of one kind may have blocks of several sizes") {
   {
     auto opened = storage->open();
     opened.context.begin_recording();
-    for (const std::uint64_t bytes : {16u, 300u, 16u}) {
+    for (const std::size_t bytes : {16u, 300u, 16u}) {
       const auto made = storage->create(test_kind::resource, {.deferred = bytes});
       CHECK(made);
       const auto used = opened.context.use(made.object);

@@ -253,7 +253,7 @@ TEST_CASE("[D20] no store to any block of the immediate context falls into a lin
 }
 
 TEST_CASE("[D13][D16][D17] what is large and seldom used is not repeated, and costs a context nothing") {
-  constexpr std::uint64_t cold = 64 * 1024;
+  constexpr std::size_t cold = 64 * 1024;
   constexpr std::size_t objects = 64;
   std::array<std::size_t, 2> bytes_of_contexts{};
   for (const std::size_t has_cold : {0u, 1u}) {

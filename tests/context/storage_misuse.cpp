@@ -28,7 +28,7 @@ struct stand {
 }  // namespace
 
 TEST_CASE("[D27][trap 33] a size that the maker has not listed for the kind is reported") {
-  for (const std::uint64_t unlisted : {0u, 23u, 40u, 25u}) {  // 40 is a view's
+  for (const std::size_t unlisted : {0u, 23u, 40u, 25u}) {  // 40 is a view's
     CHECK(reported_by([&] {
             stand at;
             static_cast<void>(at.storage->create(test_kind::resource, {.deferred = unlisted}));

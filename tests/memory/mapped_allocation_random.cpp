@@ -396,12 +396,13 @@ class work_list {
   }
   /// Returns nullptr if there is no work with this value yet.
   const work* find(std::uint64_t value) const {
-    return value <= submitted_.load(std::memory_order_acquire) ? &all_[value - 1] : nullptr;
+    if (value > submitted_.load(std::memory_order_acquire)) return nullptr;
+    return &all_[tidemark::detail::as_integer<std::size_t>(value - 1)];
   }
 
  private:
   std::vector<work> all_;
-  std::atomic<std::uint64_t> submitted_{0};
+  std::atomic<std::size_t> submitted_{0};
 };
 
 int changed(int number) { return (number + 128) % 256; }

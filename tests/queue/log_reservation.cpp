@@ -174,7 +174,7 @@ TEST_CASE("[A88] a reserver goes to another thread and outlives the logs that we
       recorded.fetch_add(1, std::memory_order_release);
     }
   });
-  for (std::uint64_t n = 0; n < list.size(); ++n) {
+  for (std::size_t n = 0; n < list.size(); ++n) {
     while (recorded.load(std::memory_order_acquire) <= n) std::this_thread::yield();
     queue.complete(list.at(n));
     if (n % 100 == 0) queue.set_log(fence_log_type::signal, 8 + n % 7);

@@ -96,9 +96,9 @@ enum class test_kind : std::uint8_t { resource, view, shader };
 
 /// What an object is made from.
 struct test_description {
-  std::uint64_t bytes = 64;  // of the block in the immediate context
-  std::uint64_t read_only = 0;
-  std::uint64_t deferred = 24;  // bytes of the blocks in deferred contexts
+  std::size_t bytes = 64;  // of the block in the immediate context
+  std::size_t read_only = 0;
+  std::size_t deferred = 24;  // bytes of the blocks in deferred contexts
   std::uint64_t replicate = 0;
   void* first = nullptr;
   void* second = nullptr;

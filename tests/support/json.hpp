@@ -29,6 +29,9 @@ struct json_value {
   /// Throws where there is no such member or item.
   const json_value& operator[](const std::string& key) const { return members.at(key); }
   const json_value& operator[](std::size_t index) const { return items.at(index); }
+  const json_value& operator[](const json_value& index) const {
+    return items.at(static_cast<std::size_t>(index.integer()));
+  }
 
   double number() const { return type == kind::number ? std::strtod(text.c_str(), nullptr) : throw_wrong("a number"); }
   std::uint64_t integer() const {
