@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """Tries the check kit: what it says of checks that are wrong, and whether a printed execution names what went wrong.
 
-usage: check_kit.py CHECK_PROGRAM MISTAKES_PROGRAM SYNC_PROGRAM GUIDE_PROGRAM GUIDE_SYNC_PROGRAM ROOT WORK_FOLDER
-                    [--update]
+usage: check_kit.py CHECK_PROGRAM MISTAKES_PROGRAM SYNC_PROGRAM GUIDE_PROGRAM GUIDE_SYNC_PROGRAM AUDITED_PROGRAM ROOT
+                    WORK_FOLDER [--update]
 
 With --update the guide gets what its programs print.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -280,6 +281,99 @@ class Audit(unittest.TestCase):
         self.assertIn("Nothing was audited", said)
 
 
+class Verdicts(unittest.TestCase):
+    """What the audit says of each line of audited.cpp, as text and as JSON."""
+
+    program = ""
+    source = Path()
+    folder = Path()
+
+    WORDS = {"needed": "    release -> relaxed:             needed: ", "not_needed": "NOT NEEDED by any check",
+             "cut_off": "CUT OFF: ", "already_relaxed": "    already relaxed",
+             "without_effect": "    without effect: no other thread runs beside it",
+             "unmodelled": "    not weakened: it holds back the compiler"}
+
+    def marks(self, check):
+        """The verdict that the source names for a line."""
+        return {number: mark.group(1)
+                for number, line in enumerate(self.source.read_text().splitlines(), 1)
+                if (mark := re.search(rf"// {check}: (\w+)$", line))}
+
+    def audit(self, *arguments):
+        """The status, the text, and what the JSON holds."""
+        path = self.folder / "audit.json"
+        path.unlink(missing_ok=True)
+        code, said = play(self.program, *arguments, "--audit", "--json", path)
+        return code, said, json.loads(path.read_text())
+
+    def test_each_verdict(self):
+        for check in ("messages", "long", "barrier", "time"):
+            with self.subTest(check):
+                code, said, found = self.audit(check, "--seconds", "0.001" if check == "time" else "5")
+                marks = self.marks(check)
+                self.assertEqual(code, 0 if check == "barrier" else 1)
+                of_lines = {site["line"]: site["verdict"] for site in found["sites"]
+                            if site["file"].endswith("audited.cpp")}
+                self.assertEqual({line: of_lines.get(line) for line in marks}, marks, said)
+                self.assertLessEqual({said for line, said in of_lines.items() if line not in marks},
+                                     {"already_relaxed"})
+                for line, mark in marks.items():
+                    text = said[said.index(f"audited.cpp:{line}:"):].split("\naudited.cpp")[0]
+                    self.assertIn(self.WORDS[mark].replace("release", "acquire" if "acquire" in text else "release"),
+                                  text)
+        self.assertIn("time had no time for its searches (--seconds)", said)
+
+    def test_too_many_steps(self):
+        said = self.audit("long")[1]
+        self.assertIn("CUT OFF: long takes more than 2000 steps (--most-steps)\n", said)
+        self.assertTrue(said.endswith(", 2 cut off\n"), said)
+        # With enough of them nobody notices.
+        self.assertEqual(self.audit("long", "--most-steps", "4000")[2]["totals"]["not_needed"], 2)
+
+    def test_members(self):
+        code, said, found = self.audit("messages")
+        self.assertEqual((code, found["tidemark_audit"], found["good"], found["refusal"]), (1, 1, False, ""))
+        self.assertEqual(found["totals"], {"sites": 6, "needed": 2, "not_needed": 2, "reviewed": 0, "not_weakened": 0,
+                                           "cut_off": 0, "never_executed": 0})
+        self.assertTrue(said.endswith("\n6 sites, 4 weakenings: 2 noticed, 2 not needed by any check\n"), said)
+        sites = {site["key"]: site for site in found["sites"]}
+        self.assertEqual(len(sites), 6)
+        store = sites["audited.cpp: ready.store(1, memory_order_release);"]
+        self.assertEqual((store["operation"], store["order"], store["failure"], store["beside_others"],
+                          store["checks"]), ("store", "release", "", True, ["messages"]))
+        self.assertTrue(store["text"].startswith("ready.store(1, memory_order_release);  "), store["text"])
+        self.assertRegex(store["function"], "thread")
+        self.assertEqual(store["steps"], [
+            {"what": "release -> relaxed", "verdict": "needed", "key": store["key"] + " | release -> relaxed",
+             "check": "messages", "failure": "DATA RACE", "search": "bound 0", "execution": 1}])
+        # The second of two equal lines.
+        again = sites["audited.cpp #2: looks.store(5, memory_order_release);"]
+        self.assertEqual(again["line"], sites["audited.cpp: looks.store(5, memory_order_release);"]["line"] + 1)
+        self.assertIn("\n" + again["steps"][0]["key"] + "\n", said)
+        sources = {source["file"]: source["lines"] for source in found["sources"]}
+        self.assertEqual(sources[store["file"]], self.source.read_text().splitlines())
+
+    def test_all_of_the_program(self):
+        code, said, found = self.audit("--seconds", "1")
+        self.assertEqual(code, 1)
+        lines = {site["line"]: site["key"] for site in found["never_executed"]}
+        self.assertEqual(set(lines), set(self.marks("all")), said)
+        self.assertIn("audited.cpp: static_cast<void>(spare.load()); | never executed", lines.values())
+        self.assertEqual(found["totals"]["never_executed"], 2)
+        self.assertIn(found["never_executed"][0]["file"], [source["file"] for source in found["sources"]])
+
+    def test_standard_output(self):
+        code, said = play(self.program, "messages", "--audit", "--json", "-")
+        self.assertEqual((code, json.loads(said)["totals"]["sites"]), (1, 6))
+        self.assertNotIn("<", said)  # so that it may stand in a page
+
+    def test_refusals(self):
+        self.assertEqual(play(self.program, "messages", "--audit", "--json", self.folder / "no" / "folder")[0], 2)
+        path = self.folder / "refused.json"
+        code = play(self.program, "messages", "--audit", "--only", "no_such_folder", "--json", path)[0]
+        self.assertEqual((code, json.loads(path.read_text())["good"]), (1, False))
+
+
 class Guide(unittest.TestCase):
     """The guide shows what its program prints."""
 
@@ -303,13 +397,15 @@ class Guide(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Checks.program, Mistakes.program, Sync.program, guide, guide_sync, root, folder = sys.argv[1:8]
+    Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder = sys.argv[1:9]
     Audit.program = Mistakes.program
+    Verdicts.program, Verdicts.folder = audited, Path(folder)
+    Verdicts.source = Path(root) / "tests/model/verify/audited.cpp"
     Guide.programs = {"guide_verify": guide, "guide_verify_sync": guide_sync}
     Sync.source = Path(root) / "tests/model/verify/sync.cpp"
     Mistakes.root = Path(root)
     Guide.path = Path(root) / "docs/guide-verify.md"
-    if sys.argv[8:] == ["--update"]:
+    if sys.argv[9:] == ["--update"]:
         Guide().update()
     Mistakes.folder = Path(folder)
     Mistakes.folder.mkdir(parents=True, exist_ok=True)

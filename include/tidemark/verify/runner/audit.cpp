@@ -2,6 +2,7 @@
 #include "audit.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,13 +14,6 @@
 
 namespace tidemark::verify::runner {
 namespace {
-
-/// A site, and the checks that execute it.
-struct audited_site {
-  executed_site is;
-  std::vector<const entry*> checks;
-  std::vector<const void*> addresses;  // of calls that do not say where they are
-};
 
 /// One way to weaken a site.
 struct step_down {
@@ -102,24 +96,24 @@ bool is_implied(const step_down& weaker, const step_down& failed) {
   return weaker.how == failed.how && weaker.to == std::memory_order_relaxed && failed.to != std::memory_order_relaxed;
 }
 
+constexpr unsigned longer = 4;  // times the steps, where a weakened order makes an execution long
+
 class auditor {
  public:
-  auditor(std::ostream& out, const std::vector<const entry*>& checks, const audit_request& request)
-      : out_{out}, request_{request} {
+  auditor(const std::vector<const entry*>& checks, const audit_request& request) : request_{request} {
     for (const entry* each : checks) (each->must_fail ? twins_ : checks_).push_back(each);
   }
 
-  bool run() {
-    if (!find_sites()) return false;
-    for (const audited_site& site : sites_) audit_site(site);
-    const unsigned never_executed = list_unexecuted();
-    out_ << "\n"
-         << sites_.size() << " sites, " << needed_ + not_needed_ << " weakenings: " << needed_ << " noticed, "
-         << not_needed_ << " not needed by any check";
-    if (request_.lists_unexecuted) out_ << "; " << never_executed << " sites never executed";
-    out_ << "\n";
-    if (sites_.empty()) out_ << "Nothing was audited: no check that holds executes an operation there.\n";
-    return not_needed_ == 0 && never_executed == 0 && !sites_.empty();
+  audit_result run() {
+    if (!find_sites()) return result_;
+    name_sites();
+    for (audited_site& site : result_.sites) {
+      audit_site(site);
+      if (request_.finished) request_.finished(site);
+    }
+    list_unexecuted();
+    add_sources();
+    return result_;
   }
 
  private:
@@ -130,7 +124,8 @@ class auditor {
       forget_sites();
       const result as_it_is = search_all(*check, request_.allowed);
       if (as_it_is.found.failed) {
-        out_ << check->name << " fails as it is: " << as_it_is.found.what << ". An audit needs checks that hold.\n";
+        result_.refusal =
+            std::string{check->name} + " fails as it is: " + as_it_is.found.what + ". An audit needs checks that hold.";
         return false;
       }
       for (const executed_site& executed : noted_sites()) note(executed, check);
@@ -139,71 +134,109 @@ class auditor {
     for (const entry* twin : twins_) search_all(*twin, request_.allowed);
     for (const executed_site& executed : noted_sites()) executed_by_twins_.push_back(executed.at);
     observer = nullptr;
-    std::stable_sort(sites_.begin(), sites_.end(), comes_before);
+    std::stable_sort(result_.sites.begin(), result_.sites.end(), comes_before);
     return true;
   }
 
   void note(const executed_site& executed, const entry* check) {
     if (std::string_view{executed.at.file}.find(request_.only) == std::string_view::npos) return;
-    for (audited_site& known : sites_) {
+    for (audited_site& known : result_.sites) {
       if (!is_same_site(known.is, executed)) continue;
       known.is.beside_others = known.is.beside_others || executed.beside_others;
       if (known.checks.back() != check) known.checks.push_back(check);
       known.addresses.push_back(executed.at.address);
       return;
     }
-    sites_.push_back({executed, {check}, {executed.at.address}});
+    result_.sites.push_back({executed, {check}, {executed.at.address}});
+  }
+
+  /// Gives each site its text and its key.
+  void name_sites() {
+    const audited_site* before = nullptr;
+    unsigned column = 1;  // which one of its line
+    for (audited_site& site : result_.sites) {
+      const bool is_same_line = before != nullptr && before->is.at.line == site.is.at.line &&
+                                std::string_view{before->is.at.file} == site.is.at.file;
+      if (!is_same_line) column = 1;
+      if (is_same_line && before->is.at.column != site.is.at.column) ++column;
+      site.text = sources_.text_of(site.is.at);
+      site.key = sources_.key_of(site.is.at, column);
+      before = &site;
+    }
   }
 
   bool is_in_scope(std::string_view file) const {
     if (!request_.only.empty()) return file.find(request_.only) != std::string_view::npos;
-    return std::any_of(sites_.begin(), sites_.end(),
+    return std::any_of(result_.sites.begin(), result_.sites.end(),
                        [&](const audited_site& site) { return is_same_file(file, site.is.at.file); });
   }
   bool is_executed(const written_line& line) const {
     const auto is_it = [&](const source_position& at) {
       return at.line == line.line && is_same_file(line.file, at.file);
     };
-    return std::any_of(sites_.begin(), sites_.end(), [&](const audited_site& site) { return is_it(site.is.at); }) ||
+    return std::any_of(result_.sites.begin(), result_.sites.end(),
+                       [&](const audited_site& site) { return is_it(site.is.at); }) ||
            std::any_of(executed_by_twins_.begin(), executed_by_twins_.end(), is_it);
   }
+  /// As the sites name the file, if they do.
+  std::string name_of_file(const std::string& whole) const {
+    for (const audited_site& site : result_.sites) {
+      if (is_same_file(whole, site.is.at.file)) return site.is.at.file;
+    }
+    return whole;
+  }
 
-  /// Prints the lines that have an operation which no check executes. Returns how many there are.
-  unsigned list_unexecuted() {
-    if (!request_.lists_unexecuted) return 0;
+  /// Finds the lines that have an operation which no check executes.
+  void list_unexecuted() {
+    result_.looked_for_unexecuted = request_.lists_unexecuted;
+    if (!request_.lists_unexecuted) return;
     const std::vector<written_line> written = written_lines();
-    if (written.empty())
-      out_ << "Sites that no check executes are unknown: that needs debug information (-g1), objdump and addr2line.\n";
-    unsigned count = 0;
+    result_.knows_unexecuted = !written.empty();
     for (const written_line& line : written) {
       if (!is_in_scope(line.file) || is_executed(line)) continue;
       const source_position at{line.file.c_str(), line.line, 0, ""};
-      out_ << file_name_of(at) << ":" << line.line << ": " << sources_.text_of(at) << "\n    NEVER EXECUTED\n";
-      ++count;
+      result_.never_executed.push_back(
+          {name_of_file(line.file), line.line, sources_.text_of(at), sources_.key_of(at, 1) + " | never executed", ""});
     }
-    return count;
   }
 
-  void audit_site(const audited_site& site) {
+  void add_sources() {
+    std::set<std::string> files;
+    for (const audited_site& site : result_.sites) files.insert(site.is.at.file);
+    for (const unexecuted_line& line : result_.never_executed) files.insert(line.file);
+    for (const std::string& file : files) result_.sources.push_back({file, sources_.lines_of(file)});
+  }
+
+  void audit_site(audited_site& site) {
+    if (site.is.what == operation::light_barrier) {
+      site.said = verdict::unmodelled;
+      return;
+    }
     const std::vector<step_down> steps = weaker(site.is);
+    site.said = steps.empty() ? verdict::already_relaxed : verdict::without_effect;
     if (steps.empty() || !site.is.beside_others) return;  // alone, a thread needs no order
-    out_ << file_name_of(site.is.at) << ":" << site.is.at.line;
-    if (site.is.at.column != 0) out_ << ":" << site.is.at.column;
-    out_ << ": " << sources_.text_of(site.is.at) << "\n";
     step_down failed;
-    bool has_failed = false;
+    const audited_step* failure = nullptr;
+    site.steps.reserve(steps.size());
+    site.said = verdict::already_relaxed;
     for (const step_down& step : steps) {
-      if (has_failed && is_implied(step, failed)) continue;
-      if (audit_step(site, step)) {
-        failed = step;
-        has_failed = true;
+      audited_step& next = site.steps.emplace_back();
+      next.what = text_of(site.is, step);
+      next.key = site.key + " | " + next.what;
+      if (failure != nullptr && is_implied(step, failed)) {
+        next.said = verdict::needed;
+        next.is_implied = true;
+        continue;
       }
+      try_step(site, step, next);
+      site.said = std::max(site.said, next.said);
+      if (next.said != verdict::needed) continue;
+      failed = step;
+      failure = &next;
     }
-    out_.flush();
   }
 
-  /// Returns whether a check notices.
-  bool audit_step(const audited_site& site, const step_down& step) {
+  void try_step(const audited_site& site, const step_down& step, audited_step& tried) {
     seam = {};
     seam.how = step.how;
     seam.to = step.to;
@@ -211,41 +244,80 @@ class auditor {
     seam.line = site.is.at.line;
     seam.column = site.is.at.column;
     seam.addresses = site.addresses;
-    std::string what = "    " + text_of(site.is, step) + ": ";
-    what.resize(std::max<std::size_t>(what.size(), 36), ' ');
-    out_ << what;
-    std::string verdict;
+    tried.said = verdict::not_needed;
     for (const entry* check : site.checks) {
-      const result weakened = search_all(*check, request_.allowed);
-      if (!weakened.found.failed) continue;
-      const std::size_t last = weakened.searched.rfind("; ");
-      verdict = std::string{"needed: "} + check->name + ", " + weakened.found.what + ", " +
-                weakened.searched.substr(last == std::string::npos ? 0 : last + 2);
-      break;
+      if (is_noticed_by(*check, tried)) break;
     }
-    const bool noticed = !verdict.empty();
-    if (!noticed) verdict = seam.hits == 0 ? "NOT WEAKENED: it was not executed again" : "NOT NEEDED by any check";
-    (noticed ? needed_ : not_needed_) += 1;
-    out_ << verdict << "\n";
+    if (seam.hits == 0) tried.said = verdict::not_weakened;
     seam = {};
-    return noticed;
   }
 
-  std::ostream& out_;
+  /// Searches one check with the weakened site, and says so if it fails, or if it could not say.
+  bool is_noticed_by(const entry& check, audited_step& tried) {
+    result weakened = search_all(check, request_.allowed);
+    const bool is_long = weakened.found.failed && weakened.found.what == "LIVELOCK";
+    if (is_long) {
+      // It may just have taken more steps than the check has had before.
+      limits more = request_.allowed;
+      more.most_steps *= longer;
+      weakened = search_all(check, more);
+    }
+    if (weakened.found.failed) {
+      const std::size_t last = weakened.searched.rfind("; ");
+      tried.said = verdict::needed;
+      tried.check = check.name;
+      tried.failure = weakened.found.what;
+      tried.search = weakened.searched.substr(last == std::string::npos ? 0 : last + 2);
+      tried.search.resize(tried.search.find(", "));
+      tried.executions = weakened.found.executions;
+      tried.reason.clear();
+      return true;
+    }
+    if (!is_long && weakened.is_thorough) return false;
+    tried.said = verdict::cut_off;
+    tried.reason = is_long ? std::string{check.name} + " takes more than " +
+                                 std::to_string(request_.allowed.most_steps) + " steps (--most-steps)"
+                           : std::string{check.name} + " had no time for its searches (--seconds)";
+    return false;
+  }
+
   const audit_request& request_;
   std::vector<const entry*> checks_;
   std::vector<const entry*> twins_;
   std::vector<source_position> executed_by_twins_;
-  std::vector<audited_site> sites_;
   sources sources_;
-  unsigned needed_ = 0;
-  unsigned not_needed_ = 0;
+  audit_result result_;
 };
 
 }  // namespace
 
-bool audit(std::ostream& out, const std::vector<const entry*>& checks, const audit_request& request) {
-  return auditor{out, checks, request}.run();
+const char* name_of(verdict said) {
+  constexpr const char* names[] = {"already_relaxed", "without_effect", "unmodelled", "needed",
+                                   "reviewed",        "not_weakened",   "cut_off",    "not_needed"};
+  return names[static_cast<std::size_t>(said)];
+}
+
+unsigned count_of(verdict said, const audit_result& result) {
+  unsigned count = 0;
+  for (const audited_site& site : result.sites) {
+    for (const audited_step& step : site.steps) count += !step.is_implied && step.said == said ? 1 : 0;
+  }
+  return count;
+}
+
+unsigned unexecuted_lines_of(const audit_result& result) {
+  return static_cast<unsigned>(std::count_if(result.never_executed.begin(), result.never_executed.end(),
+                                             [](const unexecuted_line& line) { return line.reason.empty(); }));
+}
+
+bool is_good(const audit_result& result) {
+  if (!result.refusal.empty() || result.sites.empty() || unexecuted_lines_of(result) != 0) return false;
+  return std::none_of(result.sites.begin(), result.sites.end(),
+                      [](const audited_site& site) { return site.said > verdict::reviewed; });
+}
+
+audit_result audit(const std::vector<const entry*>& checks, const audit_request& request) {
+  return auditor{checks, request}.run();
 }
 
 }  // namespace tidemark::verify::runner

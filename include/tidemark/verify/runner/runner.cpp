@@ -21,6 +21,8 @@
 
 #include "../check.hpp"
 #include "audit.hpp"
+#include "audit_json.hpp"
+#include "audit_text.hpp"
 #include "execution.hpp"
 #include "report.hpp"
 #include "seam.hpp"
@@ -54,8 +56,9 @@ constexpr const char* usage =
     "  --store FILE        write down how the check has failed\n"
     "  --replay FILE       play that execution again and print it; no search\n"
     "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
-    "                      and print which check notices; exit status 1 if one is not needed\n"
+    "                      and print which check notices\n"
     "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
+    "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
     "  --sites             print each memory order and barrier that was executed\n"
     "  --weaken SITE=HOW   weaken one of them meanwhile. SITE is FILE:LINE:COLUMN as --sites prints it, or\n"
     "                      the number of an ordering comment in a --sources folder. HOW is relaxed,\n"
@@ -73,6 +76,7 @@ struct command {
   std::string weaken;
   std::vector<std::string> sources;
   std::string only;
+  std::string json;
   std::string lines;
   std::string form;
   std::string store;
@@ -169,6 +173,8 @@ void parse_option(const std::string& word, words& rest, command& result) {
     result.sites = true;
   } else if (word == "--audit") {
     result.audit = true;
+  } else if (word == "--json") {
+    result.json = rest.take();
   } else if (word == "--only") {
     result.only = rest.take();
   } else if (word == "--blind-seam") {
@@ -414,6 +420,32 @@ int judge_all(const command& request, const std::vector<const entry*>& chosen) {
   return as_expected ? 0 : 1;
 }
 
+/// Writes an audit for programs. Returns whether that was possible.
+bool write_json(const std::string& path, const audit_result& all) {
+  if (path == "-") {
+    write_audit_json(std::cout, all);
+    return true;
+  }
+  std::ofstream file{path};
+  write_audit_json(file, all);
+  file.close();
+  if (!file) std::cerr << "tidemark: cannot write '" << path << "'\n";
+  return !file.fail();
+}
+
+int audit_all(const command& request, const std::vector<const entry*>& chosen) {
+  audit_request asked;
+  asked.only = request.only;
+  asked.lists_unexecuted = request.names.empty();
+  asked.allowed = {request.seconds, request.most_steps};
+  const bool prints = request.json != "-";
+  if (prints) asked.finished = [](const audited_site& site) { print_site(std::cout, site); };
+  const audit_result all = audit(chosen, asked);
+  if (prints) print_end(std::cout, all);
+  if (!request.json.empty() && !write_json(request.json, all)) return 2;
+  return is_good(all) ? 0 : 1;
+}
+
 }  // namespace
 
 int run(int argc, char** argv, const entry* last) {
@@ -466,10 +498,7 @@ int run(int argc, char** argv, const entry* last) {
   }
   const bool names_address = watching != nullptr || request->weaken.find(":0=") != std::string::npos;
   if (!request->weaken.empty() && names_address) find_seam(*chosen, *request);
-  if (request->audit) {
-    const limits allowed{request->seconds, request->most_steps};
-    return audit(std::cout, *chosen, {request->only, request->names.empty(), allowed}) ? 0 : 1;
-  }
+  if (request->audit) return audit_all(*request, *chosen);
   return judge_all(*request, *chosen);
 }
 

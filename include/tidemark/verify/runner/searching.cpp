@@ -53,6 +53,7 @@ result search_all(const entry& check, const limits& allowed) {
     all.found = play(check, all.how);
     all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);
     all.has_ended = all.has_ended || !all.found.cut_off;
+    all.is_thorough = all.is_thorough || (bound >= 2 && !all.found.cut_off);
     if (all.found.failed) break;
     cut_off = cut_off || all.found.cut_off;
   }

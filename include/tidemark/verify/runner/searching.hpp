@@ -24,8 +24,9 @@ struct limits {
 struct result {
   search how;  // the last search
   outcome found;
-  std::string searched;    // all of them, in words
-  bool has_ended = false;  // one of them had enough time
+  std::string searched;      // all of them, in words
+  bool has_ended = false;    // one of them had enough time
+  bool is_thorough = false;  // and that was a random one, or had two preemptions
 };
 
 /// Looks for a failure of the same kind in an execution that is easier to read: with fewer switches from one thread to

@@ -140,6 +140,26 @@ class candidates {
   std::string_view best_;
 };
 
+// The text of a line without comment, with one blank wherever there are some.
+std::string plain_text_of(std::string_view line) {
+  std::string text;
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == '\0' && line.substr(i, 2) == "//") break;
+    if (quote == '\0' && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote && line[i - 1] != '\\') {
+      quote = '\0';
+    }
+    const bool is_blank = c == ' ' || c == '\t' || c == '\r';
+    if (!is_blank) text += c;
+    if (is_blank && !text.empty() && text.back() != ' ') text += ' ';
+  }
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 std::string_view file_name_of(const source_position& at) {
@@ -165,6 +185,23 @@ std::string sources::text_of(const source_position& at) {
   if (line == nullptr) return "";
   const std::size_t begin = line->find_first_not_of(" \t");
   return begin == std::string::npos ? "" : line->substr(begin);
+}
+
+std::vector<std::string> sources::lines_of(const std::string& file) {
+  static_cast<void>(line_of({file.c_str(), 1, 0, ""}));
+  return files_.find(file)->second;
+}
+
+std::string sources::key_of(const source_position& at, unsigned column) {
+  const std::string* const line = line_of(at);
+  std::string key{file_name_of(at)};
+  if (line == nullptr) return key + ":" + std::to_string(at.line);
+  const std::string text = plain_text_of(*line);
+  unsigned equal = 1;
+  for (const std::string* each = line - (at.line - 1); each != line; ++each) equal += plain_text_of(*each) == text;
+  if (equal != 1 || column != 1) key += " #" + std::to_string(equal);
+  if (column != 1) key += "." + std::to_string(column);
+  return key + ": " + text;
 }
 
 std::string sources::operand_of(const source_position& at, std::size_t which) {

@@ -23,6 +23,14 @@ class sources {
   /// Empty if the line does not tell.
   std::string operand_of(const source_position& at, std::size_t which);
 
+  /// Names a position so that the name stays when the line is moved: by the file's name, the text of the line without
+  /// comment and with its blanks made alike, and a number, if it is not the first such line of the file or if the
+  /// position is not the first one on it, which is `column`. By its line if the file can't be read.
+  std::string key_of(const source_position& at, unsigned column);
+
+  /// All lines of a file; empty if it can't be read.
+  std::vector<std::string> lines_of(const std::string& file);
+
   /// A file that was asked for and can't be read; empty if there is none.
   const std::string& unreadable() const { return unreadable_; }
 

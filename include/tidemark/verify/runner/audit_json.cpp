@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "audit_json.hpp"
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace tidemark::verify::runner {
+namespace {
+
+/// How many bytes the character has that begins there; 0 if that is not UTF-8.
+std::size_t size_of_character(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xf0 ? 4 : (first >= 0xe0 ? 3 : 2);
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  // Codes of halves of a pair, longer forms than needed, and what is no code.
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool is_none = (first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0) ||
+                       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90);
+  return is_none ? 0 : size;
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  while (!text.empty()) {
+    const char c = text.front();
+    const std::size_t size = size_of_character(text);
+    if (size == 0) {
+      result += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == 0x7f) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      result += escaped;
+    } else {
+      result += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return result + "\"";
+}
+
+/// Puts commas between the elements of an array.
+class comma {
+ public:
+  friend std::ostream& operator<<(std::ostream& out, comma& next) {
+    out << (next.is_first_ ? "\n" : ",\n");
+    next.is_first_ = false;
+    return out;
+  }
+
+ private:
+  bool is_first_ = true;
+};
+
+void write_step(std::ostream& out, const audited_step& step) {
+  out << R"(     {"what": )" << quoted(step.what) << R"(, "verdict": )" << quoted(name_of(step.said)) << R"(, "key": )"
+      << quoted(step.key);
+  if (step.said == verdict::needed) {
+    out << R"(, "check": )" << quoted(step.check) << R"(, "failure": )" << quoted(step.failure) << R"(, "search": )"
+        << quoted(step.search) << R"(, "execution": )" << step.executions;
+  }
+  if (!step.reason.empty()) out << R"(, "reason": )" << quoted(step.reason);
+  out << "}";
+}
+
+void write_site(std::ostream& out, const audited_site& site) {
+  const executed_site& is = site.is;
+  const char* const failure = is.what == operation::compare_exchange ? name_of(is.failure) : "";
+  out << R"(  {"file": )" << quoted(is.at.file) << R"(, "line": )" << is.at.line << R"(, "column": )" << is.at.column
+      << R"(, "text": )" << quoted(site.text) << ",\n   " << R"("function": )" << quoted(is.at.function)
+      << R"(, "operation": )" << quoted(name_of(is.what)) << R"(, "order": )" << quoted(name_of(is.order))
+      << R"(, "failure": )" << quoted(failure) << ",\n   " << R"("key": )" << quoted(site.key)
+      << R"(, "beside_others": )" << (is.beside_others ? "true" : "false") << R"(, "verdict": )"
+      << quoted(name_of(site.said)) << ",\n   " << R"("checks": [)";
+  for (std::size_t i = 0; i < site.checks.size(); ++i) out << (i == 0 ? "" : ", ") << quoted(site.checks[i]->name);
+  out << "],\n   \"steps\": [";
+  comma next;
+  for (const audited_step& step : site.steps) {
+    if (step.is_implied) continue;
+    out << next;
+    write_step(out, step);
+  }
+  out << "]}";
+}
+
+void write_totals(std::ostream& out, const audit_result& result) {
+  out << R"(  {"sites": )" << result.sites.size();
+  for (const verdict said :
+       {verdict::needed, verdict::not_needed, verdict::reviewed, verdict::not_weakened, verdict::cut_off})
+    out << ", " << quoted(name_of(said)) << ": " << count_of(said, result);
+  out << R"(, "never_executed": )" << unexecuted_lines_of(result) << "}";
+}
+
+}  // namespace
+
+void write_audit_json(std::ostream& out, const audit_result& result) {
+  out << "{\"tidemark_audit\": 1,\n \"good\": " << (is_good(result) ? "true" : "false")
+      << ",\n \"refusal\": " << quoted(result.refusal) << ",\n \"totals\":\n";
+  write_totals(out, result);
+  out << ",\n \"sites\": [";
+  comma next_site;
+  for (const audited_site& site : result.sites) {
+    out << next_site;
+    write_site(out, site);
+  }
+  out << "],\n \"never_executed\": [";
+  comma next_line;
+  for (const unexecuted_line& line : result.never_executed) {
+    out << next_line << R"(  {"file": )" << quoted(line.file) << R"(, "line": )" << line.line << R"(, "text": )"
+        << quoted(line.text) << R"(, "key": )" << quoted(line.key);
+    if (!line.reason.empty()) out << R"(, "reason": )" << quoted(line.reason);
+    out << "}";
+  }
+  out << "],\n \"sources\": [";
+  comma next_source;
+  for (const source_text& source : result.sources) {
+    out << next_source << R"(  {"file": )" << quoted(source.file) << R"(, "lines": [)";
+    comma next;
+    for (const std::string& line : source.lines) out << next << "   " << quoted(line);
+    out << "]}";
+  }
+  out << "]}\n";
+}
+
+}  // namespace tidemark::verify::runner
