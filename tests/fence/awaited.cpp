@@ -26,7 +26,8 @@ static_assert(takes<awaited, tidemark::progress_fence>);
 static_assert(takes<awaited, tidemark::fence_view>);
 static_assert(takes<awaited, tidemark::progress_fence_view>);
 static_assert(!takes<awaited, testing::user_timeline>);
-static_assert(!takes<awaited, tidemark::basic_fence<tidemark::portable_platform>>);
+static_assert(takes<awaited, tidemark::basic_fence<tidemark::portable_platform>> ==
+              std::is_same_v<tidemark::native_platform::parking, tidemark::portable_platform::parking>);
 static_assert(takes<basic_awaited<tidemark::portable_platform>, tidemark::basic_fence<tidemark::portable_platform>>);
 static_assert(takes<basic_awaited<tidemark::symmetric_platform>, tidemark::fence>);
 static_assert(takes<basic_awaited<tidemark::symmetric_platform>, tidemark::progress_fence> ==
