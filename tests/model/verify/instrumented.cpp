@@ -4,7 +4,13 @@
 // the checker and not changed for it. tests/model/support/check_instrumented.py plays each.
 #include <tidemark/verify/check.hpp>
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +52,9 @@ struct message_and_flag : check<2> {
 const twin<message_and_flag<memory_order_relaxed, memory_order_acquire>> flag_stored_relaxed{"flag_stored_relaxed"};
 const twin<message_and_flag<memory_order_release, memory_order_relaxed>> flag_loaded_relaxed{"flag_loaded_relaxed"};
 const checked<message_and_flag<memory_order_release, memory_order_acquire>> flag{"flag"};
+
+const twin<message_and_flag<memory_order_relaxed, std::memory_order_consume>> consumed_relaxed{"consumed_relaxed"};
+const checked<message_and_flag<memory_order_release, std::memory_order_consume>> consumed{"consumed"};
 
 /// Orders that nobody names are sequentially consistent, and operators are operations.
 struct with_operators : check<2> {
@@ -122,6 +131,25 @@ struct with_builtins : check<2> {
 };
 const twin<with_builtins<memory_order_relaxed>> builtins_relaxed{"builtins_relaxed"};
 const checked<with_builtins<memory_order_release>> builtins{"builtins"};
+
+/// The older builtins, which have no order: each is a full barrier.
+template <bool Early>
+struct with_old_builtins : check<2> {
+  int payload = 0;
+  int word = 0;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      if (Early) __sync_lock_test_and_set(&word, 1);
+      payload = 1;
+      __sync_fetch_and_or(&word, 1);
+    } else if (__sync_bool_compare_and_swap(&word, 1, 2)) {
+      expect(payload == 1, "the payload is there");
+    }
+  }
+};
+const twin<with_old_builtins<true>> old_builtins_early{"old_builtins_early"};
+const checked<with_old_builtins<false>> old_builtins{"old_builtins"};
 
 /// A plain write and an atomic read of the same word race.
 struct mixed_uses : check<2> {
@@ -283,6 +311,27 @@ const twin<copied_block<24, memory_order_relaxed>> copied_24_relaxed{"copied_24_
 const twin<copied_block<300, memory_order_relaxed>> copied_300_relaxed{"copied_300_relaxed"};
 const checked<copied_block<300, memory_order_release>> copied_300{"copied_300"};
 
+/// A block that is filled.
+template <std::size_t Bytes, bool ByAlgorithm, std::memory_order Publish>
+struct filled_block : check<2> {
+  std::atomic<bool> ready{false};
+  char block[Bytes] = {};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      ByAlgorithm ? std::fill(block, block + Bytes, char{1}) : static_cast<void>(std::memset(block, 1, Bytes));
+      ready.store(true, Publish);
+    } else if (ready.load(memory_order_acquire)) {
+      expect(block[Bytes - 1] == 1, "all of it is there");
+    }
+  }
+};
+const twin<filled_block<24, false, memory_order_relaxed>> set_24_relaxed{"set_24_relaxed"};
+const twin<filled_block<300, false, memory_order_relaxed>> set_300_relaxed{"set_300_relaxed"};
+const twin<filled_block<24, true, memory_order_relaxed>> filled_24_relaxed{"filled_24_relaxed"};
+const twin<filled_block<300, true, memory_order_relaxed>> filled_300_relaxed{"filled_300_relaxed"};
+const checked<filled_block<300, true, memory_order_release>> filled_300{"filled_300"};
+
 /// The second thread frees what the first has made, and reads it before or after.
 template <std::memory_order Publish, bool Early>
 struct handed_over : check<2> {
@@ -306,6 +355,73 @@ struct handed_over : check<2> {
 const twin<handed_over<memory_order_relaxed, false>> handed_relaxed{"handed_relaxed"};
 const twin<handed_over<memory_order_release, true>> freed_too_early{"freed_too_early"};
 const checked<handed_over<memory_order_release, false>> handed{"handed"};
+
+/// The same with memory that is aligned more than usual.
+template <bool Early>
+struct aligned_more : check<2> {
+  struct alignas(128) line {
+    int value = 7;
+  };
+  std::atomic<line*> made{nullptr};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      made.store(new line, memory_order_release);
+    } else if (line* const found = made.exchange(nullptr, memory_order_acquire)) {
+      if (Early) delete found;
+      expect(found->value == 7, "the value is there");
+      if (!Early) delete found;
+    }
+  }
+  void after() { delete made.load(); }
+};
+const twin<aligned_more<true>> aligned_freed_too_early{"aligned_freed_too_early"};
+const checked<aligned_more<false>> aligned{"aligned"};
+
+/// Two threads let go of one object: its count is changed by atomic operations.
+struct shares_an_object : check<2> {
+  std::shared_ptr<int> owners[2];
+
+  void before() { owners[0] = owners[1] = std::make_shared<int>(7); }
+  void thread(unsigned index) {
+    expect(*owners[index] == 7, "it is there");
+    owners[index].reset();
+  }
+};
+const checked<shares_an_object> shared_pointers{"shared_pointers"};
+
+#if defined(__cpp_lib_atomic_shared_ptr)
+/// A pointer that is stored while another thread loads it.
+template <std::memory_order Publish>
+struct with_an_atomic_pointer : check<2> {
+  std::atomic<std::shared_ptr<int>> shared;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      shared.store(std::make_shared<int>(7), Publish);
+    } else if (const auto found = shared.load(memory_order_acquire)) {
+      expect(*found == 7, "it is there");
+    }
+  }
+};
+const twin<with_an_atomic_pointer<memory_order_relaxed>> atomic_pointer_relaxed{"atomic_pointer_relaxed"};
+#if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 12
+// load() unlocks without a release, and the next store() races with what it has read.
+const twin<with_an_atomic_pointer<memory_order_release>> atomic_pointer{"atomic_pointer"};
+#endif
+#endif
+
+/// errno is another one in each thread.
+struct has_an_errno : check<2> {
+  std::atomic<int> word{0};
+  void thread(unsigned index) {
+    errno = static_cast<int>(index) + 1;
+    word.fetch_add(1);
+    std::this_thread::yield();
+    expect(errno == static_cast<int>(index) + 1, "its own");
+  }
+};
+const checked<has_an_errno> own_errno{"own_errno"};
 
 /// Memory that is freed and given to somebody else has no history.
 struct recycled : check<2> {
@@ -423,5 +539,25 @@ struct with_a_wait : check<2> {
 };
 const twin<with_a_wait<false>> wait_forgotten{"wait_forgotten"};
 const checked<with_a_wait<true>> wait{"wait"};
+
+#if defined(SYS_membarrier)
+/// One thread interrupts all others, which then need no fence of their own.
+template <bool Interrupts>
+struct with_a_membarrier : with_operators {
+  void thread(unsigned index) {
+    if (index == 0) {
+      x.store(1, memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      seen[0] = y.load(memory_order_relaxed);
+    } else {
+      y.store(1, memory_order_relaxed);
+      if (Interrupts) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+      seen[1] = x.load(memory_order_relaxed);
+    }
+  }
+};
+const twin<with_a_membarrier<false>> membarrier_forgotten{"membarrier_forgotten"};
+const checked<with_a_membarrier<true>> membarrier{"membarrier"};
+#endif
 
 }  // namespace

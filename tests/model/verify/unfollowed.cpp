@@ -6,10 +6,14 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -64,6 +68,29 @@ struct starts_a_thread {
 };
 const checked<does<starts_a_thread>> thread{"thread"};
 
+struct starts_a_pthread {
+  void run(unsigned) {
+    pthread_t made;
+    pthread_create(&made, nullptr, [](void* given) { return given; }, nullptr);
+  }
+};
+const checked<does<starts_a_pthread>> pthread{"pthread"};
+
+struct starts_a_c_thread {
+  void run(unsigned) {
+    thrd_t made;
+    thrd_create(&made, [](void*) { return 0; }, nullptr);
+  }
+};
+const checked<does<starts_a_c_thread>> c_thread{"c_thread"};
+
+struct runs_elsewhere {
+  void run(unsigned) {
+    std::async(std::launch::async, [] {}).wait();
+  }
+};
+const checked<does<runs_elsewhere>> async{"async"};
+
 int number_of(int word) { return word + 1; }
 struct makes_a_static {
   int input = 3;
@@ -94,6 +121,41 @@ struct shares_a_mutex {
   void run(unsigned) { const std::shared_lock lock{mutex}; }
 };
 const checked<does<shares_a_mutex>> shared_mutex{"shared_mutex"};
+
+struct locks_for_a_while {
+  std::timed_mutex mutex;
+  void run(unsigned) { static_cast<void>(mutex.try_lock_for(std::chrono::seconds{1})); }
+};
+const checked<does<locks_for_a_while>> timed_mutex{"timed_mutex"};
+
+struct locks_a_c_mutex {
+  mtx_t mutex;
+  locks_a_c_mutex() { mtx_init(&mutex, mtx_plain); }
+  void run(unsigned) { mtx_lock(&mutex); }
+};
+const checked<does<locks_a_c_mutex>> c_mutex{"c_mutex"};
+
+struct waits_for_a_semaphore {
+  sem_t semaphore;
+  waits_for_a_semaphore() { sem_init(&semaphore, 0, 2); }
+  void run(unsigned) { sem_wait(&semaphore); }
+};
+const checked<does<waits_for_a_semaphore>> semaphore{"semaphore"};
+
+/// As the compilers of other systems, and clang++ -femulated-tls, do with a thread_local.
+extern "C" void* __emutls_get_address(void*);
+struct emulates_a_thread_local {
+  void run(unsigned) { __emutls_get_address(this); }
+};
+const checked<does<emulates_a_thread_local>> emulated_thread_local{"emulated_thread_local"};
+
+struct has_data_of_a_thread {
+  pthread_key_t key;
+  has_data_of_a_thread() { pthread_key_create(&key, nullptr); }
+  ~has_data_of_a_thread() { pthread_key_delete(key); }
+  void run(unsigned) { pthread_setspecific(key, this); }
+};
+const checked<does<has_data_of_a_thread>> thread_specific{"thread_specific"};
 
 struct pair {
   void* first = nullptr;

@@ -710,7 +710,13 @@ struct aligned_header {
   static constexpr std::uint64_t alive = 0x7469'6465'6d61'726b;
   std::uint64_t mark;
   void* allocated;
+  std::size_t size;
 };
+
+bool is_watched() noexcept {
+  return tidemark::verify::runner::watching != nullptr && rl::is_ctx() &&
+         tidemark::verify::runner::running.now != tidemark::verify::runner::phase::outside;
+}
 
 void* allocate_aligned(std::size_t size, std::align_val_t alignment) noexcept {
   const auto step = static_cast<std::size_t>(alignment) < alignof(aligned_header) ? alignof(aligned_header)
@@ -719,8 +725,9 @@ void* allocate_aligned(std::size_t size, std::align_val_t alignment) noexcept {
   if (allocated == nullptr) return nullptr;
   const auto free_from = reinterpret_cast<std::uintptr_t>(allocated) + sizeof(aligned_header);
   auto* const memory = allocated + sizeof(aligned_header) + ((step - free_from % step) % step);
-  ::new (memory - sizeof(aligned_header)) aligned_header{aligned_header::alive, allocated};
+  ::new (memory - sizeof(aligned_header)) aligned_header{aligned_header::alive, allocated, size};
   ++tidemark::verify::runner::running.aligned_allocations;
+  if (is_watched()) tidemark::verify::runner::watching->allocated(memory, size);
   return memory;
 }
 void* allocate_aligned_or_throw(std::size_t size, std::align_val_t alignment) {
@@ -735,6 +742,7 @@ void free_aligned(void* memory) noexcept {
   if (header->mark != aligned_header::alive && rl::is_ctx())
     rl::ctx().fail_test("memory is freed twice", rl::test_result_double_free, rl::debug_info{});
   header->mark = 0;
+  if (is_watched()) tidemark::verify::runner::watching->freed(memory, header->size);
   --tidemark::verify::runner::running.aligned_allocations;
   std::free(header->allocated);
 }

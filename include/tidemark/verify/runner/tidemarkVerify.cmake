@@ -63,8 +63,9 @@ function(tidemark_instrument target)
   # Optimized, so that operations of the standard library are inlined and have the lines of those who call them.
   set(options -fsanitize=thread -O2 -g1 -include "${folder}/instrumented/memory_calls.hpp")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Functions that are equal keep lines of their own.
     list(APPEND options -Wno-tsan --param tsan-distinguish-volatile=1 -mstringop-strategy=libcall
-         -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset)
+         -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-ipa-icf)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i.86)$")
       list(REMOVE_ITEM options -mstringop-strategy=libcall)
     endif()

@@ -235,6 +235,7 @@ void tidemark_free(void* memory) {
 void __tsan_atomic_thread_fence(int order) {
   if (!shadow::is_following()) return;
   shadow::settle();
+  const shadow::own_errno kept;
   engine::thread_fence(order_of(order), source_position::of_address(CALLER));
 }
 void __tsan_atomic_signal_fence(int) {}  // for the compiler alone

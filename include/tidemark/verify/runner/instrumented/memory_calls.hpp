@@ -16,4 +16,9 @@ void* realloc(void* memory, size_t bytes) noexcept __asm__("tidemark_realloc");
 void free(void* memory) noexcept __asm__("tidemark_free");
 }
 
+#if !defined(__clang__)
+// g++ writes for itself what std::fill asks for by this name, behind all that it tells of memory.
+#define __builtin_memset memset
+#endif
+
 #endif  // TIDEMARK_VERIFY_RUNNER_MEMORY_CALLS_HPP

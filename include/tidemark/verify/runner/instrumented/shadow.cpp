@@ -393,6 +393,7 @@ void record_plainly(const void* memory, std::size_t bytes, use how, const source
 }  // namespace
 
 void use_plainly(const void* memory, std::size_t bytes, use how, bool is_volatile, const source_position& at) {
+  if (memory == &system_errno()) return;  // of this thread alone
   close_step();
   if (is_volatile && ++volatile_uses > most_volatile_uses)
     engine::fail("a loop waits for a volatile variable, which can't be followed: volatile is no atomic", at);
@@ -430,6 +431,7 @@ void* let_others_run(void* memory) {
   close_step();
   plain_uses = 0;
   volatile_uses = 0;
+  const own_errno kept;
   rl::ctx().sched();
   remember_clock();
   return memory;
@@ -513,6 +515,7 @@ void wait_for_others(const source_position& at) {
   }
   has_changed_something();
   settle();
+  const own_errno kept;
   engine::yield(at);
 }
 

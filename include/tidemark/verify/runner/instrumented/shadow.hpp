@@ -29,6 +29,21 @@ void use_plainly(const void* memory, std::size_t bytes, use how, bool is_volatil
 /// Before other threads may run: what was about to be written is written by now.
 void settle();
 
+/// The errno of the system, whose name is a macro of Relacy's.
+int& system_errno() noexcept;
+
+/// While it lives other threads may run, which have an errno of their own.
+class own_errno {
+ public:
+  own_errno() noexcept : kept_{system_errno()} {}
+  own_errno(const own_errno&) = delete;
+  own_errno& operator=(const own_errno&) = delete;
+  ~own_errno() { system_errno() = kept_; }
+
+ private:
+  int kept_;
+};
+
 /// An atomic of the checked code, while the running thread uses it. No other thread runs meanwhile.
 class atomic_use {
  public:

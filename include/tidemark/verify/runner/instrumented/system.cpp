@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -96,31 +97,43 @@ bool read_at(std::FILE* file, std::uint64_t where, void* to, std::size_t bytes) 
   return std::fseek(file, static_cast<long>(where), SEEK_SET) == 0 && std::fread(to, bytes, 1, file) == 1;
 }
 
-/// Finds the name of a thread_local in the symbols of the program, if it has some.
-void name_thread_local(std::FILE* file, char (&name)[256]) {
+bool name_at(std::FILE* file, std::uint64_t where, char (&name)[256]) {
+  if (std::fseek(file, static_cast<long>(where), SEEK_SET) != 0) return false;
+  std::size_t length = 0;
+  for (int c; length < sizeof(name) - 1 && (c = std::fgetc(file)) > 0; ++length) name[length] = static_cast<char>(c);
+  name[length] = '\0';
+  return true;
+}
+
+/// Marks of tidemark's configuration, which nobody reads or writes (platform/detail/configuration.hpp).
+bool is_mark(const char* name) { return std::strstr(name, "all_files_of_a_program_must_agree_on") != nullptr; }
+
+/// Finds the name of a thread_local in the symbols of the program. Returns false if it has symbols, and there is none
+/// that anybody uses.
+bool find_thread_local(std::FILE* file, char (&name)[256]) {
   ElfW(Ehdr) head;
-  if (!read_at(file, 0, &head, sizeof(head))) return;
+  if (!read_at(file, 0, &head, sizeof(head))) return true;
+  bool has_marks = false;
   for (unsigned i = 0; i < head.e_shnum; ++i) {
     ElfW(Shdr) symbols;
     ElfW(Shdr) names;
-    if (!read_at(file, head.e_shoff + i * sizeof(symbols), &symbols, sizeof(symbols))) return;
+    if (!read_at(file, head.e_shoff + i * sizeof(symbols), &symbols, sizeof(symbols))) return true;
     if (symbols.sh_type != SHT_SYMTAB) continue;
-    if (!read_at(file, head.e_shoff + symbols.sh_link * sizeof(names), &names, sizeof(names))) return;
+    if (!read_at(file, head.e_shoff + symbols.sh_link * sizeof(names), &names, sizeof(names))) return true;
     for (std::uint64_t at = 0; at < symbols.sh_size; at += sizeof(ElfW(Sym))) {
       ElfW(Sym) each;
-      if (!read_at(file, symbols.sh_offset + at, &each, sizeof(each))) return;
+      if (!read_at(file, symbols.sh_offset + at, &each, sizeof(each))) return true;
       if ((each.st_info & 0xf) != STT_TLS || each.st_shndx == SHN_UNDEF) continue;
-      if (std::fseek(file, static_cast<long>(names.sh_offset + each.st_name), SEEK_SET) != 0) return;
-      std::size_t length = 0;
-      for (int c; length < sizeof(name) - 1 && (c = std::fgetc(file)) > 0; ++length)
-        name[length] = static_cast<char>(c);
-      name[length] = '\0';
-      return;
+      if (!name_at(file, names.sh_offset + each.st_name, name) || !is_mark(name)) return true;
+      has_marks = true;
     }
   }
+  return !has_marks;
 }
 
 }  // namespace
+
+int& shadow::system_errno() noexcept { return errno; }
 
 const char* refusal_of_program() {
   bool found = false;
@@ -128,9 +141,10 @@ const char* refusal_of_program() {
   if (!found) return nullptr;
   char name[256] = "";
   if (std::FILE* const file = std::fopen("/proc/self/exe", "rb")) {
-    name_thread_local(file, name);
+    found = find_thread_local(file, name);
     std::fclose(file);
   }
+  if (!found) return nullptr;
   static char text[512];
   std::snprintf(text, sizeof(text),
                 "a thread_local variable can't be followed, because the threads of a check are one thread of the "
@@ -158,6 +172,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     return real(mutex);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   lock_of(mutex, at).lock(at);
   return 0;
 }
@@ -169,6 +184,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
     return real(mutex);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   return lock_of(mutex, at).try_lock(at) ? 0 : EBUSY;
 }
 
@@ -179,6 +195,7 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     return real(mutex);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   lock_of(mutex, at).unlock(at);
   return 0;
 }
@@ -204,6 +221,7 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
     return real(condition, mutex);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   shadow::condition_at(condition).wait(lock_of(mutex, at), at);
   return 0;
 }
@@ -215,6 +233,7 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
     return real(condition, mutex, until);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   return shadow::condition_at(condition).wait_timed(lock_of(mutex, at), at) ? 0 : ETIMEDOUT;
 }
 
@@ -225,6 +244,7 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
     return real(condition, mutex, clock, until);
   }
   const auto at = position_of(CALLER);
+  const shadow::own_errno kept;
   return shadow::condition_at(condition).wait_timed(lock_of(mutex, at), at) ? 0 : ETIMEDOUT;
 }
 
@@ -234,6 +254,7 @@ int pthread_cond_signal(pthread_cond_t* condition) noexcept {
     find(real, "pthread_cond_signal");
     return real(condition);
   }
+  const shadow::own_errno kept;
   shadow::condition_at(condition).notify_one(position_of(CALLER));
   return 0;
 }
@@ -244,6 +265,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
     find(real, "pthread_cond_broadcast");
     return real(condition);
   }
+  const shadow::own_errno kept;
   shadow::condition_at(condition).notify_all(position_of(CALLER));
   return 0;
 }
@@ -290,7 +312,23 @@ pthread_t pthread_self() noexcept {
   return real() + (asks ? engine::this_thread() : 0);
 }
 
-// ---- futexes --------------------------------------------------------------------------------------------------------
+// ---- futexes and membarrier -----------------------------------------------------------------------------------------
+
+namespace {
+
+/// Whether it is a fence on all running threads; other commands ask for something, or register the program.
+bool interrupts_others(int command) {
+  constexpr int of_registering = MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED |
+                                 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+  return command != MEMBARRIER_CMD_QUERY && (command & of_registering) == 0;
+}
+
+bool park(engine::word& word, std::uint32_t expected, bool is_timed, const source_position& at) {
+  const shadow::own_errno kept;
+  return word.park(expected, is_timed, at);
+}
+
+}  // namespace
 
 long syscall(long number, ...) noexcept {
   long words[6];
@@ -298,6 +336,12 @@ long syscall(long number, ...) noexcept {
   va_start(list, number);
   for (long& each : words) each = va_arg(list, long);
   va_end(list);
+  if (is_following() && number == SYS_membarrier && interrupts_others(static_cast<int>(words[0]))) {
+    shadow::settle();
+    const shadow::own_errno kept;
+    engine::everywhere_fence(position_of(CALLER));
+    return 0;
+  }
   if (!is_following() || number != SYS_futex) {
     static std::add_pointer_t<long(long, ...)> real;
     find(real, "syscall");
@@ -308,12 +352,14 @@ long syscall(long number, ...) noexcept {
   switch (words[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET: {
-      if (word.park(static_cast<std::uint32_t>(words[2]), words[3] != 0, at)) return 0;
+      if (park(word, static_cast<std::uint32_t>(words[2]), words[3] != 0, at)) return 0;
       errno = ETIMEDOUT;
       return -1;
     }
-    case FUTEX_WAKE:
+    case FUTEX_WAKE: {
+      const shadow::own_errno kept;
       return word.unpark(static_cast<std::uint32_t>(words[2]), at) ? 1 : 0;
+    }
     default:
       engine::fail("a futex is used in a way that can't be followed", at);
   }
@@ -344,9 +390,17 @@ long syscall(long number, ...) noexcept {
 // Threads are started inside the C++ library.
 constexpr bool is_anybody(const void*) { return true; }
 REFUSED_IF(pthread_create, is_anybody, "a check can't start threads: only its own are followed")
+REFUSED_IF(thrd_create, is_anybody, "a check can't start threads: only its own are followed")
+REFUSED(fork, "a check can't start a process: only its own threads are followed")
 REFUSED(pthread_once, "std::call_once can't be followed: what it makes outlives the execution")
 REFUSED(pthread_mutex_timedlock, "a timed mutex can't be followed")
 REFUSED(pthread_mutex_clocklock, "a timed mutex can't be followed")
+REFUSED(mtx_lock, "a mutex of <threads.h> can't be followed")
+REFUSED(mtx_trylock, "a mutex of <threads.h> can't be followed")
+REFUSED(mtx_timedlock, "a mutex of <threads.h> can't be followed")
+REFUSED(cnd_wait, "a condition variable of <threads.h> can't be followed")
+REFUSED(cnd_timedwait, "a condition variable of <threads.h> can't be followed")
+REFUSED(call_once, "call_once() can't be followed: what it makes outlives the execution")
 REFUSED(pthread_rwlock_rdlock, "a shared mutex can't be followed")
 REFUSED(pthread_rwlock_wrlock, "a shared mutex can't be followed")
 REFUSED(pthread_rwlock_tryrdlock, "a shared mutex can't be followed")
@@ -356,8 +410,11 @@ REFUSED(pthread_spin_trylock, "a spin lock of the system can't be followed")
 REFUSED(pthread_barrier_wait, "a barrier of the system can't be followed")
 REFUSED(pthread_getspecific, "thread-specific data can't be followed")
 REFUSED(pthread_setspecific, "thread-specific data can't be followed")
+REFUSED(tss_get, "thread-specific data can't be followed")
+REFUSED(tss_set, "thread-specific data can't be followed")
 REFUSED(sem_wait, "a semaphore of the system can't be followed")
 REFUSED(sem_trywait, "a semaphore of the system can't be followed")
+REFUSED(sem_timedwait, "a semaphore of the system can't be followed")
 REFUSED(sem_post, "a semaphore of the system can't be followed")
 
 REFUSED_ALWAYS(__emutls_get_address, "a thread_local variable can't be followed")
