@@ -100,8 +100,9 @@ function(tidemark_link_runner target)
   if(NOT TARGET tidemark_relacy)
     tidemark_find_relacy()
   endif()
-  tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp audit_json.cpp audit_text.cpp
-                      searching.cpp report.cpp sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp engine.cpp)
+  tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp audit_json.cpp audit_text.cpp searching.cpp
+                      report.cpp rows.cpp sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp
+                      engine.cpp)
   set(libraries "")
   foreach(number IN LISTS ARGN)
     if(NOT number MATCHES "^[1-4]$")
