@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Lets ESLint look at the modules of the trace page and at their tests, by the rules of eslint.json; and shows that with
-# these rules it finds mistakes. Says "not tested: " where there is no ESLint.
+# Lets ESLint look at the modules of the trace page, at the scripts of the pages of model checks, and at the tests of
+# both, by the rules of eslint.json; and shows that with these rules it finds mistakes. Says "not tested: " where there
+# is no ESLint.
 #
-#   cmake -D SOURCE_DIR=... -P check_eslint.cmake
+#   cmake -D SOURCE_DIR=... -D WORK_DIR=... -P check_eslint.cmake
 cmake_minimum_required(VERSION 3.23)
 
 find_program(ESLINT eslint)
@@ -35,6 +36,31 @@ function(accepts globals)
   endif()
 endfunction()
 
+# accepts_page(PAGE): its script is made of common.js and PAGE.js, which are raw string literals of C++.
+function(accepts_page page)
+  set(script "")
+  foreach(piece common ${page})
+    file(READ "${SOURCE_DIR}/include/tidemark/verify/runner/page/${piece}.js" text)
+    if(NOT text MATCHES "^(//[^\n]*\n)+R\"page[(](.*)[)]page\"\n$")
+      message(SEND_ERROR "${piece}.js is no raw string literal")
+    endif()
+    string(APPEND script "${CMAKE_MATCH_2}")
+  endforeach()
+  file(WRITE "${WORK_DIR}/${page}.mjs" "${script}")
+  execute_process(
+    COMMAND
+      ${eslint} --global "document,window,ResizeObserver,navigator" --rule "max-lines: off" --rule
+      "no-unused-vars: [error, {vars: local, argsIgnorePattern: ^_$}]" --stdin --stdin-filename ${page}.mjs
+    INPUT_FILE "${WORK_DIR}/${page}.mjs"
+    WORKING_DIRECTORY "${SOURCE_DIR}"
+    RESULT_VARIABLE result
+    OUTPUT_VARIABLE said
+    ERROR_VARIABLE said)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "${said}")
+  endif()
+endfunction()
+
 # finds(RULE TEXT): the text breaks that rule.
 function(finds rule text)
   execute_process(
@@ -56,11 +82,13 @@ endif()
 
 # Modules may use the language alone, main.mjs the browser, and tests node.
 file(GLOB modules RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/tools/trace_page/*.mjs")
-file(GLOB tests RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/tests/trace/page/*.mjs")
+file(GLOB tests RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/tests/trace/page/*.mjs"
+     "${SOURCE_DIR}/tests/model/page/*.mjs")
 list(REMOVE_ITEM modules tools/trace_page/main.mjs)
 accepts("" ${modules})
 accepts("document,window,requestAnimationFrame,getComputedStyle,ResizeObserver" tools/trace_page/main.mjs)
 accepts("process,Buffer,URL,setTimeout,clearTimeout" ${tests})
+accepts_page(execution)
 
 finds(no-undef "export const a = document")
 finds(no-unused-vars "import {a} from './b.mjs'")

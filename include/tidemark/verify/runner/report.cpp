@@ -19,8 +19,7 @@ constexpr std::size_t rows_of_livelock = 20;
 /// The rows of an execution, in columns.
 class table {
  public:
-  table(const entry& played, const outcome& found)
-      : threads_{played.threads}, found_{found}, told_{tell(played, found, sources_)} {
+  explicit table(told_execution& told) : told_{told} {
     for (const row& each : told_.rows) {
       if (each.at.line != 0) files_.insert(file_name_of(each.at));
     }
@@ -31,7 +30,7 @@ class table {
     print_line(out, "", [&](unsigned thread) { return "thread " + std::to_string(thread); });
     out << std::string(page_width, '-') << "\n";
     for (std::size_t i = 0; i < rows; ++i) {
-      if (found_.what == "LIVELOCK" && i == rows_of_livelock && rows > 2 * rows_of_livelock) {
+      if (told_.what == "LIVELOCK" && i == rows_of_livelock && rows > 2 * rows_of_livelock) {
         i = rows - rows_of_livelock;
         out << "...   " << i - rows_of_livelock << " steps between\n";
       }
@@ -39,8 +38,8 @@ class table {
     }
     print_failure(out);
     for (const std::string& each : told_.ends) out << each << "\n";
-    if (!sources_.unreadable().empty()) {
-      out << "The source '" << sources_.unreadable()
+    if (!told_.texts.unreadable().empty()) {
+      out << "The source '" << told_.texts.unreadable()
           << "' can't be read. A relative path is one of the folder in which it was compiled: run this there.\n";
     }
   }
@@ -64,18 +63,18 @@ class table {
 
   std::string place(const source_position& at) {
     if (at.line == 0) return at.address == nullptr ? at.file : "a line that is not known";
-    std::string text = std::to_string(at.line) + ": " + sources_.text_of(at);
+    std::string text = std::to_string(at.line) + ": " + told_.texts.text_of(at);
     if (files_.size() > 1) text = std::string{file_name_of(at)} + ":" + text;
     return text;
   }
 
-  std::size_t column_width() const { return (page_width - number_width) / threads_; }
+  std::size_t column_width() const { return (page_width - number_width) / told_.threads; }
 
   template <class Text>
   void print_line(std::ostream& out, std::string number, Text text_of_thread) {
     number.resize(number_width, ' ');
     std::string line = number;
-    for (unsigned thread = 0; thread < threads_; ++thread) {
+    for (unsigned thread = 0; thread < told_.threads; ++thread) {
       std::string cell = "| " + text_of_thread(thread);
       if (cell.size() > column_width()) cell.replace(column_width() - 1, std::string::npos, "~");
       cell.resize(column_width(), ' ');
@@ -104,16 +103,13 @@ class table {
     if (text.size() + 9 >= column_width()) out << text << "\n";
   }
 
-  unsigned threads_;
-  const outcome& found_;
-  sources sources_;
-  told_execution told_;
+  told_execution& told_;
   std::set<std::string_view> files_;
 };
 
 }  // namespace
 
-void print_execution(std::ostream& out, const entry& played, const outcome& found) { table{played, found}.print(out); }
+void print_execution(std::ostream& out, told_execution& told) { table{told}.print(out); }
 
 length length_of_execution() {
   length found;

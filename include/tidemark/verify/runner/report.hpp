@@ -6,12 +6,12 @@
 
 #include <ostream>
 
-#include "search.hpp"
+#include "rows.hpp"
 
 namespace tidemark::verify::runner {
 
-/// Prints the execution that has just been repeated and recorded, in 100 columns.
-void print_execution(std::ostream& out, const entry& played, const outcome& found);
+/// Prints an execution in 100 columns.
+void print_execution(std::ostream& out, told_execution& told);
 
 /// How often the recorded execution goes from one thread to another, and how many steps it has. The smaller, the easier
 /// to read.

@@ -37,7 +37,7 @@ std::string text_of(std::uint64_t bits, value_type type) {
 /// Tells the recorded steps.
 class teller {
  public:
-  teller(const entry& played, const outcome& found, sources& texts) : played_{played}, found_{found}, texts_{texts} {}
+  teller(const entry& played, const outcome& found) : played_{played}, found_{found} {}
 
   told_execution tell() {
     locate_steps();
@@ -50,6 +50,9 @@ class teller {
     }
     for (std::size_t i = 0; i < steps_.size(); ++i) told_.rows.push_back(row_of(i));
     find_race();
+    told_.check = played_.name;
+    told_.what = found_.what;
+    told_.threads = played_.threads;
     told_.failing_thread = failed.thread;
     if (is_told()) {
       told_.assertion = failed.text;
@@ -89,7 +92,7 @@ class teller {
     if (of.cell == nullptr || names_.contains(of.cell)) return;
     if (of.at.address != nullptr && watching == nullptr) return;  // an operator: the line may have several
     auto& others_there = locked_at_[{of.at.file, of.at.line, of.at.column}];
-    std::string name = texts_.operand_of(of.at, locks(of) ? others_there : 0);
+    std::string name = told_.texts.operand_of(of.at, locks(of) ? others_there : 0);
     if (name.empty()) return;
     if (locks(of)) ++others_there;
     const unsigned others = uses_of_name_[name]++;
@@ -307,6 +310,7 @@ class teller {
         if (steps_[i]->thread == thread) last = i;
       }
       if (last == steps_.size() || steps_[last]->kind != step_kind::sleep) continue;
+      told_.rows[last].is_asleep = true;
       told_.ends.push_back(name + " sleeps on " + name_of_cell(*steps_[last]) + " since row " +
                            std::to_string(last + 1) + ", and nobody wakes it");
     }
@@ -320,7 +324,6 @@ class teller {
 
   const entry& played_;
   const outcome& found_;
-  sources& texts_;
   told_execution told_;
   std::vector<const step*> steps_;
   std::map<std::uint32_t, std::size_t> row_of_store_;
@@ -331,8 +334,6 @@ class teller {
 
 }  // namespace
 
-told_execution tell(const entry& played, const outcome& found, sources& texts) {
-  return teller{played, found, texts}.tell();
-}
+told_execution tell(const entry& played, const outcome& found) { return teller{played, found}.tell(); }
 
 }  // namespace tidemark::verify::runner

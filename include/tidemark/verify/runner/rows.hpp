@@ -28,18 +28,23 @@ struct row {
   bool is_aba = false;     // a compare-exchange that succeeds although the value has changed since it was read
   bool is_racing = false;  // one of the two accesses of a data race
   bool fails = false;      // the execution ends here, and no assertion says why
+  bool is_asleep = false;  // at the end, and nobody wakes the thread
 };
 
 struct told_execution {
+  std::string check;
+  std::string what;  // has happened, as Relacy calls it
+  unsigned threads = 0;
   std::vector<row> rows;
   std::string assertion;          // of the program: why the execution has failed; empty if it has none
-  source_position asserted_at{};  // no line: in the last row
+  source_position asserted_at{};  // no file: in the last row
   unsigned failing_thread = 0;
   std::vector<std::string> ends;  // who sleeps or waits at the end, and for what; which mutex is still locked
+  sources texts;
 };
 
 /// Tells the execution that has just been repeated and recorded.
-told_execution tell(const entry& played, const outcome& found, sources& texts);
+told_execution tell(const entry& played, const outcome& found);
 
 }  // namespace tidemark::verify::runner
 

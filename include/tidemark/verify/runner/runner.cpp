@@ -24,6 +24,7 @@
 #include "audit_json.hpp"
 #include "audit_text.hpp"
 #include "execution.hpp"
+#include "page.hpp"
 #include "report.hpp"
 #include "seam.hpp"
 #include "searching.hpp"
@@ -55,6 +56,7 @@ constexpr const char* usage =
     "  --hang SECONDS      end the program if one execution takes so long (60)\n"
     "  --store FILE        write down how the check has failed\n"
     "  --replay FILE       play that execution again and print it; no search\n"
+    "  --page FILE         write how the check has failed as a page for a browser\n"
     "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
     "                      and print which check notices\n"
     "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
@@ -81,6 +83,7 @@ struct command {
   std::string form;
   std::string store;
   std::string replay;
+  std::string page;
   unsigned long executions = 200'000;
   unsigned bound = 2;
   unsigned most_steps = 2000;
@@ -165,6 +168,8 @@ void parse_option(const std::string& word, words& rest, command& result) {
     result.store = rest.take();
   } else if (word == "--replay") {
     result.replay = rest.take();
+  } else if (word == "--page") {
+    result.page = rest.take();
   } else if (word == "--expect-failure") {
     result.expect_failure = true;
   } else if (word == "--table") {
@@ -287,19 +292,37 @@ void print_verdict(const entry& check, const command& request, const result& all
             << " executions";
 }
 
-void print_table(const entry& check, const result& all) {
+/// Returns whether it is written.
+bool write_page(const std::string& path, told_execution& told, const std::string& found_by) {
+  std::ofstream file{path};
+  write_execution_page(file, told, found_by);
+  file.close();
+  if (!file) {
+    std::cerr << "tidemark: cannot write '" << path << "'\n";
+    return false;
+  }
+  std::cout << "The execution is shown in " << path << "\n";
+  return true;
+}
+
+/// Shows how a check has failed: as a table, unless only the page is wanted. Returns whether the page could be written.
+bool show(const entry& check, const command& request, const result& all, bool as_table) {
   if (all.found.what == "RESOURCE LEAK") {
     std::cout << "An atomic, a plain field or a mutex has outlived its execution: is it a static?\n";
-    return;
+    return true;
   }
   if (!repeat(check, all.how, all.found)) {
     std::cout << "The execution did not fail again: the check is not deterministic. Does it depend on addresses, on\n"
                  "rand(), on the time or on a static?\n";
-    return;
+    return true;
   }
-  std::cout << "\n";
-  print_execution(std::cout, check, all.found);
-  std::cout << "\n";
+  told_execution told = tell(check, all.found);
+  if (as_table) {
+    std::cout << "\n";
+    print_execution(std::cout, told);
+    std::cout << "\n";
+  }
+  return request.page.empty() || write_page(request.page, told, all.searched);
 }
 
 void store(const std::string& path, const entry& check, const result& all) {
@@ -341,10 +364,11 @@ bool judge(const entry& check, const command& request) {
   if (must_fail) std::cout << (failed ? ", as expected" : "; a failure was expected");
   std::cout << "\n" << std::flush;
   const bool is_shown = failed && (!must_fail || request.table);
-  if (!failed || (!is_shown && request.store.empty())) return as_expected;
+  if (!failed && !request.page.empty()) std::cout << "There is no page, because nothing has failed.\n";
+  if (!failed || (!is_shown && request.store.empty() && request.page.empty())) return as_expected;
   const result shown = shortest(check, all);
   if (!request.store.empty()) store(request.store, check, shown);
-  if (is_shown) print_table(check, shown);
+  if (is_shown || !request.page.empty()) as_expected = show(check, request, shown, is_shown) && as_expected;
   return as_expected;
 }
 
@@ -379,7 +403,9 @@ int replay(const command& request, const std::vector<const entry*>& checks) {
     running.steps.end();
     std::cout << name << ": " << (stored.found.failed ? stored.found.what : "does not fail: the code has changed since")
               << "\n\n";
-    print_execution(std::cout, *check, stored.found);
+    told_execution told = tell(*check, stored.found);
+    print_execution(std::cout, told);
+    if (!request.page.empty() && !write_page(request.page, told, "replayed")) return 1;
     return stored.found.failed && !check->must_fail ? 1 : 0;
   }
   std::cerr << "tidemark: there is no check '" << name << "'\n";
@@ -492,8 +518,9 @@ int run(int argc, char** argv, const entry* last) {
   if (request->sites) note_sites();
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
-  if (!request->store.empty() && chosen->size() != 1) {
-    std::cerr << "tidemark: --store is for one check\n";
+  const bool is_for_one = !request->store.empty() || !request->page.empty();
+  if (is_for_one && chosen->size() != 1) {
+    std::cerr << "tidemark: --store and --page are for one check\n";
     return 2;
   }
   const bool names_address = watching != nullptr || request->weaken.find(":0=") != std::string::npos;

@@ -167,17 +167,22 @@ std::string_view file_name_of(const source_position& at) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-const std::string* sources::line_of(const source_position& at) {
-  if (at.file == nullptr || at.line == 0) return nullptr;
-  auto known = files_.find(std::string_view{at.file});
+const std::vector<std::string>& sources::lines_of(std::string_view file) {
+  auto known = files_.find(file);
   if (known == files_.end()) {
     std::vector<std::string> lines;
-    std::ifstream file{at.file};
-    if (!file) unreadable_ = at.file;
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-    known = files_.emplace(at.file, std::move(lines)).first;
+    std::ifstream text{std::string{file}};
+    if (!text) unreadable_ = file;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    known = files_.emplace(file, std::move(lines)).first;
   }
-  return at.line <= known->second.size() ? &known->second[at.line - 1] : nullptr;
+  return known->second;
+}
+
+const std::string* sources::line_of(const source_position& at) {
+  if (at.file == nullptr || at.line == 0) return nullptr;
+  const std::vector<std::string>& lines = lines_of(at.file);
+  return at.line <= lines.size() ? &lines[at.line - 1] : nullptr;
 }
 
 std::string sources::text_of(const source_position& at) {
@@ -185,11 +190,6 @@ std::string sources::text_of(const source_position& at) {
   if (line == nullptr) return "";
   const std::size_t begin = line->find_first_not_of(" \t");
   return begin == std::string::npos ? "" : line->substr(begin);
-}
-
-std::vector<std::string> sources::lines_of(const std::string& file) {
-  static_cast<void>(line_of({file.c_str(), 1, 0, ""}));
-  return files_.find(file)->second;
 }
 
 std::string sources::key_of(const source_position& at, unsigned column) {

@@ -28,8 +28,8 @@ class sources {
   /// position is not the first one on it, which is `column`. By its line if the file can't be read.
   std::string key_of(const source_position& at, unsigned column);
 
-  /// All lines of a file; empty if it can't be read.
-  std::vector<std::string> lines_of(const std::string& file);
+  /// The lines of a file; none if it can't be read.
+  const std::vector<std::string>& lines_of(std::string_view file);
 
   /// A file that was asked for and can't be read; empty if there is none.
   const std::string& unreadable() const { return unreadable_; }

@@ -101,7 +101,7 @@ function(tidemark_link_runner target)
     tidemark_find_relacy()
   endif()
   tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp audit_json.cpp audit_text.cpp searching.cpp
-                      report.cpp rows.cpp sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp
+                      report.cpp rows.cpp page.cpp sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp
                       engine.cpp)
   set(libraries "")
   foreach(number IN LISTS ARGN)

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the program has found, as a page for a browser: one file that needs no other and no network.
+#ifndef TIDEMARK_VERIFY_RUNNER_PAGE_HPP
+#define TIDEMARK_VERIFY_RUNNER_PAGE_HPP
+
+#include <ostream>
+#include <string>
+
+#include "rows.hpp"
+
+namespace tidemark::verify::runner {
+
+/// Writes an execution, with the text of all files that it mentions. `found_by` says which searches have found it.
+void write_execution_page(std::ostream& out, told_execution& told, const std::string& found_by);
+
+}  // namespace tidemark::verify::runner
+
+#endif  // TIDEMARK_VERIFY_RUNNER_PAGE_HPP

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Writes the pages of the checks in tests/model/verify/pages.cpp, and looks at what is in them.
+//
+//   written_test.mjs PROGRAM FOLDER
+import assert from 'node:assert/strict';
+import {spawnSync} from 'node:child_process';
+import {existsSync, mkdirSync, rmSync} from 'node:fs';
+import {join} from 'node:path';
+import {test} from 'node:test';
+
+import {dataOf, textOf} from './support.mjs';
+
+const [program, folder] = process.argv.slice(2);
+const CHECKS = {race: 'a race of three threads', old: 'old values', asleep: 'nobody wakes it',
+                hostile: `</title><b>hostile</b> & 'quoted'`, livelock: 'without end'};
+
+rmSync(folder, {recursive: true, force: true});
+mkdirSync(folder, {recursive: true});
+
+/// Returns the exit status and what the program says.
+function play(...words) {
+  const {status, stdout, stderr} = spawnSync(program, words, {encoding: 'utf8'});
+  return {status, said: stdout + stderr};
+}
+
+for (const [name, check] of Object.entries(CHECKS)) {
+  test(`the page of '${check}' is written, needs nothing else, and has its source`, () => {
+    const path = join(folder, `${name}.html`), {status, said} = play(check, '--page', path);
+    assert.equal(status, 0, said);
+    assert.match(said, /as expected\nThe execution is shown in /);
+    const html = textOf(path), data = dataOf(html);
+    assert.doesNotMatch(html.replace(/<script type="application\/json"[^]*?<\/script>/, ''),
+                        /@[a-z ]+@|https?:(?!\/\/www\.w3\.org\/2000\/svg)|<link|<img|src=|url\(|innerHTML/);
+    assert.equal(html.match(/<script/g).length, 2);
+    assert.equal(data.check, check);
+    assert.equal(data.sources.length, 1);
+    assert.match(data.sources[0].lines[0], /SPDX-License-Identifier/);
+    for (const {file, line} of data.rows) {
+      assert.equal(file, data.sources[0].file);
+      assert.match(data.sources[0].lines[line - 1], /store|load|wait/);
+    }
+  });
+}
+
+test('the rows are those of the table', () => {
+  const {said} = play(CHECKS.old, '--table'), {rows} = dataOf(textOf(join(folder, 'old.html')));
+  assert.equal(rows.length, said.match(/^\d+ *\|/gm).length);
+  assert.deepEqual(rows.filter(({newest}) => newest !== undefined).map(({text, from, newest}) => [text, from, newest]),
+                   [['flags[index] -> 0 (acquire)', 0, 2]]);
+  assert.match(said, /flags\[index\] -> 0 \(acquire\) <- start {2}OLD: ne/);
+  const marked = rows.flatMap(({race, text}) => race ? [text] : []);
+  assert.deepEqual(marked, said.match(/(?<=RACE: )\S.*?(?= +\||$)/gm));
+  assert.equal(rows[0].phase, 'before');
+});
+
+test('who sleeps is marked, and said', () => {
+  const {rows, ends} = dataOf(textOf(join(folder, 'asleep.html')));
+  assert.deepEqual(rows.flatMap(({asleep, text}) => asleep ? [text] : []), ['sleeps on word']);
+  assert.deepEqual(ends, ['thread 1 sleeps on word since row 2, and nobody wakes it']);
+});
+
+test('an assertion has its text and its place', () => {
+  const {assertion, sources} = dataOf(textOf(join(folder, 'hostile.html')));
+  assert.match(assertion.text, /^<\/script><script>window/);
+  assert.match(sources[0].lines[assertion.line - 1], /expect\(/);
+});
+
+test('a stored execution has the same page', () => {
+  const stored = join(folder, 'stored.txt'), path = join(folder, 'replayed.html');
+  play(CHECKS.race, '--store', stored);
+  assert.match(play('--replay', stored, '--page', path).said, /The execution is shown in /);
+  assert.deepEqual(dataOf(textOf(path)).rows, dataOf(textOf(join(folder, 'race.html'))).rows);
+});
+
+test('where nothing fails there is no page, and no page is for several checks', () => {
+  const path = join(folder, 'none.html'), {status, said} = play('handed over', '--page', path);
+  assert.equal(status, 0, said);
+  assert.match(said, /There is no page, because nothing has failed/);
+  assert.ok(!existsSync(path));
+  assert.equal(play('--page', path).status, 2);
+  assert.match(play('--page', path).said, /--store and --page are for one check/);
+  const missing = play(CHECKS.race, '--page', join(folder, 'no such folder', 'a.html'));
+  assert.match(missing.said, /cannot write/);
+  assert.equal(missing.status, 1);
+});
