@@ -4,6 +4,7 @@
 // so also what the C++ library does inside is seen. Outside of executions they call the system's.
 #include "system.hpp"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -145,11 +146,13 @@ const char* refusal_of_program() {
     std::fclose(file);
   }
   if (!found) return nullptr;
+  char* const readable = abi::__cxa_demangle(name, nullptr, nullptr, nullptr);
   static char text[512];
   std::snprintf(text, sizeof(text),
                 "a thread_local variable can't be followed, because the threads of a check are one thread of the "
                 "system: %s",
-                name);
+                readable != nullptr ? readable : name);
+  std::free(readable);
   return text;
 }
 
