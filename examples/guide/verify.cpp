@@ -158,4 +158,28 @@ struct costly : tidemark::verify::check<2> {
 };
 const tidemark::verify::checked<costly> audited{"costly"};
 
+// Two frames through a ring. Only one with a single slot wraps.
+template <unsigned Slots>
+struct ring : tidemark::verify::check<2> {
+  var<unsigned> slots[Slots];
+  atomic<unsigned> written{0};
+  atomic<unsigned> read{0};
+
+  void thread(unsigned index) {
+    for (unsigned n = 0; n < 2; ++n) {
+      if (index == 0) {
+        while (read.load(memory_order_acquire) + Slots <= n) yield();
+        slots[n % Slots].store(10 * n);
+        written.store(n + 1, memory_order_release);
+      } else {
+        while (written.load(memory_order_acquire) <= n) yield();
+        expect(slots[n % Slots].load() == 10 * n, "this is frame n");
+        read.store(n + 1, memory_order_release);
+      }
+    }
+  }
+};
+const tidemark::verify::checked<ring<3>> ring_of_3{"ring of 3"};
+const tidemark::verify::checked<ring<1>> ring_of_1{"ring of 1"};
+
 }  // namespace

@@ -49,6 +49,40 @@ run(output "build" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run(output "play" 0 ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build")
 require("play" "${output}" "check_box box " "check_box box, published without release " "tests failed out of 2")
 
+# Its targets: all checks, and the audit, which goes on where it was.
+run(output "check" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target check_box_check)
+require("check" "${output}" "box: holds (" "box, published without release: DATA RACE")
+run(output "audit by a target" fails "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target check_box_audit)
+require("audit by a target" "${output}" "box.cpp: opened.store(true, std::memory_order_release); | release -> relaxed"
+        "3 sites, 3 weakenings: 2 noticed, 1 not needed by any check")
+file(READ "${WORK_DIR}/build/check_box_audit.json" json)
+string(JSON not_needed GET "${json}" totals not_needed)
+require("JSON" "${not_needed}" "1")
+
+# What is reviewed stays so when its line is moved.
+file(WRITE "${project}/reviewed.txt" "box.cpp: opened.store(true, std::memory_order_release); | release -> relaxed\n"
+     "  It is for people, who hand nothing over.\n")
+foreach(form IN ITEMS symmetric portable)
+  configure_file("${project}/reviewed.txt" "${project}/reviewed_${form}.txt" COPYONLY)
+endforeach()
+run(output "configure with lists" 0 ${configure} -DREVIEWED=reviewed.txt -DFORMS=ON)
+run(output "audit with a list" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target check_box_audit)
+require("audit with a list" "${output}" "goes on with 3 weakenings"
+        "reviewed: It is for people, who hand nothing over.")
+file(READ "${project}/box.cpp" text)
+string(REPLACE "      opened.store(true, std" "\n\n      // Moved.\n\topened.store(true,   std" moved "${text}")
+file(WRITE "${project}/box.cpp" "${moved}")
+run(output "audit of moved lines" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target check_box_audit)
+require("audit of moved lines" "${output}" "is of another program" "3 weakenings: 2 noticed, 0 not needed by any check"
+        ", 1 reviewed; 0 sites never executed")
+run(output "audit of two forms" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target forms_audit)
+foreach(form IN ITEMS symmetric portable)
+  file(READ "${WORK_DIR}/build/forms_${form}_audit.json" json)
+  string(JSON reviewed GET "${json}" totals reviewed)
+  require("JSON of ${form}" "${reviewed}" "1")
+endforeach()
+file(WRITE "${project}/box.cpp" "${text}")
+
 # The check notices that the code is broken, and shows how.
 file(READ "${project}/box.cpp" text)
 string(REPLACE "memory_order_release>> box{" "memory_order_relaxed>> box{" text "${text}")
@@ -56,9 +90,9 @@ file(WRITE "${project}/box.cpp" "${text}")
 run(output "build what is broken" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run(output "play what is broken" fails ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build" --output-on-failure)
 require("play what is broken" "${output}" "box: DATA RACE (bound 0, 1 execution)" "RACE: content = 42 (plain)"
-        "16: content.store(42)")
+        "17: content.store(42)")
 
-# Each of its orders is needed.
+# Each of its orders but one is needed.
 file(COPY "${SOURCE_DIR}/tests/packaging/model_check/box.cpp" DESTINATION "${WORK_DIR}")
 separate_arguments(flags NATIVE_COMMAND "${FLAGS}")
 file(GLOB runner "${WORK_DIR}/an installed copy/include/tidemark/verify/runner/*.cpp")
@@ -67,6 +101,7 @@ if(NOT RELACY STREQUAL "/usr/include") # which a compiler must not be told
 endif()
 run(output "one call of the compiler" 0 "${COMPILER}" ${flags} -std=c++20 "-I${WORK_DIR}/an installed copy/include"
     "${WORK_DIR}/box.cpp" ${runner} -o "${WORK_DIR}/box")
-run(output "audit" 0 "${WORK_DIR}/box" --audit)
-require("audit" "${output}" "box.cpp:17:" "release -> relaxed: " "needed: box, DATA RACE"
-        "2 sites, 2 weakenings: 2 noticed, 0 not needed by any check")
+run(output "audit" 1 "${WORK_DIR}/box" --audit)
+require("audit" "${output}" "box.cpp:18:" "release -> relaxed: " "needed: box, DATA RACE"
+        "3 sites, 3 weakenings: 2 noticed, 1 not needed by any check")
+run(output "audit with a list" 0 "${WORK_DIR}/box" --audit --reviewed "${project}/reviewed.txt")

@@ -9,7 +9,10 @@ With --update the guide gets what its programs print.
 """
 
 import json
+import os
+import pty
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -374,16 +377,197 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((code, json.loads(path.read_text())["good"]), (1, False))
 
 
+def play_apart(program, *arguments):
+    """The status, what is printed, and what is told on standard error."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Reviewed(unittest.TestCase):
+    """The list of what may stay unnoticed."""
+
+    program = ""
+    folder = Path()
+
+    LOOKS = "audited.cpp: looks.store(5, memory_order_release); | release -> relaxed\n  A number for people.\n"
+    AGAIN = "audited.cpp #2: looks.store(5, memory_order_release); | release -> relaxed\n\tThe same,\n  once more.\n"
+
+    def audit(self, text, *arguments):
+        path = self.folder / "reviewed.txt"
+        path.write_text(text)
+        return play(self.program, *arguments, "--audit", "--reviewed", path)
+
+    def test_what_is_reviewed_is_good(self):
+        code, said = self.audit("# Ours.\n" + self.LOOKS + "\n" + self.AGAIN, "messages")
+        self.assertEqual(code, 0, said)
+        self.assertIn("    release -> relaxed:             reviewed: A number for people.\n", said)
+        self.assertIn("    release -> relaxed:             reviewed: The same, once more.\n", said)
+        self.assertNotIn("Keys for a list", said)
+        self.assertTrue(said.endswith("\n6 sites, 4 weakenings: 2 noticed, 0 not needed by any check, 2 reviewed\n"))
+
+    def test_what_is_left_is_not(self):
+        code, said = self.audit(self.AGAIN, "messages")
+        self.assertEqual(code, 1, said)
+        self.assertIn("Keys for a list of --reviewed:\n" + self.LOOKS.splitlines()[0] + "\n\n", said)
+
+    def test_entries_that_are_not_needed(self):
+        needed = "audited.cpp: ready.store(1, memory_order_release); | release -> relaxed\n  Wrong.\n"
+        code, said = self.audit(self.LOOKS + self.AGAIN + needed, "messages")
+        self.assertEqual(code, 1, said)
+        self.assertIn("reviewed.txt:6: it is needed after all, messages notices: audited.cpp: ready.store(1, ", said)
+        nothing = self.LOOKS + "audited.cpp: nowhere.load(); | seq_cst -> acquire\n  Gone.\n"
+        # The checks of other sites do not run here.
+        self.assertNotIn("nothing has this key", self.audit(nothing, "messages")[1])
+        code, said = self.audit(nothing, "--seconds", "0.01")
+        self.assertEqual(code, 1, said)
+        self.assertIn("reviewed.txt:3: nothing has this key: audited.cpp: nowhere.load(); | seq_cst -> acquire\n", said)
+        self.assertEqual(said.count("reviewed.txt:"), 1, said)
+
+    def test_one_that_is_implied_is_needed(self):
+        path = self.folder / "implied.txt"
+        path.write_text("mistakes.cpp: first.store(1, Store); | seq_cst -> relaxed\n  As release.\n")
+        code, said = play(Mistakes.program, "dekker.mended", "--audit", "--reviewed", path)
+        self.assertEqual(code, 1, said)
+        self.assertNotIn("seq_cst -> relaxed: ", said)  # release is too weak
+        self.assertIn("implied.txt:1: it is needed after all, dekker.mended notices: ", said)
+
+    def test_lines_that_are_never_executed(self):
+        keys = [line for line in self.audit("", "--seconds", "0.01")[1].splitlines() if " | " in line]
+        self.assertIn("audited.cpp: static_cast<void>(spare.load()); | never executed", keys)
+        code, said = self.audit("".join(f"{key}\n  Spare.\n" for key in keys), "--seconds", "0.01")
+        self.assertIn("    NEVER EXECUTED, reviewed: Spare.\n", said)
+        self.assertEqual(code, 0, said)
+        self.assertTrue(said.endswith("; 0 sites never executed\n"), said)
+
+    def test_files_that_are_no_list(self):
+        code, said = self.audit(self.LOOKS.splitlines()[0] + "\n" + self.AGAIN, "messages")
+        self.assertEqual(code, 2, said)
+        self.assertIn("reviewed.txt:1: it has no reason in an indented line below: audited.cpp: looks.store(5", said)
+        self.assertIn("reviewed.txt:1: a reason without a key above it", self.audit("  Why.\n", "messages")[1])
+        code, said = self.audit(self.LOOKS + self.LOOKS, "messages")
+        self.assertEqual(code, 2, said)
+        self.assertIn("reviewed.txt:3: it stands there twice: audited.cpp: looks", said)
+        code, said = play(self.program, "--audit", "--reviewed", self.folder / "no_such_list")
+        self.assertEqual((code, said), (2, f"tidemark: there is no file {self.folder}/no_such_list\n"))
+
+    def test_options_of_the_audit_alone(self):
+        for option in ("--only", "--reviewed", "--json", "--resume"):
+            code, said = play(self.program, "messages", option, "x")
+            self.assertEqual(code, 2, said)
+            self.assertIn("are for --audit", said)
+            self.assertIn(f"  {option} ", play(self.program, "--help")[1])
+
+
+class Resumed(unittest.TestCase):
+    """An audit that was interrupted goes on where it was."""
+
+    program = ""
+    folder = Path()
+
+    AUDIT = ("messages", "time", "--audit", "--seconds", "100", "--resume")
+
+    def setUp(self):
+        self.path = self.folder / "so_far.txt"
+        self.path.unlink(missing_ok=True)
+
+    def audit(self, *arguments):
+        return play_apart(self.program, *(arguments or self.AUDIT), self.path)
+
+    def test_it_goes_on_after_it_was_killed(self):
+        whole = self.audit()
+        self.path.unlink()
+        with subprocess.Popen([self.program, *self.AUDIT, self.path], stdout=subprocess.PIPE, text=True) as killed:
+            while "needed: " not in killed.stdout.readline():
+                pass
+            killed.send_signal(signal.SIGKILL)
+        # A verdict that nobody finds twice shows that the first ones are not looked for again.
+        kept = self.path.read_text()
+        self.assertIn("\tneeded\t1\tmessages\t", kept)
+        self.path.write_text(kept.replace("\tneeded\t1\t", "\tneeded\t4711\t", 1))
+        code, said, told = self.audit()
+        self.assertIn("messages, DATA RACE, bound 0, 4711 executions\n", said)
+        self.assertEqual((code, said.replace("4711 executions", "1 execution")), whole[:2])
+        self.assertRegex(told, r"^tidemark: goes on with \d weakenings of .*so_far.txt\n$")
+
+    def test_the_rest_is_found(self):
+        whole = self.audit()
+        header, first, *others = self.path.read_text().splitlines()
+        self.assertEqual(len(others), 4)
+        self.path.write_text(f"{header}\n{first}\n")
+        self.assertEqual(self.audit(), (*whole[:2], f"tidemark: goes on with 1 weakenings of {self.path}\n"))
+        self.assertEqual(self.path.read_text().splitlines(), [header, first, *others])
+        self.assertFalse(self.path.with_suffix(".txt.new").exists())
+
+    def test_another_program_begins_anew(self):
+        whole = self.audit()[:2]
+        kept = self.path.read_text()
+        for changed in (kept.replace("program ", "program 1"), "something\nelse\n"):
+            self.path.write_text(changed.replace("\tneeded\t1\t", "\tneeded\t4711\t"))
+            code, said, told = self.audit()
+            self.assertEqual((code, said), whole)
+            self.assertIn(" is of another program, of other checks or of other limits: begins anew\n", told)
+            self.assertEqual(self.path.read_text(), kept)
+        for other in (("messages", "time", "--audit", "--seconds", "50", "--resume"),
+                      ("messages", "--audit", "--seconds", "100", "--resume")):
+            self.path.write_text(kept)
+            self.assertIn("begins anew", self.audit(*other)[2])
+
+    def test_it_must_be_writable(self):
+        self.path = self.folder / "no" / "folder"
+        self.assertEqual(self.audit()[::2], (2, f"tidemark: cannot write '{self.path}'\n"))
+
+
+class Progress(unittest.TestCase):
+    """How far it is, on standard error."""
+
+    program = ""
+
+    def test_lines(self):
+        told = play_apart(self.program, "messages", "--audit", "--progress")[2].splitlines()
+        self.assertEqual(told[:2], ["looks at messages", "audit: 1 of 6 sites, 0 of 4 weakenings"])
+        self.assertRegex(told[2], r"^audit: 3 of 6 sites, 1 of 4 weakenings, about \d+ (s|min|h) left$")
+        self.assertRegex(told[-1], r"^audit: 5 of 6 sites, 3 of 4 weakenings, about ")
+
+    def test_nobody_asked(self):
+        self.assertEqual(play_apart(self.program, "messages", "--audit")[2], "")
+        self.assertEqual(play_apart(self.program, "messages", "--progress")[2], "")
+
+    def test_a_terminal(self):
+        ours, its = pty.openpty()
+        done = subprocess.run([self.program, "messages", "--audit"], stdout=subprocess.PIPE, stderr=its, check=False)
+        os.close(its)
+        told = os.read(ours, 100_000).decode()
+        os.close(ours)
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(told.startswith("\rlooks at messages\x1b[K\r"), told)
+        self.assertTrue(told.endswith("\r\x1b[K"), told)
+        self.assertNotIn("\n", told)
+
+    def test_a_long_search(self):
+        """Until it tells of itself, which it does each second on a terminal."""
+        ours, its = pty.openpty()
+        endless = [self.program, "time", "--executions", "4000000000"]
+        with subprocess.Popen(endless, stdout=subprocess.DEVNULL, stderr=its) as searching:
+            os.close(its)
+            told = ""
+            while not re.search(r"time: random, [1-9]\d* executions so far\x1b\[K", told):
+                told += os.read(ours, 10_000).decode()
+            searching.kill()
+        os.close(ours)
+
+
 class Guide(unittest.TestCase):
     """The guide shows what its program prints."""
 
     programs = {}
     path = Path()
 
-    BLOCK = re.compile(r"(<!-- printed by (\w+): ([^,\n]*), (--\w+) -->\n```text\n)(.*?)(```\n)", re.S)
+    BLOCK = re.compile(r"(<!-- printed by (\w+): ([^,\n]*), (--[^\n]+) -->\n```text\n)(.*?)(```\n)", re.S)
 
     def printed(self, block):
-        said = play(self.programs[block.group(2)], block.group(3), block.group(4))[1]
+        # A path is one of the repository.
+        options = [self.path.parent.parent / word if "/" in word else word for word in block.group(4).split()]
+        said = play(self.programs[block.group(2)], block.group(3), *options)[1]
         return block.group(1) + said.rstrip() + "\n" + block.group(6)
 
     def test_what_is_printed(self):
@@ -392,6 +576,12 @@ class Guide(unittest.TestCase):
         for block in self.BLOCK.finditer(text):
             self.assertEqual(block.group(), self.printed(block))
 
+    def test_a_file_that_is_shown(self):
+        shown = re.findall(r"<!-- the whole of (\S+) -->\n```text\n(.*?)```\n", self.path.read_text(), re.S)
+        self.assertGreater(len(shown), 0)
+        for name, text in shown:
+            self.assertEqual(text, (self.path.parent.parent / name).read_text())
+
     def update(self):
         self.path.write_text(self.BLOCK.sub(self.printed, self.path.read_text()))
 
@@ -399,7 +589,8 @@ class Guide(unittest.TestCase):
 if __name__ == "__main__":
     Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder = sys.argv[1:9]
     Audit.program = Mistakes.program
-    Verdicts.program, Verdicts.folder = audited, Path(folder)
+    for tests in (Verdicts, Reviewed, Resumed, Progress):
+        tests.program, tests.folder = audited, Path(folder)
     Verdicts.source = Path(root) / "tests/model/verify/audited.cpp"
     Guide.programs = {"guide_verify": guide, "guide_verify_sync": guide_sync}
     Sync.source = Path(root) / "tests/model/verify/sync.cpp"

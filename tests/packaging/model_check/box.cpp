@@ -9,6 +9,7 @@ using namespace tidemark::verify;
 template <std::memory_order Publish>
 struct box_is_handed_over : check<2> {
   atomic<bool> full{false};
+  atomic<bool> opened{false};
   var<int> content;
 
   void thread(unsigned index) {
@@ -17,6 +18,7 @@ struct box_is_handed_over : check<2> {
       full.store(true, Publish);
     } else if (full.load(std::memory_order_acquire)) {
       expect(content.load() == 42, "what is in the box is what was put in");
+      opened.store(true, std::memory_order_release);
     }
   }
 };

@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "found_so_far.hpp"
+#include "progress.hpp"
+#include "reviewed.hpp"
 #include "seam.hpp"
 #include "sites.hpp"
 #include "sources.hpp"
@@ -107,11 +110,10 @@ class auditor {
   audit_result run() {
     if (!find_sites()) return result_;
     name_sites();
-    for (audited_site& site : result_.sites) {
-      audit_site(site);
-      if (request_.finished) request_.finished(site);
-    }
+    audit_sites();
     list_unexecuted();
+    if (request_.reviewed != nullptr)
+      request_.reviewed->complain(result_, request_.only.empty() && request_.lists_unexecuted);
     add_sources();
     return result_;
   }
@@ -122,6 +124,7 @@ class auditor {
     note_sites();
     for (const entry* check : checks_) {
       forget_sites();
+      show_progress("looks at " + std::string{check->name});
       const result as_it_is = search_all(*check, request_.allowed);
       if (as_it_is.found.failed) {
         result_.refusal =
@@ -195,8 +198,9 @@ class auditor {
     for (const written_line& line : written) {
       if (!is_in_scope(line.file) || is_executed(line)) continue;
       const source_position at{line.file.c_str(), line.line, 0, ""};
-      result_.never_executed.push_back(
-          {name_of_file(line.file), line.line, sources_.text_of(at), sources_.key_of(at, 1) + " | never executed", ""});
+      result_.never_executed.push_back({name_of_file(line.file), line.line, sources_.text_of(at),
+                                        sources_.key_of(at, 1).append(never_executed_key), ""});
+      if (request_.reviewed != nullptr) request_.reviewed->apply_to(result_.never_executed.back());
     }
   }
 
@@ -207,6 +211,29 @@ class auditor {
     for (const std::string& file : files) result_.sources.push_back({file, sources_.lines_of(file)});
   }
 
+  void audit_sites() {
+    for (const audited_site& site : result_.sites) weakenings_ += is_tried(site) ? weaker(site.is).size() : 0;
+    time_left_ = time_left{weakenings_};
+    for (audited_site& site : result_.sites) {
+      audit_site(site);
+      if (request_.reviewed != nullptr) request_.reviewed->apply_to(site);
+      ++sites_done_;
+      if (request_.finished) request_.finished(site);
+    }
+  }
+
+  void say_how_far() {
+    std::string text = "audit: " + std::to_string(sites_done_) + " of " + std::to_string(result_.sites.size()) +
+                       " sites, " + std::to_string(steps_done_) + " of " + std::to_string(weakenings_) + " weakenings";
+    const std::string left = time_left_.text();
+    show_progress(left.empty() ? text : text + ", " + left);
+  }
+
+  /// Alone, a thread needs no order, and what holds the compiler back is not played.
+  static bool is_tried(const audited_site& site) {
+    return site.is.beside_others && site.is.what != operation::light_barrier;
+  }
+
   void audit_site(audited_site& site) {
     if (site.is.what == operation::light_barrier) {
       site.said = verdict::unmodelled;
@@ -214,7 +241,7 @@ class auditor {
     }
     const std::vector<step_down> steps = weaker(site.is);
     site.said = steps.empty() ? verdict::already_relaxed : verdict::without_effect;
-    if (steps.empty() || !site.is.beside_others) return;  // alone, a thread needs no order
+    if (steps.empty() || !is_tried(site)) return;
     step_down failed;
     const audited_step* failure = nullptr;
     site.steps.reserve(steps.size());
@@ -226,14 +253,31 @@ class auditor {
       if (failure != nullptr && is_implied(step, failed)) {
         next.said = verdict::needed;
         next.is_implied = true;
+        next.check = failure->check;
+        ++steps_done_;
+        time_left_.part_is_done();
         continue;
       }
-      try_step(site, step, next);
+      find_verdict(site, step, next);
       site.said = std::max(site.said, next.said);
       if (next.said != verdict::needed) continue;
       failed = step;
       failure = &next;
     }
+  }
+
+  /// Looks whether the verdict is known, and tries the step if not.
+  void find_verdict(const audited_site& site, const step_down& step, audited_step& next) {
+    if (request_.known != nullptr && request_.known->recall(site, next)) {
+      ++steps_done_;
+      time_left_.part_is_left_out();
+      return;
+    }
+    say_how_far();
+    try_step(site, step, next);
+    if (request_.known != nullptr) request_.known->keep(site, next);
+    ++steps_done_;
+    time_left_.part_is_done();
   }
 
   void try_step(const audited_site& site, const step_down& step, audited_step& tried) {
@@ -287,6 +331,10 @@ class auditor {
   std::vector<source_position> executed_by_twins_;
   sources sources_;
   audit_result result_;
+  std::size_t weakenings_ = 0;
+  std::size_t sites_done_ = 0;
+  std::size_t steps_done_ = 0;
+  time_left time_left_{0};
 };
 
 }  // namespace
@@ -311,7 +359,8 @@ unsigned unexecuted_lines_of(const audit_result& result) {
 }
 
 bool is_good(const audit_result& result) {
-  if (!result.refusal.empty() || result.sites.empty() || unexecuted_lines_of(result) != 0) return false;
+  if (!result.refusal.empty() || !result.complaints.empty() || result.sites.empty() || unexecuted_lines_of(result) != 0)
+    return false;
   return std::none_of(result.sites.begin(), result.sites.end(),
                       [](const audited_site& site) { return site.said > verdict::reviewed; });
 }

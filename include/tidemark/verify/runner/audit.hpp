@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "searching.hpp"
@@ -49,6 +50,9 @@ struct audited_site {
   std::vector<audited_step> steps{};
 };
 
+/// The end of the key of an unexecuted line.
+inline constexpr std::string_view never_executed_key = " | never executed";
+
 /// A line with an operation that no check executes.
 struct unexecuted_line {
   std::string file;
@@ -69,20 +73,26 @@ struct audit_result {
   bool looked_for_unexecuted = false;
   bool knows_unexecuted = false;
   std::vector<unexecuted_line> never_executed;
-  std::vector<source_text> sources;  // of all of them
+  std::vector<std::string> complaints;  // about the reviewed list
+  std::vector<source_text> sources;     // of all sites and lines
 };
 
 /// How many weakenings got a verdict.
 unsigned count_of(verdict said, const audit_result& result);
 /// Lines that no check executes, without those that are reviewed.
 unsigned unexecuted_lines_of(const audit_result& result);
-/// Whether each order is needed by a check, or reviewed.
+/// Whether each order is needed by a check, or reviewed, and the reviewed list has nothing else.
 bool is_good(const audit_result& result);
+
+class reviewed_list;
+class found_so_far;
 
 struct audit_request {
   std::string only{};            // only sites in files whose path contains this
   bool lists_unexecuted = true;  // false where the checks are not all of the program
   limits allowed{};
+  reviewed_list* reviewed = nullptr;
+  found_so_far* known = nullptr;
   /// Is told of each site, once all of it is known.
   std::function<void(const audited_site&)> finished{};
 };

@@ -118,6 +118,9 @@ void write_audit_json(std::ostream& out, const audit_result& result) {
     if (!line.reason.empty()) out << R"(, "reason": )" << quoted(line.reason);
     out << "}";
   }
+  out << "],\n \"complaints\": [";
+  comma next_complaint;
+  for (const std::string& complaint : result.complaints) out << next_complaint << "  " << quoted(complaint);
   out << "],\n \"sources\": [";
   comma next_source;
   for (const source_text& source : result.sources) {

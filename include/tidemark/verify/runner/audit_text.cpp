@@ -85,6 +85,7 @@ void print_end(std::ostream& out, const audit_result& result) {
     return;
   }
   print_unexecuted(out, result);
+  for (const std::string& complaint : result.complaints) out << complaint << "\n";
   print_keys(out, result);
   const unsigned needed = count_of(verdict::needed, result);
   const unsigned not_needed = count_of(verdict::not_needed, result);

@@ -24,8 +24,11 @@
 #include "audit_json.hpp"
 #include "audit_text.hpp"
 #include "execution.hpp"
+#include "found_so_far.hpp"
 #include "page.hpp"
+#include "progress.hpp"
 #include "report.hpp"
+#include "reviewed.hpp"
 #include "seam.hpp"
 #include "searching.hpp"
 #include "sites.hpp"
@@ -53,6 +56,7 @@ constexpr const char* usage =
     "  --expect-failure    each check must fail, as if it were a twin\n"
     "  --table             print the failing execution also where a failure was expected\n"
     "  --most-steps N      steps of an execution; one with more is a livelock (2000)\n"
+    "  --progress          tell on standard error how far it is, also where that is no terminal\n"
     "  --hang SECONDS      end the program if one execution takes so long (60)\n"
     "  --store FILE        write down how the check has failed\n"
     "  --replay FILE       play that execution again and print it; no search\n"
@@ -60,7 +64,10 @@ constexpr const char* usage =
     "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
     "                      and print which check notices\n"
     "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
+    "  --reviewed FILE     what may stay unnoticed: each key as the audit prints it, and below it, indented,\n"
+    "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
+    "  --resume FILE       keep there what the audit has found, and go on with it next time\n"
     "  --sites             print each memory order and barrier that was executed\n"
     "  --weaken SITE=HOW   weaken one of them meanwhile. SITE is FILE:LINE:COLUMN as --sites prints it, or\n"
     "                      the number of an ordering comment in a --sources folder. HOW is relaxed,\n"
@@ -70,7 +77,8 @@ constexpr const char* usage =
     "  --blind-seam        find the site and weaken nothing\n"
     "  --compare FILE FORM compare the checks with lines `FORM CHECK PLACE`, so that none is left out\n"
     "\n"
-    "Exit status: 0 if all is as expected, 1 if not, 2 for a bad command line.\n";
+    "Exit status: 0 if all is as expected, 1 if not, 2 for a bad command line. Of an audit: 0 if each\n"
+    "weakening is noticed or reviewed, each site is executed, and the list has no other entry.\n";
 
 struct command {
   std::vector<std::string> names;
@@ -79,6 +87,8 @@ struct command {
   std::vector<std::string> sources;
   std::string only;
   std::string json;
+  std::string reviewed;
+  std::string resume;
   std::string lines;
   std::string form;
   std::string store;
@@ -95,6 +105,7 @@ struct command {
   bool table = false;
   bool sites = false;
   bool audit = false;
+  bool progress = false;
 };
 
 // ---- the command line -----------------------------------------------------------------------------------------------
@@ -136,6 +147,24 @@ class words {
   bool valid_ = true;
 };
 
+/// Returns whether it is an option of the audit.
+bool parse_audit(const std::string& word, words& rest, command& result) {
+  if (word == "--audit") {
+    result.audit = true;
+  } else if (word == "--only") {
+    result.only = rest.take();
+  } else if (word == "--reviewed") {
+    result.reviewed = rest.take();
+  } else if (word == "--json") {
+    result.json = rest.take();
+  } else if (word == "--resume") {
+    result.resume = rest.take();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void parse_option(const std::string& word, words& rest, command& result) {
   if (word == "--help") {
     result.help = true;
@@ -176,15 +205,11 @@ void parse_option(const std::string& word, words& rest, command& result) {
     result.table = true;
   } else if (word == "--sites") {
     result.sites = true;
-  } else if (word == "--audit") {
-    result.audit = true;
-  } else if (word == "--json") {
-    result.json = rest.take();
-  } else if (word == "--only") {
-    result.only = rest.take();
+  } else if (word == "--progress") {
+    result.progress = true;
   } else if (word == "--blind-seam") {
     seam.blind = true;
-  } else {
+  } else if (!parse_audit(word, rest, result)) {
     rest.complain("unknown option '" + word + "'");
   }
 }
@@ -200,6 +225,9 @@ std::optional<command> parse(int argc, char** argv) {
       result.names.push_back(word);
     }
   }
+  for (const std::string* each : {&result.only, &result.reviewed, &result.json, &result.resume}) {
+    if (!each->empty() && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
+  }
   if (!rest.valid()) return std::nullopt;
   return result;
 }
@@ -214,13 +242,14 @@ std::vector<const entry*> checks_until(const entry* last) {
   return found;
 }
 
-/// Returns a name that two checks have, or null.
-const char* name_used_twice(const std::vector<const entry*>& checks) {
+/// Returns what is wrong with them; empty if nothing is.
+std::string complaint_about(const std::vector<const entry*>& checks) {
+  if (checks.empty()) return "this program has no check";
   std::set<std::string_view> names;
   for (const entry* each : checks) {
-    if (!names.insert(each->name).second) return each->name;
+    if (!names.insert(each->name).second) return std::string{"this program has two checks '"} + each->name + "'";
   }
-  return nullptr;
+  return "";
 }
 
 /// Compares the checks of this program with the lines of tables. The file has a line FORM CHECK PLACE for each line
@@ -260,6 +289,7 @@ result search_once(const entry& check, const command& request) {
   one.how.bound = request.bound;
   one.how.executions = request.executions;
   one.how.most_steps = request.most_steps;
+  name_search(check.name, request.search);
   one.found = play(check, one.how);
   return one;
 }
@@ -350,6 +380,7 @@ bool judge(const entry& check, const command& request) {
       request.search.empty() ? search_all(check, {request.seconds, request.most_steps}) : search_once(check, request);
   const bool must_fail = request.expect_failure || check.must_fail;
   const bool failed = all.found.failed;
+  hide_progress();
   print_verdict(check, request, all);
   if (!request.weaken.empty() && seam.hits == 0) {
     std::cout << "; the weakened site was never executed\n";
@@ -412,7 +443,7 @@ int replay(const command& request, const std::vector<const entry*>& checks) {
   return 2;
 }
 
-/// The checks that are named, or all; nothing if there is no such check.
+/// The checks that are named, or all; nothing if there is no such check, or if there must be one only.
 std::optional<std::vector<const entry*>> choose_checks(const command& request,
                                                        const std::vector<const entry*>& checks) {
   std::vector<const entry*> chosen;
@@ -425,7 +456,12 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
     }
     chosen.push_back(*found);
   }
-  return chosen.empty() ? checks : chosen;
+  if (chosen.empty()) chosen = checks;
+  if (chosen.size() != 1 && (!request.store.empty() || !request.page.empty())) {
+    std::cerr << "tidemark: --store and --page are for one check\n";
+    return std::nullopt;
+  }
+  return chosen;
 }
 
 /// Where a call has only an address, the addresses of a site are found by playing the checks.
@@ -465,8 +501,29 @@ int audit_all(const command& request, const std::vector<const entry*>& chosen) {
   asked.lists_unexecuted = request.names.empty();
   asked.allowed = {request.seconds, request.most_steps};
   const bool prints = request.json != "-";
-  if (prints) asked.finished = [](const audited_site& site) { print_site(std::cout, site); };
+  asked.finished = [prints](const audited_site& site) {
+    hide_progress();
+    if (prints) print_site(std::cout, site);
+  };
+  reviewed_list reviewed;
+  if (!request.reviewed.empty()) {
+    const std::string complaint = reviewed.read(request.reviewed);
+    if (!complaint.empty()) {
+      std::cerr << "tidemark: " << complaint << "\n";
+      return 2;
+    }
+    asked.reviewed = &reviewed;
+  }
+  found_so_far known;
+  if (!request.resume.empty()) {
+    if (!known.open(request.resume, chosen, asked.allowed)) {
+      std::cerr << "tidemark: cannot write '" << request.resume << "'\n";
+      return 2;
+    }
+    asked.known = &known;
+  }
   const audit_result all = audit(chosen, asked);
+  hide_progress();
   if (prints) print_end(std::cout, all);
   if (!request.json.empty() && !write_json(request.json, all)) return 2;
   return is_good(all) ? 0 : 1;
@@ -490,12 +547,8 @@ int run(int argc, char** argv, const entry* last) {
     return 0;
   }
   const std::vector<const entry*> checks = checks_until(last);
-  if (checks.empty()) {
-    std::cerr << "tidemark: this program has no check\n";
-    return 2;
-  }
-  if (const char* twice = name_used_twice(checks); twice != nullptr) {
-    std::cerr << "tidemark: this program has two checks '" << twice << "'\n";
+  if (const std::string complaint = complaint_about(checks); !complaint.empty()) {
+    std::cerr << "tidemark: " << complaint << "\n";
     return 2;
   }
   if (request->list) {
@@ -504,6 +557,7 @@ int run(int argc, char** argv, const entry* last) {
   }
   const std::string program = std::string{argv[0]}.substr(std::string{argv[0]}.find_last_of('/') + 1);
   if (!request->lines.empty()) return compare(*request, program, checks);
+  begin_progress(request->progress);
   start_watchdog(request->patience);
   signal(SIGABRT, say_where_it_was_aborted);
   if (!request->replay.empty()) return replay(*request, checks);
@@ -518,11 +572,6 @@ int run(int argc, char** argv, const entry* last) {
   if (request->sites) note_sites();
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
-  const bool is_for_one = !request->store.empty() || !request->page.empty();
-  if (is_for_one && chosen->size() != 1) {
-    std::cerr << "tidemark: --store and --page are for one check\n";
-    return 2;
-  }
   const bool names_address = watching != nullptr || request->weaken.find(":0=") != std::string::npos;
   if (!request->weaken.empty() && names_address) find_seam(*chosen, *request);
   if (request->audit) return audit_all(*request, *chosen);

@@ -2,6 +2,7 @@
 #include "searching.hpp"
 
 #include "execution.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 #include "seam.hpp"
 
@@ -50,6 +51,7 @@ result search_all(const entry& check, const limits& allowed) {
     all.how.most_steps = allowed.most_steps;
     all.how.executions = random_executions;
     all.how.seconds = allowed.seconds / (greatest_bound + 2);
+    name_search(check.name, bounded ? "bound " + std::to_string(bound) : "random");
     all.found = play(check, all.how);
     all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);
     all.has_ended = all.has_ended || !all.found.cut_off;

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # tidemark_add_model_check(NAME SOURCES source... [INSTRUMENTED] [PLATFORMS form...] [THREADS number...]
-#                          [LABELS label...])
+#                          [REVIEWED file] [LABELS label...])
 #
 # Adds a program of model checks, which are written with <tidemark/verify/check.hpp>, and a test of ctest for each check
-# and each twin in it: `NAME CHECK`.
+# and each twin in it: `NAME CHECK`. And two targets that are built only if they are asked for:
+#
+#   NAME_check  builds the program and plays all its checks
+#   NAME_audit  weakens each of its memory orders in turn, and fails if no check notices and the REVIEWED file does not
+#               say why. One that was interrupted goes on. NAME_audit.json gets the result, too.
 #
 #   NAME       the target. With PLATFORMS there is one for each form, NAME_<form>.
 #   SOURCES    the files with the checks, without a main(). Not a library, from which the linker would take no check.
@@ -14,6 +18,8 @@
 #              Each program has TIDEMARK_MODEL_PLATFORM defined as its platform.
 #   THREADS    the numbers of threads that the checks have, 1 to 4: for each a part of the runner is compiled. Without
 #              it all are.
+#   REVIEWED   the file for `--reviewed` of the audit. With PLATFORMS, `<form>` in its name stands for the form, because
+#              an entry that is not needed is an error.
 #   LABELS     of the tests
 #
 # The checker is Relacy, a folder of headers (Debian: relacy-dev). Where it is not found, TIDEMARK_RELACY_INCLUDE_DIR is
@@ -100,9 +106,26 @@ function(tidemark_link_runner target)
   if(NOT TARGET tidemark_relacy)
     tidemark_find_relacy()
   endif()
-  tidemark_add_runner(tidemark_verify_runner main.cpp runner.cpp audit.cpp audit_json.cpp audit_text.cpp searching.cpp
-                      report.cpp rows.cpp page.cpp sources.cpp sites.cpp addresses.cpp written.cpp watchdog.cpp
-                      engine.cpp)
+  tidemark_add_runner(
+    tidemark_verify_runner
+    main.cpp
+    runner.cpp
+    addresses.cpp
+    audit.cpp
+    audit_json.cpp
+    audit_text.cpp
+    engine.cpp
+    found_so_far.cpp
+    page.cpp
+    progress.cpp
+    report.cpp
+    reviewed.cpp
+    rows.cpp
+    searching.cpp
+    sites.cpp
+    sources.cpp
+    watchdog.cpp
+    written.cpp)
   set(libraries "")
   foreach(number IN LISTS ARGN)
     if(NOT number MATCHES "^[1-4]$")
@@ -133,8 +156,30 @@ function(tidemark_discover_checks target labels)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
 endfunction()
 
+# tidemark_add_audit(TARGET REVIEWED FORM): the targets TARGET_check and TARGET_audit, which are run where paths of the
+# sources are those that the compiler got.
+function(tidemark_add_audit target reviewed form)
+  set(options --audit --resume "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.txt" --json
+              "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.json")
+  if(reviewed)
+    string(REPLACE "<form>" "${form}" reviewed "${reviewed}")
+    get_filename_component(reviewed "${reviewed}" ABSOLUTE)
+    list(APPEND options --reviewed "${reviewed}")
+  endif()
+  add_custom_target(
+    ${target}_check
+    COMMAND ${target}
+    WORKING_DIRECTORY "${CMAKE_BINARY_DIR}"
+    USES_TERMINAL VERBATIM)
+  add_custom_target(
+    ${target}_audit
+    COMMAND ${target} ${options}
+    WORKING_DIRECTORY "${CMAKE_BINARY_DIR}"
+    USES_TERMINAL VERBATIM)
+endfunction()
+
 function(tidemark_add_model_check name)
-  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "" "SOURCES;PLATFORMS;THREADS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "REVIEWED" "SOURCES;PLATFORMS;THREADS;LABELS")
   if(its_UNPARSED_ARGUMENTS OR NOT its_SOURCES)
     message(
       FATAL_ERROR "tidemark_add_model_check(${name}): needs SOURCES, and does not know '${its_UNPARSED_ARGUMENTS}'")
@@ -147,7 +192,10 @@ function(tidemark_add_model_check name)
   if(NOT its_THREADS)
     set(its_THREADS 1 2 3 4)
   endif()
-  if(NOT its_PLATFORMS)
+  if(its_PLATFORMS)
+    add_custom_target(${name}_check)
+    add_custom_target(${name}_audit)
+  else()
     set(its_PLATFORMS "-")
   endif()
   foreach(form IN LISTS its_PLATFORMS)
@@ -167,5 +215,10 @@ function(tidemark_add_model_check name)
       target_compile_definitions(${target} PRIVATE TIDEMARK_MODEL_PLATFORM=tidemark::relacy_${platform}platform)
     endif()
     tidemark_discover_checks(${target} "${its_LABELS}")
+    tidemark_add_audit(${target} "${its_REVIEWED}" "${form}")
+    if(NOT form STREQUAL "-")
+      add_dependencies(${name}_check ${target}_check)
+      add_dependencies(${name}_audit ${target}_audit)
+    endif()
   endforeach()
 endfunction()

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "execution.hpp"
+#include "progress.hpp"
 
 namespace tidemark::verify::runner {
 namespace {
@@ -19,6 +20,7 @@ std::uint32_t execution = 0;  // which that is
 
 // Runs on the stack of whatever is interrupted.
 void look(int) {
+  show_search();
   if (running.now == phase::outside || running.number != execution) {
     execution = running.number;
     looks = 0;

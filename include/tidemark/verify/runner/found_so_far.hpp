@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What an audit has found so far, in a file, so that one that was interrupted can go on.
+#ifndef TIDEMARK_VERIFY_RUNNER_FOUND_SO_FAR_HPP
+#define TIDEMARK_VERIFY_RUNNER_FOUND_SO_FAR_HPP
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "audit.hpp"
+
+namespace tidemark::verify::runner {
+
+class found_so_far {
+ public:
+  /// Reads the file, if it belongs to this program, these checks and these limits. Otherwise it begins anew, with a
+  /// message if there was something. Returns false if the file can't be written.
+  bool open(const std::string& path, const std::vector<const entry*>& checks, const limits& allowed);
+
+  /// Fills in what is known of a step. Returns whether it is.
+  bool recall(const audited_site& site, audited_step& step) const;
+  /// Writes it down. The file is replaced as a whole, so that it is never half written.
+  void keep(const audited_site& site, const audited_step& step);
+
+ private:
+  void read_steps(std::istream& file);
+  bool write() const;
+
+  std::string path_;
+  std::string header_;
+  std::map<std::string, std::string> steps_;  // as they stand in the file
+};
+
+}  // namespace tidemark::verify::runner
+
+#endif  // TIDEMARK_VERIFY_RUNNER_FOUND_SO_FAR_HPP
