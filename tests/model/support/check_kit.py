@@ -333,6 +333,12 @@ class Verdicts(unittest.TestCase):
         # With enough of them nobody notices.
         self.assertEqual(self.audit("long", "--most-steps", "4000")[2]["totals"]["not_needed"], 2)
 
+    def test_two_orders_of_one_line(self):
+        found = self.audit("orders")[2]
+        self.assertEqual({(step["what"], step["verdict"]) for site in found["sites"] for step in site["steps"]},
+                         {("release -> relaxed", "not_needed"), ("seq_cst -> release", "not_needed"),
+                          ("seq_cst -> relaxed", "needed"), ("acquire -> relaxed", "needed")})
+
     def test_members(self):
         code, said, found = self.audit("messages")
         self.assertEqual((code, found["tidemark_audit"], found["good"], found["refusal"]), (1, 1, False, ""))

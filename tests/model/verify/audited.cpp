@@ -82,6 +82,30 @@ struct takes_time : check<2> {
 };
 const checked<takes_time> time_one{"time"};
 
+/// One line has two orders, of which the weaker one is not needed.
+struct has_two_orders : check<2> {
+  var<int> message;
+  atomic<int> ready{0};
+  atomic<int> spare{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      message.store(1);
+      put<memory_order_release>(spare);
+      put<std::memory_order_seq_cst>(ready);
+    } else if (ready.load(memory_order_acquire) == 1) {
+      expect(message.load() == 1, "the message is there");
+    }
+  }
+
+ private:
+  template <std::memory_order Order>
+  static void put(atomic<int>& word) {
+    word.store(1, Order);
+  }
+};
+const checked<has_two_orders> orders{"orders"};
+
 /// Only the compiler could move what this barrier holds back.
 struct has_a_barrier : check<2> {
   atomic<int> words[2];

@@ -26,7 +26,7 @@ struct step_down {
 
 bool is_same_site(const executed_site& one, const executed_site& other) {
   return one.at.line == other.at.line && one.at.column == other.at.column && one.order == other.order &&
-         std::string_view{one.at.file} == other.at.file;
+         one.failure == other.failure && std::string_view{one.at.file} == other.at.file;
 }
 
 /// The compiler names a file as it was told to, and debug information by its whole path.
@@ -284,6 +284,7 @@ class auditor {
     seam = {};
     seam.how = step.how;
     seam.to = step.to;
+    seam.from = step.how == weakening::failure_order ? site.is.failure : site.is.order;
     seam.file = site.is.at.file;
     seam.line = site.is.at.line;
     seam.column = site.is.at.column;

@@ -179,7 +179,7 @@ void require_load_order(std::memory_order order, const source_position& at) {
 }
 
 rl::memory_order order_at(std::memory_order order, const source_position& at) {
-  return to_relacy(is_weakened(weakening::order, at) ? runner::seam.to : order);
+  return to_relacy(is_weakened(weakening::order, at, order) ? runner::seam.to : order);
 }
 
 /// Observes an operation that can't fail, and returns its order.
@@ -190,7 +190,8 @@ rl::memory_order order_of(operation what, std::memory_order order, const source_
 
 /// Returns the failure order, but not a stronger one than the success order: Relacy would report that as a race.
 rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success, const source_position& at) {
-  const rl::memory_order wanted = to_relacy(is_weakened(weakening::failure_order, at) ? runner::seam.to : failure);
+  const bool is_weaker = is_weakened(weakening::failure_order, at, failure);
+  const rl::memory_order wanted = to_relacy(is_weaker ? runner::seam.to : failure);
   switch (success) {
     case rl::mo_seq_cst:
       return wanted;

@@ -61,7 +61,7 @@ std::string text_of(const std::string& field) {
 std::string name_of_step(const audited_site& site, const audited_step& step) {
   const source_position& at = site.is.at;
   return field_of(std::string{at.file} + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + " " +
-                  name_of(site.is.order) + " | " + step.what);
+                  name_of(site.is.order) + " " + name_of(site.is.failure) + " | " + step.what);
 }
 
 }  // namespace

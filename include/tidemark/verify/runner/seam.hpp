@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ struct weakened_site {
   unsigned column = 0;                   // 0 means any column
   std::vector<const void*> addresses{};  // instead, where the operations have no other positions
   std::memory_order to = std::memory_order_relaxed;
+  /// Only operations that the program gives this order, where one line gives several.
+  std::optional<std::memory_order> from{};
   bool blind = false;      // counts hits and weakens nothing, for a test of a program that uses the seam
   std::uint64_t hits = 0;  // 0 after a search means that nothing was weakened
 };
@@ -63,8 +66,10 @@ inline bool spurious_wakeups = false;
 /// there are preemptions, too: an exhaustive search would never end.
 inline bool stubborn_threads = false;
 
-inline bool is_weakened(weakening how, const source_position& at) noexcept {
-  if (seam.how != how) return false;
+/// `order` is the one that the weakening replaces.
+inline bool is_weakened(weakening how, const source_position& at,
+                        std::memory_order order = std::memory_order_seq_cst) noexcept {
+  if (seam.how != how || seam.from.value_or(order) != order) return false;
   if (at.address != nullptr) {
     for (const void* const each : seam.addresses) {
       if (each != at.address) continue;

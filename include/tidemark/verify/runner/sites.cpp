@@ -125,7 +125,7 @@ void note(const source_position& at, operation what, std::memory_order order, st
   for (std::size_t i = 0; i < noted_count; ++i) {
     executed_site& known = noted[i];
     if (known.at.address == at.address && known.at.line == at.line && known.at.column == at.column &&
-        known.order == order && known.at.file == at.file) {
+        known.order == order && known.failure == failure && known.at.file == at.file) {
       known.beside_others = known.beside_others || beside_others;
       return;
     }
