@@ -4,7 +4,8 @@
 # So each statement in assembler must be written in both dialects. Compiles the source in both, and expects the same
 # machine code. The object files may differ in the order of their symbols, so their instructions are compared.
 #
-#   cmake -D SOURCE=... -D INCLUDE=... -D WORK_DIR=... -D COMPILER=... -D OBJDUMP=... -D FLAGS=... -P check_dialects.cmake
+#   cmake -D SOURCE=... -D INCLUDE=... -D WORK_DIR=... -D COMPILER=... -D OBJDUMP=... -D FLAGS=...
+#         -P check_dialects.cmake
 
 separate_arguments(FLAGS NATIVE_COMMAND "${FLAGS}")
 file(MAKE_DIRECTORY "${WORK_DIR}")
