@@ -58,6 +58,9 @@ require("audit by a target" "${output}" "box.cpp: opened.store(true, std::memory
 file(READ "${WORK_DIR}/build/check_box_audit.json" json)
 string(JSON not_needed GET "${json}" totals not_needed)
 require("JSON" "${not_needed}" "1")
+require("page" "${output}" "The audit is shown in ${WORK_DIR}/build/check_box_audit.html")
+file(READ "${WORK_DIR}/build/check_box_audit.html" page)
+require("page" "${page}" "<!DOCTYPE html>" "opened.store(true, std::memory_order_release)" "</html>")
 
 # What is reviewed stays so when its line is moved.
 file(WRITE "${project}/reviewed.txt" "box.cpp: opened.store(true, std::memory_order_release); | release -> relaxed\n"
@@ -91,6 +94,10 @@ run(output "build what is broken" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/buil
 run(output "play what is broken" fails ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build" --output-on-failure)
 require("play what is broken" "${output}" "box: DATA RACE (bound 0, 1 execution)" "RACE: content = 42 (plain)"
         "17: content.store(42)")
+
+run(output "a page of what is broken" 1 "${WORK_DIR}/build/check_box" box --page "${WORK_DIR}/broken.html")
+file(READ "${WORK_DIR}/broken.html" page)
+require("a page of what is broken" "${page}" "<!DOCTYPE html>" "content = 42 (plain)" "\"race\":true" "</html>")
 
 # Each of its orders but one is needed.
 file(COPY "${SOURCE_DIR}/tests/packaging/model_check/box.cpp" DESTINATION "${WORK_DIR}")

@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {after, before, test} from 'node:test';
 
 import {Browser} from '../../trace/page/browser.mjs';
-import {click, count, inSight, leastContrast, press, textOf, dataOf, texts, visit} from './support.mjs';
+import {click, count, inSight, leastContrast, overlaps, press, textOf, dataOf, texts, visit} from './support.mjs';
 
 const [folder, program, shots] = process.argv.slice(2);
 let browser;
@@ -43,6 +43,8 @@ for (const name of ['race', 'old', 'asleep', 'hostile', 'livelock']) {
           assert.equal(await count(page, '#steps thead th'), 1 + data.threads);
           assert.ok(await inSight(page, '#steps tr.current', '#scroll'), `the step, ${width} x ${height}`);
           assert.ok(await inSight(page, '.line.current', '.lines'), `the line, ${width} x ${height}`);
+          const apart = await overlaps(page, ['header', '#scroll', '.file', '.lines']);
+          assert.deepEqual(apart, [], `${width} x ${height}`);
           await shoot(page, `${name}-${width}-${scheme}`);
         }
         await page.resize(1400, 800);

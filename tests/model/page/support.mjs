@@ -54,7 +54,16 @@ export const count = (page, selector) =>
 export const inSight = (page, selector, container) => page.evaluate(`(() => {
   const its = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect();
   const around = document.querySelector(${JSON.stringify(container)}).getBoundingClientRect();
-  return its.top >= around.top - 1 && its.top < around.bottom && its.bottom > around.top;
+  return its.top >= around.top - 1 && its.top < around.bottom && its.bottom > around.top
+    && its.left < around.right && its.right > around.left;
+})()`);
+
+/// Returns which of these elements overlap.
+export const overlaps = (page, selectors) => page.evaluate(`(() => {
+  const boxes = ${JSON.stringify(selectors)}.map((one) => [one, document.querySelector(one).getBoundingClientRect()]);
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1)
+    .filter(([, b]) => !apart(a, b)).map(([other]) => one + ' ' + other));
 })()`);
 
 /// Returns the least contrast of the texts that are shown, as WCAG has it, and which text that is.

@@ -73,6 +73,20 @@ test('a stored execution has the same page', () => {
   assert.deepEqual(dataOf(textOf(path)).rows, dataOf(textOf(join(folder, 'race.html'))).rows);
 });
 
+test('the page of an audit holds what the text says, and its command lines play what was noticed', () => {
+  const path = join(folder, 'audit.html'), {status, said} = play('handed over', '--audit', '--page', path);
+  assert.equal(status, 1, said);
+  assert.match(said, /3 sites, 4 weakenings: 2 noticed, 2 not needed[^]*\nThe audit is shown in /);
+  const html = textOf(path), {audit, program: called} = dataOf(html);
+  assert.equal(called, program);
+  assert.equal(html.match(/<script/g).length, 2);
+  assert.deepEqual(audit.sites.map(({verdict}) => verdict), ['needed', 'needed', 'not_needed']);
+  for (const {text, steps} of audit.sites) {
+    assert.ok(said.includes(text), text);
+    for (const {what} of steps) assert.ok(said.includes(`    ${what}: `), what);
+  }
+});
+
 test('where nothing fails there is no page, and no page is for several checks', () => {
   const path = join(folder, 'none.html'), {status, said} = play('handed over', '--page', path);
   assert.equal(status, 0, said);

@@ -36,10 +36,11 @@ function(accepts globals)
   endif()
 endfunction()
 
-# accepts_page(PAGE): its script is made of common.js and PAGE.js, which are raw string literals of C++.
-function(accepts_page page)
+# accepts_page(PIECE...): these make the script of a page. Each is a raw string literal of C++.
+function(accepts_page)
   set(script "")
-  foreach(piece common ${page})
+  list(GET ARGN -1 page)
+  foreach(piece IN LISTS ARGN)
     file(READ "${SOURCE_DIR}/include/tidemark/verify/runner/page/${piece}.js" text)
     if(NOT text MATCHES "^(//[^\n]*\n)+R\"page[(](.*)[)]page\"\n$")
       message(SEND_ERROR "${piece}.js is no raw string literal")
@@ -87,8 +88,9 @@ file(GLOB tests RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/tests/trace/page/*.mjs"
 list(REMOVE_ITEM modules tools/trace_page/main.mjs)
 accepts("" ${modules})
 accepts("document,window,requestAnimationFrame,getComputedStyle,ResizeObserver" tools/trace_page/main.mjs)
-accepts("process,Buffer,URL,setTimeout,clearTimeout" ${tests})
-accepts_page(execution)
+accepts("process,Buffer,URL,TextEncoder,setTimeout,clearTimeout" ${tests})
+accepts_page(common execution)
+accepts_page(common audit_list audit)
 
 finds(no-undef "export const a = document")
 finds(no-unused-vars "import {a} from './b.mjs'")

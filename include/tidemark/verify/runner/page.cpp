@@ -17,17 +17,26 @@
 #include <string_view>
 #include <utility>
 
+#include "audit_json.hpp"
+#include "json_text.hpp"
+
 namespace tidemark::verify::runner {
 namespace {
 
 constexpr std::string_view execution_html =
 #include "page/execution.html"
     ;
+constexpr std::string_view audit_html =
+#include "page/audit.html"
+    ;
 constexpr std::string_view common_style =
 #include "page/common.css"
     ;
 constexpr std::string_view execution_style =
 #include "page/execution.css"
+    ;
+constexpr std::string_view audit_style =
+#include "page/audit.css"
     ;
 constexpr std::string_view common_script =
 #include "page/common.js"
@@ -36,29 +45,23 @@ constexpr std::string_view execution_script =
 #include "page/execution.js"
     ;
 
+constexpr std::string_view audit_list_script =
+#include "page/audit_list.js"
+    ;
+constexpr std::string_view audit_script =
+#include "page/audit.js"
+    ;
 constexpr std::size_t most_bytes = 16'000;
-static_assert(execution_html.size() < most_bytes && common_style.size() < most_bytes &&
-              execution_style.size() < most_bytes && common_script.size() < most_bytes &&
-              execution_script.size() < most_bytes);
+constexpr bool fits(std::initializer_list<std::string_view> texts) {
+  for (const std::string_view each : texts) {
+    if (each.size() >= most_bytes) return false;
+  }
+  return true;
+}
+static_assert(fits({execution_html, audit_html, common_style, execution_style, audit_style, common_script,
+                    execution_script, audit_list_script, audit_script}));
 
 // ---- data -----------------------------------------------------------------------------------------------------------
-
-/// A string of JSON.
-std::string quoted(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result += {'\\', c};
-    } else if (byte < 0x20) {
-      result += {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
 
 std::string_view path_of(const source_position& at) { return at.file == nullptr ? "" : at.file; }
 
@@ -118,19 +121,6 @@ std::string json_of(told_execution& told, const std::string& found_by) {
 
 // ---- pages ----------------------------------------------------------------------------------------------------------
 
-/// JSON for a script element: there `<` might end the element.
-std::string without_tags(std::string_view json) {
-  std::string result;
-  for (const char c : json) {
-    if (c == '<') {
-      result += "\\u003c";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 /// A number that depends on the whole text (FNV-1a).
 std::string number_of(std::string_view text) {
   std::uint64_t number = 0xcbf29ce484222325;
@@ -155,8 +145,7 @@ void fill(std::ostream& out, std::string_view form,
 }
 
 void write_page(std::ostream& out, std::string_view form, std::string_view style, std::string_view script,
-                const std::string& json) {
-  const std::string data = without_tags(json);
+                const std::string& data) {
   fill(out, form,
        {{"number", number_of(data)},
         {"common style", common_style},
@@ -170,6 +159,14 @@ void write_page(std::ostream& out, std::string_view form, std::string_view style
 
 void write_execution_page(std::ostream& out, told_execution& told, const std::string& found_by) {
   write_page(out, execution_html, execution_style, execution_script, json_of(told, found_by));
+}
+
+void write_audit_page(std::ostream& out, const std::string& program, const audit_result& result) {
+  std::ostringstream data;
+  data << "{\"program\":" << quoted(program) << ",\n\"audit\":";
+  write_audit_json(data, result);
+  data << "}\n";
+  write_page(out, audit_html, audit_style, std::string{audit_list_script} += audit_script, data.str());
 }
 
 }  // namespace tidemark::verify::runner

@@ -60,7 +60,7 @@ constexpr const char* usage =
     "  --hang SECONDS      end the program if one execution takes so long (60)\n"
     "  --store FILE        write down how the check has failed\n"
     "  --replay FILE       play that execution again and print it; no search\n"
-    "  --page FILE         write how the check has failed as a page for a browser\n"
+    "  --page FILE         write how the check has failed, or the audit, as a page for a browser\n"
     "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
     "                      and print which check notices\n"
     "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
@@ -81,6 +81,7 @@ constexpr const char* usage =
     "weakening is noticed or reviewed, each site is executed, and the list has no other entry.\n";
 
 struct command {
+  std::string program;  // as it was called
   std::vector<std::string> names;
   std::string search;  // empty: one after the other
   std::string weaken;
@@ -216,6 +217,7 @@ void parse_option(const std::string& word, words& rest, command& result) {
 
 std::optional<command> parse(int argc, char** argv) {
   command result;
+  result.program = argv[0];
   words rest{argc, argv};
   while (rest.more() && rest.valid()) {
     const std::string word = rest.take();
@@ -322,15 +324,20 @@ void print_verdict(const entry& check, const command& request, const result& all
             << " executions";
 }
 
-/// Returns whether it is written.
-bool write_page(const std::string& path, told_execution& told, const std::string& found_by) {
+/// Lets `write` write a file. Returns whether that was possible.
+template <class Write>
+bool write_file(const std::string& path, Write write) {
   std::ofstream file{path};
-  write_execution_page(file, told, found_by);
+  write(file);
   file.close();
-  if (!file) {
-    std::cerr << "tidemark: cannot write '" << path << "'\n";
-    return false;
-  }
+  if (!file) std::cerr << "tidemark: cannot write '" << path << "'\n";
+  return !file.fail();
+}
+
+/// Returns whether it is written, or not wanted.
+bool write_page(const std::string& path, told_execution& told, const std::string& found_by) {
+  if (path.empty()) return true;
+  if (!write_file(path, [&](std::ostream& out) { write_execution_page(out, told, found_by); })) return false;
   std::cout << "The execution is shown in " << path << "\n";
   return true;
 }
@@ -352,15 +359,15 @@ bool show(const entry& check, const command& request, const result& all, bool as
     print_execution(std::cout, told);
     std::cout << "\n";
   }
-  return request.page.empty() || write_page(request.page, told, all.searched);
+  return write_page(request.page, told, all.searched);
 }
 
 void store(const std::string& path, const entry& check, const result& all) {
-  std::ofstream file{path};
-  file << check.name << "\n"
-       << (all.how.bounded ? "bounded " : "random ") << all.how.bound << " " << all.how.most_steps << "\n"
-       << all.found.state << "\n";
-  if (!file) std::cerr << "tidemark: cannot write '" << path << "'\n";
+  write_file(path, [&](std::ostream& out) {
+    out << check.name << "\n"
+        << (all.how.bounded ? "bounded " : "random ") << all.how.bound << " " << all.how.most_steps << "\n"
+        << all.found.state << "\n";
+  });
 }
 
 /// A check that holds because nothing of it was seen is no check.
@@ -436,7 +443,7 @@ int replay(const command& request, const std::vector<const entry*>& checks) {
               << "\n\n";
     told_execution told = tell(*check, stored.found);
     print_execution(std::cout, told);
-    if (!request.page.empty() && !write_page(request.page, told, "replayed")) return 1;
+    if (!write_page(request.page, told, "replayed")) return 1;
     return stored.found.failed && !check->must_fail ? 1 : 0;
   }
   std::cerr << "tidemark: there is no check '" << name << "'\n";
@@ -457,7 +464,8 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
     chosen.push_back(*found);
   }
   if (chosen.empty()) chosen = checks;
-  if (chosen.size() != 1 && (!request.store.empty() || !request.page.empty())) {
+  const bool wants_execution = !request.store.empty() || (!request.page.empty() && !request.audit);
+  if (wants_execution && chosen.size() != 1) {
     std::cerr << "tidemark: --store and --page are for one check\n";
     return std::nullopt;
   }
@@ -488,11 +496,16 @@ bool write_json(const std::string& path, const audit_result& all) {
     write_audit_json(std::cout, all);
     return true;
   }
-  std::ofstream file{path};
-  write_audit_json(file, all);
-  file.close();
-  if (!file) std::cerr << "tidemark: cannot write '" << path << "'\n";
-  return !file.fail();
+  return write_file(path, [&](std::ostream& out) { write_audit_json(out, all); });
+}
+
+/// Returns whether it is written, or not wanted.
+bool write_page(const command& request, const audit_result& all) {
+  if (request.page.empty()) return true;
+  const auto write = [&](std::ostream& out) { write_audit_page(out, request.program, all); };
+  if (!write_file(request.page, write)) return false;
+  if (request.json != "-") std::cout << "The audit is shown in " << request.page << "\n";
+  return true;
 }
 
 int audit_all(const command& request, const std::vector<const entry*>& chosen) {
@@ -526,6 +539,7 @@ int audit_all(const command& request, const std::vector<const entry*>& chosen) {
   hide_progress();
   if (prints) print_end(std::cout, all);
   if (!request.json.empty() && !write_json(request.json, all)) return 2;
+  if (!write_page(request, all)) return 2;
   return is_good(all) ? 0 : 1;
 }
 

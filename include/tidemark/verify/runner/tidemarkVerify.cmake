@@ -8,7 +8,8 @@
 #
 #   NAME_check  builds the program and plays all its checks
 #   NAME_audit  weakens each of its memory orders in turn, and fails if no check notices and the REVIEWED file does not
-#               say why. One that was interrupted goes on. NAME_audit.json gets the result, too.
+#               say why. One that was interrupted goes on. NAME_audit.json gets the result, too,
+#               and NAME_audit.html as a page for a browser.
 #
 #   NAME       the target. With PLATFORMS there is one for each form, NAME_<form>.
 #   SOURCES    the files with the checks, without a main(). Not a library, from which the linker would take no check.
@@ -116,6 +117,7 @@ function(tidemark_link_runner target)
     audit_text.cpp
     engine.cpp
     found_so_far.cpp
+    json_text.cpp
     page.cpp
     progress.cpp
     report.cpp
@@ -160,7 +162,8 @@ endfunction()
 # sources are those that the compiler got.
 function(tidemark_add_audit target reviewed form)
   set(options --audit --resume "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.txt" --json
-              "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.json")
+              "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.json" --page
+              "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.html")
   if(reviewed)
     string(REPLACE "<form>" "${form}" reviewed "${reviewed}")
     get_filename_component(reviewed "${reviewed}" ABSOLUTE)

@@ -67,9 +67,9 @@ class Source {
     this.names = shortNames([...this.files.keys()]);
     this.choice = make('select', {'aria-label': 'File', onchange: () => this.show(this.choice.value, 1)});
     for (const [file, name] of this.names) this.choice.append(make('option', {value: file}, name));
-    this.path = make('span', {class: 'path'});
+    this.path = make('bdi', {dir: 'ltr'});
     this.lines = make('div', {class: 'lines code', tabindex: '0', 'aria-label': 'Source text'});
-    const head = make('div', {class: 'file'}, this.choice, this.path);
+    const head = make('div', {class: 'file'}, this.choice, make('span', {class: 'path'}, this.path));
     root.append(make('div', {class: 'source'}, head, this.lines));
     this.file = undefined;
   }
