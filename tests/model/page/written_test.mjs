@@ -66,6 +66,15 @@ test('an assertion has its text and its place', () => {
   assert.match(sources[0].lines[assertion.line - 1], /expect\(/);
 });
 
+test('the page of a weakened site says which it is, and by which search it was found', () => {
+  const {said} = play('handed over', '--sites'), [, site] = said.match(/^site (\S+) store release/m);
+  const path = join(folder, 'weakened.html'), words = ['--weaken', `${site}=relaxed`, '--bound', '1', '--page', path];
+  assert.equal(play('handed over', ...words).status, 1);
+  const {what, searched} = dataOf(textOf(path));
+  assert.equal(what, 'DATA RACE');
+  assert.equal(searched, `bound 1, 1 execution, with ${site}=relaxed`);
+});
+
 test('a stored execution has the same page', () => {
   const stored = join(folder, 'stored.txt'), path = join(folder, 'replayed.html');
   play(CHECKS.race, '--store', stored);

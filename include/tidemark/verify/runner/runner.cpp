@@ -293,6 +293,7 @@ result search_once(const entry& check, const command& request) {
   one.how.most_steps = request.most_steps;
   name_search(check.name, request.search);
   one.found = play(check, one.how);
+  one.searched = words_of(one.how, one.found);
   return one;
 }
 
@@ -359,7 +360,8 @@ bool show(const entry& check, const command& request, const result& all, bool as
     print_execution(std::cout, told);
     std::cout << "\n";
   }
-  return write_page(request.page, told, all.searched);
+  const std::string weakened = request.weaken.empty() ? "" : ", with " + request.weaken;
+  return write_page(request.page, told, all.searched + weakened);
 }
 
 void store(const std::string& path, const entry& check, const result& all) {

@@ -15,13 +15,13 @@ constexpr unsigned long random_executions = 20'000;
 // of its threads behind, which Relacy does not free.
 constexpr unsigned most_compared = 100;
 
+}  // namespace
+
 std::string words_of(const search& how, const outcome& found) {
   std::string text = how.bounded ? "bound " + std::to_string(how.bound) : "random";
   text += ", " + std::to_string(found.executions) + (found.executions == 1 ? " execution" : " executions");
   return found.cut_off ? text + ", cut off" : text;
 }
-
-}  // namespace
 
 outcome play(const entry& check, const search& how) {
   spurious_wakeups = !how.bounded;

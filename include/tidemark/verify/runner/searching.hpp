@@ -13,6 +13,9 @@ namespace tidemark::verify::runner {
 /// One search.
 outcome play(const entry& check, const search& how);
 
+/// `bound 2, 17 executions, cut off`
+std::string words_of(const search& how, const outcome& found);
+
 /// Plays a failing execution once more and records it. Returns whether it has failed in the same way.
 bool repeat(const entry& check, search how, const outcome& found);
 

@@ -98,9 +98,9 @@ function makeFilters() {
   for (const [file, {items: its}] of groups) {
     choice.append(make('option', {value: file}, `${names.get(file)} (${its.length})`));
   }
-  byId('facts').append(make('span', {class: 'strong'}, `${audit.sites.length} sites`),
-                       ` in ${groups.size} ${groups.size === 1 ? 'file' : 'files'}`,
-                       unexecuted.length ? `, ${unexecuted.length} lines that no check executes` : '');
+  byId('facts').append(make('span', {class: 'strong'}, several(audit.sites.length, 'site')),
+                       ` in ${several(groups.size, 'file')}`,
+                       unexecuted.length ? `, ${unexecuted.length} more that no check executes` : '');
   const open = items.filter(({verdict}) => OPEN.includes(verdict)).length;
   byId('facts').append(' \u00b7 ', audit.refusal ? make('span', {class: 'bad'}, audit.refusal)
     : make('span', {class: open ? 'bad' : 'strong'}, open ? `${open} open` : 'nothing is open'));

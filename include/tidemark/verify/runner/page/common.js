@@ -6,6 +6,8 @@ const data = JSON.parse(document.getElementById('data').textContent);
 
 const byId = (id) => document.getElementById(id);
 
+const several = (count, name) => `${count} ${name}${count === 1 ? '' : 's'}`;
+
 /// Returns a new element. What it holds are elements, and texts, which stay texts.
 function make(name, parts = {}, ...children) {
   const made = document.createElement(name);

@@ -11,7 +11,10 @@ if (assertion) {
 }
 const names = shortNames([...new Set(steps.map(({file}) => file))]);
 const readers = new Map(); // of each row with a store
-for (const {from, number} of steps) if (from) readers.set(from, [...(readers.get(from) ?? []), number]);
+for (const {from, number} of steps) {
+  if (from && !readers.has(from)) readers.set(from, []);
+  if (from) readers.get(from).push(number);
+}
 const failures = steps.flatMap((step, i) => step.race || step.fails || step.asleep ? [i] : []);
 const elements = [];
 let chosen = -1;
@@ -86,19 +89,22 @@ function makeTable() {
 
 // ---- what belongs to a row ----
 
+const marked = [];
 const MARKS = {origin: 'read', newest: 'newest', reader: 'reads it'};
 
 /// Marks the rows that belong to a row: the store that it reads, the newest one, and those that read what it stores.
 function mark(index) {
-  for (const row of elements) {
+  for (const row of marked.splice(0)) {
     row.classList.remove(...Object.keys(MARKS));
-    row.querySelector('.mark')?.remove();
+    row.querySelector('.mark').remove();
   }
   const step = steps[index];
   if (!step) return drawArrow(undefined, undefined);
   const add = (number, name) => {
     const row = elements[number - 1];
+    if (!marked.includes(row)) marked.push(row);
     row.classList.add(name);
+    row.querySelector('.mark')?.remove();
     row.firstChild.append(make('span', {class: 'mark'}, MARKS[name]));
   };
   for (const number of readers.get(step.number) ?? []) add(number, 'reader');
@@ -189,8 +195,8 @@ function describe() {
   byId('name').textContent = data.check;
   const olds = steps.filter(({newest}) => newest !== undefined).length;
   byId('facts').append(make('span', {class: 'bad'}, data.what || 'does not fail'), ` \u00b7 ${data.searched} \u00b7 `,
-                       `${rows.length} ${rows.length === 1 ? 'step' : 'steps'} of ${threads} threads`,
-                       olds ? ` \u00b7 ${olds} ${olds === 1 ? 'read' : 'reads'} of an old value` : '');
+                       `${several(rows.length, 'step')} of ${several(threads, 'thread')}`,
+                       olds ? ` \u00b7 ${several(olds, 'read')} of an old value` : '');
   const racing = steps.filter(({race}) => race);
   const texts = [...ends];
   if (racing.length === 2) texts.push(`Nothing orders rows ${racing[0].number} and ${racing[1].number}: they race.`);
