@@ -84,6 +84,34 @@ test('each order is marked by its verdict, in the source and in the list', async
   });
 });
 
+test('what is marked on a line is the order of the site, or else what stands at its column', async () => {
+  const file = '/a/marks.hpp', lines = [
+    '  x = a.load(memory_order_acquire) + b.load(memory_order_acquire);',
+    '  b.store(a.load(std::memory_order::acquire), std::memory_order::release);  // memory_order_release',
+    '  \u00e4\u{1F30A}(), flags.fetch_or(bits, Order);',
+    '  seen = count;',
+    '  /* "//" */ if (word == "//" || word.load(memory_order_acquire)) return;'];
+  const places = [[1, 39, 'acquire'], [2, 5, 'release'], [2, 13, 'acquire'], [3, 19, 'acq_rel'], [4, 0, 'seq_cst'],
+                  [5, 41, 'acquire']];
+  const sites = places.map(([line, column, order]) =>
+    ({...data.audit.sites[0], file, line, column, order, text: lines[line - 1].trim()}));
+  const audit = {...data.audit, never_executed: [], sources: [{file, lines}], sites};
+  const path = join(folder, 'marks.html');
+  writeFileSync(path, withData(textOf(few), {program: 'a', audit}));
+  await visit(browser, path, async (page) => {
+    // Each with the length of the text before it.
+    const marks = await page.evaluate(`[...document.querySelectorAll('.source .line')].map((line) =>
+      [...line.querySelectorAll('.site')].map((one) => [one.innerText, one.previousSibling.data.length]))`);
+    assert.deepEqual(marks, [
+      [['memory_order_acquire', lines[0].lastIndexOf('memory_order_acquire')]],
+      [['std::memory_order::acquire', 17], ['std::memory_order::release', 3]],
+      [['fetch_or', 15]],
+      [['seen = count;', 2]],
+      [['memory_order_acquire', 43]]]);
+    assert.deepEqual(await texts(page, '.source .line .text'), lines.map((line) => line.trim()));
+  });
+});
+
 test('one click leads from an order to the check that needs it, and to a command that shows how', async () => {
   await visit(browser, few, async (page) => {
     await click(page, '.source button.needed');
