@@ -86,6 +86,34 @@ foreach(form IN ITEMS symmetric portable)
 endforeach()
 file(WRITE "${project}/box.cpp" "${text}")
 
+# The protocol of the guide: all of its orders are executed, and each is needed or reviewed. Two that are needlessly
+# strong are named, and one that is missing is shown.
+set(guide "${SOURCE_DIR}/examples/guide")
+file(READ "${guide}/verify.cpp" text)
+file(READ "${guide}/verify_reviewed.txt" list)
+string(REPLACE "verify.cpp: " "guide.cpp: " list "${list}")
+file(WRITE "${project}/guide.cpp" "${text}")
+file(WRITE "${project}/guide_reviewed.txt" "${list}")
+run(output "configure with the guide" 0 ${configure} -DREVIEWED=reviewed.txt -DGUIDE=ON)
+set(audit_guide "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target guide_audit)
+run(output "audit of the guide" 0 ${audit_guide})
+require("audit of the guide" "${output}" " 0 not needed by any check, 2 reviewed; 0 sites never executed")
+string(REPLACE "(taken.load(memory_order_acquire)" "(taken.load(std::memory_order_seq_cst)" planted "${text}")
+string(REPLACE "wait(0, memory_order_acquire)" "wait(0, std::memory_order_seq_cst)" planted "${planted}")
+file(WRITE "${project}/guide.cpp" "${planted}")
+run(output "audit of needless orders" fails ${audit_guide})
+require("audit of needless orders" "${output}" "guide.cpp: while (taken.load(std::memory_order_seq_cst) < n - 2)"
+        "guide.cpp: filled.wait(0, std::memory_order_seq_cst); | seq_cst -> acquire"
+        " 2 not needed by any check, 2 reviewed; 0 sites never executed")
+string(REPLACE "answered<memory_order_release>> step_4" "answered<memory_order_relaxed>> step_4" planted "${text}")
+file(WRITE "${project}/guide.cpp" "${planted}")
+run(output "audit with a missing order" fails ${audit_guide})
+require("audit with a missing order" "${output}" "step 4 fails as it is: DATA RACE")
+run(output "check with a missing order" fails "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target guide_check)
+require("check with a missing order" "${output}" "step 4: DATA RACE" "taken = 1 (relaxed)" "RACE: frames[n % 2]")
+file(REMOVE "${project}/guide.cpp")
+run(output "configure without the guide" 0 ${configure} -DREVIEWED=reviewed.txt -DGUIDE=OFF)
+
 # The check notices that the code is broken, and shows how.
 file(READ "${project}/box.cpp" text)
 string(REPLACE "memory_order_release>> box{" "memory_order_relaxed>> box{" text "${text}")

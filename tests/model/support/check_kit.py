@@ -277,6 +277,13 @@ class Audit(unittest.TestCase):
         self.assertRegex(said, r"mistakes\.cpp:\d+: .*\(spare\.load\(\)\); }\n    NEVER EXECUTED\n")
         self.assertTrue(said.endswith("; 1 sites never executed\n"), said[-200:])
 
+    def test_the_guide(self):
+        """Each order of the guide's protocol is executed, and needed or reviewed."""
+        code, said = play(Guide.programs["guide_verify"], "--audit", "--only", "verify.cpp", "--reviewed",
+                          Guide.path.parent.parent / "examples/guide/verify_reviewed.txt")
+        self.assertEqual(code, 0, said)
+        self.assertTrue(said.endswith(" 0 not needed by any check, 2 reviewed; 0 sites never executed\n"), said)
+
     def test_nothing_to_audit(self):
         self.assertEqual(play(self.program, "flag", "--audit")[0], 1)
         code, said = play(self.program, "flag.mended", "--audit", "--only", "no_such_folder")
@@ -363,7 +370,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(sources[store["file"]], self.source.read_text().splitlines())
 
     def test_all_of_the_program(self):
-        code, said, found = self.audit("--seconds", "1")
+        code, said, found = self.audit("--seconds", "0.05")
         self.assertEqual(code, 1)
         lines = {site["line"]: site["key"] for site in found["never_executed"]}
         self.assertEqual(set(lines), set(self.marks("all")), said)
@@ -428,6 +435,12 @@ class Reviewed(unittest.TestCase):
         self.assertEqual(code, 1, said)
         self.assertIn("reviewed.txt:3: nothing has this key: audited.cpp: nowhere.load(); | seq_cst -> acquire\n", said)
         self.assertEqual(said.count("reviewed.txt:"), 1, said)
+        # Nor do those of files that nobody asked for.
+        for only, count in (("verify/audited.cpp", 1), ("barriers.hpp", 0)):
+            said = self.audit(nothing, "--seconds", "0.01", "--only", only)[1]
+            self.assertEqual(said.count("nothing has this key"), count, said)
+        both = self.audit(nothing, "--seconds", "0.01", "--only", "barriers.hpp", "--only", "audited.cpp")[1]
+        self.assertIn("\nbarriers.hpp:" if both.startswith("audited.cpp:") else "\naudited.cpp:", both)
 
     def test_one_that_is_implied_is_needed(self):
         path = self.folder / "implied.txt"

@@ -112,8 +112,7 @@ class auditor {
     name_sites();
     audit_sites();
     list_unexecuted();
-    if (request_.reviewed != nullptr)
-      request_.reviewed->complain(result_, request_.only.empty() && request_.lists_unexecuted);
+    if (request_.reviewed != nullptr) request_.reviewed->complain(result_, request_.lists_unexecuted, left_out_);
     add_sources();
     return result_;
   }
@@ -142,7 +141,7 @@ class auditor {
   }
 
   void note(const executed_site& executed, const entry* check) {
-    if (std::string_view{executed.at.file}.find(request_.only) == std::string_view::npos) return;
+    if (!is_asked_for(executed.at.file)) return;
     for (audited_site& known : result_.sites) {
       if (!is_same_site(known.is, executed)) continue;
       known.is.beside_others = known.is.beside_others || executed.beside_others;
@@ -168,8 +167,16 @@ class auditor {
     }
   }
 
-  bool is_in_scope(std::string_view file) const {
-    if (!request_.only.empty()) return file.find(request_.only) != std::string_view::npos;
+  /// Notes the names of the other files.
+  bool is_asked_for(std::string_view file) {
+    const bool is_it = request_.only.empty() ||
+                       std::any_of(request_.only.begin(), request_.only.end(),
+                                   [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
+    if (!is_it) left_out_.emplace(file.substr(file.find_last_of('/') + 1));
+    return is_it;
+  }
+  bool is_in_scope(std::string_view file) {
+    if (!request_.only.empty()) return is_asked_for(file);
     return std::any_of(result_.sites.begin(), result_.sites.end(),
                        [&](const audited_site& site) { return is_same_file(file, site.is.at.file); });
   }
@@ -330,6 +337,7 @@ class auditor {
   std::vector<const entry*> checks_;
   std::vector<const entry*> twins_;
   std::vector<source_position> executed_by_twins_;
+  std::set<std::string> left_out_;  // names of files
   sources sources_;
   audit_result result_;
   std::size_t weakenings_ = 0;

@@ -88,8 +88,8 @@ class reviewed_list;
 class found_so_far;
 
 struct audit_request {
-  std::string only{};            // only sites in files whose path contains this
-  bool lists_unexecuted = true;  // false where the checks are not all of the program
+  std::vector<std::string> only{};  // only sites in files whose path contains one of these; empty: all
+  bool lists_unexecuted = true;     // false where the checks are not all of the program
   limits allowed{};
   reviewed_list* reviewed = nullptr;
   found_so_far* known = nullptr;

@@ -4,6 +4,7 @@
 #ifndef TIDEMARK_VERIFY_RUNNER_REVIEWED_HPP
 #define TIDEMARK_VERIFY_RUNNER_REVIEWED_HPP
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ class reviewed_list {
   void apply_to(audited_site& site);
   void apply_to(unexecuted_line& line);
 
-  /// Adds to the result what the list has too much: entries whose weakening is needed after all, and, if it was the
-  /// audit of all sites, those that name nothing.
-  void complain(audit_result& result, bool is_whole) const;
+  /// Adds to the result what the list has too much: entries whose weakening is needed after all, and, if all checks
+  /// were played, those that name nothing. Files of these names were not asked for.
+  void complain(audit_result& result, bool is_whole, const std::set<std::string>& left_out) const;
 
  private:
   struct entry {

@@ -63,7 +63,8 @@ constexpr const char* usage =
     "  --page FILE         write how the check has failed, or the audit, as a page for a browser\n"
     "  --audit             weaken each memory order and barrier that the checks execute, one at a time,\n"
     "                      and print which check notices\n"
-    "  --only TEXT         audit only sites in files whose path contains this, such as a folder\n"
+    "  --only TEXT         audit only sites in files whose path contains this, such as a folder, or one of\n"
+    "                      several\n"
     "  --reviewed FILE     what may stay unnoticed: each key as the audit prints it, and below it, indented,\n"
     "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
@@ -86,7 +87,7 @@ struct command {
   std::string search;  // empty: one after the other
   std::string weaken;
   std::vector<std::string> sources;
-  std::string only;
+  std::vector<std::string> only;
   std::string json;
   std::string reviewed;
   std::string resume;
@@ -153,7 +154,7 @@ bool parse_audit(const std::string& word, words& rest, command& result) {
   if (word == "--audit") {
     result.audit = true;
   } else if (word == "--only") {
-    result.only = rest.take();
+    result.only.push_back(rest.take());
   } else if (word == "--reviewed") {
     result.reviewed = rest.take();
   } else if (word == "--json") {
@@ -227,9 +228,9 @@ std::optional<command> parse(int argc, char** argv) {
       result.names.push_back(word);
     }
   }
-  for (const std::string* each : {&result.only, &result.reviewed, &result.json, &result.resume}) {
-    if (!each->empty() && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
-  }
+  const bool is_for_audit =
+      !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty());
+  if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
   if (!rest.valid()) return std::nullopt;
   return result;
 }

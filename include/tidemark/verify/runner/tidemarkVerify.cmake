@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # tidemark_add_model_check(NAME SOURCES source... [INSTRUMENTED] [PLATFORMS form...] [THREADS number...]
-#                          [REVIEWED file] [LABELS label...])
+#                          [HEADERS part...] [REVIEWED file] [LABELS label...])
 #
 # Adds a program of model checks, which are written with <tidemark/verify/check.hpp>, and a test of ctest for each check
 # and each twin in it: `NAME CHECK`. And two targets that are built only if they are asked for:
@@ -19,6 +19,8 @@
 #              Each program has TIDEMARK_MODEL_PLATFORM defined as its platform.
 #   THREADS    the numbers of threads that the checks have, 1 to 4: for each a part of the runner is compiled. Without
 #              it all are.
+#   HEADERS    what the audit looks at: files whose path contains one of these, such as include/myproject. Without it,
+#              all that the checks execute.
 #   REVIEWED   the file for `--reviewed` of the audit. With PLATFORMS, `<form>` in its name stands for the form, because
 #              an entry that is not needed is an error.
 #   LABELS     of the tests
@@ -158,12 +160,15 @@ function(tidemark_discover_checks target labels)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
 endfunction()
 
-# tidemark_add_audit(TARGET REVIEWED FORM): the targets TARGET_check and TARGET_audit, which are run where paths of the
-# sources are those that the compiler got.
+# tidemark_add_audit(TARGET REVIEWED FORM HEADERS...): the targets TARGET_check and TARGET_audit, which run where paths
+# of the sources are those that the compiler got.
 function(tidemark_add_audit target reviewed form)
   set(options --audit --resume "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.txt" --json
               "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.json" --page
               "${CMAKE_CURRENT_BINARY_DIR}/${target}_audit.html")
+  foreach(part IN LISTS ARGN)
+    list(APPEND options --only "${part}")
+  endforeach()
   if(reviewed)
     string(REPLACE "<form>" "${form}" reviewed "${reviewed}")
     get_filename_component(reviewed "${reviewed}" ABSOLUTE)
@@ -182,7 +187,7 @@ function(tidemark_add_audit target reviewed form)
 endfunction()
 
 function(tidemark_add_model_check name)
-  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "REVIEWED" "SOURCES;PLATFORMS;THREADS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "REVIEWED" "SOURCES;PLATFORMS;THREADS;HEADERS;LABELS")
   if(its_UNPARSED_ARGUMENTS OR NOT its_SOURCES)
     message(
       FATAL_ERROR "tidemark_add_model_check(${name}): needs SOURCES, and does not know '${its_UNPARSED_ARGUMENTS}'")
@@ -218,7 +223,7 @@ function(tidemark_add_model_check name)
       target_compile_definitions(${target} PRIVATE TIDEMARK_MODEL_PLATFORM=tidemark::relacy_${platform}platform)
     endif()
     tidemark_discover_checks(${target} "${its_LABELS}")
-    tidemark_add_audit(${target} "${its_REVIEWED}" "${form}")
+    tidemark_add_audit(${target} "${its_REVIEWED}" "${form}" ${its_HEADERS})
     if(NOT form STREQUAL "-")
       add_dependencies(${name}_check ${target}_check)
       add_dependencies(${name}_audit ${target}_audit)
