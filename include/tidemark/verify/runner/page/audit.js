@@ -21,14 +21,15 @@ function placeOf(text, column) {
 function rangeOf(item, text, taken) {
   const isFree = (begin, end) => taken.every(([from, to]) => end <= from || to <= begin);
   const start = item.column > 0 ? placeOf(text, item.column) : 0;
-  const order = item.order || '(?:relaxed|consume|acquire|release|acq_rel|seq_cst)';
-  for (const found of text.matchAll(new RegExp(`(?:std::)?memory_order(?:_|::)${order}\\b`, 'g'))) {
+  const order = item.order || '[a-z]+(?:_[a-z]+)?';
+  const name = `(?:std::)?memory_order(?:_|::)${order}\\b|__ATOMIC_${item.order.toUpperCase() || '[A-Z_]+'}\\b`;
+  for (const found of text.matchAll(new RegExp(name, 'g'))) {
     const end = found.index + found[0].length;
     if (found.index >= start && isFree(found.index, end)) return [found.index, end];
   }
-  const name = /\w+/g;
-  name.lastIndex = start;
-  for (let found = name.exec(text); found && item.column > 0; found = name.exec(text)) {
+  const word = /\w+/g;
+  word.lastIndex = start;
+  for (let found = word.exec(text); found && item.column > 0; found = word.exec(text)) {
     const end = found.index + found[0].length;
     if (isFree(found.index, end)) return [found.index, end];
   }

@@ -59,6 +59,9 @@ function bringIntoView(container, element) {
   container.scrollTop += (its.top + its.bottom) / 2 - (around.top + around.bottom) / 2;
 }
 
+const UNREADABLE = 'This file could not be read. A relative path is one of the folder in which the program was '
+  + 'compiled: write the page there.';
+
 /// The text of the files, one file at a time. `dress(file, lines)` may mark the lines of a file that is shown for the
 /// first time; line 1 is lines[1].
 class Source {
@@ -86,7 +89,7 @@ class Source {
         return make('div', {class: 'line'}, make('span', {class: 'number'}, String(i + 1)), code);
       })];
       const sheet = make('div', {class: 'sheet'}, ...lines.slice(1));
-      if (lines.length === 1) sheet.append(make('div', {class: 'none'}, 'This file could not be read.'));
+      if (lines.length === 1) sheet.append(make('div', {class: 'none'}, UNREADABLE));
       this.sheets.set(file, {sheet, lines});
       this.dress(file, lines);
     }
