@@ -125,6 +125,32 @@ TEST_CASE_TEMPLATE("[A14] a stop token ends a coroutine's wait, from inside, bef
   CHECK(is_idle(fence));
 }
 
+TEST_CASE_TEMPLATE("[A14] what is awaited may be awaited again, and sees a stop that came in between", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  typename Kind::fence fence;
+  manual_stop stop;
+  std::vector<wait_status> ended;
+  const auto wait = [&]() -> coroutine {
+    auto reached = loop.reached(fence, 1, stop.get_token());
+    auto in_time = loop.reached_for(fence, 1, 0ms, stop.get_token());
+    ended.push_back(co_await in_time);
+    stop.request();
+    for (int i = 0; i < 2; ++i) ended.push_back(co_await reached);
+    ended.push_back(co_await in_time);
+    fence.signal(1);
+    for (int i = 0; i < 2; ++i) ended.push_back(co_await reached);
+  };
+  const coroutine one = wait();
+  while (ended.empty()) loop.poll();
+  while (loop.poll() != 0) {
+  }
+  CHECK(one.is_done());
+  CHECK(ended == std::vector{wait_status::timeout, wait_status::stopped, wait_status::stopped, wait_status::stopped,
+                             wait_status::reached, wait_status::reached});
+  CHECK(is_idle(fence));
+}
+
 #if defined(__cpp_lib_jthread)
 TEST_CASE("[A14] a std::stop_token ends a coroutine's wait") {
   tidemark::wait_loop loop;

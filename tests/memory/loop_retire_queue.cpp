@@ -128,6 +128,25 @@ TEST_CASE_TEMPLATE("an object that nothing uses is disposed of on the loop, too,
   CHECK(log.order == std::vector{1});
 }
 
+TEST_CASE_TEMPLATE("disposers that retire objects for ever keep nothing else from the loop", Kind, EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  reclaimer_of<Kind> reclaimer(loop);
+  counted_object again;
+  bool goes_on = true;
+  again.meanwhile = [&] {
+    if (goes_on) CHECK(reclaimer.retire(again, count_disposal{}));
+  };
+  CHECK(reclaimer.retire(again, count_disposal{}));
+  int posted = 0;
+  loop.post([&] { posted = again.disposals; });
+  for (int i = 0; i < 3; ++i) CHECK(loop.run_one() == wait_status::reached);
+  CHECK(posted > 0);
+  CHECK(posted <= 64);
+  CHECK(again.disposals > posted);
+  goes_on = false;
+  CHECK(reclaimer.drain() == wait_status::reached);
+}
+
 TEST_CASE_TEMPLATE(
     "[B5] objects become free in the order of their serials, and those of different queues don't wait for "
     "each other",

@@ -12,6 +12,7 @@
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/loop_retire_queue.hpp>
 #include <tidemark/memory/mapped_allocation.hpp>
 #include <tidemark/memory/mapped_view.hpp>
 #include <tidemark/memory/rename_ring.hpp>
@@ -177,6 +178,16 @@ TEST_CASE("[B5] an object that is retired twice is reported") {
 }
 
 #if defined(__linux__)
+TEST_CASE("[B5] a queue that is added twice is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence progress;
+          tidemark::queue queue{progress};
+          tidemark::wait_loop loop;
+          tidemark::loop_retire_queue<> reclaimer{loop};
+          if (reclaimer.add_queue(queue)) static_cast<void>(reclaimer.add_queue(queue));
+        }) == "a queue was added twice");
+}
+
 TEST_CASE("[B30] a page that does not exist is reported") {
   CHECK(reported_by([] { static_cast<void>(tidemark::memory_pages::make(2)->page(2)); }) == "there is no such page");
 }

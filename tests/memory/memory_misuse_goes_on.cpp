@@ -15,6 +15,7 @@
 #include <tidemark/memory/coherency_tracker.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
+#include <tidemark/memory/loop_retire_queue.hpp>
 #include <tidemark/memory/mapped_allocation.hpp>
 #include <tidemark/memory/mapped_view.hpp>
 #include <tidemark/memory/rename_ring.hpp>
@@ -389,6 +390,29 @@ struct retire_stand {
 };
 
 }  // namespace
+
+TEST_CASE("[B5] a queue that is added twice is followed once, and removed at once") {
+  tidemark::wait_loop loop;
+  tidemark::loop_retire_queue<> reclaimer{loop};
+  {
+    tidemark::progress_fence progress;
+    tidemark::queue queue{progress};
+    for (int i = 0; i < 2; ++i) CHECK(reclaimer.add_queue(queue));
+    CHECK(take_said().size() == 1);
+    CHECK(reclaimer.remove_queue(queue));
+    CHECK_FALSE(reclaimer.remove_queue(queue));
+  }
+  struct object : tidemark::loop_retire_queue<>::hook {
+    int disposals = 0;
+  };
+  struct count {
+    void operator()(object& of) const noexcept { ++of.disposals; }
+  };
+  object one;
+  CHECK(reclaimer.retire(one, count{}));
+  CHECK(loop.poll() == 1);
+  CHECK(one.disposals == 1);
+}
 
 TEST_CASE("[B5] an object that is retired twice is disposed of once, and so are the objects beside it") {
   retire_stand at;

@@ -64,6 +64,14 @@ struct stand {
   ring_type ring;
 };
 
+/// Backings that own something.
+struct owning_source {
+  using backing = std::shared_ptr<int>;
+  backing create(const tidemark::backing_traits&) noexcept { return all; }
+  void destroy(const backing&, const tidemark::backing_traits&) noexcept {}
+  backing all;
+};
+
 }  // namespace
 
 TYPE_TO_STRING_AS("one writer", one_writer);
@@ -599,6 +607,23 @@ TEST_CASE_TEMPLATE("[B43] trim destroys idle backings, and keeps the current one
   CHECK(at.ring.trim() == 0);
   CHECK(at.ring.try_map(map_mode::no_overwrite).memory == current);
   CHECK(at.ring.unmap(mapped));
+}
+
+template <tidemark::writers Writers>
+using owning_ring = tidemark::rename_ring<counted_view, owning_source, Writers>;
+
+TEST_CASE_TEMPLATE("[B43] nothing of a backing that was trimmed is kept, also where backings own something", Ring,
+                   owning_ring<tidemark::writers::one>, owning_ring<tidemark::writers::several>) {
+  counted_fence finished;
+  const auto alive = std::make_shared<int>();
+  Ring ring{counted_view{finished}, {.bytes = 1}, owning_source{alive}};
+  std::vector<typename Ring::mapping> mapped;
+  for (int i = 0; i < 5; ++i) mapped.push_back(ring.try_map(map_mode::discard));
+  for (const auto& each : mapped) CHECK(ring.unmap(each));
+  mapped.clear();
+  CHECK(ring.trim(2) == 3);
+  CHECK(ring.backings() == 2);
+  CHECK(alive.use_count() == 2 + 2);  // the backings, the source's, and the one here
 }
 
 TEST_CASE_TEMPLATE("[B43][B44] after a trim the ring can grow to as many backings as before", Kind, one_writer,

@@ -149,6 +149,23 @@ TEST_CASE("[B7] retire_and_wait() parks until the object can be freed, and frees
   CHECK(object.disposed == 1);
 }
 
+TEST_CASE("[B5] an object of any type may be retired, also one whose hooks are private or several") {
+  struct nothing_of_it : private tidemark::retire_hook<1> {};
+  struct left : tidemark::retire_hook<1> {};
+  struct right : tidemark::retire_hook<1> {};
+  struct both : left, right {};
+  tidemark::progress_fence progress;
+  tidemark::queue queue{progress};
+  tidemark::retire_queue<tidemark::queue> reclaimer{queue};
+  int disposals = 0;
+  const auto count = [&](auto&) noexcept { ++disposals; };
+  nothing_of_it one;
+  both two;
+  CHECK(reclaimer.retire_and_wait(one, count).status == tidemark::retire_status::retired);
+  CHECK(reclaimer.retire_and_wait(two, count).status == tidemark::retire_status::retired);
+  CHECK(disposals == 2);
+}
+
 TEST_CASE("[B3] retire() does not wait and makes no system call") {
   lane at;
   one_queue reclaimer{at.queue};

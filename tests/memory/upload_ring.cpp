@@ -72,6 +72,24 @@ TYPE_TO_STRING_AS("several writers", shared_ring);
 
 // ---- what is given out ---------------------------------------------------------------------------------------------
 
+TEST_CASE_TEMPLATE("[B4] parts do not overlap after 2^64 bytes, whatever the capacity", Kind, lone_ring, shared_ring) {
+  for (const std::uint64_t capacity : {std::uint64_t{3} << 60, (std::uint64_t{1} << 62) - 1, std::uint64_t{5} << 59}) {
+    CAPTURE(capacity);
+    stand<Kind> at{capacity};
+    const std::uint64_t bytes = capacity / 3 - 1;
+    upload_part before = at.use(bytes, 1);
+    for (std::uint64_t i = 2; i < 100; ++i) {  // more than five times 2^64 bytes
+      const upload_part part = at.use(bytes, i);
+      REQUIRE(part);
+      CHECK(part.offset <= capacity - bytes);
+      CHECK((part.offset + bytes <= before.offset || before.offset + bytes <= part.offset));
+      at.finished.signal(i - 1);
+      if (i % 10 == 0) static_cast<void>(at.ring.trim(std::uint64_t{1} << 58, [](std::uint64_t) {}));
+      before = part;
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("parts follow each other, each at its alignment", Ring, lone_ring, shared_ring) {
   stand<Ring> at{1024};
   CHECK(at.use(10, 1).offset == 0);

@@ -21,10 +21,12 @@
 // waits for, and the others' objects may come and go for ever.
 //
 // Order: the loop's threads dispose of one object at a time, in the order in which the objects become free; of those
-// that become free together, the ones with lower serials come first.
+// that become free together, the ones with lower serials come first. After 64 objects another callable of the loop has
+// its turn.
 #ifndef TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 #define TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -129,11 +131,16 @@ class basic_loop_retire_queue {
   // ---- what it follows: any thread ---------------------------------------------------------------------------------
 
   /// Follows a queue from now on: objects that are retired later wait for it, too. Returns false, and does nothing, if
-  /// it follows `Most` queues already. Progress: takes the loop's lock.
+  /// it follows `Most` queues already. Asserts that it does not follow this one; if it does, returns true and does
+  /// nothing. Progress: takes the loop's lock.
   /// \param added  must stay until it is removed, or this object is destroyed; and so must its progress fence
   template <awaitable_queue<Platform> Queue>
   [[nodiscard]] bool add_queue(const Queue& added) noexcept {
     const keeper kept(core_.lock());
+    if (follows(&added)) {
+      TIDEMARK_ASSERT(false, "a queue was added twice");
+      return true;
+    }
     for (std::size_t place = 0; place < Most; ++place) {
       if (followed_[place]) continue;
       followed_[place].emplace(*this, added);
@@ -290,7 +297,10 @@ class basic_loop_retire_queue {
     basic_loop_retire_queue* of;
     void operator()() const noexcept {
       keeper kept(of->core_.lock());
-      of->dispose_all(kept, [] { return true; });
+      // Not more in one call of the loop: disposers that retire objects must not keep all others from it.
+      unsigned left = 64;
+      of->dispose_all(kept, [&left] { return left-- != 0; });
+      if (of->due_ != nullptr) static_cast<void>(of->disposing_.post());
     }
   };
 
@@ -346,6 +356,11 @@ class basic_loop_retire_queue {
       }
     }
   }
+  bool follows(const void* queue) const noexcept {
+    return std::any_of(followed_.begin(), followed_.end(),
+                       [&](const auto& each) { return each && each->queue == queue; });
+  }
+
   /// Called when a thread that sleeps in drain() has something to do, or to wait for, or has nothing left.
   void wake_drainers() noexcept {
     if (drainers_asleep_ != 0) changed_.wake_all();

@@ -145,7 +145,8 @@ class mapped_allocation {
   using platform = timeline_platform<Timeline>;
 
   /// What a lock returns. May be copied: all copies are the same lock, and unlock() is called for one of them only.
-  /// After that, a copy still names the backing, for those who move or use it.
+  /// After that, a copy still names the backing, for those who move or use it. It ends with the allocation: one that is
+  /// made later at the same address would take it for its own.
   struct [[nodiscard]] locking {
     lock_status status = lock_status::invalid;
     lock_route route = lock_route::refused;

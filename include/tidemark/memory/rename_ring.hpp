@@ -289,6 +289,7 @@ class rename_ring {
         continue;
       }
       source_.destroy(one->memory.load(), traits_);
+      one->memory.store(backing{});  // a backing may own something
       one->use.give(vacant);
       // (N19): relaxed, as (N18).
       count_.fetch_sub(1, std::memory_order_relaxed);

@@ -374,7 +374,7 @@ class retire_queue {
   /// Returns whether the object is not retired, as far as it can be told.
   template <class Object>
   static bool is_free(const Object& object) noexcept {
-    if constexpr (std::is_base_of_v<hook, Object>) {
+    if constexpr (std::derived_from<Object, hook>) {
       const hook& retired = object;
       TIDEMARK_ASSERT(!retired.is_retired(), twice);
       return !retired.is_retired();

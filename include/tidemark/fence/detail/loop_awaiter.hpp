@@ -38,6 +38,7 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     is_suspended_ = true;
+    this->phase = call_phase::idle;  // it may have been awaited before; a stop that comes now is kept
     this->listen();
     this->begin();
     // From here on another thread may resume the coroutine, which may destroy this object.

@@ -12,7 +12,9 @@
 // number of the first part that is not}, which only one of several threads can win; the lap, any thread that
 // allocates.
 //
-// An empty ring and a full one differ, because positions don't wrap (2^64 bytes).
+// A position is the number of bytes that were passed, modulo 2^64, and a lap begins each `capacity` of them. So where a
+// lap begins is counted from a lap before or behind it, and not from 0. An empty ring and a full one differ: their ends are
+// 0 and `capacity` positions apart.
 #ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
 #define TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
 
@@ -223,11 +225,14 @@ class upload_parts {
   /// Returns the last position up to this one that lies at the beginning of the buffer. Threads leave it for those that
   /// allocate next, because a division costs as much as an exchange of 8 bytes.
   std::uint64_t lap_of(std::uint64_t position) noexcept {
-    // (E21): relaxed alone: some multiple of the capacity, of which only one is that near.
+    // (E21): relaxed alone: the beginning of some lap, of which only one is that near.
     const std::uint64_t left = lap_.load(std::memory_order_relaxed);
     if (position - left < capacity_) [[likely]]
       return left;
-    const std::uint64_t lap = position - position % capacity_;
+    // A thread that has been late is laps behind what another has left.
+    const bool is_behind = position - left > UINT64_MAX / 2;
+    const std::uint64_t lap = is_behind ? left - (left - position + capacity_ - 1) / capacity_ * capacity_
+                                        : position - (position - left) % capacity_;
     // (E22): relaxed alone, as (E21).
     lap_.store(lap, std::memory_order_relaxed);
     return lap;

@@ -93,27 +93,27 @@
 namespace tidemark::detail::all_files_of_a_program_must_agree_on {
 
 #if TIDEMARK_HAS_TSAN
-[[gnu::used]] inline constinit thread_local char thread_sanitizer = 1;
+[[gnu::used]] inline constinit thread_local unsigned char thread_sanitizer = 1;
 #else
-[[gnu::used]] inline constexpr char thread_sanitizer = 0;
+[[gnu::used]] inline constexpr unsigned char thread_sanitizer = 0;
 #endif
 
 #if TIDEMARK_HAS_TSAN || TIDEMARK_HAS_WIDE_CAS
-[[gnu::used]] inline constexpr char force_locked_double_word = 0;
+[[gnu::used]] inline constexpr unsigned char force_locked_double_word = 0;
 #else
-[[gnu::used]] inline constinit thread_local char force_locked_double_word = 1;
+[[gnu::used]] inline constinit thread_local unsigned char force_locked_double_word = 1;
 #endif
 
 #if TIDEMARK_HAS_FUTEX
-[[gnu::used]] inline constexpr char force_portable_parking = 0;
+[[gnu::used]] inline constexpr unsigned char force_portable_parking = 0;
 #else
-[[gnu::used]] inline constinit thread_local char force_portable_parking = 1;
+[[gnu::used]] inline constinit thread_local unsigned char force_portable_parking = 1;
 #endif
 
 #if TIDEMARK_HAS_TSAN || TIDEMARK_HAS_MEMBARRIER
-[[gnu::used]] inline constexpr char membarrier = 0;
+[[gnu::used]] inline constexpr unsigned char membarrier = 0;
 #else
-[[gnu::used]] inline constinit thread_local char membarrier = 1;
+[[gnu::used]] inline constinit thread_local unsigned char membarrier = 1;
 #endif
 
 #if TIDEMARK_HAS_TSAN || !TIDEMARK_HAS_WIDE_CAS || !TIDEMARK_HAS_FUTEX || !TIDEMARK_HAS_MEMBARRIER
