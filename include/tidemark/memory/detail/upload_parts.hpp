@@ -13,8 +13,8 @@
 // allocates.
 //
 // A position is the number of bytes that were passed, modulo 2^64, and a lap begins each `capacity` of them. So where a
-// lap begins is counted from a lap before or behind it, and not from 0. An empty ring and a full one differ: their ends are
-// 0 and `capacity` positions apart.
+// lap begins is counted from a lap before or behind it, and not from 0. An empty ring and a full one differ: their ends
+// are 0 and `capacity` positions apart.
 #ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
 #define TIDEMARK_MEMORY_DETAIL_UPLOAD_PARTS_HPP
 
