@@ -276,6 +276,18 @@ class var {
   T operator-=(located<T> by) { return operator=({static_cast<T>(load(by.at) - by.value), by.at}); }
   [[gnu::noinline]] T operator++() { return operator+=({1, source_position::of_address(__builtin_return_address(0))}); }
   [[gnu::noinline]] T operator--() { return operator-=({1, source_position::of_address(__builtin_return_address(0))}); }
+  [[gnu::noinline]] T operator++(int) {
+    const source_position at = source_position::of_address(__builtin_return_address(0));
+    const T before = load(at);
+    store(static_cast<T>(before + 1), at);
+    return before;
+  }
+  [[gnu::noinline]] T operator--(int) {
+    const source_position at = source_position::of_address(__builtin_return_address(0));
+    const T before = load(at);
+    store(static_cast<T>(before - 1), at);
+    return before;
+  }
 
  private:
   // Whether a printed execution shows its value.

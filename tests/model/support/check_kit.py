@@ -73,6 +73,9 @@ class Checks(unittest.TestCase):
         code, said = play(self.program, "dice", "--bound", "3")
         self.assertEqual(code, 1, said)
         self.assertIn("the program was aborted in the check 'dice'", said)
+        code, said = play(self.program, "started_thread")
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("is used by a thread that the check has started.", said)
         self.expect("exception", 1, "USER ASSERT FAILED", "FAILS: an exception has left the check: t")
 
     def test_livelock(self):

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -175,6 +176,15 @@ struct throws_dice : check<2> {
 };
 const checked<throws_dice> dice{"dice"};
 
+/// Starts a thread of the system, which the checker can't follow.
+struct starts_thread : check<2> {
+  atomic<int> word{0};
+  void thread(unsigned) {
+    std::thread{[this] { word.store(1); }}.join();
+  }
+};
+const checked<starts_thread> started_thread{"started_thread"};
+
 /// An exception leaves the check.
 struct throws : check<2> {
   atomic<int> word{0};
@@ -213,6 +223,7 @@ struct has_the_operations : check<1> {
   atomic<int> number{-3};
   atomic<int*> pointer{nullptr};
   atomic<bool> flag{false};
+  var<int> plain{3};
   int field[3] = {};
 
   void thread(unsigned) {
@@ -229,6 +240,7 @@ struct has_the_operations : check<1> {
     expect(!number.compare_exchange_strong(expected, 5) && expected == -9, "it says what it has found");
     expect(number.compare_exchange_strong(expected, 5) && number.load() == 5, "and then exchanges");
     expect(!flag.exchange(true) && flag.load(), "a flag");
+    expect(plain++ == 3 && ++plain == 5 && plain-- == 5 && --plain == 3, "a plain field counts");
   }
 };
 const checked<has_the_operations> operations{"operations"};

@@ -102,8 +102,18 @@ static_assert(sizeof(condition_data) <= condition_cell::place_size && alignof(co
   std::abort();
 }
 
+[[noreturn]] void stop_started_thread(const char* what) {
+  std::fprintf(
+      stderr,
+      "tidemark: %s by a thread that the check has started. The checker can't follow it: a check's threads are "
+      "the calls of its thread(index).\n",
+      what);
+  std::abort();
+}
+
 void require_execution(const char* what) {
   if (!rl::is_ctx() || running.now == phase::outside) stop_program(what);
+  if (!runner::plays_here) stop_started_thread(what);
 }
 
 [[noreturn]] void fail_freed(const char* text, const source_position& at) {

@@ -104,6 +104,9 @@ struct execution {
 };
 inline execution running;
 
+/// Whether it runs in this thread of the system: all threads of a check do.
+inline constinit thread_local bool plays_here = false;
+
 /// What watches code that is compiled for the checker; see instrumented/. A program without such code has none.
 struct watcher {
   void (*begin)();                        // before a check is constructed

@@ -70,13 +70,13 @@ std::string json_of(const source_position& at) {
   return "\"file\":" + quoted(path_of(at)) + ",\"line\":" + std::to_string(at.line);
 }
 
-const char* name_of(phase in) {
+const char* part_of(phase in) {
   if (in == phase::before) return "before";
   return in == phase::after ? "after" : "threads";
 }
 
 std::string json_of(const row& of) {
-  std::string text = "{\"thread\":" + std::to_string(of.thread) + ",\"phase\":\"" + name_of(of.in) +
+  std::string text = "{\"thread\":" + std::to_string(of.thread) + ",\"phase\":\"" + part_of(of.in) +
                      "\",\"text\":" + quoted(of.text) + "," + json_of(of.at);
   if (of.reads) text += ",\"from\":" + std::to_string(of.from);
   if (of.is_old) text += ",\"newest\":" + std::to_string(of.newest);

@@ -120,6 +120,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
                                 (played.size + played.alignment - 1) / played.alignment * played.alignment);
     if (place_ == nullptr) throw std::bad_alloc{};
     how_ = &how;
+    plays_here = true;
     began_ = std::clock();
     executions_ = 0;
     const outcome found =

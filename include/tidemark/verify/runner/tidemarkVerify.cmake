@@ -130,6 +130,15 @@ function(tidemark_link_runner target)
     sources.cpp
     watchdog.cpp
     written.cpp)
+  # The time to compile this is that of the standard library's headers, so all are read once; only the engine is hot.
+  # TIDEMARK_RUNNER_BY_FILE is for tools that look for each file in compile_commands.json.
+  get_property(folder GLOBAL PROPERTY tidemark_runner)
+  get_target_property(is_in_one tidemark_verify_runner UNITY_BUILD)
+  if(NOT is_in_one AND NOT TIDEMARK_RUNNER_BY_FILE)
+    set_source_files_properties("${folder}/engine.cpp" PROPERTIES COMPILE_OPTIONS -O1)
+    target_compile_options(tidemark_verify_runner PRIVATE -O0)
+    set_target_properties(tidemark_verify_runner PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
   set(libraries "")
   foreach(number IN LISTS ARGN)
     if(NOT number MATCHES "^[1-4]$")

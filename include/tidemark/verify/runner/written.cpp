@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 10> members{
     "::load(", "::store(", "::exchange(", "::fetch_",      "::compare_exchange_",
     "::wait(", "_load>",   "_store>",     "_exchange_val", "_thread_fence>"};
 
-bool is_operation(std::string_view instruction) {
+bool calls_operation(std::string_view instruction) {
   if (instruction.find("call") == std::string_view::npos && instruction.find("jmp") == std::string_view::npos &&
       instruction.find("\tb") == std::string_view::npos)
     return false;
@@ -44,7 +44,7 @@ bool is_operation(std::string_view instruction) {
 std::vector<const void*> find_operations(const std::string& program) {
   std::vector<const void*> found;
   for_each_line("objdump -d -C --no-show-raw-insn " + program + " 2>/dev/null", [&](std::string_view line) {
-    if (!is_operation(line)) return;
+    if (!calls_operation(line)) return;
     const std::string address{line.substr(0, line.find(':'))};
     found.push_back(return_address_of(static_cast<std::uintptr_t>(std::strtoull(address.c_str(), nullptr, 16))));
   });
