@@ -136,6 +136,12 @@ if(NOT RELACY STREQUAL "/usr/include") # which a compiler must not be told
 endif()
 run(output "one call of the compiler" 0 "${COMPILER}" ${flags} -std=c++20 "-I${WORK_DIR}/an installed copy/include"
     "${WORK_DIR}/box.cpp" ${runner} -o "${WORK_DIR}/box")
+run(output "export" 0 "${CMAKE_COMMAND}" -D "SOURCE=${WORK_DIR}/box.cpp" -D CHECK=box -D "OUTPUT=${WORK_DIR}/exported"
+    -P "${WORK_DIR}/an installed copy/include/tidemark/verify/runner/export.cmake")
+run(output "build what is exported" 0 "${COMPILER}" ${flags} -std=c++20 -pthread
+    "-I${WORK_DIR}/an installed copy/include/tidemark/verify/runner/second"
+    "-I${WORK_DIR}/an installed copy/include" "${WORK_DIR}/exported/box.cpp" -o "${WORK_DIR}/exported/box")
+run(output "play what is exported" 0 "${WORK_DIR}/exported/box" 100)
 run(output "audit" 1 "${WORK_DIR}/box" --audit)
 require("audit" "${output}" "box.cpp:18:" "release -> relaxed: " "needed: box, DATA RACE"
         "3 sites, 3 weakenings: 2 noticed, 1 not needed by any check")
