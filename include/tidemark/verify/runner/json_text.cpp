@@ -24,7 +24,7 @@ std::size_t size_of_character(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const char c = text.front();

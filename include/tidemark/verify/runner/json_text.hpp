@@ -11,7 +11,7 @@ namespace tidemark::verify::runner {
 
 /// Returns a text as a string of JSON. It has no `<`, so that it may stand in a page of HTML. What is not UTF-8 becomes
 /// U+FFFD.
-std::string quoted(std::string_view text);
+std::string json_string(std::string_view text);
 
 }  // namespace tidemark::verify::runner
 

@@ -67,7 +67,7 @@ std::string_view path_of(const source_position& at) { return at.file == nullptr 
 
 /// `"file":"...","line":1`
 std::string json_of(const source_position& at) {
-  return "\"file\":" + quoted(path_of(at)) + ",\"line\":" + std::to_string(at.line);
+  return "\"file\":" + json_string(path_of(at)) + ",\"line\":" + std::to_string(at.line);
 }
 
 const char* part_of(phase in) {
@@ -77,7 +77,7 @@ const char* part_of(phase in) {
 
 std::string json_of(const row& of) {
   std::string text = "{\"thread\":" + std::to_string(of.thread) + ",\"phase\":\"" + part_of(of.in) +
-                     "\",\"text\":" + quoted(of.text) + "," + json_of(of.at);
+                     "\",\"text\":" + json_string(of.text) + "," + json_of(of.at);
   if (of.reads) text += ",\"from\":" + std::to_string(of.from);
   if (of.is_old) text += ",\"newest\":" + std::to_string(of.newest);
   if (of.is_aba) text += ",\"aba\":true";
@@ -101,21 +101,21 @@ std::string json_of_sources(told_execution& told) {
   files.insert(path_of(told.asserted_at));
   files.erase("");
   return list_of(files, [&](std::string_view file) {
-    return "{\"file\":" + quoted(file) + ",\"lines\":" + list_of(told.texts.lines_of(file), quoted) + "}";
+    return "{\"file\":" + json_string(file) + ",\"lines\":" + list_of(told.texts.lines_of(file), json_string) + "}";
   });
 }
 
 std::string json_of(told_execution& told, const std::string& found_by) {
   std::ostringstream out;
-  out << "{\"check\":" << quoted(told.check) << ",\"what\":" << quoted(told.what)
-      << ",\"searched\":" << quoted(found_by) << ",\"threads\":" << told.threads
+  out << "{\"check\":" << json_string(told.check) << ",\"what\":" << json_string(told.what)
+      << ",\"searched\":" << json_string(found_by) << ",\"threads\":" << told.threads
       << ",\n\"rows\":" << list_of(told.rows, [](const row& each) { return json_of(each); });
   if (!told.assertion.empty()) {
-    out << ",\n\"assertion\":{\"text\":" << quoted(told.assertion) << ",\"thread\":" << told.failing_thread;
+    out << ",\n\"assertion\":{\"text\":" << json_string(told.assertion) << ",\"thread\":" << told.failing_thread;
     if (told.asserted_at.file != nullptr) out << "," << json_of(told.asserted_at);
     out << "}";
   }
-  out << ",\n\"ends\":" << list_of(told.ends, quoted) << ",\n\"sources\":" << json_of_sources(told) << "}\n";
+  out << ",\n\"ends\":" << list_of(told.ends, json_string) << ",\n\"sources\":" << json_of_sources(told) << "}\n";
   return out.str();
 }
 
@@ -163,7 +163,7 @@ void write_execution_page(std::ostream& out, told_execution& told, const std::st
 
 void write_audit_page(std::ostream& out, const std::string& program, const audit_result& result) {
   std::ostringstream data;
-  data << "{\"program\":" << quoted(program) << ",\n\"audit\":";
+  data << "{\"program\":" << json_string(program) << ",\n\"audit\":";
   write_audit_json(data, result);
   data << "}\n";
   write_page(out, audit_html, audit_style, std::string{audit_list_script} += audit_script, data.str());
