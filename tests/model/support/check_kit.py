@@ -3,9 +3,9 @@
 """Tries the check kit: what it says of checks that are wrong, and whether a printed execution names what went wrong.
 
 usage: check_kit.py CHECK_PROGRAM MISTAKES_PROGRAM SYNC_PROGRAM GUIDE_PROGRAM GUIDE_SYNC_PROGRAM AUDITED_PROGRAM ROOT
-                    WORK_FOLDER [--update]
+                    WORK_FOLDER CLASS[,CLASS]...|--update
 
-With --update the guide gets what its programs print.
+Runs the classes of tests that are named. With --update the guide gets what its programs print.
 """
 
 import json
@@ -609,7 +609,7 @@ class Guide(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder = sys.argv[1:9]
+    Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder, what = sys.argv[1:10]
     Audit.program = Mistakes.program
     for tests in (Verdicts, Reviewed, Resumed, Progress):
         tests.program, tests.folder = audited, Path(folder)
@@ -618,8 +618,9 @@ if __name__ == "__main__":
     Sync.source = Path(root) / "tests/model/verify/sync.cpp"
     Mistakes.root = Path(root)
     Guide.path = Path(root) / "docs/guide-verify.md"
-    if sys.argv[9:] == ["--update"]:
+    if what == "--update":
         Guide().update()
+        what = "Guide"
     Mistakes.folder = Path(folder)
     Mistakes.folder.mkdir(parents=True, exist_ok=True)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *what.split(",")])
