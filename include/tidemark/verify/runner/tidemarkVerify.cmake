@@ -136,6 +136,8 @@ function(tidemark_link_runner target)
   get_target_property(is_in_one tidemark_verify_runner UNITY_BUILD)
   if(NOT is_in_one AND NOT TIDEMARK_RUNNER_BY_FILE)
     set_source_files_properties("${folder}/engine.cpp" PROPERTIES COMPILE_OPTIONS -O1)
+    # A program may have a main() of its own.
+    set_source_files_properties("${folder}/main.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_compile_options(tidemark_verify_runner PRIVATE -O0)
     set_target_properties(tidemark_verify_runner PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
