@@ -76,6 +76,9 @@ class Checks(unittest.TestCase):
         code, said = play(self.program, "started_thread")
         self.assertNotEqual(code, 0, said)
         self.assertIn("is used by a thread that the check has started.", said)
+        code, said = play(self.program, "null_pointer")
+        self.assertEqual(code, 1, said)
+        self.assertRegex(said, r"tidemark: the check 'null_pointer' crashes \(memory access, .*\) behind .*check\.cpp:\d+\n$")
         self.expect("exception", 1, "USER ASSERT FAILED", "FAILS: an exception has left the check: t")
 
     def test_livelock(self):
@@ -87,7 +90,7 @@ class Checks(unittest.TestCase):
     def test_what_does_not_end(self):
         code, said = play(self.program, "hang", "--hang", "2")
         self.assertEqual(code, 1, said)
-        self.assertRegex(said, r"tidemark: an execution does not end\. It blocks, .*check\.cpp:\d+\n$")
+        self.assertRegex(said, r"tidemark: an execution of '[a-z_]+' does not end\. It blocks, .*, or .*check\.cpp:\d+\n$")
 
     def test_operations_and_threads(self):
         for check in ("operations", "three_threads", "four_threads"):
@@ -170,9 +173,16 @@ class Mistakes(unittest.TestCase):
 
     def test_the_table_is_as_wide_as_a_page(self):
         for name in self.marks():
-            for line in play(self.program, name, "--table")[1].splitlines():
-                if "|" in line:
-                    self.assertLessEqual(len(line), 100)
+            for options, width in (([], 100), (["--width", "160"], 160)):
+                lines = [line for line in play(self.program, name, "--table", *options)[1].splitlines() if "|" in line]
+                self.assertLessEqual(max(map(len, lines)), width)
+        self.assertGreater(max(map(len, lines)), 100)
+        self.assertEqual(play(self.program, "--width", "39")[0], 2)
+
+    def test_a_weakened_order_is_marked(self):
+        site = re.search(r"site (\S+) store release -", play(self.program, "flag.mended", "--sites")[1])[1]
+        said = play(self.program, "flag.mended", "--bound", "2", "--weaken", f"{site}=relaxed")[1]
+        self.assertRegex(said, r" = 1 \(release, WEAKENED to relaxed\)")
 
     def test_a_failure_is_stored_and_played_again(self):
         for number, name in enumerate(self.marks()):
@@ -278,6 +288,7 @@ class Audit(unittest.TestCase):
     def test_what_is_never_executed(self):
         said = play(self.program, "--audit", "--seconds", "1")[1]
         self.assertRegex(said, r"mistakes\.cpp:\d+: .*\(spare\.load\(\)\); }\n    NEVER EXECUTED\n")
+        self.assertRegex(said, r"\nExecuted by twins alone:( mistakes\.cpp:\d+)+\n")
         self.assertTrue(said.endswith("; 1 sites never executed\n"), said[-200:])
 
     def test_the_guide(self):

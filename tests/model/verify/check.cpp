@@ -185,6 +185,17 @@ struct starts_thread : check<2> {
 };
 const checked<starts_thread> started_thread{"started_thread"};
 
+/// Uses a null pointer.
+struct uses_null_pointer : check<2> {
+  atomic<int> word{0};
+  int* volatile nothing = nullptr;
+  void thread(unsigned) {
+    word.fetch_add(1);
+    *nothing = 1;
+  }
+};
+const checked<uses_null_pointer> null_pointer{"null_pointer"};
+
 /// An exception leaves the check.
 struct throws : check<2> {
   atomic<int> word{0};

@@ -118,10 +118,16 @@ namespace tidemark::detail::all_files_of_a_program_must_agree_on {
 
 #if TIDEMARK_HAS_TSAN || !TIDEMARK_HAS_WIDE_CAS || !TIDEMARK_HAS_FUTEX || !TIDEMARK_HAS_MEMBARRIER
 inline namespace TIDEMARK_CONFIGURATION {
-/// Is never called. lld looks only at marks that are used.
-[[gnu::used]] inline int sum() noexcept {
+#if defined(__has_cpp_attribute) && __has_cpp_attribute(gnu::retain)
+#define TIDEMARK_KEPT gnu::used, gnu::retain
+#else
+#define TIDEMARK_KEPT gnu::used
+#endif
+/// Is never called. lld looks only at marks that are used, and with --gc-sections only if this is kept.
+[[TIDEMARK_KEPT]] inline int sum() noexcept {
   return thread_sanitizer + force_locked_double_word + force_portable_parking + membarrier;
 }
+#undef TIDEMARK_KEPT
 }  // namespace TIDEMARK_CONFIGURATION
 #endif
 

@@ -112,7 +112,7 @@ class auditor {
     name_sites();
     audit_sites();
     list_unexecuted();
-    if (request_.reviewed != nullptr) request_.reviewed->complain(result_, request_.lists_unexecuted, left_out_);
+    if (request_.reviewed != nullptr) request_.reviewed->complain(result_, request_.lists_unexecuted, result_.left_out);
     add_sources();
     return result_;
   }
@@ -172,7 +172,7 @@ class auditor {
     const bool is_it = request_.only.empty() ||
                        std::any_of(request_.only.begin(), request_.only.end(),
                                    [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
-    if (!is_it) left_out_.emplace(file.substr(file.find_last_of('/') + 1));
+    if (!is_it) result_.left_out.emplace(file.substr(file.find_last_of('/') + 1));
     return is_it;
   }
   bool is_in_scope(std::string_view file) {
@@ -180,13 +180,16 @@ class auditor {
     return std::any_of(result_.sites.begin(), result_.sites.end(),
                        [&](const audited_site& site) { return is_same_file(file, site.is.at.file); });
   }
+  static bool is_there(const source_position& at, const written_line& line) {
+    return at.line == line.line && is_same_file(line.file, at.file);
+  }
   bool is_executed(const written_line& line) const {
-    const auto is_it = [&](const source_position& at) {
-      return at.line == line.line && is_same_file(line.file, at.file);
-    };
     return std::any_of(result_.sites.begin(), result_.sites.end(),
-                       [&](const audited_site& site) { return is_it(site.is.at); }) ||
-           std::any_of(executed_by_twins_.begin(), executed_by_twins_.end(), is_it);
+                       [&](const audited_site& site) { return is_there(site.is.at, line); });
+  }
+  bool is_executed_by_twins(const written_line& line) const {
+    return std::any_of(executed_by_twins_.begin(), executed_by_twins_.end(),
+                       [&](const source_position& at) { return is_there(at, line); });
   }
   /// As the sites name the file, if they do.
   std::string name_of_file(const std::string& whole) const {
@@ -205,6 +208,10 @@ class auditor {
     for (const written_line& line : written) {
       if (!is_in_scope(line.file) || is_executed(line)) continue;
       const source_position at{line.file.c_str(), line.line, 0, ""};
+      if (is_executed_by_twins(line)) {  // which may be a line of a twin
+        result_.only_by_twins.push_back(std::string{file_name_of(at)} + ":" + std::to_string(line.line));
+        continue;
+      }
       result_.never_executed.push_back({name_of_file(line.file), line.line, sources_.text_of(at),
                                         sources_.key_of(at, 1).append(never_executed_key), ""});
       if (request_.reviewed != nullptr) request_.reviewed->apply_to(result_.never_executed.back());
@@ -337,7 +344,6 @@ class auditor {
   std::vector<const entry*> checks_;
   std::vector<const entry*> twins_;
   std::vector<source_position> executed_by_twins_;
-  std::set<std::string> left_out_;  // names of files
   sources sources_;
   audit_result result_;
   std::size_t weakenings_ = 0;

@@ -5,6 +5,7 @@
 #define TIDEMARK_VERIFY_RUNNER_AUDIT_HPP
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,8 +74,10 @@ struct audit_result {
   bool looked_for_unexecuted = false;
   bool knows_unexecuted = false;
   std::vector<unexecuted_line> never_executed;
-  std::vector<std::string> complaints;  // about the reviewed list
-  std::vector<source_text> sources;     // of all sites and lines
+  std::set<std::string> left_out;          // names of files with sites that the request left out
+  std::vector<std::string> only_by_twins;  // FILE:LINE of what no check executes that is expected to hold
+  std::vector<std::string> complaints;     // about the reviewed list
+  std::vector<source_text> sources;        // of all sites and lines
 };
 
 /// How many weakenings got a verdict.

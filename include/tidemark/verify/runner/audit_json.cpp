@@ -80,6 +80,9 @@ void write_audit_json(std::ostream& out, const audit_result& result) {
     if (!line.reason.empty()) out << R"(, "reason": )" << json_string(line.reason);
     out << "}";
   }
+  out << "],\n \"only_by_twins\": [";
+  comma next_place;
+  for (const std::string& place : result.only_by_twins) out << next_place << json_string(place);
   out << "],\n \"complaints\": [";
   comma next_complaint;
   for (const std::string& complaint : result.complaints) out << next_complaint << "  " << json_string(complaint);

@@ -45,7 +45,7 @@ void print_keys(std::ostream& out, const audit_result& result) {
   };
   for (const audited_site& site : result.sites) {
     for (const audited_step& step : site.steps) {
-      if (step.said > verdict::reviewed) print(step.key);
+      if (step.said > verdict::reviewed && step.said != verdict::cut_off) print(step.key);
     }
   }
   for (const unexecuted_line& line : result.never_executed) {
@@ -61,6 +61,10 @@ void print_unexecuted(std::ostream& out, const audit_result& result) {
     out << file_name_of(at) << ":" << line.line << ": " << line.text << "\n    NEVER EXECUTED"
         << (line.reason.empty() ? "" : ", reviewed: ") << line.reason << "\n";
   }
+  if (result.only_by_twins.empty()) return;
+  out << "Executed by twins alone:";
+  for (const std::string& place : result.only_by_twins) out << " " << place;
+  out << "\n";
 }
 
 }  // namespace
@@ -102,9 +106,14 @@ void print_end(std::ostream& out, const audit_result& result) {
   out << "\n"
       << result.sites.size() << " sites, " << all << " weakenings: " << needed << " noticed, " << not_needed
       << " not needed by any check" << others;
-  if (result.looked_for_unexecuted) out << "; " << unexecuted_lines_of(result) << " sites never executed";
+  if (result.looked_for_unexecuted && result.knows_unexecuted)
+    out << "; " << unexecuted_lines_of(result) << " sites never executed";
   out << "\n";
-  if (result.sites.empty()) out << "Nothing was audited: no check that holds executes an operation there.\n";
+  if (!result.sites.empty()) return;
+  out << "Nothing was audited: no check that holds executes an operation there";
+  if (!result.left_out.empty()) out << ", but in files whose paths have no such part:";
+  for (const std::string& file : result.left_out) out << "\n  " << file;
+  out << "\n";
 }
 
 }  // namespace tidemark::verify::runner

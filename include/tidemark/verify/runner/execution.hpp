@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 
 #include "../engine.hpp"
 
@@ -97,12 +98,18 @@ struct execution {
   long aligned_allocations = 0;  // that were not freed
   std::uint32_t number = 0;      // of the execution, in this process
   bool shared = false;           // a cell was used by two threads, in any execution so far
-  // The last operation, for the watchdog.
+  const char* check = "";        // its name, for messages; and the last operation:
   const char* file = "";
   unsigned line = 0;
   record steps;
 };
 inline execution running;
+
+/// Writes " behind FILE:LINE" of the last operation, or nothing if its line is not known. For handlers of signals.
+inline void write_last_place(char* text, std::size_t size) {
+  text[0] = '\0';
+  if (running.line != 0) std::snprintf(text, size, " behind %s:%u", running.file, running.line);
+}
 
 /// Whether it runs in this thread of the system: all threads of a check do.
 inline constinit thread_local bool plays_here = false;

@@ -22,6 +22,13 @@ foreach(needed SOURCE CHECK OUTPUT)
   endif()
 endforeach()
 get_filename_component(source "${SOURCE}" ABSOLUTE)
+if(NOT EXISTS "${source}")
+  message(FATAL_ERROR "export.cmake: there is no file ${source}")
+endif()
+file(READ "${source}" text)
+if(NOT text MATCHES "[^A-Za-z0-9_]${CHECK} *[{(;=]")
+  message(FATAL_ERROR "export.cmake: ${source} defines no variable ${CHECK}")
+endif()
 set(program "${OUTPUT}/${CHECK}.cpp")
 file(CONFIGURE OUTPUT "${program}" @ONLY CONTENT "#include \"${source}\"
 int main(int, char** words) { return tidemark::verify::run(${CHECK}, words); }

@@ -25,12 +25,14 @@ std::uint64_t hash_of(std::istream& bytes) {
   return hash;
 }
 
+constexpr const char* first_words = "tidemark audit 1, ";
+
 std::string header_of(const std::vector<const entry*>& checks, const limits& allowed) {
   std::ifstream program{"/proc/self/exe", std::ios::binary};
   std::stringstream names;
   for (const entry* each : checks) names << each->name << '\n';
   std::ostringstream header;
-  header << "tidemark audit 1, program " << std::hex << hash_of(program) << ", checks " << hash_of(names) << std::dec
+  header << first_words << "program " << std::hex << hash_of(program) << ", checks " << hash_of(names) << std::dec
          << ", seconds " << allowed.seconds << ", steps " << allowed.most_steps;
   return header.str();
 }
@@ -66,7 +68,8 @@ std::string name_of_step(const audited_site& site, const audited_step& step) {
 
 }  // namespace
 
-bool found_so_far::open(const std::string& path, const std::vector<const entry*>& checks, const limits& allowed) {
+std::string found_so_far::open(const std::string& path, const std::vector<const entry*>& checks,
+                               const limits& allowed) {
   path_ = path;
   header_ = header_of(checks, allowed);
   std::ifstream file{path};
@@ -75,10 +78,12 @@ bool found_so_far::open(const std::string& path, const std::vector<const entry*>
   if (is_there && header == header_) {
     read_steps(file);
     std::cerr << "tidemark: goes on with " << steps_.size() << " weakenings of " << path << "\n";
+  } else if (is_there && !header.starts_with(first_words)) {
+    return "'" + path + "' is not written by --resume, and is left alone";
   } else if (is_there) {
     std::cerr << "tidemark: " << path << " is of another program, of other checks or of other limits: begins anew\n";
   }
-  return write();
+  return write() ? "" : "cannot write '" + path + "'";
 }
 
 void found_so_far::read_steps(std::istream& file) {

@@ -16,8 +16,8 @@ namespace tidemark::verify::runner {
 class found_so_far {
  public:
   /// Reads the file, if it belongs to this program, these checks and these limits. Otherwise it begins anew, with a
-  /// message if there was something. Returns false if the file can't be written.
-  bool open(const std::string& path, const std::vector<const entry*>& checks, const limits& allowed);
+  /// message if there was something. Returns what is wrong: a file that is something else, or that can't be written.
+  std::string open(const std::string& path, const std::vector<const entry*>& checks, const limits& allowed);
 
   /// Fills in what is known of a step. Returns whether it is.
   bool recall(const audited_site& site, audited_step& step) const;

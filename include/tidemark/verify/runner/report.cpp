@@ -12,14 +12,13 @@
 namespace tidemark::verify::runner {
 namespace {
 
-constexpr std::size_t page_width = 100;
 constexpr std::size_t number_width = 4;
 constexpr std::size_t rows_of_livelock = 20;
 
 /// The rows of an execution, in columns.
 class table {
  public:
-  explicit table(told_execution& told) : told_{told} {
+  table(told_execution& told, std::size_t width) : told_{told}, width_{width} {
     for (const row& each : told_.rows) {
       if (each.at.line != 0) files_.insert(file_name_of(each.at));
     }
@@ -28,7 +27,7 @@ class table {
   void print(std::ostream& out) {
     const std::size_t rows = told_.rows.size();
     print_line(out, "", [&](unsigned thread) { return "thread " + std::to_string(thread); });
-    out << std::string(page_width, '-') << "\n";
+    out << std::string(width_, '-') << "\n";
     for (std::size_t i = 0; i < rows; ++i) {
       if (told_.what == "LIVELOCK" && i == rows_of_livelock && rows > 2 * rows_of_livelock) {
         i = rows - rows_of_livelock;
@@ -68,7 +67,7 @@ class table {
     return text;
   }
 
-  std::size_t column_width() const { return (page_width - number_width) / told_.threads; }
+  std::size_t column_width() const { return (width_ - number_width) / told_.threads; }
 
   template <class Text>
   void print_line(std::ostream& out, std::string number, Text text_of_thread) {
@@ -104,12 +103,13 @@ class table {
   }
 
   told_execution& told_;
+  std::size_t width_;
   std::set<std::string_view> files_;
 };
 
 }  // namespace
 
-void print_execution(std::ostream& out, told_execution& told) { table{told}.print(out); }
+void print_execution(std::ostream& out, told_execution& told, std::size_t width) { table{told, width}.print(out); }
 
 length length_of_execution() {
   length found;

@@ -11,7 +11,7 @@
 namespace tidemark::verify::runner {
 
 /// Prints an execution in 100 columns.
-void print_execution(std::ostream& out, told_execution& told);
+void print_execution(std::ostream& out, told_execution& told, std::size_t width);
 
 /// How often the recorded execution goes from one thread to another, and how many steps it has. The smaller, the easier
 /// to read.

@@ -11,6 +11,7 @@
 
 #include "addresses.hpp"
 #include "execution.hpp"
+#include "seam.hpp"
 #include "sites.hpp"
 #include "sources.hpp"
 
@@ -92,7 +93,7 @@ class teller {
     if (of.cell == nullptr || names_.contains(of.cell)) return;
     if (of.at.address != nullptr && watching == nullptr) return;  // an operator: the line may have several
     auto& others_there = locked_at_[{of.at.file, of.at.line, of.at.column}];
-    std::string name = told_.texts.operand_of(of.at, locks(of) ? others_there : 0);
+    std::string name = told_.texts.operand_of(of.at, locks(of) ? others_there : 0, of.kind);
     if (name.empty()) return;
     if (locks(of)) ++others_there;
     const unsigned others = uses_of_name_[name]++;
@@ -124,8 +125,17 @@ class teller {
     return false;
   }
 
+  /// The order of a step, as the program has it; and what --weaken has made of it.
+  static std::string order_of(const step& of) {
+    const std::uint64_t hits = seam.hits;
+    const bool is_other = of.kind != step_kind::not_exchanged && is_weakened(weakening::order, of.at, of.order);
+    seam.hits = hits;
+    return std::string{" ("} + name_of(of.order) + (is_other ? std::string{", WEAKENED to "} + name_of(seam.to) : "") +
+           ")";
+  }
+
   std::string summary(const step& of) const {
-    const std::string order = std::string{" ("} + name_of(of.order) + ")";
+    const std::string order = order_of(of);
     switch (of.kind) {
       case step_kind::load:
         return name_of_cell(of) + " -> " + text_of(of.before, of.type) + order;

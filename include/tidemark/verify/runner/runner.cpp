@@ -54,6 +54,7 @@ constexpr const char* usage =
     "  --executions N      only the random search, of so many executions\n"
     "  --search KIND       `bounded` or `random`: only that one\n"
     "  --expect-failure    each check must fail, as if it were a twin\n"
+    "  --width N           of a printed execution, in characters (100)\n"
     "  --table             print the failing execution also where a failure was expected\n"
     "  --most-steps N      steps of an execution; one with more is a livelock (2000)\n"
     "  --progress          tell on standard error how far it is, also where that is no terminal\n"
@@ -101,6 +102,7 @@ struct command {
   unsigned most_steps = 2000;
   unsigned patience = 60;
   double seconds = 5;
+  unsigned width = 100;
   bool help = false;
   bool list = false;
   bool expect_failure = false;
@@ -187,6 +189,8 @@ void parse_option(const std::string& word, words& rest, command& result) {
     if (result.search.empty()) result.search = "bounded";
   } else if (word == "--seconds") {
     rest.take(result.seconds, 0.001);
+  } else if (word == "--width") {
+    rest.take(result.width, 40u);
   } else if (word == "--most-steps") {
     rest.take(result.most_steps, 1u);
   } else if (word == "--hang") {
@@ -298,16 +302,37 @@ result search_once(const entry& check, const command& request) {
   return one;
 }
 
-// The check that is played, for a message.
-const char* played = "";
-
 void say_where_it_was_aborted(int) {
   const auto say = [](const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); };
   say("tidemark: the program was aborted in the check '");
-  say(played);
+  say(running.check);
   say("'. If Relacy has printed an assertion of its own, the check is not deterministic: it depends on addresses, on "
       "rand(), on the time or on a static.\n");
   _exit(1);
+}
+
+void say_where_it_crashed(int number) {
+  char place[300];
+  write_last_place(place, sizeof place);
+  char text[512];
+  const char* const what = number == SIGFPE ? "arithmetic" : "memory access, perhaps beyond the 50 KB of a stack";
+  const int size =
+      std::snprintf(text, sizeof text, "tidemark: the check '%s' crashes (%s)%s\n", running.check, what, place);
+  static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(size)));
+  _exit(1);
+}
+
+/// Names the check in which the program ends.
+void watch_for_crashes() {
+  signal(SIGABRT, say_where_it_was_aborted);
+  // The stack may be what is wrong.
+  static char stack[1 << 16];
+  const stack_t other{stack, 0, sizeof stack};
+  sigaltstack(&other, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = say_where_it_crashed;
+  action.sa_flags = SA_ONSTACK;
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(number, &action, nullptr);
 }
 
 /// The first line, without its end.
@@ -358,7 +383,7 @@ bool show(const entry& check, const command& request, const result& all, bool as
   told_execution told = tell(check, all.found);
   if (as_table) {
     std::cout << "\n";
-    print_execution(std::cout, told);
+    print_execution(std::cout, told, request.width);
     std::cout << "\n";
   }
   const std::string weakened = request.weaken.empty() ? "" : ", with " + request.weaken;
@@ -385,7 +410,6 @@ bool was_shared(const entry& check) {
 bool judge(const entry& check, const command& request) {
   running.shared = false;
   seam.hits = 0;
-  played = check.name;
   const result all =
       request.search.empty() ? search_all(check, {request.seconds, request.most_steps}) : search_once(check, request);
   const bool must_fail = request.expect_failure || check.must_fail;
@@ -445,7 +469,7 @@ int replay(const command& request, const std::vector<const entry*>& checks) {
     std::cout << name << ": " << (stored.found.failed ? stored.found.what : "does not fail: the code has changed since")
               << "\n\n";
     told_execution told = tell(*check, stored.found);
-    print_execution(std::cout, told);
+    print_execution(std::cout, told, request.width);
     if (!write_page(request.page, told, "replayed")) return 1;
     return stored.found.failed && !check->must_fail ? 1 : 0;
   }
@@ -532,8 +556,9 @@ int audit_all(const command& request, const std::vector<const entry*>& chosen) {
   }
   found_so_far known;
   if (!request.resume.empty()) {
-    if (!known.open(request.resume, chosen, asked.allowed)) {
-      std::cerr << "tidemark: cannot write '" << request.resume << "'\n";
+    const std::string complaint = known.open(request.resume, chosen, asked.allowed);
+    if (!complaint.empty()) {
+      std::cerr << "tidemark: " << complaint << "\n";
       return 2;
     }
     asked.known = &known;
@@ -576,7 +601,7 @@ int run(int argc, char** argv, const entry* last) {
   if (!request->lines.empty()) return compare(*request, program, checks);
   begin_progress(request->progress);
   start_watchdog(request->patience);
-  signal(SIGABRT, say_where_it_was_aborted);
+  watch_for_crashes();
   if (!request->replay.empty()) return replay(*request, checks);
   if (!request->weaken.empty() && !weaken(request->weaken, request->sources)) {
     std::cerr << "no such site or order: " << request->weaken << "\n";

@@ -42,6 +42,9 @@ bool repeat(const entry& check, search how, const outcome& found) {
 result search_all(const entry& check, const limits& allowed) {
   result all;
   bool cut_off = false;
+  // What one search leaves of its time is the next one's, but the last one has its own.
+  const double at_random = allowed.seconds / (greatest_bound + 2);
+  const std::clock_t began = std::clock();
   for (unsigned bound = 0; bound <= greatest_bound + 1; ++bound) {
     const bool bounded = bound <= greatest_bound;
     if (bounded && cut_off) continue;  // a greater bound takes longer still
@@ -50,7 +53,10 @@ result search_all(const entry& check, const limits& allowed) {
     all.how.bound = bound;
     all.how.most_steps = allowed.most_steps;
     all.how.executions = random_executions;
-    all.how.seconds = allowed.seconds / (greatest_bound + 2);
+    if (allowed.seconds != 0) {
+      const double used = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+      all.how.seconds = std::max(at_random, allowed.seconds - used - (bounded ? at_random : 0));
+    }
     name_search(check.name, bounded ? "bound " + std::to_string(bound) : "random");
     all.found = play(check, all.how);
     all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);

@@ -111,6 +111,26 @@ std::string_view locked_by(std::string_view line, std::size_t end, std::size_t w
   return argument_of(line, end, which);
 }
 
+// Whether a function of this name may be a step of this kind.
+bool fits(std::string_view name, step_kind kind) {
+  switch (kind) {
+    case step_kind::load:
+      return name.starts_with("load") || name.starts_with("is_") || name == "test" || name.starts_with("wait");
+    case step_kind::store:
+      return name == "store" || name == "clear";
+    case step_kind::change:
+      return name == "exchange" || name.starts_with("fetch_") || name == "test_and_set";
+    case step_kind::exchanged:
+    case step_kind::not_exchanged:
+      return name.starts_with("compare_exchange");
+    case step_kind::read:
+    case step_kind::write:
+      return false;
+    default:
+      return true;
+  }
+}
+
 // Whether `=`, `+=` or the like stands there, and no comparison.
 bool is_assignment(std::string_view line, std::size_t at) {
   if (line[at] != '=' || at == 0 || at + 1 >= line.size() || line[at + 1] == '=') return false;
@@ -204,20 +224,21 @@ std::string sources::key_of(const source_position& at, unsigned column) {
   return key + ": " + text;
 }
 
-std::string sources::operand_of(const source_position& at, std::size_t which) {
+std::string sources::operand_of(const source_position& at, std::size_t which, step_kind kind) {
   const std::string* const found = line_of(at);
   if (found == nullptr) return "";
   const std::string_view line = *found;
-  // Of several operations on one line, the one that is nearest to the column. Without a column, an assignment is the
-  // operation only if there is no other.
-  candidates nearest{at.column == 0 ? 0 : at.column - 1};
-  candidates assigned{0};
+  // Of several operations on one line, the one that is nearest to the column; without a column, the first that fits.
+  const bool has_column = at.column != 0;
+  candidates nearest{has_column ? at.column - 1 : 0};
   for (std::size_t begin = 0; begin < line.size(); ++begin) {
-    if (is_assignment(line, begin)) (at.column == 0 ? assigned : nearest).add(begin, assigned_in(line, begin));
+    if (is_assignment(line, begin) && (has_column || kind == step_kind::write))
+      nearest.add(begin, assigned_in(line, begin));
     if (!is_of_name(line[begin]) || (begin > 0 && is_of_name(line[begin - 1]))) continue;
     std::size_t end = begin;
     while (end < line.size() && is_of_name(line[end])) ++end;
     const std::string_view name = line.substr(begin, end - begin);
+    if (!has_column && !fits(name, kind)) continue;
     const std::size_t object = end_of_object(line, begin);
     if (object != std::string_view::npos) {
       // Compilers name the place of the function's name, or that of the bracket behind it, or of the object.
@@ -228,7 +249,7 @@ std::string sources::operand_of(const source_position& at, std::size_t which) {
       nearest.add(end, argument_of(line, end, name == "lock" ? which : 0));
     }
   }
-  return std::string{nearest.best().empty() ? assigned.best() : nearest.best()};
+  return std::string{nearest.best()};
 }
 
 }  // namespace tidemark::verify::runner

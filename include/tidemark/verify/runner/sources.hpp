@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../engine.hpp"
+#include "execution.hpp"
 
 namespace tidemark::verify::runner {
 
@@ -20,8 +21,8 @@ class sources {
 
   /// What the operation at a position is applied to: `slots[i].value` of `slots[i].value.load(order)`, of
   /// `slots[i].value = 1` or of `scoped_lock lock{slots[i].value}`. Where that names several, `which` is one of them.
-  /// Empty if the line does not tell.
-  std::string operand_of(const source_position& at, std::size_t which);
+  /// Empty if the line does not tell. Without a column, only what a step of this kind can be applied to.
+  std::string operand_of(const source_position& at, std::size_t which, step_kind kind);
 
   /// Names a position so that the name stays when the line is moved: by the file's name, the text of the line without
   /// comment and with its blanks made alike, and a number, if it is not the first such line of the file or if the

@@ -11,6 +11,9 @@
 #include <exception>
 #include <new>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "execution.hpp"
 #include "relacy.hpp"
 #include "search.hpp"
@@ -30,6 +33,25 @@ struct opened_context {
 bool allocates_for_itself(const rl::context& context);
 template struct opened_context<&rl::context::disable_alloc_>;
 
+// A thread's stack has 64 KiB of the heap, with nothing to notice when it overflows. So a page near its end can't be
+// touched: who gets there crashes, with a message (runner.cpp).
+constexpr std::uintptr_t stack_size = 64 * 1024;
+constexpr std::uintptr_t kept_below = 4 * 1024;  // so that the page is surely within the stack
+inline void* guards[most_threads] = {};
+
+inline void* guard_stack(void* frame) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  if (page > kept_below) return nullptr;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(frame) - stack_size + kept_below;
+  void* const place = reinterpret_cast<void*>((end + page - 1) / page * page);
+  return mprotect(place, page, PROT_NONE) == 0 ? place : nullptr;
+}
+inline void unguard(void*& place) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (place != nullptr) mprotect(place, page, PROT_READ | PROT_WRITE);
+  place = nullptr;
+}
+
 bool allocates_for_check() {
   return watching != nullptr && running.now != phase::outside && !allocates_for_itself(rl::ctx());
 }
@@ -41,6 +63,11 @@ template <class Suite, class Scheduler>
 class watched_context : public rl::context_impl<Suite, Scheduler> {
  public:
   using rl::context_impl<Suite, Scheduler>::context_impl;
+
+  // The stacks are given back next, and their memory may be used for something else.
+  ~watched_context() {
+    for (void*& each : guards) unguard(each);
+  }
 
  private:
   void* alloc(std::size_t size) override {
@@ -107,6 +134,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     running.now = phase::threads;
   }
   void thread(unsigned index) {
+    if (guards[index] == nullptr) guards[index] = guard_stack(__builtin_frame_address(0));
     guarded([index] { played_->thread(place_, index); });
   }
   void after() {
@@ -121,6 +149,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     if (place_ == nullptr) throw std::bad_alloc{};
     how_ = &how;
     plays_here = true;
+    running.check = played.name;
     began_ = std::clock();
     executions_ = 0;
     const outcome found =

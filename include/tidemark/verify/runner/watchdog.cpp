@@ -27,11 +27,13 @@ void look(int) {
     return;
   }
   if (++looks < patience) return;
+  char place[300];
+  write_last_place(place, sizeof place);
   char text[512];
   const int size = snprintf(text, sizeof text,
-                            "tidemark: an execution does not end. It blocks, or loops without an operation of the "
-                            "checker, behind %s:%u\n",
-                            running.file, running.line);
+                            "tidemark: an execution of '%s' does not end. It blocks, or loops without an operation of "
+                            "the checker%s\n",
+                            running.check, place);
   static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(size)));
   _exit(1);
 }

@@ -61,7 +61,8 @@ std::vector<written_line> written_lines() {
   std::vector<written_line> lines;
   for (const void* each : operations) {
     const source_position at = located(source_position::of_address(each));
-    if (at.line != 0) lines.push_back({at.file, at.line});
+    const bool is_of_kit = std::string_view{at.file}.find("/tidemark/verify/") != std::string_view::npos;
+    if (at.line != 0 && !is_of_kit) lines.push_back({at.file, at.line});
   }
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());

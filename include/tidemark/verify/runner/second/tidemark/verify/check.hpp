@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #if defined(TIDEMARK_GENMC)
 extern "C" {
@@ -152,6 +153,12 @@ class var {
   T load() const { return value_; }
   void store(T value) { value_ = value; }
   operator T() const { return load(); }
+  T operator+=(T by) { return operator=(static_cast<T>(value_ + by)); }
+  T operator-=(T by) { return operator=(static_cast<T>(value_ - by)); }
+  T operator++() { return operator=(static_cast<T>(value_ + 1)); }
+  T operator--() { return operator=(static_cast<T>(value_ - 1)); }
+  T operator++(int) { return std::exchange(value_, static_cast<T>(value_ + 1)); }
+  T operator--(int) { return std::exchange(value_, static_cast<T>(value_ - 1)); }
 
  private:
   T value_;
