@@ -419,7 +419,7 @@ class rename_ring {
         one = one->next_slot();
       } while (one != &first);
       if (is_idle) continue;  // since a moment ago
-      const mapping grown = was_refused ? mapping{map_status::no_memory} : map_new(first, vacant_slot, may_take);
+      mapping grown = was_refused ? mapping{map_status::no_memory} : map_new(first, vacant_slot, may_take);
       if (grown) return grown;
       // While it was counted, another thread may have found that there is no room for one more. Once, because threads
       // that wait beside a source that refuses would wake one another for ever.

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace tidemark::detail {
 
@@ -52,7 +53,7 @@ class native_var {
   native_var& operator=(const native_var&) = delete;
 
   T load() const noexcept { return value_; }
-  void store(T value) noexcept { value_ = value; }
+  void store(T value) noexcept { value_ = std::move(value); }
 
  private:
   T value_;

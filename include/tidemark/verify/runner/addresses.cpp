@@ -118,6 +118,7 @@ std::string quoted_path_of_program() {
 }
 
 const void* return_address_of(std::uintptr_t in_file) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the program's file
   return reinterpret_cast<const void*>(in_file + displacement() + 1);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 
@@ -78,7 +79,7 @@ void hide_progress() {
 std::string time_left::text() const {
   if (done_ == 0) return "";
   const double each = std::difftime(std::time(nullptr), began_) / static_cast<double>(done_);
-  const auto left = static_cast<unsigned long>(each * static_cast<double>(all_ - done_) + 0.5);
+  const auto left = static_cast<unsigned long>(std::lround(each * static_cast<double>(all_ - done_)));
   if (left < 100) return "about " + std::to_string(left) + " s left";
   if (left < 100 * 60) return "about " + std::to_string((left + 30) / 60) + " min left";
   return "about " + std::to_string((left + 1800) / 3600) + " h left";

@@ -12,6 +12,8 @@ std::string without_blanks_around(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
+std::string place_in(const std::string& path, unsigned line) { return path + ":" + std::to_string(line); }
+
 }  // namespace
 
 std::string reviewed_list::read(const std::string& path) {
@@ -23,10 +25,10 @@ std::string reviewed_list::read(const std::string& path) {
     const std::string text = without_blanks_around(line);
     if (text.empty() || line.front() == '#') continue;
     if (line.front() != ' ' && line.front() != '\t') {
-      if (find(text) != nullptr) return path + ":" + std::to_string(number) + ": it stands there twice: " + text;
+      if (find(text) != nullptr) return place_in(path, number).append(": it stands there twice: ").append(text);
       entries_.push_back({text, "", number, false, ""});
     } else if (entries_.empty()) {
-      return path + ":" + std::to_string(number) + ": a reason without a key above it: " + text;
+      return place_in(path, number).append(": a reason without a key above it: ").append(text);
     } else {
       std::string& reason = entries_.back().reason;
       reason += (reason.empty() ? "" : " ") + text;
