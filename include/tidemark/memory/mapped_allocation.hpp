@@ -190,8 +190,8 @@ class mapped_allocation {
 
   mapped_allocation(const mapped_allocation&) = delete;
   mapped_allocation& operator=(const mapped_allocation&) = delete;
-  /// Blocks until the timeline has reached every value that unlock() and used_until() were given, or is lost. No other call may be under
-  /// way. A lock that is held is asserted; then its address ends here.
+  /// Blocks until the timeline has reached every value that unlock() and used_until() were given, or is lost. No other
+  /// call may be under way. A lock that is held is asserted; then its address ends here.
   ~mapped_allocation() { TIDEMARK_ASSERT(!is_locked(), "an allocation was destroyed while it was locked"); }
 
   // ---- locking, and naming work: one thread at a time ---------------------------------------------------------------
