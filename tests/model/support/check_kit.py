@@ -469,8 +469,10 @@ class Reviewed(unittest.TestCase):
         self.assertIn("audited.cpp: static_cast<void>(spare.load()); | never executed", keys)
         code, said = self.audit("".join(f"{key}\n  Spare.\n" for key in keys), "--seconds", "0.01")
         self.assertIn("    NEVER EXECUTED, reviewed: Spare.\n", said)
-        self.assertEqual(code, 0, said)
-        self.assertTrue(said.endswith("; 0 sites never executed\n"), said)
+        # What was never searched to its end has no key.
+        self.assertEqual(code, 1, said)
+        self.assertFalse([key for key in keys if "second.store" in key], keys)
+        self.assertRegex(said, r", \d+ cut off; 0 sites never executed\n$")
 
     def test_files_that_are_no_list(self):
         code, said = self.audit(self.LOOKS.splitlines()[0] + "\n" + self.AGAIN, "messages")
@@ -534,16 +536,22 @@ class Resumed(unittest.TestCase):
     def test_another_program_begins_anew(self):
         whole = self.audit()[:2]
         kept = self.path.read_text()
-        for changed in (kept.replace("program ", "program 1"), "something\nelse\n"):
-            self.path.write_text(changed.replace("\tneeded\t1\t", "\tneeded\t4711\t"))
-            code, said, told = self.audit()
-            self.assertEqual((code, said), whole)
-            self.assertIn(" is of another program, of other checks or of other limits: begins anew\n", told)
-            self.assertEqual(self.path.read_text(), kept)
+        changed = kept.replace("program ", "program 1").replace("\tneeded\t1\t", "\tneeded\t4711\t")
+        self.path.write_text(changed)
+        code, said, told = self.audit()
+        self.assertEqual((code, said), whole)
+        self.assertIn(" is of another program, of other checks or of other limits: begins anew\n", told)
+        self.assertEqual(self.path.read_text(), kept)
         for other in (("messages", "time", "--audit", "--seconds", "50", "--resume"),
                       ("messages", "--audit", "--seconds", "100", "--resume")):
             self.path.write_text(kept)
             self.assertIn("begins anew", self.audit(*other)[2])
+
+    def test_another_file_is_left_alone(self):
+        self.path.write_text("something\nelse\n")
+        self.assertEqual(self.audit()[::2],
+                         (2, f"tidemark: '{self.path}' is not written by --resume, and is left alone\n"))
+        self.assertEqual(self.path.read_text(), "something\nelse\n")
 
     def test_it_must_be_writable(self):
         self.path = self.folder / "no" / "folder"
