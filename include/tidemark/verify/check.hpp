@@ -326,6 +326,9 @@ struct search;
 struct outcome;
 }  // namespace runner
 
+/// The failure that a twin is for.
+enum class fails_by : std::uint8_t { anything, race, assertion, deadlock, livelock, freed_memory, leak };
+
 /// A check as the runner knows it. The first parameter of its functions is the place of the check.
 struct entry {
   const char* name = "";
@@ -340,6 +343,7 @@ struct entry {
   runner::outcome (*play)(const entry&, const runner::search&) = nullptr;
   bool may_share_nothing = false;
   bool must_fail = false;
+  fails_by by = fails_by::anything;
   const entry* next = nullptr;
 };
 
@@ -408,23 +412,25 @@ constexpr entry entry_of(const char* name) {
 template <class Check>
 class checked {
  public:
-  explicit checked(const char* name, bool must_fail = false) : entry_{entry_of<Check>(name)} {
-    entry_.must_fail = must_fail;
+  explicit checked(const char* name) : entry_{entry_of<Check>(name)} {
     entry_.next = detail::registered;
     detail::registered = &entry_;
   }
   checked(const checked&) = delete;
   checked& operator=(const checked&) = delete;
 
- private:
+ protected:
   entry entry_;
 };
 
-/// A check with a mistake in it, which must fail: a check that can't fail proves nothing.
+/// A check with a mistake in it, which must fail, in this way if one is named: a check that can't fail proves nothing.
 template <class Check>
 class twin : public checked<Check> {
  public:
-  explicit twin(const char* name) : checked<Check>{name, true} {}
+  explicit twin(const char* name, fails_by by = fails_by::anything) : checked<Check>{name} {
+    this->entry_.must_fail = true;
+    this->entry_.by = by;
+  }
 };
 
 /// All that main() does; the runner has one that calls it with `detail::registered`. `last` is the end of a list of

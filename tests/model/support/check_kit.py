@@ -81,6 +81,10 @@ class Checks(unittest.TestCase):
         self.assertRegex(said, r"the check 'null_pointer' crashes \(memory access, .*\) behind .*check\.cpp:\d+\n$")
         self.expect("exception", 1, "USER ASSERT FAILED", "FAILS: an exception has left the check: t")
 
+    def test_a_twin_that_names_its_failure(self):
+        self.expect("leak", 0, "MEMORY LEAK", ", as expected")
+        self.expect("another_failure", 1, "MEMORY LEAK", "; another failure was expected: DATA RACE\n")
+
     def test_livelock(self):
         self.expect("livelock", 0, "LIVELOCK", "as expected")
         said = play(self.program, "livelock", "--table")[1]

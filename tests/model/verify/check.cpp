@@ -101,7 +101,8 @@ struct allocates : check<2> {
 struct alignas(128) wide {
   std::uint64_t value = 0;
 };
-const twin<allocates<std::uint64_t, false>> leak{"leak"};
+const twin<allocates<std::uint64_t, false>> leak{"leak", fails_by::leak};
+const twin<allocates<std::uint64_t, false>> another_failure{"another_failure", fails_by::race};
 const twin<allocates<wide, false>> wide_leak{"wide_leak"};
 const checked<allocates<std::uint64_t, true>> freed{"freed"};
 const checked<allocates<wide, true>> wide_freed{"wide_freed"};
