@@ -497,7 +497,7 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
     const auto found =
         std::find_if(checks.begin(), checks.end(), [&](const entry* each) { return each->name == name; });
     if (found == checks.end()) {
-      std::cerr << "unknown check: " << name << "\n";
+      std::cerr << "unknown check: " << name << " (--list prints the names)\n";
       return std::nullopt;
     }
     chosen.push_back(*found);
