@@ -356,9 +356,9 @@ class basic_loop_retire_queue {
       }
     }
   }
-  bool follows(const void* queue) const noexcept {
+  bool follows(const void* wanted) const noexcept {
     return std::any_of(followed_.begin(), followed_.end(),
-                       [&](const auto& each) { return each && each->queue == queue; });
+                       [&](const auto& each) { return each && each->queue == wanted; });
   }
 
   /// Called when a thread that sleeps in drain() has something to do, or to wait for, or has nothing left.
