@@ -216,7 +216,7 @@ class basic_loop {
   {
     return awaiter_of(basic_awaited<Platform>(timeline, target), no_deadline, std::move(token));
   }
-  /// The same for the duration `timeout` at most. The `co_await` returns `timeout` then.
+  /// The same for the duration `timeout` at most, from this call on. The `co_await` returns `timeout` then.
   template <class Timeline, class Rep, class Period, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached_for(const Timeline& timeline, std::uint64_t target,
                                  const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept

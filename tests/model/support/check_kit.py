@@ -101,7 +101,8 @@ class Checks(unittest.TestCase):
             self.expect(check, 0, "holds")
 
     def test_names(self):
-        self.assertEqual(play(self.program, "no_such_check"), (2, "unknown check: no_such_check (--list prints the names)\n"))
+        self.assertEqual(play(self.program, "no_such_check"),
+                         (2, "unknown check: no_such_check (--list prints the names)\n"))
         code, said = play(self.program, "--bond", "3")
         self.assertEqual(code, 2)
         self.assertTrue(said.startswith("tidemark: unknown option '--bond'\nusage: "), said)
