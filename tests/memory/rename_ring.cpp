@@ -609,15 +609,13 @@ TEST_CASE_TEMPLATE("[B43] trim destroys idle backings, and keeps the current one
   CHECK(at.ring.unmap(mapped));
 }
 
-template <tidemark::writers Writers>
-using owning_ring = tidemark::rename_ring<counted_view, owning_source, Writers>;
-
-TEST_CASE_TEMPLATE("[B43] nothing of a backing that was trimmed is kept, also where backings own something", Ring,
-                   owning_ring<tidemark::writers::one>, owning_ring<tidemark::writers::several>) {
+TEST_CASE_TEMPLATE("[B43] nothing of a backing that was trimmed is kept, also where backings own something", Kind,
+                   one_writer, several_writers) {
   counted_fence finished;
   const auto alive = std::make_shared<int>();
-  Ring ring{counted_view{finished}, {.bytes = 1}, owning_source{alive}};
-  std::vector<typename Ring::mapping> mapped;
+  using owning_ring = tidemark::rename_ring<counted_view, owning_source, Kind::value>;
+  owning_ring ring{counted_view{finished}, {.bytes = 1}, owning_source{alive}};
+  std::vector<typename owning_ring::mapping> mapped;
   for (int i = 0; i < 5; ++i) mapped.push_back(ring.try_map(map_mode::discard));
   for (const auto& each : mapped) CHECK(ring.unmap(each));
   mapped.clear();
