@@ -33,6 +33,12 @@ struct opened_context {
 bool allocates_for_itself(const rl::context& context);
 template struct opened_context<&rl::context::disable_alloc_>;
 
+[[maybe_unused]] bool allocates_for_check() {
+  return watching != nullptr && running.now != phase::outside && !allocates_for_itself(rl::ctx());
+}
+
+}  // namespace
+
 // A thread's stack has 64 KiB of the heap, with nothing to notice when it overflows. So a page near its end can't be
 // touched: who gets there crashes, with a message (runner.cpp).
 constexpr std::uintptr_t stack_size = 64 * 1024;
@@ -40,10 +46,11 @@ constexpr std::uintptr_t kept_below = 4 * 1024;  // so that the page is surely w
 inline void* guards[most_threads] = {};
 
 inline void* guard_stack(void* frame) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   if (page > kept_below) return nullptr;
-  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(frame) - stack_size + kept_below;
-  void* const place = reinterpret_cast<void*>((end + page - 1) / page * page);
+  char* const end = static_cast<char*>(frame) - (stack_size - kept_below);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(end) % page;
+  char* const place = beyond == 0 ? end : end + (page - beyond);
   return mprotect(place, page, PROT_NONE) == 0 ? place : nullptr;
 }
 inline void unguard(void*& place) {
@@ -51,12 +58,6 @@ inline void unguard(void*& place) {
   if (place != nullptr) mprotect(place, page, PROT_READ | PROT_WRITE);
   place = nullptr;
 }
-
-bool allocates_for_check() {
-  return watching != nullptr && running.now != phase::outside && !allocates_for_itself(rl::ctx());
-}
-
-}  // namespace
 
 /// Relacy's context, which also notes who has failed and how.
 template <class Suite, class Scheduler>
