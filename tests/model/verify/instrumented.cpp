@@ -220,12 +220,12 @@ class ring {
   int slots_[size] = {};
 };
 
-template <std::memory_order Publish, std::memory_order Free>
-struct through_a_ring : check<2> {
-  ring<Publish, Free> values;
+template <class Queue, int Numbers>
+struct hands_over : check<2> {
+  Queue values;
 
   void thread(unsigned index) {
-    for (int n = 1; n <= 2; ++n) {
+    for (int n = 1; n <= Numbers; ++n) {
       if (index == 0) {
         while (!values.push(n)) std::this_thread::yield();
       } else {
@@ -236,27 +236,15 @@ struct through_a_ring : check<2> {
     }
   }
 };
+template <std::memory_order Publish, std::memory_order Free>
+using through_a_ring = hands_over<ring<Publish, Free>, 2>;
 const twin<through_a_ring<memory_order_relaxed, memory_order_release>> ring_published_relaxed{"ring_published_relaxed"};
 const twin<through_a_ring<memory_order_release, memory_order_relaxed>> ring_freed_relaxed{"ring_freed_relaxed"};
 const checked<through_a_ring<memory_order_release, memory_order_release>> ring_holds{"ring"};
 
 #if __has_include(<boost/lockfree/spsc_queue.hpp>)
 /// Somebody else's, as it is.
-struct through_boost : check<2> {
-  boost::lockfree::spsc_queue<int, boost::lockfree::capacity<1>> values;
-
-  void thread(unsigned index) {
-    for (int n = 1; n <= 3; ++n) {
-      if (index == 0) {
-        while (!values.push(n)) std::this_thread::yield();
-      } else {
-        int found = 0;
-        while (!values.pop(found)) std::this_thread::yield();
-        expect(found == n, "one after the other");
-      }
-    }
-  }
-};
+using through_boost = hands_over<boost::lockfree::spsc_queue<int, boost::lockfree::capacity<1>>, 3>;
 const checked<through_boost> boost_spsc{"boost_spsc"};
 #endif
 
