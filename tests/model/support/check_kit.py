@@ -79,6 +79,9 @@ class Checks(unittest.TestCase):
         code, said = play(self.program, "null_pointer")
         self.assertEqual(code, 1, said)
         self.assertRegex(said, r"the check 'null_pointer' crashes \(memory access, .*\) behind .*check\.cpp:\d+\n$")
+        code, said = play(self.program, "great_stack")
+        self.assertEqual(code, 1, said)
+        self.assertIn("the check 'great_stack' crashes (memory access, perhaps beyond the 50 KB of a stack)", said)
         self.expect("exception", 1, "USER ASSERT FAILED", "FAILS: an exception has left the check: t")
 
     def test_a_twin_that_names_its_failure(self):

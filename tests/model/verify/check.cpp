@@ -197,6 +197,17 @@ struct uses_null_pointer : check<2> {
 };
 const checked<uses_null_pointer> null_pointer{"null_pointer"};
 
+/// Has more on its stack than there is.
+struct needs_a_great_stack : check<2> {
+  atomic<int> word{0};
+  void thread(unsigned) {
+    volatile char bytes[100'000];
+    for (unsigned i = 0; i < sizeof bytes; i += 1'000) bytes[i] = 1;
+    word.fetch_add(bytes[0]);
+  }
+};
+const checked<needs_a_great_stack> great_stack{"great_stack"};
+
 /// An exception leaves the check.
 struct throws : check<2> {
   atomic<int> word{0};
