@@ -27,7 +27,7 @@ if(NOT EXISTS "${source}")
 endif()
 file(READ "${source}" text)
 if(NOT text MATCHES "[^A-Za-z0-9_]${CHECK} *[{(;=]")
-  message(FATAL_ERROR "export.cmake: ${source} defines no variable ${CHECK}")
+  message(FATAL_ERROR "export.cmake: no variable ${CHECK} in ${source}")
 endif()
 set(program "${OUTPUT}/${CHECK}.cpp")
 file(CONFIGURE OUTPUT "${program}" @ONLY CONTENT "#include \"${source}\"
