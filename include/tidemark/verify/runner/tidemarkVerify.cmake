@@ -34,7 +34,8 @@ include_guard(GLOBAL)
 
 set_property(GLOBAL PROPERTY tidemark_runner "${CMAKE_CURRENT_LIST_DIR}")
 
-# Sets the variable OUT to the option for what is hot. With -O1 a search takes a quarter of its time without optimization.
+# tidemark_optimization(OUT): the option for what each step of a search executes. With -O1 a search takes a quarter of
+# the time that it would take without optimization.
 function(tidemark_optimization out)
   if(TIDEMARK_RUNNER_OPTIMIZED)
     set(${out} -O2 PARENT_SCOPE)
