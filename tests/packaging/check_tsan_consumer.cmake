@@ -98,8 +98,9 @@ file(GLOB mutants "${consumer}/*.mutant")
 foreach(mutant IN LISTS mutants)
   cmake_path(GET mutant STEM name)
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -D "MUTANT=${mutant}" -D "INCLUDE=${headers}" -D "OUTPUT=${WORK_DIR}/${name}" -P
-            "${SOURCE_DIR}/tests/model/support/apply_mutant.cmake"
+    COMMAND "${CMAKE_COMMAND}" -D "MUTANT=${mutant}" -D "INCLUDE=${headers}/tidemark" -D
+            "OUTPUT=${WORK_DIR}/${name}/tidemark" -P
+            "${SOURCE_DIR}/include/tidemark/verify/runner/apply_mutant.cmake"
     ERROR_VARIABLE errors
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)

@@ -4,7 +4,7 @@
 #
 #   cmake -D MODEL=<folder> -D INCLUDE=<include folder> -P check_mutants.cmake
 cmake_minimum_required(VERSION 3.23)
-include("${CMAKE_CURRENT_LIST_DIR}/mutant.cmake")
+include("${INCLUDE}/tidemark/verify/runner/mutant.cmake")
 
 file(GLOB mutants "${MODEL}/*/mutants/*.mutant")
 list(LENGTH mutants count)
@@ -12,6 +12,6 @@ if(count LESS 100)
   message(FATAL_ERROR "only ${count} mutants are found in ${MODEL}")
 endif()
 foreach(mutant IN LISTS mutants)
-  mutate("${mutant}" "${INCLUDE}" changed source)
+  mutate("${mutant}" "${INCLUDE}/tidemark" changed source)
 endforeach()
 message(STATUS "${count} mutants fit the headers")

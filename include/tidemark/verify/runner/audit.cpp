@@ -117,6 +117,19 @@ class auditor {
     return result_;
   }
 
+  std::string weaken(const std::string& key) {
+    if (!find_sites()) return result_.refusal;
+    name_sites();
+    for (const audited_site& site : result_.sites) {
+      for (const step_down& step : weaker(site.is)) {
+        if (key_of(site, step) != key) continue;
+        set_seam(site, step);
+        return "";
+      }
+    }
+    return "no order that is executed has this key: " + key;
+  }
+
  private:
   /// Plays each check as it is, and notes what it executes.
   bool find_sites() {
@@ -263,7 +276,7 @@ class auditor {
     for (const step_down& step : steps) {
       audited_step& next = site.steps.emplace_back();
       next.what = text_of(site.is, step);
-      next.key = site.key + " | " + next.what;
+      next.key = key_of(site, step);
       if (failure != nullptr && is_implied(step, failed)) {
         next.said = verdict::needed;
         next.is_implied = true;
@@ -294,8 +307,14 @@ class auditor {
     time_left_.part_is_done();
   }
 
-  void try_step(const audited_site& site, const step_down& step, audited_step& tried) {
+  static std::string key_of(const audited_site& site, const step_down& step) {
+    return site.key + " | " + text_of(site.is, step);
+  }
+
+  static void set_seam(const audited_site& site, const step_down& step) {
+    const bool is_blind = seam.blind;
     seam = {};
+    seam.blind = is_blind;
     seam.how = step.how;
     seam.to = step.to;
     seam.from = step.how == weakening::failure_order ? site.is.failure : site.is.order;
@@ -303,6 +322,10 @@ class auditor {
     seam.line = site.is.at.line;
     seam.column = site.is.at.column;
     seam.addresses = site.addresses;
+  }
+
+  void try_step(const audited_site& site, const step_down& step, audited_step& tried) {
+    set_seam(site, step);
     tried.said = verdict::not_needed;
     for (const entry* check : site.checks) {
       if (is_noticed_by(*check, tried)) break;
@@ -378,6 +401,12 @@ bool is_good(const audit_result& result) {
     return false;
   return std::none_of(result.sites.begin(), result.sites.end(),
                       [](const audited_site& site) { return site.said > verdict::reviewed; });
+}
+
+std::string weaken_by_key(const std::vector<const entry*>& checks, const std::string& key, const limits& allowed) {
+  audit_request request;
+  request.allowed = allowed;
+  return auditor{checks, request}.weaken(key);
 }
 
 audit_result audit(const std::vector<const entry*>& checks, const audit_request& request) {

@@ -1,23 +1,39 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Writes a test for each check that a program lists.
+# Writes the tests that a program lists.
 #
-#   cmake -D PROGRAM=... -D NAME=... -D LABELS=... -D FOLDER=... -D OUTPUT=... -P discover.cmake
+#   cmake -D PROGRAM=... -D NAME=... -D LABELS=... -D FOLDER=... -D OUTPUT=... -P discover.cmake [TABLE-OPTION...]
 #
 # A failing execution shows the sources, whose paths may be relative to FOLDER.
-execute_process(COMMAND "${PROGRAM}" --list OUTPUT_VARIABLE checks ERROR_VARIABLE complaint RESULT_VARIABLE status)
-if(NOT status EQUAL 0)
-  message(FATAL_ERROR "${NAME} --list: ${status}\n${complaint}")
-endif()
-# A name may hold what means something to CMake.
-string(REPLACE ";" "\\;" checks "${checks}")
-string(REPLACE "\n" ";" checks "${checks}")
-set(tests "")
-foreach(check IN LISTS checks)
-  if(NOT check STREQUAL "")
-    string(APPEND tests "add_test([==[${NAME} ${check}]==] [==[${PROGRAM}]==] [==[${check}]==])\n")
-    string(APPEND tests "set_tests_properties([==[${NAME} ${check}]==] PROPERTIES LABELS [==[${LABELS}]==]"
-           " WORKING_DIRECTORY [==[${FOLDER}]==])\n")
+set(tables "")
+set(is_of_program false)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(number RANGE ${last})
+  if(is_of_program)
+    list(APPEND tables "${CMAKE_ARGV${number}}")
+  elseif(CMAKE_ARGV${number} MATCHES "discover\\.cmake$")
+    set(is_of_program true)
   endif()
 endforeach()
+execute_process(COMMAND "${PROGRAM}" --list-tests ${tables} WORKING_DIRECTORY "${FOLDER}" OUTPUT_VARIABLE listed
+                ERROR_VARIABLE complaint RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${NAME} --list-tests: ${status}\n${complaint}")
+endif()
+# A line is a name and words, with a tab before each word. It is no list for CMake: what it holds may mean something there.
+set(tests "")
+while(NOT listed STREQUAL "")
+  string(FIND "${listed}" "\n" end)
+  string(SUBSTRING "${listed}" 0 ${end} line)
+  math(EXPR end "${end} + 1")
+  string(SUBSTRING "${listed}" ${end} -1 listed)
+  string(FIND "${line}" "\t" end)
+  string(SUBSTRING "${line}" 0 ${end} test)
+  math(EXPR end "${end} + 1")
+  string(SUBSTRING "${line}" ${end} -1 words)
+  string(REPLACE "\t" "]==] [==[" words "${words}")
+  string(APPEND tests "add_test([==[${NAME} ${test}]==] [==[${PROGRAM}]==] [==[${words}]==])\n")
+  string(APPEND tests "set_tests_properties([==[${NAME} ${test}]==] PROPERTIES LABELS [==[${LABELS}]==]"
+         " WORKING_DIRECTORY [==[${FOLDER}]==])\n")
+endwhile()
 file(WRITE "${OUTPUT}" "${tests}")

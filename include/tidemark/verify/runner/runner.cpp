@@ -32,6 +32,7 @@
 #include "seam.hpp"
 #include "searching.hpp"
 #include "sites.hpp"
+#include "tables.hpp"
 #include "watchdog.hpp"
 
 namespace tidemark::verify {
@@ -49,6 +50,10 @@ constexpr const char* usage =
     "printed; a twin must fail.\n"
     "\n"
     "  --list              print the names of the checks\n"
+    "  --checks FILE       play the searches that this table names: lines `CHECK: bound 3` or `CHECK: random\n"
+    "                      1000000`. A check without a line is an error\n"
+    "  --twins FILE        play weakenings that must be noticed: each key as the audit prints it, and below\n"
+    "                      it, indented, such a line of the check that notices\n"
     "  --seconds S         the time for each check (5)\n"
     "  --bound N           only the search of all orders with up to N preemptions, to its end\n"
     "  --executions N      only the random search, of so many executions\n"
@@ -75,8 +80,10 @@ constexpr const char* usage =
     "                      the number of an ordering comment in a --sources folder. HOW is relaxed,\n"
     "                      acquire, release or acq_rel, the same after `failure:`, `removed` for a\n"
     "                      barrier, `own_thread` for a heavy one, `spurious` for the exchange of a pair\n"
+    "  --weaken KEY        the same for a key as the audit prints it; the checks are played first to find it\n"
     "  --sources FOLDER    where --weaken looks for ordering comments\n"
     "  --blind-seam        find the site and weaken nothing\n"
+    "  --list-tests        print what would be played: for each a name and words of a command, after tabs\n"
     "  --compare FILE FORM compare the checks with lines `FORM CHECK PLACE`, so that none is left out\n"
     "\n"
     "Exit status: 0 if all is as expected, 1 if not, 2 for a bad command line. Of an audit: 0 if each\n"
@@ -92,6 +99,8 @@ struct command {
   std::string json;
   std::string reviewed;
   std::string resume;
+  std::string checks;
+  std::string twins;
   std::string lines;
   std::string form;
   std::string store;
@@ -105,6 +114,7 @@ struct command {
   unsigned width = 100;
   bool help = false;
   bool list = false;
+  bool list_tests = false;
   bool expect_failure = false;
   bool table = false;
   bool sites = false;
@@ -174,6 +184,12 @@ void parse_option(const std::string& word, words& rest, command& result) {
     result.help = true;
   } else if (word == "--list") {
     result.list = true;
+  } else if (word == "--list-tests") {
+    result.list_tests = true;
+  } else if (word == "--checks") {
+    result.checks = rest.take();
+  } else if (word == "--twins") {
+    result.twins = rest.take();
   } else if (word == "--compare") {
     result.lines = rest.take();
     result.form = rest.take();
@@ -235,6 +251,9 @@ std::optional<command> parse(int argc, char** argv) {
   const bool is_for_audit =
       !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty());
   if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
+  const bool has_table = !result.checks.empty() || !result.twins.empty();
+  if (has_table && (!result.search.empty() || !result.weaken.empty() || result.audit))
+    rest.complain("--checks and --twins name what is played: no search, --weaken or --audit beside them");
   if (!rest.valid()) return std::nullopt;
   return result;
 }
@@ -289,6 +308,9 @@ int compare(const command& request, const std::string& program, const std::vecto
 }
 
 // ---- verdicts -------------------------------------------------------------------------------------------------------
+
+/// Of the audit. The other ways to name a site have no such sign.
+bool is_key(const std::string& weaken) { return weaken.find(" | ") != std::string::npos; }
 
 result search_once(const entry& check, const command& request) {
   result one;
@@ -346,7 +368,11 @@ void print_verdict(const entry& check, const command& request, const result& all
   std::cout << " [" << request.search;
   if (request.search == "bounded") std::cout << " " << request.bound;
   std::cout << "]";
-  if (!request.weaken.empty()) std::cout << " with " << request.weaken << " at " << seam.file << ":" << seam.line;
+  if (is_key(request.weaken)) {
+    std::cout << " with " << request.weaken;
+  } else if (!request.weaken.empty()) {
+    std::cout << " with " << request.weaken << " at " << seam.file << ":" << seam.line;
+  }
   std::cout << ": " << (all.found.failed ? all.found.what : "holds") << " after " << all.found.executions
             << " executions";
 }
@@ -512,7 +538,7 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
 }
 
 /// Where a call has only an address, the addresses of a site are found by playing the checks.
-void find_seam(const std::vector<const entry*>& chosen, const command& request) {
+void find_addresses_of_seam(const std::vector<const entry*>& chosen, const command& request) {
   const weakened_site wanted = seam;
   seam = {};
   note_sites();
@@ -528,6 +554,84 @@ int judge_all(const command& request, const std::vector<const entry*>& chosen) {
   for (const entry* check : chosen) as_expected = judge(*check, request) && as_expected;
   return as_expected ? 0 : 1;
 }
+
+/// Sets the seam. Returns whether there is such a site.
+bool find_seam(const std::string& weaken, const std::vector<const entry*>& chosen, const command& request) {
+  if (!is_key(weaken)) {
+    const bool is_there = runner::weaken(weaken, request.sources);
+    if (!is_there) std::cerr << "no such site or order: " << weaken << "\n";
+    const bool names_address = watching != nullptr || weaken.find(":0=") != std::string::npos;
+    if (is_there && names_address) find_addresses_of_seam(chosen, request);
+    return is_there;
+  }
+  std::vector<const entry*> holding;
+  for (const entry* each : chosen) {
+    if (!each->must_fail) holding.push_back(each);
+  }
+  const std::string complaint = weaken_by_key(holding, weaken, {request.seconds, request.most_steps});
+  hide_progress();
+  if (!complaint.empty()) std::cerr << "tidemark: " << complaint << "\n";
+  if (request.sites) note_sites();
+  return complaint.empty();
+}
+
+// ---- tables ---------------------------------------------------------------------------------------------------------
+
+/// What the tables name; nothing if one of them is wrong.
+std::optional<std::vector<planned_search>> read_tables(const command& request,
+                                                       const std::vector<const entry*>& checks) {
+  std::vector<planned_search> plan;
+  std::string complaint;
+  if (!request.checks.empty()) complaint = read_checks(request.checks, checks, plan);
+  if (complaint.empty() && !request.twins.empty()) complaint = read_twins(request.twins, checks, plan);
+  if (complaint.empty()) return plan;
+  std::cerr << "tidemark: " << complaint << "\n";
+  return std::nullopt;
+}
+
+/// The tests of ctest: what the tables name, and each other check that must have no line.
+void list_tests(const command& request, const std::vector<const entry*>& checks,
+                const std::vector<planned_search>& plan) {
+  for (const entry* check : checks) {
+    const bool has_line = std::any_of(plan.begin(), plan.end(), [&](const planned_search& each) {
+      return each.check == check && each.weakened.empty();
+    });
+    if (!has_line && (request.checks.empty() || check->must_fail))
+      std::cout << check->name << "\t" << check->name << "\n";
+  }
+  for (const planned_search& each : plan) {
+    const std::string amount = std::to_string(each.amount);
+    const std::string search = (each.bounded ? "bound " : "random ") + amount;
+    if (each.weakened.empty()) {
+      std::cout << each.check->name << ", " << search;
+    } else {
+      std::cout << "twin " << each.weakened << " (" << each.check->name << ", " << search << ")";
+    }
+    std::cout << "\t" << each.check->name << "\t" << (each.bounded ? "--bound" : "--executions") << "\t" << amount;
+    if (!each.weakened.empty()) std::cout << "\t--weaken\t" << each.weakened << "\t--expect-failure";
+    std::cout << "\n";
+  }
+}
+
+int play_tables(const command& request, const std::vector<const entry*>& chosen,
+                const std::vector<planned_search>& plan) {
+  bool as_expected = true;
+  for (const planned_search& each : plan) {
+    if (std::find(chosen.begin(), chosen.end(), each.check) == chosen.end()) continue;
+    command one = request;
+    one.search = each.bounded ? "bounded" : "random";
+    one.bound = static_cast<unsigned>(each.amount);
+    one.executions = each.amount;
+    one.weaken = each.weakened;
+    one.expect_failure = !each.weakened.empty();
+    seam = {};
+    const bool is_found = each.weakened.empty() || find_seam(each.weakened, {each.check}, one);
+    as_expected = is_found && judge(*each.check, one) && as_expected;
+  }
+  return as_expected ? 0 : 1;
+}
+
+// ---- the audit ------------------------------------------------------------------------------------------------------
 
 /// Writes an audit for programs. Returns whether that was possible.
 bool write_json(const std::string& path, const audit_result& all) {
@@ -609,16 +713,18 @@ int run(int argc, char** argv, const entry* last) {
     for (const entry* each : checks) std::cout << each->name << "\n";
     return 0;
   }
+  const auto plan = read_tables(*request, checks);
+  if (!plan) return 2;
+  if (request->list_tests) {
+    list_tests(*request, checks, *plan);
+    return 0;
+  }
   const std::string program = std::string{argv[0]}.substr(std::string{argv[0]}.find_last_of('/') + 1);
   if (!request->lines.empty()) return compare(*request, program, checks);
   begin_progress(request->progress);
   start_watchdog(request->patience);
   watch_for_crashes();
   if (!request->replay.empty()) return replay(*request, checks);
-  if (!request->weaken.empty() && !weaken(request->weaken, request->sources)) {
-    std::cerr << "no such site or order: " << request->weaken << "\n";
-    return 2;
-  }
   if (watching != nullptr && watching->refusal() != nullptr) {
     std::cerr << "tidemark: " << watching->refusal() << "\n";
     return 2;
@@ -626,8 +732,8 @@ int run(int argc, char** argv, const entry* last) {
   if (request->sites) note_sites();
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
-  const bool names_address = watching != nullptr || request->weaken.find(":0=") != std::string::npos;
-  if (!request->weaken.empty() && names_address) find_seam(*chosen, *request);
+  if (!plan->empty()) return play_tables(*request, *chosen, *plan);
+  if (!request->weaken.empty() && !find_seam(request->weaken, *chosen, *request)) return 2;
   if (request->audit) return audit_all(*request, *chosen);
   return judge_all(*request, *chosen);
 }

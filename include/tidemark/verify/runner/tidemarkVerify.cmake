@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # tidemark_add_model_check(NAME SOURCES source... [INSTRUMENTED] [PLATFORMS form...] [THREADS number...]
-#                          [HEADERS part...] [REVIEWED file] [LABELS label...])
+#                          [HEADERS part...] [REVIEWED file] [CHECKS file] [TWINS file]
+#                          [MUTANTS folder INCLUDES folder] [LABELS label...])
 #
 # Adds a program of model checks, which are written with <tidemark/verify/check.hpp>, and a test of ctest for each check
 # and each twin in it: `NAME CHECK`. And two targets that are built only if they are asked for:
@@ -23,6 +24,15 @@
 #              all that the checks execute.
 #   REVIEWED   the file for `--reviewed` of the audit. With PLATFORMS, `<form>` in its name stands for the form, because
 #              an entry that is not needed is an error.
+#   CHECKS     a table with the searches of the checks, one in each line: `CHECK: bound 3` or `CHECK: random 1000000`.
+#              The tests are these instead of one of five seconds for each check. A check without a line is an error.
+#   TWINS      a table of weakenings that must be noticed: each key as the audit prints it, and below it, indented, the
+#              check and the search that notice, written likewise. Each is a test, `NAME twin KEY`.
+#   MUTANTS    a folder with files *.mutant, each of which says how one header is changed, and which check must notice.
+#              Each is a program of its own, built with the changed header, and a test, `NAME mutant FILE`. With
+#              PLATFORMS it has the first of these.
+#   INCLUDES   the folder from which the sources include the header that is changed, such as include. It must not hold
+#              the sources of the checks, nor the build.
 #   LABELS     of the tests
 #
 # TIDEMARK_RUNNER_OPTIMIZED: a variable for projects whose searches take minutes. If it is true, what is executed in
@@ -142,6 +152,7 @@ function(tidemark_link_runner target)
     searching.cpp
     sites.cpp
     sources.cpp
+    tables.cpp
     watchdog.cpp
     written.cpp)
   # The time to compile this is that of the standard library's headers, so all are read once; only the engine is hot.
@@ -168,15 +179,102 @@ function(tidemark_link_runner target)
   target_link_libraries(${target} PRIVATE tidemark_verify_runner ${libraries} tidemark_verify_runner)
 endfunction()
 
+# tidemark_change_header(OUT MUTANT INCLUDES FOLDER): how FOLDER becomes a copy of the folder INCLUDES in which one file
+# is changed as the .mutant file says, and the others are links. Sets OUT to the changed file.
+function(tidemark_change_header out mutant includes folder)
+  get_property(runner GLOBAL PROPERTY tidemark_runner)
+  file(READ "${mutant}" text)
+  if(NOT text MATCHES "\nfile: ([^\n]+)\n")
+    message(FATAL_ERROR "${mutant}: it has no line `file: ` with the header's path in ${includes}")
+  endif()
+  set(changed "${CMAKE_MATCH_1}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${mutant}")
+  # It changes when a file comes or goes; then the links are made again.
+  string(MD5 name "${includes}")
+  set(list "${CMAKE_BINARY_DIR}/CMakeFiles/tidemark_includes_${name}.txt")
+  get_property(is_listed GLOBAL PROPERTY tidemark_includes_${name})
+  if(NOT is_listed)
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${includes}" "${includes}/*")
+    list(JOIN files "\n" files)
+    file(CONFIGURE OUTPUT "${list}" CONTENT "@files@\n" @ONLY)
+    set_property(GLOBAL PROPERTY tidemark_includes_${name} true)
+  endif()
+  add_custom_command(
+    OUTPUT "${folder}/${changed}"
+    COMMAND "${CMAKE_COMMAND}" -D "MUTANT=${mutant}" -D "INCLUDE=${includes}" -D "OUTPUT=${folder}" -P
+            "${runner}/apply_mutant.cmake"
+    DEPENDS "${mutant}" "${runner}/apply_mutant.cmake" "${runner}/mutant.cmake" "${list}" "${includes}/${changed}"
+    VERBATIM)
+  set(${out} "${folder}/${changed}" PARENT_SCOPE)
+endfunction()
+
+# tidemark_find_mutants(OUT NAME FOLDER INCLUDES): the files in the folder, where there must be some.
+function(tidemark_find_mutants out name folder includes)
+  set(mutants "")
+  if(folder)
+    get_filename_component(folder "${folder}" ABSOLUTE)
+    file(GLOB mutants CONFIGURE_DEPENDS "${folder}/*.mutant")
+    if(NOT mutants)
+      message(FATAL_ERROR "tidemark_add_model_check(${name}): there is no *.mutant in ${folder}")
+    endif()
+    if(NOT includes)
+      message(FATAL_ERROR "tidemark_add_model_check(${name}): MUTANTS needs INCLUDES, the folder of the headers")
+    endif()
+    get_filename_component(includes "${includes}" ABSOLUTE)
+    cmake_path(IS_PREFIX includes "${CMAKE_BINARY_DIR}" holds_build)
+    if(holds_build)
+      message(FATAL_ERROR "tidemark_add_model_check(${name}): INCLUDES must not hold the folder of the build")
+    endif()
+  endif()
+  set(${out} "${mutants}" PARENT_SCOPE)
+endfunction()
+
+# tidemark_add_mutant(TARGET MUTANT INCLUDES LABELS THREADS...): TARGET with one header changed. What TARGET is
+# told later, such as further folders of headers, holds for the mutant, too.
+function(tidemark_add_mutant target mutant includes labels)
+  cmake_path(GET mutant STEM stem)
+  file(READ "${mutant}" text)
+  if(NOT text MATCHES "\ncheck: ([^\n]+): (bound|random) ([0-9]+)\n")
+    message(FATAL_ERROR "${mutant}: it has no line `check: CHECK: bound N` or `check: CHECK: random N`")
+  endif()
+  set(check "${CMAKE_MATCH_1}")
+  set(search --executions ${CMAKE_MATCH_3})
+  if(CMAKE_MATCH_2 STREQUAL "bound")
+    set(search --bound ${CMAKE_MATCH_3})
+  endif()
+  set(program ${target}_mutant_${stem})
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${program}.include")
+  get_filename_component(includes "${includes}" ABSOLUTE)
+  tidemark_change_header(changed "${mutant}" "${includes}" "${folder}")
+  add_executable(${program} $<TARGET_PROPERTY:${target},SOURCES> "${changed}")
+  target_include_directories(${program} BEFORE PRIVATE "${folder}")
+  target_include_directories(${program} PRIVATE "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
+  target_compile_definitions(${program} PRIVATE "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+  target_compile_options(${program} PRIVATE "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
+  target_link_libraries(${program} PRIVATE tidemark::tidemark)
+  tidemark_link_runner(${program} ${ARGN})
+  add_test(NAME "${target} mutant ${stem}" COMMAND ${program} ${check} ${search} --expect-failure
+           WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
+  set_tests_properties("${target} mutant ${stem}" PROPERTIES LABELS "${labels}")
+endfunction()
+
 # The tests of a program are those that it lists once it is built.
-function(tidemark_discover_checks target labels)
+function(tidemark_discover_checks target labels checks twins)
   get_property(folder GLOBAL PROPERTY tidemark_runner)
+  set(tables "")
+  foreach(table checks twins)
+    if(${table})
+      get_filename_component(file "${${table}}" ABSOLUTE)
+      list(APPEND tables --${table} "${file}")
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${file}")
+    endif()
+  endforeach()
   set(tests "${CMAKE_CURRENT_BINARY_DIR}/${target}.ctest.cmake")
   add_custom_command(
     TARGET ${target} POST_BUILD
     BYPRODUCTS "${tests}"
     COMMAND "${CMAKE_COMMAND}" -D "PROGRAM=$<TARGET_FILE:${target}>" -D "NAME=${target}" -D "LABELS=${labels}" -D
-            "FOLDER=${CMAKE_BINARY_DIR}" -D "OUTPUT=${tests}" -P "${folder}/discover.cmake"
+            "FOLDER=${CMAKE_BINARY_DIR}" -D "OUTPUT=${tests}" -P "${folder}/discover.cmake" ${tables}
     VERBATIM)
   set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}.include.cmake")
   file(
@@ -213,7 +311,8 @@ function(tidemark_add_audit target reviewed form)
 endfunction()
 
 function(tidemark_add_model_check name)
-  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "REVIEWED" "SOURCES;PLATFORMS;THREADS;HEADERS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 its "INSTRUMENTED" "REVIEWED;CHECKS;TWINS;MUTANTS;INCLUDES"
+                        "SOURCES;PLATFORMS;THREADS;HEADERS;LABELS")
   if(its_UNPARSED_ARGUMENTS OR NOT its_SOURCES)
     message(
       FATAL_ERROR "tidemark_add_model_check(${name}): needs SOURCES, and does not know '${its_UNPARSED_ARGUMENTS}'")
@@ -226,6 +325,7 @@ function(tidemark_add_model_check name)
   if(NOT its_THREADS)
     set(its_THREADS 1 2 3 4)
   endif()
+  tidemark_find_mutants(mutants ${name} "${its_MUTANTS}" "${its_INCLUDES}")
   if(its_PLATFORMS)
     add_custom_target(${name}_check)
     add_custom_target(${name}_audit)
@@ -249,7 +349,11 @@ function(tidemark_add_model_check name)
       string(REPLACE asymmetric_ "" platform "${form}_") # relacy_platform is the asymmetric one
       target_compile_definitions(${target} PRIVATE TIDEMARK_MODEL_PLATFORM=tidemark::relacy_${platform}platform)
     endif()
-    tidemark_discover_checks(${target} "${its_LABELS}")
+    tidemark_discover_checks(${target} "${its_LABELS}" "${its_CHECKS}" "${its_TWINS}")
+    foreach(mutant IN LISTS mutants)
+      tidemark_add_mutant(${target} "${mutant}" "${its_INCLUDES}" "${its_LABELS}" ${its_THREADS})
+    endforeach()
+    set(mutants "") # of the first platform only
     tidemark_add_audit(${target} "${its_REVIEWED}" "${form}" ${its_HEADERS})
     if(NOT form STREQUAL "-")
       add_dependencies(${name}_check ${target}_check)

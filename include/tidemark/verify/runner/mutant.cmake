@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 
-# mutate(MUTANT INCLUDE CHANGED SOURCE): sets CHANGED to the path, in the include folder, of the header that a .mutant
+# mutate(MUTANT INCLUDE CHANGED SOURCE): sets CHANGED to the path, in the folder INCLUDE, of the header that a .mutant
 # file names, and SOURCE to its changed text. Each text between `---` and `+++` must stand exactly once in the header,
 # and is replaced by what follows. Stops with a message where that is not so.
 function(mutate mutant include changed_out source_out)
@@ -8,7 +8,10 @@ function(mutate mutant include changed_out source_out)
   if(NOT recipe MATCHES "\nfile: ([^\n]+)\n")
     message(FATAL_ERROR "${mutant} names no file")
   endif()
-  set(changed "tidemark/${CMAKE_MATCH_1}")
+  set(changed "${CMAKE_MATCH_1}")
+  if(NOT EXISTS "${include}/${changed}")
+    message(FATAL_ERROR "${mutant}: there is no ${changed} in ${include}")
+  endif()
   file(READ "${include}/${changed}" source)
 
   set(changes 0)

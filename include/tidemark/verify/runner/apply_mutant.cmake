@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Makes a folder in which all headers are symbolic links to the shipped ones but for the one that a .mutant file names.
-# That is a copy, changed as the file says (mutant.cmake). So a mutant that no longer fits the shipped headers stops the
-# build.
+# Makes a folder in which all files are symbolic links to those of another one but for the one that a .mutant file names.
+# That is a copy, changed as the file says (mutant.cmake). So a mutant that no longer fits the headers stops the build.
 #
-#   cmake -D MUTANT=<file> -D INCLUDE=<include folder> -D OUTPUT=<folder> -P apply_mutant.cmake
+#   cmake -D MUTANT=<file> -D INCLUDE=<folder of the headers> -D OUTPUT=<folder> -P apply_mutant.cmake
 cmake_minimum_required(VERSION 3.23)
 include("${CMAKE_CURRENT_LIST_DIR}/mutant.cmake")
 
 mutate("${MUTANT}" "${INCLUDE}" changed source)
 
 # What did not change is not written again, so that nothing is compiled again.
-file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/tidemark/*.hpp")
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/*")
 list(REMOVE_ITEM headers "${changed}")
-file(GLOB_RECURSE links RELATIVE "${OUTPUT}" "${OUTPUT}/tidemark/*.hpp")
+file(GLOB_RECURSE links RELATIVE "${OUTPUT}" "${OUTPUT}/*")
 foreach(link IN LISTS links)
   if(NOT link IN_LIST headers AND NOT link STREQUAL changed)
     file(REMOVE "${OUTPUT}/${link}")
