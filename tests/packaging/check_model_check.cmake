@@ -114,6 +114,32 @@ require("check with a missing order" "${output}" "step 4: DATA RACE" "taken = 1 
 file(REMOVE "${project}/guide.cpp")
 run(output "configure without the guide" 0 ${configure} -DREVIEWED=reviewed.txt -DGUIDE=OFF)
 
+# Tables say what is searched, and each changed header is a program. One that is not noticed is a failure.
+run(output "configure with tables" 0 ${configure} -DREVIEWED=reviewed.txt -DTABLES=ON)
+run(output "build with tables" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+set(play_letters ${CMAKE_CTEST_COMMAND} --test-dir "${WORK_DIR}/build" -R "letters")
+run(output "play tables" 0 ${play_letters})
+require("play tables" "${output}" "letters letter, bound 3 " "letters letter, random 1000 "
+        "letters twin letter_box.hpp: full_.store(true, std::memory_order_release); | release -> relaxed (letter, "
+        "letters mutant full_too_early " "0 tests failed out of 5")
+file(APPEND "${project}/letters.checks" "letter: bound 2\n")
+file(READ "${project}/mutants/full_too_early.mutant" mutant)
+string(REGEX REPLACE "[+][+][+].*" "+++\n    content_.store(value);\n    full_.store(true);\n" harmless "${mutant}")
+file(WRITE "${project}/mutants/harmless.mutant" "${harmless}")
+run(output "build other tables" 0 "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+run(output "play other tables" fails ${play_letters})
+require("play other tables" "${output}" "letters letter, bound 2 " "letters mutant harmless "
+        "1 tests failed out of 7")
+file(WRITE "${project}/mutants/harmless.mutant" "Nothing.\nfile: post/letters.hpp\ncheck: letter: bound 2\n")
+run(output "a header that is not there" fails "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+require("a header that is not there" "${output}" "harmless.mutant: there is no post/letters.hpp in ")
+file(REMOVE "${project}/mutants/harmless.mutant")
+file(APPEND "${project}/letters.checks" "post: bound 2\n")
+run(output "a check that is not there" fails "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+require("a check that is not there" "${output}" "letters.checks:5: there is no check 'post'")
+run(output "configure without tables" 0 ${configure} -DREVIEWED=reviewed.txt -DTABLES=OFF)
+
 # The check notices that the code is broken, and shows how.
 file(READ "${project}/box.cpp" text)
 string(REPLACE "memory_order_release>> box{" "memory_order_relaxed>> box{" text "${text}")

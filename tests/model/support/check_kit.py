@@ -503,6 +503,104 @@ class Reviewed(unittest.TestCase):
             self.assertIn(f"  {option} ", play(self.program, "--help")[1])
 
 
+class Tables(unittest.TestCase):
+    """The searches of checks, and weakenings that must be noticed, as tables name them."""
+
+    program = ""
+    folder = Path()
+
+    CHECKS = "# Ours.\nmessages: bound 2\n\nmessages: random 500\nlong: bound 1\ntime: random 20\norders: bound 0\n" \
+             "barrier: bound 1\n"
+    READY = "audited.cpp: ready.store(1, memory_order_release); | release -> relaxed"
+    LOOKS = "audited.cpp: looks.store(5, memory_order_release); | release -> relaxed"
+
+    def play(self, *arguments, **tables):
+        options = []
+        for kind, text in tables.items():
+            path = self.folder / f"{kind}.txt"
+            path.write_text(text)
+            options += [f"--{kind}", path]
+        return play(self.program, *arguments, *options)
+
+    def wrong(self, complaint, **tables):
+        self.assertEqual(self.play(**tables), (2, f"tidemark: {self.folder}/{complaint}\n"))
+        self.assertEqual(self.play("--list-tests", **tables)[0], 2)
+
+    def test_searches(self):
+        code, said = self.play(checks=self.CHECKS)
+        self.assertEqual(code, 0, said)
+        verdicts = said.splitlines()
+        self.assertEqual(len(verdicts), 6)
+        self.assertRegex(verdicts[0], r"^messages \[bounded 2\]: holds after \d+ executions$")
+        self.assertEqual(verdicts[1], "messages [random]: holds after 500 executions")
+        self.assertEqual(verdicts[3], "time [random]: holds after 20 executions")
+        self.assertEqual(self.play("long", "time", checks=self.CHECKS)[1].splitlines(), verdicts[2:4])
+
+    def test_twins(self):
+        twins = f"{self.READY}\n  messages: bound 1\n\tmessages: random 200\n"
+        code, said = self.play(twins=twins)
+        self.assertEqual(code, 0, said)
+        caught = rf"with {re.escape(self.READY)}: DATA RACE after \d+ executions, as expected\n"
+        self.assertRegex(said, rf"^messages \[bounded 1\] {caught}messages \[random\] {caught}$")
+        code, said = self.play(twins=f"{twins}{self.LOOKS}\n  messages: bound 1\n")
+        self.assertEqual(code, 1, said)
+        self.assertRegex(said, rf"with {re.escape(self.LOOKS)}: holds after \d+ executions; a failure was expected\n$")
+        code, said = self.play(twins=f"{self.READY}\n  long: bound 1\n")
+        self.assertEqual((code, said), (1, f"tidemark: no order that is executed has this key: {self.READY}\n"))
+
+    def test_a_key_by_hand(self):
+        """The command that shows what the audit has found."""
+        code, said = self.play("messages", "--weaken", self.READY)
+        self.assertEqual(code, 1, said)
+        self.assertIn("messages: DATA RACE (bound 0, 1 execution)", said)
+        self.assertIn("ready = 1 (release, WEAKENED to relaxed)", said)
+        code, said = self.play("messages", "--weaken", self.READY, "--blind-seam")
+        self.assertEqual(code, 0, said)
+        # The second one of two equal lines, and the second order of a line.
+        code, said = self.play("messages", "--weaken", self.LOOKS.replace("cpp:", "cpp #2:"), "--bound", "1")
+        self.assertEqual(code, 0, said)
+        unknown = self.READY.replace("relaxed", "acquire")
+        self.assertEqual(self.play("--weaken", unknown, "messages"),
+                         (2, f"tidemark: no order that is executed has this key: {unknown}\n"))
+
+    def test_tests(self):
+        twin = "messages at once\tmessages at once\n"
+        self.assertEqual(self.play("--list-tests")[1],
+                         "".join(f"{name}\t{name}\n" for name in self.play("--list")[1].splitlines()))
+        said = self.play("--list-tests", checks=self.CHECKS, twins=f"{self.READY}\n  messages: bound 1\n")[1]
+        self.assertEqual(said, twin + "messages, bound 2\tmessages\t--bound\t2\n"
+                         "messages, random 500\tmessages\t--executions\t500\nlong, bound 1\tlong\t--bound\t1\n"
+                         "time, random 20\ttime\t--executions\t20\norders, bound 0\torders\t--bound\t0\n"
+                         "barrier, bound 1\tbarrier\t--bound\t1\n"
+                         f"twin {self.READY} (messages, bound 1)\tmessages\t--bound\t1\t--weaken\t{self.READY}\t"
+                         "--expect-failure\n")
+
+    def test_wrong_tables(self):
+        for line, complaint in (("messages bound 2", "'messages bound 2' is not CHECK: SEARCH, such as box: bound 2"),
+                                ("message: bound 2", "there is no check 'message'"),
+                                ("messages: bound", "'bound' is no search: that is `bound N` or `random N`"),
+                                ("messages: bound 2x", "'bound 2x' is no search: that is `bound N` or `random N`"),
+                                ("messages: random 0", "'random 0' is no search: that is `bound N` or `random N`"),
+                                ("messages: all 3", "'all 3' is no search: that is `bound N` or `random N`")):
+            self.wrong(f"checks.txt:2: {complaint}", checks=f"# Ours.\n{line}\n")
+        self.wrong("checks.txt has no line for the check 'long'", checks="messages: bound 1\n")
+        for text, complaint in (("  messages: bound 1", ":1: a check without a key above it: messages: bound 1"),
+                                ("messages: bound 1", ":1: 'messages: bound 1' is no key, as the audit prints it: "
+                                                      "FILE: TEXT | FROM -> TO"),
+                                (f"{self.READY}\n  messages at once: bound 1",
+                                 ":2: 'messages at once' is a twin, and fails as it is"),
+                                (f"{self.READY}\n{self.LOOKS}\n  messages: bound 1",
+                                 f":2: the key above has no check in an indented line below: {self.READY}"),
+                                (self.READY, f": the last key has no check in an indented line below: {self.READY}")):
+            self.wrong(f"twins.txt{complaint}", twins=f"{text}\n")
+        nowhere = self.folder / "nowhere.txt"
+        self.assertEqual(self.play("--checks", nowhere), (2, f"tidemark: there is no file {nowhere}\n"))
+        for beside in (["--bound", "2"], ["--audit"], ["--weaken", self.READY]):
+            code, said = self.play(*beside, checks=self.CHECKS)
+            self.assertEqual(code, 2)
+            self.assertIn("--checks and --twins name what is played: no search, --weaken or --audit beside", said)
+
+
 class Resumed(unittest.TestCase):
     """An audit that was interrupted goes on where it was."""
 
@@ -649,7 +747,7 @@ class Guide(unittest.TestCase):
 if __name__ == "__main__":
     Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder, what = sys.argv[1:10]
     Audit.program = Mistakes.program
-    for tests in (Verdicts, Reviewed, Resumed, Progress):
+    for tests in (Verdicts, Reviewed, Tables, Resumed, Progress):
         tests.program, tests.folder = audited, Path(folder)
     Verdicts.source = Path(root) / "tests/model/verify/audited.cpp"
     Guide.programs = {"guide_verify": guide, "guide_verify_sync": guide_sync}

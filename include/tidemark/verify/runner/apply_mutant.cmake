@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Makes a folder in which all files are symbolic links to those of another one but for the one that a .mutant file names.
-# That is a copy, changed as the file says (mutant.cmake). So a mutant that no longer fits the headers stops the build.
+# Makes a folder in which all files are symbolic links to those of another one, but for the one that a .mutant file
+# names. That is a copy, changed as the file says (mutant.cmake). So a mutant that no longer fits the headers stops the
+# build.
 #
 #   cmake -D MUTANT=<file> -D INCLUDE=<folder of the headers> -D OUTPUT=<folder> -P apply_mutant.cmake
 cmake_minimum_required(VERSION 3.23)

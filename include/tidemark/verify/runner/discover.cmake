@@ -18,9 +18,10 @@ endforeach()
 execute_process(COMMAND "${PROGRAM}" --list-tests ${tables} WORKING_DIRECTORY "${FOLDER}" OUTPUT_VARIABLE listed
                 ERROR_VARIABLE complaint RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
-  message(FATAL_ERROR "${NAME} --list-tests: ${status}\n${complaint}")
+  string(STRIP "${complaint}" complaint)
+  message(FATAL_ERROR "${NAME} can't list its tests (${status}):\n ${complaint}") # with a blank it is kept on one line
 endif()
-# A line is a name and words, with a tab before each word. It is no list for CMake: what it holds may mean something there.
+# A line is a name and words, with a tab before each word. It may hold what would mean something in a list.
 set(tests "")
 while(NOT listed STREQUAL "")
   string(FIND "${listed}" "\n" end)
