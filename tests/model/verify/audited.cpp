@@ -106,6 +106,16 @@ struct has_two_orders : check<2> {
 };
 const checked<has_two_orders> orders{"orders"};
 
+/// Each one counts, and nobody concludes anything from the number.
+struct counts : check<2> {
+  atomic<int> number{0};
+
+  void thread(unsigned) {
+    number.fetch_add(1);  // counter: not_needed
+  }
+};
+const checked<counts> counter{"counter"};
+
 /// Only the compiler could move what this barrier holds back.
 struct has_a_barrier : check<2> {
   atomic<int> words[2];

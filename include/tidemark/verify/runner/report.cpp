@@ -37,6 +37,11 @@ class table {
     }
     print_failure(out);
     for (const std::string& each : told_.ends) out << each << "\n";
+    if (told_.what == "LIVELOCK") {
+      out << "A loop that waits for another thread must call tidemark::verify::yield(), or a member that waits. A "
+             "check\n"
+             "that does need more steps gets them with --most-steps.\n";
+    }
     if (!told_.texts.unreadable().empty()) {
       out << "The source '" << told_.texts.unreadable()
           << "' can't be read. A relative path is one of the folder in which it was compiled: run this there.\n";
@@ -87,19 +92,32 @@ class table {
     print_line(out, number, [&](unsigned column) { return column == thread ? text : std::string{}; });
   }
 
+  /// In as many lines as it takes.
+  void print_wrapped(std::ostream& out, std::string number, unsigned thread, std::string text) {
+    const std::size_t room = column_width() - 3;
+    while (text.size() > room) {
+      std::size_t end = text.rfind(' ', room);
+      if (end == std::string::npos || end < room / 2) end = room;  // a name that is longer
+      print_in_column(out, number, thread, text.substr(0, end));
+      const std::size_t next = text.find_first_not_of(' ', end);
+      text = next == std::string::npos ? "" : "  " + text.substr(next);
+      number.clear();
+    }
+    print_in_column(out, number, thread, text);
+  }
+
   void print_row(std::ostream& out, std::size_t index) {
     const row& of = told_.rows[index];
-    print_in_column(out, std::to_string(index + 1), of.thread, text_of(of));
+    print_wrapped(out, std::to_string(index + 1), of.thread, text_of(of));
     print_in_column(out, "", of.thread, "   " + place(of.at));
   }
 
   void print_failure(std::ostream& out) {
     const std::string& text = told_.assertion;
     if (text.empty()) return;
-    print_in_column(out, "", told_.failing_thread, "FAILS: " + text);
+    print_wrapped(out, "", told_.failing_thread, "FAILS: " + text);
     if (told_.asserted_at.file != nullptr)
       print_in_column(out, "", told_.failing_thread, "   " + place(told_.asserted_at));
-    if (text.size() + 9 >= column_width()) out << text << "\n";
   }
 
   told_execution& told_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 namespace tidemark::verify::runner {
 namespace {
@@ -44,7 +45,7 @@ void reviewed_list::apply_to(audited_site& site) {
   if (site.steps.empty()) return;
   site.said = verdict::already_relaxed;
   for (audited_step& step : site.steps) {
-    entry* const its = find(step.key);
+    entry* const its = find_for(site, step);
     if (its != nullptr && step.said == verdict::needed) {
       its->noticed_by = step.check;
     } else if (its != nullptr) {
@@ -73,6 +74,19 @@ void reviewed_list::complain(audit_result& result, bool is_whole, const std::set
       result.complaints.push_back(place_of(each) + "nothing has this key: " + each.key);
     }
   }
+}
+
+reviewed_list::entry* reviewed_list::find_for(const audited_site& site, const audited_step& step) {
+  entry* const own = find(step.key);
+  if (own != nullptr || step.said == verdict::needed) return own;
+  constexpr std::string_view relaxed = " -> relaxed";
+  const std::string_view kind = std::string_view{step.what}.substr(0, step.what.find(" -> "));
+  for (const audited_step& weaker : site.steps) {
+    const bool is_weakest = weaker.what.size() == kind.size() + relaxed.size() && weaker.what.starts_with(kind) &&
+                            weaker.what.ends_with(relaxed);
+    if (is_weakest && weaker.said != verdict::needed) return find(weaker.key);
+  }
+  return nullptr;
 }
 
 reviewed_list::entry* reviewed_list::find(const std::string& key) {

@@ -37,6 +37,8 @@ class reviewed_list {
   };
 
   entry* find(const std::string& key);
+  /// The step's own, or, unless it is needed, that of the same order relaxed.
+  entry* find_for(const audited_site& site, const audited_step& step);
   std::string place_of(const entry& its) const;
 
   std::string path_;

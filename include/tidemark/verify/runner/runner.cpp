@@ -75,16 +75,18 @@ constexpr const char* usage =
     "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
     "  --resume FILE       keep there what the audit has found, and go on with it next time\n"
+    "  --weaken KEY        play the checks with one order weakened: a key as the audit prints it\n"
     "  --sites             print each memory order and barrier that was executed\n"
-    "  --weaken SITE=HOW   weaken one of them meanwhile. SITE is FILE:LINE:COLUMN as --sites prints it, or\n"
-    "                      the number of an ordering comment in a --sources folder. HOW is relaxed,\n"
-    "                      acquire, release or acq_rel, the same after `failure:`, `removed` for a\n"
-    "                      barrier, `own_thread` for a heavy one, `spurious` for the exchange of a pair\n"
-    "  --weaken KEY        the same for a key as the audit prints it; the checks are played first to find it\n"
-    "  --sources FOLDER    where --weaken looks for ordering comments\n"
-    "  --blind-seam        find the site and weaken nothing\n"
+    "  --weaken SITE=HOW   weaken one of them. SITE is FILE:LINE:COLUMN as --sites prints it. HOW is relaxed,\n"
+    "                      acquire, release or acq_rel, the same after `failure:` for the order of a\n"
+    "                      compare-exchange that fails, `removed` for a barrier, `own_thread` for a heavy one\n"
+    "\n"
+    "For build scripts and for tests of the checker itself:\n"
+    "\n"
     "  --list-tests        print what would be played: for each a name and words of a command, after tabs\n"
     "  --compare FILE FORM compare the checks with lines `FORM CHECK PLACE`, so that none is left out\n"
+    "  --sources FOLDER    SITE may be the number of an ordering comment, `(F2):`, in a file of this folder\n"
+    "  --blind-seam        find the site and weaken nothing; HOW may be `spurious`, for the exchange of a pair\n"
     "\n"
     "Exit status: 0 if all is as expected, 1 if not, 2 for a bad command line. Of an audit: 0 if each\n"
     "weakening is noticed or reviewed, each site is executed, and the list has no other entry.\n";
@@ -357,12 +359,22 @@ void watch_for_crashes() {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(number, &action, nullptr);
 }
 
+/// A check that holds because nothing of it was seen is no check.
+bool was_shared(const entry& check) { return check.threads == 1 || running.shared || check.may_share_nothing; }
+
+const char* verdict_without_failure(const entry& check, const command& request, const result& all) {
+  if (request.expect_failure || check.must_fail) return "DOES NOT FAIL";
+  if (!was_shared(check)) return "CHECKS NOTHING";
+  if (!all.has_ended) return "no failure found, but no search has ended";
+  return all.is_whole ? "holds" : "holds as far as it was searched";
+}
+
 /// The first line, without its end.
 void print_verdict(const entry& check, const command& request, const result& all) {
   std::cout << check.name;
   if (request.search.empty()) {
-    const char* const found_nothing = all.has_ended ? "holds" : "no failure found, but no search has ended";
-    std::cout << ": " << (all.found.failed ? all.found.what : found_nothing) << " (" << all.searched << ")";
+    std::cout << ": " << (all.found.failed ? all.found.what : verdict_without_failure(check, request, all)) << " ("
+              << all.searched << ")";
     return;
   }
   std::cout << " [" << request.search;
@@ -424,14 +436,6 @@ void store(const std::string& path, const entry& check, const result& all) {
   });
 }
 
-/// A check that holds because nothing of it was seen is no check.
-bool was_shared(const entry& check) {
-  if (check.threads == 1 || running.shared || check.may_share_nothing) return true;
-  std::cout << "\n  no two threads have used the same atomic, field or mutex of the checker: are they those of the\n"
-               "  standard library, or does the check not share anything?";
-  return false;
-}
-
 /// As Relacy calls it; of a leak there are two kinds.
 const char* name_of(fails_by how) {
   constexpr const char* names[] = {
@@ -455,7 +459,11 @@ bool judge(const entry& check, const command& request) {
   }
   const bool is_another = failed && all.found.what.find(name_of(check.by)) == std::string::npos;
   bool as_expected = failed == must_fail && !is_another;
-  if (!failed && !was_shared(check)) as_expected = false;
+  if (!failed && !was_shared(check)) {
+    std::cout << "\n  no two threads have used the same atomic, field or mutex of the checker: are they those of the\n"
+                 "  standard library, or does the check not share anything?";
+    as_expected = false;
+  }
   if (request.sites) {
     std::cout << "\n";
     print_sites(std::cout);

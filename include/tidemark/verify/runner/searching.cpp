@@ -42,6 +42,7 @@ bool repeat(const entry& check, search how, const outcome& found) {
 result search_all(const entry& check, const limits& allowed) {
   result all;
   bool cut_off = false;
+  bool ended_with_one = false;
   // What one search leaves of its time is the next one's, but the last one has its own.
   const double at_random = allowed.seconds / (greatest_bound + 2);
   const std::clock_t began = std::clock();
@@ -61,7 +62,10 @@ result search_all(const entry& check, const limits& allowed) {
     all.found = play(check, all.how);
     all.searched += (all.searched.empty() ? "" : "; ") + words_of(all.how, all.found);
     all.has_ended = all.has_ended || !all.found.cut_off;
-    all.is_thorough = all.is_thorough || (bound >= 2 && !all.found.cut_off);
+    all.is_whole = all.is_whole && !all.found.cut_off;
+    ended_with_one = ended_with_one || (bound == 1 && !all.found.cut_off);
+    const bool is_thorough = bounded ? bound >= 2 : ended_with_one;
+    all.is_thorough = all.is_thorough || (is_thorough && !all.found.cut_off);
     if (all.found.failed) break;
     cut_off = cut_off || all.found.cut_off;
   }

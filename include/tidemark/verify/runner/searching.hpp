@@ -29,7 +29,8 @@ struct result {
   outcome found;
   std::string searched;      // all of them, in words
   bool has_ended = false;    // one of them had enough time
-  bool is_thorough = false;  // and that was a random one, or had two preemptions
+  bool is_whole = true;      // all had
+  bool is_thorough = false;  // the one with two preemptions had, or the random one and that with one
 };
 
 /// Looks for a failure of the same kind in an execution that is easier to read: with fewer switches from one thread to

@@ -299,6 +299,9 @@ function(tidemark_add_audit target reviewed form)
   if(reviewed)
     string(REPLACE "<form>" "${form}" reviewed "${reviewed}")
     get_filename_component(reviewed "${reviewed}" ABSOLUTE)
+    if(NOT EXISTS "${reviewed}")
+      message(FATAL_ERROR "${target}: there is no file ${reviewed}, which is to be its REVIEWED list")
+    endif()
     list(APPEND options --reviewed "${reviewed}")
   endif()
   add_custom_target(
@@ -342,8 +345,9 @@ function(tidemark_add_model_check name)
     endif()
     add_executable(${target} ${its_SOURCES})
     target_link_libraries(${target} PRIVATE tidemark::tidemark)
-    # For sites that no check executes. A Debug build has more than that.
-    target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:-g1>")
+    # For sites that no check executes. A Debug build has more than that, and code that is optimized further has other
+    # lines.
+    target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:-g1>" "$<$<CONFIG:Release,RelWithDebInfo>:-O1>")
     if(its_INSTRUMENTED)
       tidemark_instrument(${target})
     endif()
