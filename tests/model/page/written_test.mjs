@@ -55,7 +55,7 @@ test('the rows are those of the table', () => {
   assert.equal(rows.length, said.match(/^\d+ *\|/gm).length);
   assert.deepEqual(rows.filter(({newest}) => newest !== undefined).map(({text, from, newest}) => [text, from, newest]),
                    [['flags[index] -> 0 (acquire)', 0, 2]]);
-  assert.match(said, /flags\[index\] -> 0 \(acquire\) <- start {2}OLD: ne/);
+  assert.match(said, /flags\[index\] -> 0 \(acquire\) <- start[ |\n]+OLD: newest 2\n/);
   const marked = rows.flatMap(({race, text}) => race ? [text] : []);
   assert.deepEqual(marked, said.match(/(?<=RACE: )\S.*?(?= +\||$)/gm));
   assert.equal(rows[0].phase, 'before');

@@ -116,6 +116,25 @@ struct counts : check<2> {
 };
 const checked<counts> counter{"counter"};
 
+/// Two words say that the message is there, and one of them could be relaxed.
+struct says_it_twice : check<2> {
+  var<int> message;
+  atomic<int> one{0};
+  atomic<int> other{0};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      message.store(1);
+      one.store(1, memory_order_release);                   // twice: not_needed
+      other.store(1, memory_order_release);                 // twice: not_needed
+    } else if (one.load(memory_order_acquire) == 1          // twice: not_needed
+               && other.load(memory_order_acquire) == 1) {  // twice: not_needed
+      expect(message.load() == 1, "the message is there");
+    }
+  }
+};
+const checked<says_it_twice> twice{"twice"};
+
 /// Only the compiler could move what this barrier holds back.
 struct has_a_barrier : check<2> {
   atomic<int> words[2];

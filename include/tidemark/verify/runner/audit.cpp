@@ -111,6 +111,7 @@ class auditor {
     if (!find_sites()) return result_;
     name_sites();
     audit_sites();
+    apply_together();
     list_unexecuted();
     if (request_.reviewed != nullptr) request_.reviewed->complain(result_, request_.lists_unexecuted, result_.left_out);
     add_sources();
@@ -123,7 +124,7 @@ class auditor {
     for (const audited_site& site : result_.sites) {
       for (const step_down& step : weaker(site.is)) {
         if (key_of(site, step) != key) continue;
-        set_seam(site, step);
+        seam = weakened(site, step);
         return "";
       }
     }
@@ -311,27 +312,67 @@ class auditor {
     return site.key + " | " + text_of(site.is, step);
   }
 
-  static void set_seam(const audited_site& site, const step_down& step) {
-    const bool is_blind = seam.blind;
-    seam = {};
-    seam.blind = is_blind;
-    seam.how = step.how;
-    seam.to = step.to;
-    seam.from = step.how == weakening::failure_order ? site.is.failure : site.is.order;
-    seam.file = site.is.at.file;
-    seam.line = site.is.at.line;
-    seam.column = site.is.at.column;
-    seam.addresses = site.addresses;
+  static weakened_site weakened(const audited_site& site, const step_down& step) {
+    weakened_site made;
+    made.how = step.how;
+    made.to = step.to;
+    made.from = step.how == weakening::failure_order ? site.is.failure : site.is.order;
+    made.file = site.is.at.file;
+    made.line = site.is.at.line;
+    made.column = site.is.at.column;
+    made.addresses = site.addresses;
+    made.blind = seam.blind;
+    return made;
   }
 
   void try_step(const audited_site& site, const step_down& step, audited_step& tried) {
-    set_seam(site, step);
+    seam = weakened(site, step);
     tried.said = verdict::not_needed;
     for (const entry* check : site.checks) {
       if (is_noticed_by(*check, tried)) break;
     }
     if (seam.hits == 0) tried.said = verdict::not_weakened;
-    seam = {};
+    clear_seam();
+  }
+
+  /// Each verdict is that of one weakening alone. Whoever makes several of them relies on none to stand in for another.
+  void apply_together() {
+    std::vector<weakened_site> all;
+    std::vector<const entry*> affected;
+    for (const audited_site& site : result_.sites) {
+      const std::vector<step_down> steps = weaker(site.is);
+      const std::size_t before = all.size();
+      for (std::size_t i = 0; i < site.steps.size(); ++i) {
+        const bool is_unnoticed = site.steps[i].said == verdict::not_needed || site.steps[i].said == verdict::reviewed;
+        if (!is_unnoticed) continue;
+        // The weakest of each kind, which comes last.
+        if (all.size() > before && all.back().how == steps[i].how) all.pop_back();
+        all.push_back(weakened(site, steps[i]));
+      }
+      if (all.size() == before) continue;
+      for (const entry* check : site.checks) {
+        if (std::find(affected.begin(), affected.end(), check) == affected.end()) affected.push_back(check);
+      }
+    }
+    if (all.size() < 2) return;
+    result_.together.weakenings = static_cast<unsigned>(all.size());
+    show_progress("audit: all weakenings that no check has noticed, at once");
+    seam = all.front();
+    further_seams.assign(all.begin() + 1, all.end());
+    for (const entry* check : affected) {
+      const result weakened = search_all(*check, request_.allowed);
+      if (!weakened.found.failed || weakened.found.what == "LIVELOCK") continue;
+      result_.together.check = check->name;
+      result_.together.failure = weakened.found.what;
+      result_.together.searched = last_search_of(weakened);
+      break;
+    }
+    clear_seam();
+  }
+
+  static std::string last_search_of(const result& searched) {
+    const std::size_t last = searched.searched.rfind("; ");
+    return searched.searched.substr(last == std::string::npos ? 0 : last + 2);
   }
 
   /// Searches one check with the weakened site, and says so if it fails, or if it could not say.
@@ -345,11 +386,10 @@ class auditor {
       weakened = search_all(check, more);
     }
     if (weakened.found.failed) {
-      const std::size_t last = weakened.searched.rfind("; ");
       tried.said = verdict::needed;
       tried.check = check.name;
       tried.failure = weakened.found.what;
-      tried.search = weakened.searched.substr(last == std::string::npos ? 0 : last + 2);
+      tried.search = last_search_of(weakened);
       tried.search.resize(tried.search.find(", "));
       tried.executions = weakened.found.executions;
       tried.reason.clear();

@@ -63,6 +63,14 @@ struct unexecuted_line {
   std::string reason;  // of the reviewed list
 };
 
+/// All weakenings that no check has noticed, applied at once.
+struct applied_together {
+  unsigned weakenings = 0;  // 0: there were not several
+  std::string check;        // that fails; empty: none
+  std::string failure;
+  std::string searched;
+};
+
 struct source_text {
   std::string file;
   std::vector<std::string> lines;
@@ -76,8 +84,9 @@ struct audit_result {
   std::vector<unexecuted_line> never_executed;
   std::set<std::string> left_out;          // names of files with sites that the request left out
   std::vector<std::string> only_by_twins;  // FILE:LINE of what no check executes that is expected to hold
-  std::vector<std::string> complaints;     // about the reviewed list
-  std::vector<source_text> sources;        // of all sites and lines
+  applied_together together;
+  std::vector<std::string> complaints;  // about the reviewed list
+  std::vector<source_text> sources;     // of all sites and lines
 };
 
 /// How many weakenings got a verdict.

@@ -83,7 +83,10 @@ void write_audit_json(std::ostream& out, const audit_result& result) {
   out << "],\n \"only_by_twins\": [";
   comma next_place;
   for (const std::string& place : result.only_by_twins) out << next_place << json_string(place);
-  out << "],\n \"complaints\": [";
+  out << "],\n \"together\": {\"weakenings\": " << result.together.weakenings
+      << ", \"check\": " << json_string(result.together.check)
+      << ", \"failure\": " << json_string(result.together.failure)
+      << ", \"search\": " << json_string(result.together.searched) << "},\n \"complaints\": [";
   comma next_complaint;
   for (const std::string& complaint : result.complaints) out << next_complaint << "  " << json_string(complaint);
   out << "],\n \"sources\": [";

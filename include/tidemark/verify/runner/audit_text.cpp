@@ -67,6 +67,17 @@ void print_unexecuted(std::ostream& out, const audit_result& result) {
   out << "\n";
 }
 
+void print_together(std::ostream& out, const applied_together& all) {
+  if (all.weakenings == 0) return;
+  out << "\nAll " << all.weakenings << " that no check notices, at once: ";
+  if (all.check.empty()) {
+    out << "no check fails.\n";
+  } else {
+    out << all.check << " fails (" << all.failure << ", " << all.searched << ").\n"
+        << "Each verdict holds alone: make one change, and audit again.\n";
+  }
+}
+
 }  // namespace
 
 void print_site(std::ostream& out, const audited_site& site) {
@@ -91,6 +102,7 @@ void print_end(std::ostream& out, const audit_result& result) {
   print_unexecuted(out, result);
   for (const std::string& complaint : result.complaints) out << complaint << "\n";
   print_keys(out, result);
+  print_together(out, result.together);
   const unsigned needed = count_of(verdict::needed, result);
   const unsigned not_needed = count_of(verdict::not_needed, result);
   unsigned all = needed + not_needed;

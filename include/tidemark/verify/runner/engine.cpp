@@ -116,8 +116,9 @@ void require_execution(const char* what) {
   if (!runner::plays_here) stop_started_thread(what);
 }
 
-[[noreturn]] void fail_freed(const char* text, const source_position& at) {
+[[noreturn]] void fail_freed(const char* text, const void* cell, const source_position& at) {
   runner::failed.at = at;
+  runner::failed.cell = cell;
   rl::ctx().fail_test(text, rl::test_result_access_to_freed_memory, info(at));
   std::abort();  // does not happen: the execution has ended
 }
@@ -132,9 +133,9 @@ Data& use(const std::byte* place, const source_position& at) {
   constexpr std::uintptr_t page = 4096;
   const auto address = reinterpret_cast<std::uintptr_t>(place);
   if (address < page || address > UINTPTR_MAX - page || address % alignof(Data) != 0)
-    fail_freed("an atomic, a field or a mutex is used through a pointer to nothing", at);
+    fail_freed("an atomic, a field or a mutex is used through a pointer to nothing", nullptr, at);
   auto& data = *reinterpret_cast<Data*>(const_cast<std::byte*>(place));
-  if (data.execution == 0) fail_freed("an atomic, a field or a mutex is used that was destroyed", at);
+  if (data.execution == 0) fail_freed("an atomic, a field or a mutex is used that was destroyed", place, at);
   if (data.execution != running.number)
     fail("what was made in an earlier execution is used again: make it a member of the check, not a static", at);
   return data;
@@ -189,7 +190,8 @@ void require_load_order(std::memory_order order, const source_position& at) {
 }
 
 rl::memory_order order_at(std::memory_order order, const source_position& at) {
-  return to_relacy(is_weakened(weakening::order, at, order) ? runner::seam.to : order);
+  const runner::weakened_site* const weakened = runner::find_weakened(weakening::order, at, order);
+  return to_relacy(weakened == nullptr ? order : weakened->to);
 }
 
 /// Observes an operation that can't fail, and returns its order.
@@ -200,8 +202,8 @@ rl::memory_order order_of(operation what, std::memory_order order, const source_
 
 /// Returns the failure order, but not a stronger one than the success order: Relacy would report that as a race.
 rl::memory_order failure_order_at(std::memory_order failure, rl::memory_order success, const source_position& at) {
-  const bool is_weaker = is_weakened(weakening::failure_order, at, failure);
-  const rl::memory_order wanted = to_relacy(is_weaker ? runner::seam.to : failure);
+  const runner::weakened_site* const weakened = runner::find_weakened(weakening::failure_order, at, failure);
+  const rl::memory_order wanted = to_relacy(weakened == nullptr ? failure : weakened->to);
   switch (success) {
     case rl::mo_seq_cst:
       return wanted;
@@ -476,7 +478,7 @@ field::field() { construct<field_data>(place_, "a plain field is made"); }
 // Who reads the field beside its end reads freed memory, so the end is ordered as a write is.
 field::~field() {
   if (rl::is_ctx() && running.now == phase::threads) {
-    const source_position end{"where the field is destroyed", 0, 0, ""};
+    const source_position end{"in its destructor", 0, 0, ""};
     auto& data = use<field_data>(place_, end);
     intend(step_kind::end, &data, {}, std::memory_order_relaxed, end);
     remember_clock();

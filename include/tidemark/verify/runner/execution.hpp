@@ -105,6 +105,9 @@ struct execution {
 };
 inline execution running;
 
+/// Says something on standard error. For handlers of signals.
+void say(const char* text);
+
 /// Writes " behind FILE:LINE" of the last operation, or nothing if its line is not known. For handlers of signals.
 inline void write_last_place(char* text, std::size_t size) {
   text[0] = '\0';
@@ -129,7 +132,8 @@ struct failure {
   const char* text = nullptr;  // of an assertion
   source_position at{};
   unsigned thread = 0;
-  bool in_last_step = false;  // what the thread was about to do is the last step of the record
+  bool in_last_step = false;   // what the thread was about to do is the last step of the record
+  const void* cell = nullptr;  // that was used although it was destroyed
 };
 inline failure failed;
 

@@ -96,7 +96,8 @@ class table {
   void print_wrapped(std::ostream& out, std::string number, unsigned thread, std::string text) {
     const std::size_t room = column_width() - 3;
     while (text.size() > room) {
-      std::size_t end = text.rfind(' ', room);
+      std::size_t end = text.rfind("  ", room);  // before what is said of the value
+      if (end == std::string::npos || end < room / 2) end = text.rfind(' ', room);
       if (end == std::string::npos || end < room / 2) end = room;  // a name that is longer
       print_in_column(out, number, thread, text.substr(0, end));
       const std::size_t next = text.find_first_not_of(' ', end);
@@ -118,6 +119,7 @@ class table {
     print_wrapped(out, "", told_.failing_thread, "FAILS: " + text);
     if (told_.asserted_at.file != nullptr)
       print_in_column(out, "", told_.failing_thread, "   " + place(told_.asserted_at));
+    if (text.size() + 9 >= column_width()) out << text << "\n";  // in one piece, for who looks for it
   }
 
   told_execution& told_;

@@ -23,9 +23,7 @@ std::string text_of(std::uint64_t bits, value_type type) {
   const unsigned width = type.bytes * 8u;
   if (type.is_signed && width < 64 && ((bits >> (width - 1)) & 1) != 0) bits |= ~std::uint64_t{0} << width;
   constexpr std::uint64_t most_in_decimal = 999'999'999;
-  if (type.is_pointer && bits == 0) {
-    out << "null";
-  } else if (type.is_pointer || (!type.is_signed && bits > most_in_decimal)) {
+  if (!type.is_signed && bits > most_in_decimal) {
     out << "0x" << std::hex << bits;
   } else if (type.is_signed) {
     out << static_cast<std::int64_t>(bits);
@@ -48,6 +46,8 @@ class teller {
       steps_.push_back(&each);
       if (each.number != 0) row_of_store_[each.number] = steps_.size();
       name_cell(each);
+      if (reads(each)) note_object(each.before, each.type);
+      if (writes(each)) note_object(each.after, each.type);
     }
     for (std::size_t i = 0; i < steps_.size(); ++i) told_.rows.push_back(row_of(i));
     find_race();
@@ -61,6 +61,7 @@ class teller {
     }
     if (found_.what == "DEADLOCK") tell_stuck();
     if (found_.what == "DESTROYING OWNED MUTEX") tell_locked();
+    if (found_.what == "ACCESS TO FREED MEMORY") tell_destroyed();
     return std::move(told_);
   }
 
@@ -111,6 +112,17 @@ class teller {
   }
   std::string name_of_mutex(const void* mutex) const { return name_of_place(mutex, "a mutex"); }
 
+  void note_object(std::uint64_t address, value_type type) {
+    if (type.is_pointer && address != 0) objects_.emplace(address, objects_.size() + 1);
+  }
+
+  /// An address differs from run to run, so each has a number.
+  std::string value_of(std::uint64_t bits, value_type type) const {
+    if (!type.is_pointer) return text_of(bits, type);
+    const auto object = objects_.find(bits);
+    return object == objects_.end() ? "null" : "object " + std::to_string(object->second);
+  }
+
   // ---- what is said of a step ----
 
   /// A compare-exchange that succeeds although the value has changed since its thread has read it.
@@ -127,31 +139,30 @@ class teller {
 
   /// The order of a step, as the program has it; and what --weaken has made of it.
   static std::string order_of(const step& of) {
-    const std::uint64_t hits = seam.hits;
-    const bool is_other = of.kind != step_kind::not_exchanged && is_weakened(weakening::order, of.at, of.order);
-    seam.hits = hits;
-    return std::string{" ("} + name_of(of.order) + (is_other ? std::string{", WEAKENED to "} + name_of(seam.to) : "") +
-           ")";
+    const weakened_site* const weakened =
+        of.kind == step_kind::not_exchanged ? nullptr : find_weakened(weakening::order, of.at, of.order);
+    return std::string{" ("} + name_of(of.order) +
+           (weakened == nullptr ? "" : std::string{", WEAKENED to "} + name_of(weakened->to)) + ")";
   }
 
   std::string summary(const step& of) const {
     const std::string order = order_of(of);
     switch (of.kind) {
       case step_kind::load:
-        return name_of_cell(of) + " -> " + text_of(of.before, of.type) + order;
+        return name_of_cell(of) + " -> " + value_of(of.before, of.type) + order;
       case step_kind::store:
-        return name_of_cell(of) + " = " + text_of(of.after, of.type) + order;
+        return name_of_cell(of) + " = " + value_of(of.after, of.type) + order;
       case step_kind::change:
       case step_kind::exchanged:
-        return name_of_cell(of) + ": " + text_of(of.before, of.type) + " -> " + text_of(of.after, of.type) + order;
+        return name_of_cell(of) + ": " + value_of(of.before, of.type) + " -> " + value_of(of.after, of.type) + order;
       case step_kind::not_exchanged:
-        return name_of_cell(of) + ": is " + text_of(of.before, of.type) + ", not exchanged" + order;
+        return name_of_cell(of) + ": is " + value_of(of.before, of.type) + ", not exchanged" + order;
       case step_kind::read:
-        return name_of_cell(of) + " -> " + text_of(of.before, of.type) + " (plain)";
+        return name_of_cell(of) + " -> " + value_of(of.before, of.type) + " (plain)";
       case step_kind::end:
         return "destroys " + name_of_cell(of);
       case step_kind::write:
-        return name_of_cell(of) + " = " + (of.is_open ? "..." : text_of(of.after, of.type)) + " (plain)";
+        return name_of_cell(of) + " = " + (of.is_open ? "..." : value_of(of.after, of.type)) + " (plain)";
       case step_kind::fence:
         return "fence" + order;
       case step_kind::barrier:
@@ -183,7 +194,7 @@ class teller {
       case step_kind::read:
         return "reads " + name_of_cell(of);
       case step_kind::write:
-        return name_of_cell(of) + " = " + (of.is_open ? "..." : text_of(of.after, of.type)) + " (plain)";
+        return name_of_cell(of) + " = " + (of.is_open ? "..." : value_of(of.after, of.type)) + " (plain)";
       case step_kind::end:
         return "destroys " + name_of_cell(of);
       case step_kind::lock:
@@ -332,6 +343,16 @@ class teller {
                            " has locked it in row " + std::to_string(each.row));
   }
 
+  /// Where what is used was destroyed, if that is a step.
+  void tell_destroyed() {
+    const void* const cell = failed.in_last_step ? steps_.back()->cell : failed.cell;
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      if (steps_[i]->kind != step_kind::end || steps_[i]->cell != cell) continue;
+      told_.ends.push_back(name_of_place(cell, "a field") + " was destroyed in row " + std::to_string(i + 1));
+      return;
+    }
+  }
+
   const entry& played_;
   const outcome& found_;
   told_execution told_;
@@ -340,6 +361,7 @@ class teller {
   std::map<const void*, std::string> names_;
   std::map<std::tuple<std::string_view, unsigned, unsigned>, std::size_t> locked_at_;  // how many mutexes
   std::map<std::string, unsigned> uses_of_name_;
+  std::map<std::uint64_t, std::size_t> objects_;  // to which pointers point, with their numbers
 };
 
 }  // namespace

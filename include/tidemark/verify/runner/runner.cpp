@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -75,7 +74,8 @@ constexpr const char* usage =
     "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
     "  --resume FILE       keep there what the audit has found, and go on with it next time\n"
-    "  --weaken KEY        play the checks with one order weakened: a key as the audit prints it\n"
+    "  --weaken KEY        play the checks with one order weakened: a key as the audit prints it. Said several\n"
+    "                      times, with all of them weakened\n"
     "  --sites             print each memory order and barrier that was executed\n"
     "  --weaken SITE=HOW   weaken one of them. SITE is FILE:LINE:COLUMN as --sites prints it. HOW is relaxed,\n"
     "                      acquire, release or acq_rel, the same after `failure:` for the order of a\n"
@@ -95,7 +95,7 @@ struct command {
   std::string program;  // as it was called
   std::vector<std::string> names;
   std::string search;  // empty: one after the other
-  std::string weaken;
+  std::vector<std::string> weaken;
   std::vector<std::string> sources;
   std::vector<std::string> only;
   std::string json;
@@ -214,7 +214,7 @@ void parse_option(const std::string& word, words& rest, command& result) {
   } else if (word == "--hang") {
     rest.take(result.patience, 1u);
   } else if (word == "--weaken") {
-    result.weaken = rest.take();
+    result.weaken.push_back(rest.take());
   } else if (word == "--sources") {
     result.sources.push_back(rest.take());
   } else if (word == "--store") {
@@ -314,6 +314,17 @@ int compare(const command& request, const std::string& program, const std::vecto
 /// Of the audit. The other ways to name a site have no such sign.
 bool is_key(const std::string& weaken) { return weaken.find(" | ") != std::string::npos; }
 
+/// After `before`; empty if nothing is weakened.
+std::string words_of_weakened(const std::vector<std::string>& weaken, const char* before, bool with_places) {
+  std::string text;
+  for (std::size_t i = 0; i < weaken.size(); ++i) {
+    const weakened_site& its = i == 0 ? seam : further_seams[i - 1];
+    text += (i == 0 ? before : " and ") + weaken[i];
+    if (with_places && !is_key(weaken[i])) text += " at " + its.file + ":" + std::to_string(its.line);
+  }
+  return text;
+}
+
 result search_once(const entry& check, const command& request) {
   result one;
   one.how.bounded = request.search == "bounded";
@@ -327,22 +338,21 @@ result search_once(const entry& check, const command& request) {
 }
 
 void say_where_it_was_aborted(int) {
-  const auto say = [](const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); };
   say("tidemark: the program was aborted in the check '");
   say(running.check);
   say("'. If Relacy has printed an assertion of its own, the check is not deterministic: it depends on addresses, on "
-      "rand(), on the time or on a static.\n");
+      "rand(), on the time or on a static. If the C library has, something was written beyond its memory.\n");
   _exit(1);
 }
 
 void say_where_it_crashed(int number) {
   char place[300];
   write_last_place(place, sizeof place);
-  char text[512];
-  const char* const what = number == SIGFPE ? "arithmetic" : "memory access, perhaps beyond the 50 KB of a stack";
-  const int size =
-      std::snprintf(text, sizeof text, "tidemark: the check '%s' crashes (%s)%s\n", running.check, what, place);
-  static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(size)));
+  say("tidemark: the check '");
+  say(running.check);
+  say(number == SIGFPE ? "' crashes (arithmetic)" : "' crashes (memory access, perhaps beyond the 50 KB of a stack)");
+  say(place);
+  say("\n");
   _exit(1);
 }
 
@@ -380,11 +390,7 @@ void print_verdict(const entry& check, const command& request, const result& all
   std::cout << " [" << request.search;
   if (request.search == "bounded") std::cout << " " << request.bound;
   std::cout << "]";
-  if (is_key(request.weaken)) {
-    std::cout << " with " << request.weaken;
-  } else if (!request.weaken.empty()) {
-    std::cout << " with " << request.weaken << " at " << seam.file << ":" << seam.line;
-  }
+  std::cout << words_of_weakened(request.weaken, " with ", true);
   std::cout << ": " << (all.found.failed ? all.found.what : "holds") << " after " << all.found.executions
             << " executions";
 }
@@ -424,8 +430,7 @@ bool show(const entry& check, const command& request, const result& all, bool as
     print_execution(std::cout, told, request.width);
     std::cout << "\n";
   }
-  const std::string weakened = request.weaken.empty() ? "" : ", with " + request.weaken;
-  return write_page(request.page, told, all.searched + weakened);
+  return write_page(request.page, told, all.searched + words_of_weakened(request.weaken, ", with ", false));
 }
 
 void store(const std::string& path, const entry& check, const result& all) {
@@ -447,14 +452,18 @@ const char* name_of(fails_by how) {
 bool judge(const entry& check, const command& request) {
   running.shared = false;
   seam.hits = 0;
+  for (weakened_site& each : further_seams) each.hits = 0;
   const result all =
       request.search.empty() ? search_all(check, {request.seconds, request.most_steps}) : search_once(check, request);
   const bool must_fail = request.expect_failure || check.must_fail;
   const bool failed = all.found.failed;
   hide_progress();
   print_verdict(check, request, all);
-  if (!request.weaken.empty() && seam.hits == 0) {
-    std::cout << "; the weakened site was never executed\n";
+  const bool is_hit = seam.hits != 0 && std::all_of(further_seams.begin(), further_seams.end(),
+                                                    [](const weakened_site& each) { return each.hits != 0; });
+  if (!request.weaken.empty() && !is_hit) {
+    std::cout << "; " << (seam.hits == 0 || further_seams.size() == 0 ? "the" : "a further")
+              << " weakened site was never executed\n";
     return false;
   }
   const bool is_another = failed && all.found.what.find(name_of(check.by)) == std::string::npos;
@@ -485,8 +494,7 @@ bool judge(const entry& check, const command& request) {
 
 /// Relacy gives up where the operations of an execution are not those that it has chosen for.
 void say_that_code_has_changed(int) {
-  constexpr char text[] = "tidemark: the execution does not go on as it was stored: the code has changed since\n";
-  static_cast<void>(!write(STDERR_FILENO, text, sizeof text - 1));
+  say("tidemark: the execution does not go on as it was stored: the code has changed since\n");
   _exit(1);
 }
 
@@ -548,7 +556,7 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
 /// Where a call has only an address, the addresses of a site are found by playing the checks.
 void find_addresses_of_seam(const std::vector<const entry*>& chosen, const command& request) {
   const weakened_site wanted = seam;
-  seam = {};
+  clear_seam();
   note_sites();
   for (const entry* check : chosen) static_cast<void>(search_all(*check, {request.seconds, request.most_steps}));
   seam = wanted;
@@ -581,6 +589,20 @@ bool find_seam(const std::string& weaken, const std::vector<const entry*>& chose
   if (!complaint.empty()) std::cerr << "tidemark: " << complaint << "\n";
   if (request.sites) note_sites();
   return complaint.empty();
+}
+
+/// Sets all seams. Returns whether there are such sites.
+bool find_seams(const std::vector<const entry*>& chosen, const command& request) {
+  std::vector<weakened_site> found;
+  for (const std::string& weaken : request.weaken) {
+    clear_seam();
+    if (!find_seam(weaken, chosen, request)) return false;
+    found.push_back(seam);
+  }
+  if (found.empty()) return true;
+  seam = found.front();
+  further_seams.assign(found.begin() + 1, found.end());
+  return true;
 }
 
 // ---- tables ---------------------------------------------------------------------------------------------------------
@@ -630,11 +652,10 @@ int play_tables(const command& request, const std::vector<const entry*>& chosen,
     one.search = each.bounded ? "bounded" : "random";
     one.bound = static_cast<unsigned>(each.amount);
     one.executions = each.amount;
-    one.weaken = each.weakened;
+    if (!each.weakened.empty()) one.weaken = {each.weakened};
     one.expect_failure = !each.weakened.empty();
-    seam = {};
-    const bool is_found = each.weakened.empty() || find_seam(each.weakened, {each.check}, one);
-    as_expected = is_found && judge(*each.check, one) && as_expected;
+    clear_seam();
+    as_expected = find_seams({each.check}, one) && judge(*each.check, one) && as_expected;
   }
   return as_expected ? 0 : 1;
 }
@@ -741,7 +762,7 @@ int run(int argc, char** argv, const entry* last) {
   const auto chosen = choose_checks(*request, checks);
   if (!chosen) return 2;
   if (!plan->empty()) return play_tables(*request, *chosen, *plan);
-  if (!request->weaken.empty() && !find_seam(request->weaken, *chosen, *request)) return 2;
+  if (!find_seams(*chosen, *request)) return 2;
   if (request->audit) return audit_all(*request, *chosen);
   return judge_all(*request, *chosen);
 }

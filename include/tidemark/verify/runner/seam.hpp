@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one site that is weakened while checks run, and who is told of the sites that are executed.
+// The site, or sites, weakened while checks run, and who is told of the sites that are executed.
 #ifndef TIDEMARK_VERIFY_RUNNER_SEAM_HPP
 #define TIDEMARK_VERIFY_RUNNER_SEAM_HPP
 
@@ -53,6 +53,16 @@ struct weakened_site {
   std::uint64_t hits = 0;  // 0 after a search means that nothing was weakened
 };
 inline weakened_site seam;
+/// Sites that are weakened together with that one.
+inline std::vector<weakened_site> further_seams;
+
+/// Weakens nothing any more. Whether the seam is blind stays.
+inline void clear_seam() {
+  const bool is_blind = seam.blind;
+  seam = {};
+  seam.blind = is_blind;
+  further_seams.clear();
+}
 
 /// Is called before each operation of a word, each fence and each barrier, with the orders that the program names. The
 /// order of a barrier is seq_cst, and `failure` is relaxed except for a compare-exchange. It must not allocate.
@@ -66,23 +76,35 @@ inline bool spurious_wakeups = false;
 /// there are preemptions, too: an exhaustive search would never end.
 inline bool stubborn_threads = false;
 
-/// `order` is the one that the weakening replaces.
-inline bool is_weakened(weakening how, const source_position& at,
-                        std::memory_order order = std::memory_order_seq_cst) noexcept {
-  if (seam.how != how || seam.from.value_or(order) != order) return false;
+/// Whether it is this operation that the site names; then it counts a hit. `order` is the one that is replaced.
+inline bool is_hit(weakened_site& site, weakening how, const source_position& at, std::memory_order order) noexcept {
+  if (site.how != how || site.from.value_or(order) != order) return false;
   if (at.address != nullptr) {
-    for (const void* const each : seam.addresses) {
+    for (const void* const each : site.addresses) {
       if (each != at.address) continue;
-      ++seam.hits;
-      return !seam.blind;
+      ++site.hits;
+      return true;
     }
     return false;
   }
-  if (seam.line != at.line || !std::string_view{at.file}.ends_with(seam.file)) return false;
-  if (seam.column != 0 && seam.column != at.column) return false;
-  ++seam.hits;
-  return !seam.blind;
+  if (site.line != at.line || !std::string_view{at.file}.ends_with(site.file)) return false;
+  if (site.column != 0 && site.column != at.column) return false;
+  ++site.hits;
+  return true;
 }
+
+/// The weakened site of an operation; null if it is not weakened in this way.
+inline const weakened_site* find_weakened(weakening how, const source_position& at,
+                                          std::memory_order order = std::memory_order_seq_cst) noexcept {
+  if (seam.how == weakening::none) [[likely]]
+    return nullptr;
+  if (is_hit(seam, how, at, order)) return seam.blind ? nullptr : &seam;
+  for (weakened_site& each : further_seams) {
+    if (is_hit(each, how, at, order)) return seam.blind ? nullptr : &each;
+  }
+  return nullptr;
+}
+inline bool is_weakened(weakening how, const source_position& at) noexcept { return find_weakened(how, at) != nullptr; }
 
 inline void observe(const source_position& at, operation what, std::memory_order order,
                     std::memory_order failure = std::memory_order_relaxed) {

@@ -78,11 +78,12 @@ bool find_site(const std::string& tag, const std::vector<std::string>& folders) 
 
 /// Reads a site as print_sites() prints it.
 bool parse_site(const std::string& position) {
-  const auto parts = pattern{"^(.+):([0-9]+):([0-9]+)$"}.find_in(position);
+  const auto parts = pattern{"^(.+[^0-9:]):([0-9]+)(:[0-9]+)?$"}.find_in(position);
   if (!parts) return false;
   seam.file = (*parts)[1];
   seam.line = static_cast<unsigned>(std::strtoul((*parts)[2].c_str(), nullptr, 10));
-  seam.column = static_cast<unsigned>(std::strtoul((*parts)[3].c_str(), nullptr, 10));
+  // Without a column it is any of the line.
+  seam.column = (*parts)[3].empty() ? 0 : static_cast<unsigned>(std::strtoul((*parts)[3].c_str() + 1, nullptr, 10));
   return true;
 }
 

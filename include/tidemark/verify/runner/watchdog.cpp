@@ -2,11 +2,11 @@
 #include "watchdog.hpp"
 
 #include <signal.h>
-#include <stdio.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "execution.hpp"
 #include "progress.hpp"
@@ -29,16 +29,18 @@ void look(int) {
   if (++looks < patience) return;
   char place[300];
   write_last_place(place, sizeof place);
-  char text[512];
-  const int size = snprintf(text, sizeof text,
-                            "tidemark: an execution of '%s' does not end. It blocks, or loops without an operation of "
-                            "the checker%s\n",
-                            running.check, place);
-  static_cast<void>(!write(STDERR_FILENO, text, static_cast<std::size_t>(size)));
+  say("tidemark: an execution of '");
+  say(running.check);
+  say("' does not end. It blocks, or loops without an operation of the checker");
+  say(place);
+  say(". Mutexes, condition variables and whatever else blocks in the system are not seen, unless the check is "
+      "INSTRUMENTED.\n");
   _exit(1);
 }
 
 }  // namespace
+
+void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
 
 void start_watchdog(unsigned its_patience) {
   patience = its_patience;
