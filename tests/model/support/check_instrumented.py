@@ -129,6 +129,19 @@ class Followed(unittest.TestCase):
         self.assertEqual(play(self.program, "ring_freed_relaxed", "--store", stored)[0], 0)
         self.assertIn("DATA RACE", play(self.program, "--replay", stored)[1])
 
+    def test_who_has_deleted(self):
+        said = play(self.program, "freed_too_early", "--table")[1]
+        row = re.search(r"\n(\d+) [ |]+deletes 24 bytes[^\n]*\n[ |]+in delete", said)
+        self.assertTrue(row, said)
+        self.assertIn(f"\nthis memory was destroyed in row {row[1]}\n", said)
+
+    def test_an_object_has_one_name(self):
+        """Whatever is done with it."""
+        tables = "".join(play(self.program, name, "--table")[1] for name in self.TWINS)
+        self.assertRegex(tables, r"\bmade: ")
+        self.assertRegex(tables, r"\bmade (->|=) ")
+        self.assertNotIn("made'1", tables)
+
     def test_the_audit_names_lines(self):
         code, said = play(self.program, "ring", "--audit")
         self.assertEqual(code, 0, said)

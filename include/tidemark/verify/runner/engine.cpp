@@ -275,7 +275,7 @@ template <class Change>
 std::uint64_t change(const std::byte* place, std::uint64_t operand, std::memory_order order, const source_position& at,
                      Change how) {
   auto& data = use<word_data>(place, at);
-  intend(step_kind::change, &data, data.type, order, at);
+  intend_word(step_kind::change, data, order, at);
   const value found =
       how(data.shared, to_value(data, operand), order_of(operation::read_modify_write, order, at), info(at));
   touch(data);

@@ -145,6 +145,12 @@ class teller {
            (weakened == nullptr ? "" : std::string{", WEAKENED to "} + name_of(weakened->to)) + ")";
   }
 
+  std::string end_of(const step& of) const {
+    if (of.extent == 0) return "destroys " + name_of_cell(of);
+    const std::string text = "deletes " + std::to_string(of.extent) + " bytes";
+    return names_.contains(of.cell) ? text + ", from " + name_of_cell(of) : text;
+  }
+
   std::string summary(const step& of) const {
     const std::string order = order_of(of);
     switch (of.kind) {
@@ -160,7 +166,7 @@ class teller {
       case step_kind::read:
         return name_of_cell(of) + " -> " + value_of(of.before, of.type) + " (plain)";
       case step_kind::end:
-        return "destroys " + name_of_cell(of);
+        return end_of(of);
       case step_kind::write:
         return name_of_cell(of) + " = " + (of.is_open ? "..." : value_of(of.after, of.type)) + " (plain)";
       case step_kind::fence:
@@ -196,7 +202,7 @@ class teller {
       case step_kind::write:
         return name_of_cell(of) + " = " + (of.is_open ? "..." : value_of(of.after, of.type)) + " (plain)";
       case step_kind::end:
-        return "destroys " + name_of_cell(of);
+        return end_of(of);
       case step_kind::lock:
         return (found_.what == "DEADLOCK" ? "waits for " : "locks ") + name_of_cell(of);
       case step_kind::unlock:
@@ -345,10 +351,12 @@ class teller {
 
   /// Where what is used was destroyed, if that is a step.
   void tell_destroyed() {
-    const void* const cell = failed.in_last_step ? steps_.back()->cell : failed.cell;
     for (std::size_t i = steps_.size(); i-- > 0;) {
-      if (steps_[i]->kind != step_kind::end || steps_[i]->cell != cell) continue;
-      told_.ends.push_back(name_of_place(cell, "a field") + " was destroyed in row " + std::to_string(i + 1));
+      const step& each = *steps_[i];
+      const bool is_it = failed.in_last_step ? overlap(each, *steps_.back()) : each.cell == failed.cell;
+      if (each.kind != step_kind::end || !is_it) continue;
+      const std::string name = name_of_place(failed.in_last_step ? steps_.back()->cell : failed.cell, "this memory");
+      told_.ends.push_back(name + " was destroyed in row " + std::to_string(i + 1));
       return;
     }
   }

@@ -141,20 +141,24 @@ std::string_view assigned_in(std::string_view line, std::size_t at) {
   return expression_before(line, at);
 }
 
-// Keeps what stands nearest to a column.
+// Keeps what stands nearest to a column; without one, the only one.
 class candidates {
  public:
-  explicit candidates(std::size_t column) : column_{column} {}
+  explicit candidates(unsigned column) : has_column_{column != 0}, column_{has_column_ ? column - 1 : 0} {}
 
   void add(std::size_t place, std::string_view operand) {
+    if (operand.empty()) return;
+    is_ambiguous_ = is_ambiguous_ || (!has_column_ && !best_.empty() && best_ != operand);
     const std::size_t distance = column_ > place ? column_ - place : place - column_;
-    if (operand.empty() || distance >= least_) return;
+    if (distance >= least_) return;
     least_ = distance;
     best_ = operand;
   }
-  std::string_view best() const { return best_; }
+  std::string_view best() const { return is_ambiguous_ ? std::string_view{} : best_; }
 
  private:
+  bool has_column_;
+  bool is_ambiguous_ = false;
   std::size_t column_;
   std::size_t least_ = std::string_view::npos;
   std::string_view best_;
@@ -228,9 +232,9 @@ std::string sources::operand_of(const source_position& at, std::size_t which, st
   const std::string* const found = line_of(at);
   if (found == nullptr) return "";
   const std::string_view line = *found;
-  // Of several operations on one line, the one that is nearest to the column; without a column, the first that fits.
+  // Of several operations on one line, the one that is nearest to the column; without a column, the only one that fits.
   const bool has_column = at.column != 0;
-  candidates nearest{has_column ? at.column - 1 : 0};
+  candidates nearest{at.column};
   for (std::size_t begin = 0; begin < line.size(); ++begin) {
     if (is_assignment(line, begin) && (has_column || kind == step_kind::write))
       nearest.add(begin, assigned_in(line, begin));

@@ -567,7 +567,11 @@ void end() {
 
 void free(void* memory, std::size_t bytes) {
   close_step();
-  const source_position nowhere = source_position::of_address(nullptr);
+  const source_position nowhere{"in delete", 0, 0, ""};
+  intend(step_kind::end, memory, {}, std::memory_order_relaxed, nowhere);
+  remember_clock();
+  if (running.steps.recording())
+    running.steps.intents[engine::this_thread()].what.extent = static_cast<std::uint32_t>(bytes);
   for_each(memory, bytes, [&](std::uintptr_t key, std::uint8_t mask) {
     granule& here = find_or_make(key);
     if (!here.is_freed) require_order(here, mask, use::write, false, nowhere);
@@ -575,6 +579,7 @@ void free(void* memory, std::size_t bytes) {
     drop_locks(here);
     here.is_freed = true;
   });
+  complete();
 }
 
 void free_of_c(void* memory, std::size_t bytes, const source_position& at) {
