@@ -23,7 +23,7 @@ std::string read_lines(const std::string& path, const std::function<std::string(
     const std::size_t begin = text.find_first_not_of(" \t\r");
     if (begin == std::string::npos || text[begin] == '#') continue;
     const std::string complaint = read({text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin), begin != 0});
-    if (!complaint.empty()) return path + ":" + std::to_string(number) + ": " + complaint;
+    if (!complaint.empty()) return std::string{path}.append(":" + std::to_string(number) + ": ").append(complaint);
   }
   return "";
 }
@@ -56,7 +56,7 @@ std::string read_search(const std::string& text, const std::vector<const entry*>
 
 std::string read_checks(const std::string& path, const std::vector<const entry*>& checks,
                         std::vector<planned_search>& plan) {
-  const std::string complaint = read_lines(path, [&](const line& next) {
+  std::string complaint = read_lines(path, [&](const line& next) {
     planned_search found;
     const std::string wrong = read_search(next.text, checks, found);
     if (wrong.empty()) plan.push_back(found);
@@ -75,7 +75,7 @@ std::string read_twins(const std::string& path, const std::vector<const entry*>&
                        std::vector<planned_search>& plan) {
   std::string key;
   bool is_noticed = true;
-  const std::string complaint = read_lines(path, [&](const line& next) -> std::string {
+  std::string complaint = read_lines(path, [&](const line& next) -> std::string {
     if (!next.is_indented) {
       if (!is_noticed) return "the key above has no check in an indented line below: " + key;
       if (next.text.find(" | ") == std::string::npos)

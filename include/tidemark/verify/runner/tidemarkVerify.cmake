@@ -141,6 +141,7 @@ function(tidemark_link_runner target)
     audit.cpp
     audit_json.cpp
     audit_text.cpp
+    command.cpp
     engine.cpp
     found_so_far.cpp
     json_text.cpp
