@@ -443,6 +443,49 @@ def play_apart(program, *arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+class Helpers(unittest.TestCase):
+    """The processes that try weakenings at the same time."""
+
+    program = ""
+    folder = Path()
+
+    def audit(self, jobs):
+        path = self.folder / "audit.json"
+        checks = ("messages", "twice", "orders", "counter")
+        said = play_apart(self.program, *checks, "--audit", "--jobs", jobs, "--json", path)
+        return said, path.read_text()
+
+    def test_they_find_the_same(self):
+        alone = self.audit("1")
+        self.assertEqual(alone[0][0], 1)
+        for jobs in ("2", "3", "40"):
+            self.assertEqual(self.audit(jobs), alone)
+
+    @staticmethod
+    def has_ended(process):
+        try:
+            return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    @unittest.skipUnless(sys.platform == "linux", "processes are looked for in /proc")
+    def test_they_end_with_who_has_started_them(self):
+        endless = [self.program, "messages", "time", "--audit", "--seconds", "100000", "--jobs", "3"]
+        with subprocess.Popen(endless, stdout=subprocess.DEVNULL) as starter:
+            of_starter = Path(f"/proc/{starter.pid}/task/{starter.pid}/children")
+            while len(helpers := of_starter.read_text().split()) < 3:
+                pass
+            starter.kill()
+        while not all(self.has_ended(each) for each in helpers):
+            pass
+
+    def test_how_many(self):
+        self.assertEqual(play(self.program, "messages", "--audit", "--jobs", "0")[0], 2)
+        code, said = play(self.program, "messages", "--jobs", "2")
+        self.assertEqual(code, 2)
+        self.assertIn("--jobs and --resume are for --audit", said)
+
+
 class Reviewed(unittest.TestCase):
     """The list of what may stay unnoticed."""
 
@@ -706,11 +749,16 @@ class Progress(unittest.TestCase):
     program = ""
 
     def test_lines(self):
-        told = play_apart(self.program, "messages", "--audit", "--progress")[2].splitlines()
+        told = play_apart(self.program, "messages", "--audit", "--progress", "--jobs", "1")[2].splitlines()
         self.assertEqual(told[:2], ["looks at messages", "audit: 1 of 6 sites, 0 of 4 weakenings"])
         self.assertRegex(told[2], r"^audit: 3 of 6 sites, 1 of 4 weakenings, about \d+ (s|min|h) left$")
         self.assertRegex(told[-2], r"^audit: 5 of 6 sites, 3 of 4 weakenings, about ")
         self.assertEqual(told[-1], "audit: all weakenings that no check has noticed, at once")
+
+    def test_lines_of_several(self):
+        told = play_apart(self.program, "messages", "--audit", "--progress", "--jobs", "3")[2].splitlines()
+        self.assertEqual(told[:2], ["looks at messages", "audit: 0 of 6 sites, 0 of 4 weakenings"])
+        self.assertRegex(told[-2], r"^audit: 5 of 6 sites, 4 of 4 weakenings")
 
     def test_nobody_asked(self):
         self.assertEqual(play_apart(self.program, "messages", "--audit")[2], "")
@@ -782,7 +830,7 @@ class Guide(unittest.TestCase):
 if __name__ == "__main__":
     Checks.program, Mistakes.program, Sync.program, guide, guide_sync, audited, root, folder, what = sys.argv[1:10]
     Audit.program = Mistakes.program
-    for tests in (Verdicts, Reviewed, Tables, Resumed, Progress):
+    for tests in (Verdicts, Helpers, Reviewed, Tables, Resumed, Progress):
         tests.program, tests.folder = audited, Path(folder)
     Verdicts.source = Path(root) / "tests/model/verify/audited.cpp"
     Guide.programs = {"guide_verify": guide, "guide_verify_sync": guide_sync}

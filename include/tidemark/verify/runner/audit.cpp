@@ -2,12 +2,14 @@
 #include "audit.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "found_so_far.hpp"
+#include "helpers.hpp"
 #include "progress.hpp"
 #include "reviewed.hpp"
 #include "seam.hpp"
@@ -242,11 +244,67 @@ class auditor {
   void audit_sites() {
     for (const audited_site& site : result_.sites) weakenings_ += is_tried(site) ? weaker(site.is).size() : 0;
     time_left_ = time_left{weakenings_};
-    for (audited_site& site : result_.sites) {
+    const auto count = static_cast<unsigned>(result_.sites.size());
+    if (request_.jobs > 1 && request_.known != nullptr && count > 1)
+      others_.start(request_.jobs, count, [this](unsigned part) { audit_for_another(part); });
+    std::vector<bool> is_done(count);
+    for (unsigned i = 0; i < count; ++i) {
+      while (others_.have_started() && !is_done[i]) {
+        if (!hear(is_done)) break;
+      }
+      audited_site& site = result_.sites[i];
       audit_site(site);
       if (request_.reviewed != nullptr) request_.reviewed->apply_to(site);
-      ++sites_done_;
+      if (!others_.have_started()) ++sites_done_;
       if (request_.finished) request_.finished(site);
+    }
+  }
+
+  // ---- several processes ----
+
+  // What one tells: `found` and a line, for each step that it has tried; `known` for each of the others; `done` and the
+  // number of a site.
+
+  void audit_for_another(unsigned part) {
+    is_helper_ = true;
+    audited_site site = result_.sites[part];
+    audit_site(site);
+    others_.tell("done\t" + std::to_string(part));
+  }
+
+  /// Returns whether something was said.
+  bool hear(std::vector<bool>& is_done) {
+    say_how_far();
+    const std::optional<std::string> line = others_.next_line();
+    if (!line) return false;
+    const std::size_t tab = line->find('\t');
+    const std::string rest = tab == std::string::npos ? "" : line->substr(tab + 1);
+    if (line->starts_with("found")) {
+      request_.known->keep_line(rest);
+      time_left_.part_is_done();
+      ++steps_done_;
+    } else if (line->starts_with("known")) {
+      time_left_.part_is_left_out();
+      ++steps_done_;
+    } else {
+      is_done[std::stoul(rest)] = true;
+      ++sites_done_;
+    }
+    return true;
+  }
+
+  /// A step has its verdict. It counts where it was tried, or where nobody else counts.
+  void count_step(const audited_site& site, const audited_step& step, bool was_tried) {
+    if (is_helper_) {
+      others_.tell(was_tried ? "found\t" + found_so_far::line_of(site, step) : "known");
+      return;
+    }
+    if (others_.have_started()) return;
+    ++steps_done_;
+    if (was_tried || step.is_implied) {
+      time_left_.part_is_done();
+    } else {
+      time_left_.part_is_left_out();
     }
   }
 
@@ -282,8 +340,7 @@ class auditor {
         next.said = verdict::needed;
         next.is_implied = true;
         next.check = failure->check;
-        ++steps_done_;
-        time_left_.part_is_done();
+        count_step(site, next, false);
         continue;
       }
       find_verdict(site, step, next);
@@ -296,16 +353,13 @@ class auditor {
 
   /// Looks whether the verdict is known, and tries the step if not.
   void find_verdict(const audited_site& site, const step_down& step, audited_step& next) {
-    if (request_.known != nullptr && request_.known->recall(site, next)) {
-      ++steps_done_;
-      time_left_.part_is_left_out();
-      return;
+    const bool is_known = request_.known != nullptr && request_.known->recall(site, next);
+    if (!is_known) {
+      if (!is_helper_) say_how_far();
+      try_step(site, step, next);
+      if (request_.known != nullptr && !is_helper_) request_.known->keep(site, next);
     }
-    say_how_far();
-    try_step(site, step, next);
-    if (request_.known != nullptr) request_.known->keep(site, next);
-    ++steps_done_;
-    time_left_.part_is_done();
+    count_step(site, next, !is_known);
   }
 
   static std::string key_of(const audited_site& site, const step_down& step) {
@@ -413,6 +467,8 @@ class auditor {
   std::size_t sites_done_ = 0;
   std::size_t steps_done_ = 0;
   time_left time_left_{0};
+  helpers others_;
+  bool is_helper_ = false;
 };
 
 }  // namespace

@@ -104,7 +104,8 @@ struct audit_request {
   bool lists_unexecuted = true;     // false where the checks are not all of the program
   limits allowed{};
   reviewed_list* reviewed = nullptr;
-  found_so_far* known = nullptr;
+  found_so_far* known = nullptr;  // what need not be tried again; it gets what is found
+  unsigned jobs = 1;              // processes that try at the same time; several need `known`
   /// Is told of each site, once all of it is known.
   std::function<void(const audited_site&)> finished{};
 };

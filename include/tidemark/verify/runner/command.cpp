@@ -56,6 +56,8 @@ bool parse_audit(const std::string& word, words& rest, command& result) {
     result.reviewed = rest.take();
   } else if (word == "--json") {
     result.json = rest.take();
+  } else if (word == "--jobs") {
+    rest.take(result.jobs, 1u);
   } else if (word == "--resume") {
     result.resume = rest.take();
   } else {
@@ -165,6 +167,7 @@ const char* const usage =
     "  --reviewed FILE     what may stay unnoticed: each key as the audit prints it, and below it, indented,\n"
     "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
+    "  --jobs N            weakenings that are tried at the same time (as many as there are processors)\n"
     "  --resume FILE       keep there what the audit has found, and go on with it next time\n"
     "  --weaken KEY        play the checks with one order weakened: a key as the audit prints it. Said several\n"
     "                      times, with all of them weakened\n"
@@ -196,8 +199,9 @@ std::optional<command> parse(int argc, char** argv) {
     }
   }
   const bool is_for_audit =
-      !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty());
-  if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
+      !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty()) ||
+      result.jobs != 0;
+  if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json, --jobs and --resume are for --audit");
   const bool has_table = !result.checks.empty() || !result.twins.empty();
   if (has_table && (!result.search.empty() || !result.weaken.empty() || result.audit))
     rest.complain("--checks and --twins name what is played: no search, --weaken or --audit beside them");

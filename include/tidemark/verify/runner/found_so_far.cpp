@@ -87,10 +87,12 @@ std::string found_so_far::open(const std::string& path, const std::vector<const 
 }
 
 void found_so_far::read_steps(std::istream& file) {
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t tab = line.find('\t');
-    if (tab != std::string::npos) steps_[line.substr(0, tab)] = line.substr(tab + 1);
-  }
+  for (std::string line; std::getline(file, line);) read_line(line);
+}
+
+void found_so_far::read_line(const std::string& line) {
+  const std::size_t tab = line.find('\t');
+  if (tab != std::string::npos) steps_[line.substr(0, tab)] = line.substr(tab + 1);
 }
 
 bool found_so_far::write() const {
@@ -121,11 +123,17 @@ bool found_so_far::recall(const audited_site& site, audited_step& step) const {
   return true;
 }
 
-void found_so_far::keep(const audited_site& site, const audited_step& step) {
-  std::string& fields = steps_[name_of_step(site, step)];
-  fields = std::string{name_of(step.said)} + "\t" + std::to_string(step.executions);
-  for (const std::string& each : {step.check, step.failure, step.search, step.reason}) fields += "\t" + field_of(each);
-  if (!write()) std::cerr << "tidemark: cannot write '" << path_ << "'\n";
+std::string found_so_far::line_of(const audited_site& site, const audited_step& step) {
+  std::string line = name_of_step(site, step) + "\t" + name_of(step.said) + "\t" + std::to_string(step.executions);
+  for (const std::string& each : {step.check, step.failure, step.search, step.reason}) line += "\t" + field_of(each);
+  return line;
 }
+
+void found_so_far::keep_line(const std::string& line) {
+  read_line(line);
+  if (!path_.empty() && !write()) std::cerr << "tidemark: cannot write '" << path_ << "'\n";
+}
+
+void found_so_far::keep(const audited_site& site, const audited_step& step) { keep_line(line_of(site, step)); }
 
 }  // namespace tidemark::verify::runner

@@ -21,11 +21,16 @@ class found_so_far {
 
   /// Fills in what is known of a step. Returns whether it is.
   bool recall(const audited_site& site, audited_step& step) const;
-  /// Writes it down. The file is replaced as a whole, so that it is never half written.
+  /// Writes it down, if there is a file. That is replaced as a whole, so that it is never half written.
   void keep(const audited_site& site, const audited_step& step);
+
+  /// The same for what another process has found, whose line this is.
+  static std::string line_of(const audited_site& site, const audited_step& step);
+  void keep_line(const std::string& line);
 
  private:
   void read_steps(std::istream& file);
+  void read_line(const std::string& line);
   bool write() const;
 
   std::string path_;

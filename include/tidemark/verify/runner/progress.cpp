@@ -70,6 +70,8 @@ void show_search() {
   print_line(text);
 }
 
+void forget_progress() { is_shown = is_terminal = is_visible = false; }
+
 void hide_progress() {
   if (is_terminal && is_visible) print("\r\033[K", 4);
   is_visible = false;

@@ -22,6 +22,9 @@ void name_search(const char* check, const std::string& search);
 /// Is called each second, by a signal.
 void show_search();
 
+/// Shows nothing any more: for a process beside the one that does.
+void forget_progress();
+
 /// Clears the line of a terminal, for something else.
 void hide_progress();
 

@@ -24,6 +24,7 @@
 #include "command.hpp"
 #include "execution.hpp"
 #include "found_so_far.hpp"
+#include "helpers.hpp"
 #include "page.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -485,8 +486,9 @@ int audit_all(const command& request, const std::vector<const entry*>& chosen) {
       std::cerr << "tidemark: " << complaint << "\n";
       return 2;
     }
-    asked.known = &known;
   }
+  asked.known = &known;
+  asked.jobs = request.jobs == 0 ? processors() : request.jobs;
   const audit_result all = audit(chosen, asked);
   hide_progress();
   if (prints) print_end(std::cout, all);

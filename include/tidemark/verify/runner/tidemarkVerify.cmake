@@ -144,6 +144,7 @@ function(tidemark_link_runner target)
     command.cpp
     engine.cpp
     found_so_far.cpp
+    helpers.cpp
     json_text.cpp
     page.cpp
     progress.cpp

@@ -44,6 +44,11 @@ void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::
 
 void start_watchdog(unsigned its_patience) {
   patience = its_patience;
+  restart_watchdog();
+}
+
+void restart_watchdog() {
+  looks = 0;
   struct sigaction action = {};
   action.sa_handler = look;
   action.sa_flags = SA_RESTART;
