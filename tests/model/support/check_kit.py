@@ -483,7 +483,19 @@ class Helpers(unittest.TestCase):
         self.assertEqual(play(self.program, "messages", "--audit", "--jobs", "0")[0], 2)
         code, said = play(self.program, "messages", "--jobs", "2")
         self.assertEqual(code, 2)
-        self.assertIn("--jobs and --resume are for --audit", said)
+        self.assertIn("--jobs is for --executions and for --audit", said)
+
+    def test_a_random_search(self):
+        """It is the same, whoever plays which executions, and notices that something is shared."""
+        for check in ("messages", "counter", "messages at once"):
+            alone = play(self.program, check, "--executions", "30000")
+            self.assertEqual(play(self.program, check, "--executions", "30000", "--jobs", "3"), alone)
+        # One that takes long to be found: the state of the failure is the number of its execution.
+        alone, others = (play(Mistakes.program, "stack", "--executions", "100000", "--jobs", jobs) for jobs in "14")
+        self.assertEqual(alone, others)
+        self.assertRegex(alone[1], r"after \d+ executions")
+        self.assertIn("no two threads",
+                      play(Checks.program, "std_atomic", "--executions", "12000", "--jobs", "2")[1])
 
 
 class Reviewed(unittest.TestCase):

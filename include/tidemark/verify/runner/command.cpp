@@ -150,6 +150,7 @@ const char* const usage =
     "  --seconds S         the time for each check (5)\n"
     "  --bound N           only the search of all orders with up to N preemptions, to its end\n"
     "  --executions N      only the random search, of so many executions\n"
+    "  --jobs N            processes for --executions (1), and for --audit (as many as there are processors)\n"
     "  --search KIND       `bounded` or `random`: only that one\n"
     "  --expect-failure    each check must fail, as if it were a twin\n"
     "  --width N           of a printed execution, in characters (100)\n"
@@ -167,7 +168,6 @@ const char* const usage =
     "  --reviewed FILE     what may stay unnoticed: each key as the audit prints it, and below it, indented,\n"
     "                      the reason; an entry that is not needed is an error\n"
     "  --json FILE         write the audit as JSON, too; `-` prints that and no text\n"
-    "  --jobs N            weakenings that are tried at the same time (as many as there are processors)\n"
     "  --resume FILE       keep there what the audit has found, and go on with it next time\n"
     "  --weaken KEY        play the checks with one order weakened: a key as the audit prints it. Said several\n"
     "                      times, with all of them weakened\n"
@@ -199,9 +199,10 @@ std::optional<command> parse(int argc, char** argv) {
     }
   }
   const bool is_for_audit =
-      !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty()) ||
-      result.jobs != 0;
-  if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json, --jobs and --resume are for --audit");
+      !(result.only.empty() && result.reviewed.empty() && result.json.empty() && result.resume.empty());
+  if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
+  if (result.jobs > 1 && !result.audit && result.search != "random")
+    rest.complain("--jobs is for --executions and for --audit");
   const bool has_table = !result.checks.empty() || !result.twins.empty();
   if (has_table && (!result.search.empty() || !result.weaken.empty() || result.audit))
     rest.complain("--checks and --twins name what is played: no search, --weaken or --audit beside them");

@@ -60,6 +60,10 @@ void helpers::start(unsigned count, unsigned parts, const std::function<void(uns
   munmap(shared, sizeof(std::atomic<unsigned>));
 }
 
+void helpers::stop() {
+  for (const pid_t each : started_) kill(each, SIGKILL);
+}
+
 void helpers::tell(const std::string& line) const {
   const std::string text = line + "\n";
   if (text.size() > PIPE_BUF) return;

@@ -29,6 +29,9 @@ class helpers {
   /// In such a process: tells the one that has started it. Leaves out what is longer than a pipe takes in one piece.
   void tell(const std::string& line) const;
 
+  /// Ends them all.
+  void stop();
+
   /// What one of them has told next, after a wait; nothing once all have ended.
   std::optional<std::string> next_line();
 

@@ -112,7 +112,9 @@ result search_once(const entry& check, const command& request) {
   one.how.executions = request.executions;
   one.how.most_steps = request.most_steps;
   name_search(check.name, request.search);
-  one.found = play(check, one.how);
+  // What counts sites counts those of this process.
+  const bool is_alone = one.how.bounded || request.jobs < 2 || request.sites || !request.weaken.empty();
+  one.found = is_alone ? play(check, one.how) : play_by_several(request.jobs, check, one.how);
   one.searched = words_of(one.how, one.found);
   return one;
 }

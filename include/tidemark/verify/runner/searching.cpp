@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "searching.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 #include "execution.hpp"
+#include "helpers.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "seam.hpp"
@@ -27,6 +32,48 @@ outcome play(const entry& check, const search& how) {
   spurious_wakeups = !how.bounded;
   stubborn_threads = !how.bounded || how.bound == 0;
   return check.play(check, how);
+}
+
+outcome play_by_several(unsigned jobs, const entry& check, const search& how) {
+  // The number of a random execution is its seed, and each part has some of them.
+  constexpr unsigned long in_a_part = 5000;
+  const auto parts = static_cast<unsigned>((how.executions + in_a_part - 1) / in_a_part);
+  const auto part_of = [&](unsigned part) {
+    search its = how;
+    its.state = std::to_string(part * in_a_part + 1) + " ";
+    its.executions = std::min(how.executions, (part + 1) * in_a_part);
+    return its;
+  };
+  helpers others;
+  others.start(jobs, parts, [&](unsigned part) {
+    const bool has_failed = play(check, part_of(part)).failed;
+    others.tell(std::to_string(part) + (has_failed ? " fails" : (running.shared ? " shared" : " alone")));
+  });
+  std::vector<bool> holds(parts);
+  unsigned first = 0;  // that has not held
+  unsigned failing = parts;
+  while (first < failing) {
+    const std::optional<std::string> line = others.next_line();
+    if (!line) break;
+    const auto part = static_cast<unsigned>(std::stoul(*line));
+    running.shared = running.shared || line->ends_with("shared");
+    if (line->ends_with("fails")) {
+      failing = std::min(failing, part);
+    } else {
+      holds[part] = true;
+    }
+    while (first < parts && holds[first]) ++first;
+  }
+  others.stop();
+  if (first == parts) {
+    outcome all;
+    all.executions = how.executions;
+    return all;
+  }
+  // It fails, or a process has ended before its time.
+  search rest = part_of(first);
+  rest.executions = how.executions;
+  return play(check, rest);
 }
 
 bool repeat(const entry& check, search how, const outcome& found) {

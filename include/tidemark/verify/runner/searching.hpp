@@ -13,6 +13,9 @@ namespace tidemark::verify::runner {
 /// One search.
 outcome play(const entry& check, const search& how);
 
+/// The same by several processes, of a random search without a limit of time. It finds the same execution as by one.
+outcome play_by_several(unsigned jobs, const entry& check, const search& how);
+
 /// `bound 2, 17 executions, cut off`
 std::string words_of(const search& how, const outcome& found);
 
