@@ -230,6 +230,19 @@ test('an audit that was refused says why', async () => {
   });
 });
 
+test('that the weakenings nobody notices are too much together is said', async () => {
+  const path = join(folder, 'together.html'), together = {weakenings: 2, failure: 'DATA RACE', search: 'bound 1'};
+  for (const check of ['', '<b>box</b>']) {
+    const audit = {...data.audit, complaints: [], together: {...together, check}};
+    writeFileSync(path, withData(textOf(few), {program: 'a', audit}));
+    await visit(browser, path, async (page) => {
+      const said = 'All 2 that no check notices, at once: <b>box</b> fails (DATA RACE, bound 1). ' +
+        'Each verdict holds alone: make one change, and audit again.';
+      assert.deepEqual(await texts(page, '#complaints'), [check && said]);
+    });
+  }
+});
+
 test('of 400 sites in 40 files, most are filtered and shown in less than half a second', async () => {
   await visit(browser, many, async (page) => {
     const times = [];

@@ -106,9 +106,14 @@ function makeFilters() {
     : make('span', {class: open ? 'bad' : 'strong'}, open ? `${open} open` : 'nothing is open'));
 }
 
-/// What is wrong with the list of what was reviewed.
+/// What is wrong with the list of what was reviewed, and with all at once that no check has noticed.
 function showComplaints() {
-  byId('complaints').append(...(audit.complaints ?? []).map((text) => make('div', {class: 'bad'}, text)));
+  const {weakenings, check, failure, search} = audit.together ?? {}, complaints = [...audit.complaints ?? []];
+  if (check) {
+    complaints.push(`All ${weakenings} that no check notices, at once: ${check} fails (${failure}, ${search}). ` +
+                    'Each verdict holds alone: make one change, and audit again.');
+  }
+  byId('complaints').append(...complaints.map((text) => make('div', {class: 'bad'}, text)));
 }
 
 const isPressed = (verdict) => chips.get(verdict).getAttribute('aria-pressed') === 'true';
