@@ -462,21 +462,24 @@ class Helpers(unittest.TestCase):
             self.assertEqual(self.audit(jobs), alone)
 
     @staticmethod
-    def has_ended(process):
+    def state_and_starter(process):
+        """The letter of its state, Z if it has ended, and the number of who has started it."""
         try:
-            return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
-            return True
+            return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            return "Z", ""
+
+    def started_by(self, starter):
+        return [each.name for each in Path("/proc").glob("[0-9]*") if self.state_and_starter(each.name)[1] == starter]
 
     @unittest.skipUnless(sys.platform == "linux", "processes are looked for in /proc")
     def test_they_end_with_who_has_started_them(self):
         endless = [self.program, "messages", "time", "--audit", "--seconds", "100000", "--jobs", "3"]
         with subprocess.Popen(endless, stdout=subprocess.DEVNULL) as starter:
-            of_starter = Path(f"/proc/{starter.pid}/task/{starter.pid}/children")
-            while len(helpers := of_starter.read_text().split()) < 3:
+            while len(helpers := self.started_by(str(starter.pid))) < 3:
                 pass
             starter.kill()
-        while not all(self.has_ended(each) for each in helpers):
+        while any(self.state_and_starter(each)[0] != "Z" for each in helpers):
             pass
 
     def test_how_many(self):
