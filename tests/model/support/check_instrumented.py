@@ -218,7 +218,8 @@ class Refused(unittest.TestCase):
                 self.assertIn(text, said)
 
     def test_the_line_that_starts_a_thread(self):
-        self.assertRegex(play(self.program, "thread")[1], r"FAILS: a check [^:]*: [^:]*\n    \| +\d+: std::thread\{\[\] \{\}\}")
+        self.assertRegex(play(self.program, "thread")[1],
+                         r"FAILS: a check [^:]*: [^:]*\n    \| +\d+: std::thread\{\[\] \{\}\}")
 
     def test_thread_local(self):
         code, said = play(self.thread_locals)

@@ -40,7 +40,8 @@ class Checks(unittest.TestCase):
 
     def test_nothing_is_shared(self):
         for check in ("std_atomic", "nothing_shared"):
-            self.expect(check, 1, "CHECKS NOTHING", "no two threads have used the same atomic, field or mutex of the checker")
+            self.expect(check, 1, "CHECKS NOTHING",
+                        "no two threads have used the same atomic, field or mutex of the checker")
 
     def test_orders_that_an_operation_cannot_have(self):
         load = self.expect("wrong_load", 1, "USER ASSERT FAILED", "FAILS: a load can't have this order")
@@ -99,7 +100,8 @@ class Checks(unittest.TestCase):
     def test_what_does_not_end(self):
         code, said = play(self.program, "hang", "--hang", "2")
         self.assertEqual(code, 1, said)
-        self.assertRegex(said, r"tidemark: an execution of 'hang' does not end\. It blocks, or .*check\.cpp:\d+\. Mutexes, ")
+        self.assertRegex(
+            said, r"tidemark: an execution of 'hang' does not end\. It blocks, or .*check\.cpp:\d+\. Mutexes, ")
 
     def test_operations_and_threads(self):
         for check in ("operations", "three_threads", "four_threads"):

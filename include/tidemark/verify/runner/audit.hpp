@@ -110,8 +110,8 @@ struct audit_request {
   std::function<void(const audited_site&)> finished{};
 };
 
-/// Sets the seam to the weakening that has this key in an audit of the checks, which are played to find it. Returns what
-/// is wrong; empty if nothing is.
+/// Sets the seam to the weakening that has this key in an audit of the checks, which are played to find it. Returns
+/// what is wrong; empty if nothing is.
 std::string weaken_by_key(const std::vector<const entry*>& checks, const std::string& key, const limits& allowed);
 
 /// Weakens each order and barrier that the checks execute, one at a time, and looks which check notices. Twins need

@@ -21,8 +21,9 @@ class helpers {
   /// Waits until all have ended.
   ~helpers();
 
-  /// Starts up to `count` processes, copies of this one. Each calls `work` with parts that no other one has begun, until
-  /// there are no more. If one can't be started, or ends before its time, the parts that nobody has told of are left.
+  /// Starts up to `count` processes, copies of this one. Each calls `work` with parts that no other one has begun,
+  /// until there are no more. If one can't be started, or ends before its time, the parts that nobody has told of are
+  /// left.
   void start(unsigned count, unsigned parts, const std::function<void(unsigned part)>& work);
   bool have_started() const { return !started_.empty(); }
 
