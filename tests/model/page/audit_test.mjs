@@ -231,7 +231,7 @@ test('an audit that was refused says why', async () => {
 });
 
 test('that the weakenings nobody notices are too much together is said', async () => {
-  const path = join(folder, 'together.html'), together = {weakenings: 2, failure: 'DATA RACE', search: 'bound 1'};
+  const path = join(folder, 'together.html'), together = {keys: ['a', 'b'], failure: 'DATA RACE', search: 'bound 1'};
   for (const check of ['', '<b>box</b>']) {
     const audit = {...data.audit, complaints: [], together: {...together, check}};
     writeFileSync(path, withData(textOf(few), {program: 'a', audit}));

@@ -381,14 +381,15 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("\n\nAll 4 that no check notices, at once: twice fails (DATA RACE, bound 0, 1 execution).\n"
                       "Each verdict holds alone: make one change, and audit again.\n\n4 sites, ", said)
-        self.assertEqual(found["together"], {"weakenings": 4, "check": "twice", "failure": "DATA RACE",
+        keys = [step["key"] for site in found["sites"] for step in site["steps"]]
+        self.assertEqual(found["together"], {"keys": keys, "check": "twice", "failure": "DATA RACE",
                                              "search": "bound 0, 1 execution"})
         said, found = self.audit("messages")[1:]
         self.assertIn("\n\nAll 2 that no check notices, at once: no check fails.\n\n6 sites, ", said)
-        self.assertEqual(found["together"], {"weakenings": 2, "check": "", "failure": "", "search": ""})
+        self.assertEqual(len(found["together"]["keys"]), 2)
+        self.assertEqual(found["together"]["check"], "")
         self.assertNotIn("at once", self.audit("barrier")[1])
         # By hand: two of them do no harm, and the other two do.
-        keys = [step["key"] for site in self.audit("twice")[2]["sites"] for step in site["steps"]]
         for chosen, code in ((keys[::2], 0), (keys[:2], 1)):
             weaken = [word for key in chosen for word in ("--weaken", key)]
             done = play(self.program, "twice", *weaken, "--bound", "2")
@@ -639,7 +640,8 @@ class Tables(unittest.TestCase):
         self.assertEqual(code, 1, said)
         self.assertRegex(said, rf"with {re.escape(self.LOOKS)}: holds after \d+ executions; a failure was expected\n$")
         code, said = self.play(twins=f"{self.READY}\n  long: bound 1\n")
-        self.assertEqual((code, said), (1, f"tidemark: no order that is executed has this key: {self.READY}\n"))
+        self.assertEqual((code, said), (1, f"tidemark: {self.folder}/twins.txt:2: no order that these checks execute "
+                                           f"has this key: {self.READY}\n"))
 
     def test_a_key_by_hand(self):
         """The command that shows what the audit has found."""
@@ -654,7 +656,23 @@ class Tables(unittest.TestCase):
         self.assertEqual(code, 0, said)
         unknown = self.READY.replace("relaxed", "acquire")
         self.assertEqual(self.play("--weaken", unknown, "messages"),
-                         (2, f"tidemark: no order that is executed has this key: {unknown}\n"))
+                         (2, f"tidemark: no order that these checks execute has this key: {unknown}\n"))
+
+    def test_several_keys_by_hand(self):
+        other = "audited.cpp: word.store(1, Order); | release -> relaxed"
+        code, said = self.play("messages", "orders", "--weaken", self.READY, "--weaken", other, "--bound", "1")
+        self.assertEqual((code, said), (1, said))
+        self.assertIn(f"; never executed, and so not weakened: {other}\n", said)
+        code, said = self.play("messages", "--weaken", self.READY, "--weaken", self.READY)
+        self.assertEqual(code, 2)
+        self.assertIn(f"--weaken twice: {self.READY}\n", said)
+        code, said = self.play("messages", "--audit", "--weaken", self.READY)
+        self.assertEqual(code, 2)
+        self.assertIn("--weaken is not for --audit", said)
+
+    def test_a_twin_fails_anyway(self):
+        self.assertEqual(self.play("messages at once", "--expect-failure"),
+                         (2, "tidemark: 'messages at once' is a twin, and fails as it is\n"))
 
     def test_tests(self):
         twin = "messages at once\tmessages at once\n"
@@ -678,6 +696,11 @@ class Tables(unittest.TestCase):
                                 ("messages: all 3", "'all 3' is no search: that is `bound N` or `random N`")):
             self.wrong(f"checks.txt:2: {complaint}", checks=f"# Ours.\n{line}\n")
         self.wrong("checks.txt has no line for the check 'long'", checks="messages: bound 1\n")
+        self.wrong("checks.txt:2: it stands there twice: messages: bound 1",
+                   checks="messages: bound 1\nmessages: bound 1\n")
+        self.wrong("twins.txt: it has no line", twins="# None yet.\n")
+        self.wrong("twins.txt:3: it stands there twice: messages: bound 1",
+                   twins=f"{self.READY}\n  messages: bound 1\n  messages: bound 1\n")
         for text, complaint in (("  messages: bound 1", ":1: a check without a key above it: messages: bound 1"),
                                 ("messages: bound 1", ":1: 'messages: bound 1' is no key, as the audit prints it: "
                                                       "FILE: TEXT | FROM -> TO"),

@@ -130,7 +130,7 @@ class auditor {
         return "";
       }
     }
-    return "no order that is executed has this key: " + key;
+    return "no order that these checks execute has this key: " + key;
   }
 
  private:
@@ -392,6 +392,7 @@ class auditor {
   /// Each verdict is that of one weakening alone. Whoever makes several of them relies on none to stand in for another.
   void apply_together() {
     std::vector<weakened_site> all;
+    std::vector<std::string> keys;
     std::vector<const entry*> affected;
     for (const audited_site& site : result_.sites) {
       const std::vector<step_down> steps = weaker(site.is);
@@ -400,8 +401,12 @@ class auditor {
         const bool is_unnoticed = site.steps[i].said == verdict::not_needed || site.steps[i].said == verdict::reviewed;
         if (!is_unnoticed) continue;
         // The weakest of each kind, which comes last.
-        if (all.size() > before && all.back().how == steps[i].how) all.pop_back();
+        if (all.size() > before && all.back().how == steps[i].how) {
+          all.pop_back();
+          keys.pop_back();
+        }
         all.push_back(weakened(site, steps[i]));
+        keys.push_back(site.steps[i].key);
       }
       if (all.size() == before) continue;
       for (const entry* check : site.checks) {
@@ -409,7 +414,7 @@ class auditor {
       }
     }
     if (all.size() < 2) return;
-    result_.together.weakenings = static_cast<unsigned>(all.size());
+    result_.together.keys = keys;
     show_progress("audit: all weakenings that no check has noticed, at once");
     seam = all.front();
     further_seams.assign(all.begin() + 1, all.end());

@@ -65,8 +65,8 @@ struct unexecuted_line {
 
 /// All weakenings that no check has noticed, applied at once.
 struct applied_together {
-  unsigned weakenings = 0;  // 0: there were not several
-  std::string check;        // that fails; empty: none
+  std::vector<std::string> keys;  // none: there were not several
+  std::string check;              // that fails; empty: none
   std::string failure;
   std::string searched;
 };

@@ -83,8 +83,10 @@ void write_audit_json(std::ostream& out, const audit_result& result) {
   out << "],\n \"only_by_twins\": [";
   comma next_place;
   for (const std::string& place : result.only_by_twins) out << next_place << json_string(place);
-  out << "],\n \"together\": {\"weakenings\": " << result.together.weakenings
-      << ", \"check\": " << json_string(result.together.check)
+  out << "],\n \"together\": {\"keys\": [";
+  comma next_key;
+  for (const std::string& key : result.together.keys) out << next_key << "  " << json_string(key);
+  out << "], \"check\": " << json_string(result.together.check)
       << ", \"failure\": " << json_string(result.together.failure)
       << ", \"search\": " << json_string(result.together.searched) << "},\n \"complaints\": [";
   comma next_complaint;

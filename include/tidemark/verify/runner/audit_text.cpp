@@ -68,8 +68,8 @@ void print_unexecuted(std::ostream& out, const audit_result& result) {
 }
 
 void print_together(std::ostream& out, const applied_together& all) {
-  if (all.weakenings == 0) return;
-  out << "\nAll " << all.weakenings << " that no check notices, at once: ";
+  if (all.keys.empty()) return;
+  out << "\nAll " << all.keys.size() << " that no check notices, at once: ";
   if (all.check.empty()) {
     out << "no check fails.\n";
   } else {

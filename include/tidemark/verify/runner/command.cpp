@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -203,6 +204,11 @@ std::optional<command> parse(int argc, char** argv) {
   if (is_for_audit && !result.audit) rest.complain("--only, --reviewed, --json and --resume are for --audit");
   if (result.jobs > 1 && !result.audit && result.search != "random")
     rest.complain("--jobs is for --executions and for --audit");
+  if (result.audit && !result.weaken.empty())
+    rest.complain("--weaken is not for --audit, which weakens one after another");
+  for (const std::string& each : result.weaken) {
+    if (std::count(result.weaken.begin(), result.weaken.end(), each) != 1) rest.complain("--weaken twice: " + each);
+  }
   const bool has_table = !result.checks.empty() || !result.twins.empty();
   if (has_table && (!result.search.empty() || !result.weaken.empty() || result.audit))
     rest.complain("--checks and --twins name what is played: no search, --weaken or --audit beside them");

@@ -15,6 +15,7 @@ struct command {
   std::vector<std::string> names;
   std::string search;  // empty: one after the other
   std::vector<std::string> weaken;
+  std::string place;  // FILE:LINE of the table that wants it
   std::vector<std::string> sources;
   std::vector<std::string> only;
   std::string json;

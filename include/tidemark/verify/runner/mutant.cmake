@@ -1,10 +1,37 @@
 # SPDX-License-Identifier: BSL-1.0
 
+# require_head(MUTANT RECIPE): a line that says what is wrong, and others before the first `---`, each with one of these
+# words, and none twice.
+function(require_head mutant recipe)
+  string(FIND "\n${recipe}" "\n---\n" end)
+  string(SUBSTRING "${recipe}" 0 ${end} head)
+  string(FIND "${head}\n" "\n" end)
+  string(SUBSTRING "${head}" ${end} -1 head)
+  foreach(word IN ITEMS file check program)
+    string(FIND "${head}" "\n${word}: " begin)
+    if(NOT begin EQUAL -1)
+      string(SUBSTRING "${head}" 0 ${begin} before)
+      math(EXPR begin "${begin} + 1")
+      string(SUBSTRING "${head}" ${begin} -1 after)
+      string(FIND "${after}\n" "\n" end)
+      string(SUBSTRING "${after}" ${end} -1 after)
+      set(head "${before}${after}")
+    endif()
+  endforeach()
+  string(STRIP "${head}" head)
+  if(NOT head STREQUAL "")
+    message(
+      FATAL_ERROR
+        "${mutant}: a head has one line that says what is wrong, one `file: ` and one `check: `, and not this:\n ${head}")
+  endif()
+endfunction()
+
 # mutate(MUTANT INCLUDE CHANGED SOURCE): sets CHANGED to the path, in the folder INCLUDE, of the header that a .mutant
 # file names, and SOURCE to its changed text. Each text between `---` and `+++` must stand exactly once in the header,
 # and is replaced by what follows. Stops with a message where that is not so.
 function(mutate mutant include changed_out source_out)
   file(READ "${mutant}" recipe)
+  require_head("${mutant}" "${recipe}")
   if(NOT recipe MATCHES "\nfile: ([^\n]+)\n")
     message(FATAL_ERROR "${mutant} names no file")
   endif()
@@ -32,8 +59,12 @@ function(mutate mutant include changed_out source_out)
 
     string(FIND "${source}" "${before}" first)
     string(FIND "${source}" "${before}" last REVERSE)
-    if(first EQUAL -1 OR NOT first EQUAL last)
-      message(FATAL_ERROR "${mutant}: this text must stand exactly once in ${changed}:\n${before}")
+    if(first EQUAL -1)
+      message(FATAL_ERROR "${mutant}: this text does not stand in ${changed}:\n${before}")
+    elseif(NOT first EQUAL last)
+      message(FATAL_ERROR "${mutant}: this text stands more than once in ${changed}:\n${before}")
+    elseif("${before}" STREQUAL "${after}")
+      message(FATAL_ERROR "${mutant}: this text is replaced by itself:\n${before}")
     endif()
     string(LENGTH "${before}" length)
     math(EXPR rest "${first} + ${length}")

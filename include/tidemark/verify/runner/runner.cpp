@@ -241,11 +241,9 @@ bool judge(const entry& check, const command& request) {
   const bool failed = all.found.failed;
   hide_progress();
   print_verdict(check, request, all);
-  const bool is_hit = seam.hits != 0 && std::all_of(further_seams.begin(), further_seams.end(),
-                                                    [](const weakened_site& each) { return each.hits != 0; });
-  if (!request.weaken.empty() && !is_hit) {
-    std::cout << "; " << (seam.hits == 0 || further_seams.empty() ? "the" : "a further")
-              << " weakened site was never executed\n";
+  for (std::size_t i = 0; i < request.weaken.size(); ++i) {
+    if ((i == 0 ? seam : further_seams[i - 1]).hits != 0) continue;
+    std::cout << "; never executed, and so not weakened: " << request.weaken[i] << "\n";
     return false;
   }
   const bool is_another = failed && all.found.what.find(name_of(check.by)) == std::string::npos;
@@ -324,6 +322,10 @@ std::optional<std::vector<const entry*>> choose_checks(const command& request,
       std::cerr << "unknown check: " << name << " (--list prints the names)\n";
       return std::nullopt;
     }
+    if (request.expect_failure && (*found)->must_fail) {
+      std::cerr << "tidemark: '" << name << "' is a twin, and fails as it is\n";
+      return std::nullopt;
+    }
     chosen.push_back(*found);
   }
   if (chosen.empty()) chosen = checks;
@@ -368,7 +370,8 @@ bool find_seam(const std::string& weaken, const std::vector<const entry*>& chose
   }
   const std::string complaint = weaken_by_key(holding, weaken, {request.seconds, request.most_steps});
   hide_progress();
-  if (!complaint.empty()) std::cerr << "tidemark: " << complaint << "\n";
+  if (!complaint.empty())
+    std::cerr << "tidemark: " << request.place << (request.place.empty() ? "" : ": ") << complaint << "\n";
   if (request.sites) note_sites();
   return complaint.empty();
 }
@@ -437,6 +440,7 @@ int play_tables(const command& request, const std::vector<const entry*>& chosen,
     if (!each.weakened.empty()) one.weaken = {each.weakened};
     one.expect_failure = !each.weakened.empty();
     clear_seam();
+    one.place = each.place;
     as_expected = find_seams({each.check}, one) && judge(*each.check, one) && as_expected;
   }
   return as_expected ? 0 : 1;

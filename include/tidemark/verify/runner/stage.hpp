@@ -151,6 +151,7 @@ class stage : public rl::test_suite<stage<Threads>, static_cast<rl::thread_id_t>
     how_ = &how;
     plays_here = true;
     running.check = played.name;
+    failed = {};
     began_ = std::clock();
     executions_ = 0;
     const outcome found =

@@ -12,6 +12,7 @@ namespace {
 struct line {
   std::string text;  // without blanks around it
   bool is_indented = false;
+  std::string place;  // FILE:LINE
 };
 
 /// Calls `read` for each line that is neither empty nor a comment, until it returns what is wrong.
@@ -19,12 +20,28 @@ std::string read_lines(const std::string& path, const std::function<std::string(
   std::ifstream file{path};
   if (!file) return "there is no file " + path;
   std::string text;
+  bool is_empty = true;
   for (unsigned number = 1; std::getline(file, text); ++number) {
     const std::size_t begin = text.find_first_not_of(" \t\r");
     if (begin == std::string::npos || text[begin] == '#') continue;
-    const std::string complaint = read({text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin), begin != 0});
-    if (!complaint.empty()) return std::string{path}.append(":" + std::to_string(number) + ": ").append(complaint);
+    is_empty = false;
+    const std::string place = std::string{path}.append(":").append(std::to_string(number));
+    const std::string complaint =
+        read({text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin), begin != 0, place});
+    if (!complaint.empty()) return std::string{place}.append(": ").append(complaint);
   }
+  return is_empty ? path + ": it has no line" : "";
+}
+
+/// Adds it to the plan. Returns what is wrong.
+std::string add(const planned_search& found, const line& its, std::vector<planned_search>& plan) {
+  const bool is_there = std::any_of(plan.begin(), plan.end(), [&](const planned_search& each) {
+    return each.check == found.check && each.bounded == found.bounded && each.amount == found.amount &&
+           each.weakened == found.weakened;
+  });
+  if (is_there) return "it stands there twice: " + its.text;
+  plan.push_back(found);
+  plan.back().place = its.place;
   return "";
 }
 
@@ -59,8 +76,7 @@ std::string read_checks(const std::string& path, const std::vector<const entry*>
   std::string complaint = read_lines(path, [&](const line& next) {
     planned_search found;
     const std::string wrong = read_search(next.text, checks, found);
-    if (wrong.empty()) plan.push_back(found);
-    return wrong;
+    return wrong.empty() ? add(found, next, plan) : wrong;
   });
   if (!complaint.empty()) return complaint;
   for (const entry* check : checks) {
@@ -90,9 +106,8 @@ std::string read_twins(const std::string& path, const std::vector<const entry*>&
     if (!wrong.empty()) return wrong;
     if (found.check->must_fail) return "'" + std::string{found.check->name} + "' is a twin, and fails as it is";
     found.weakened = key;
-    plan.push_back(found);
     is_noticed = true;
-    return "";
+    return add(found, next, plan);
   });
   if (complaint.empty() && !is_noticed) return path + ": the last key has no check in an indented line below: " + key;
   return complaint;

@@ -17,6 +17,7 @@ struct planned_search {
   bool bounded = true;
   unsigned long amount = 0;  // the bound, or the executions of a random search
   std::string weakened{};    // the key of a weakening that it must notice; empty: none
+  std::string place{};       // FILE:LINE of the table
 };
 
 /// Adds the lines of a table `CHECK: bound N` or `CHECK: random N`. Each check must have one; twins need none. Returns

@@ -108,9 +108,9 @@ function makeFilters() {
 
 /// What is wrong with the list of what was reviewed, and with all at once that no check has noticed.
 function showComplaints() {
-  const {weakenings, check, failure, search} = audit.together ?? {}, complaints = [...audit.complaints ?? []];
+  const {keys, check, failure, search} = audit.together ?? {}, complaints = [...audit.complaints ?? []];
   if (check) {
-    complaints.push(`All ${weakenings} that no check notices, at once: ${check} fails (${failure}, ${search}). ` +
+    complaints.push(`All ${keys.length} that no check notices, at once: ${check} fails (${failure}, ${search}). ` +
                     'Each verdict holds alone: make one change, and audit again.');
   }
   byId('complaints').append(...complaints.map((text) => make('div', {class: 'bad'}, text)));
