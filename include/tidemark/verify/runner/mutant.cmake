@@ -22,7 +22,7 @@ function(require_head mutant recipe)
   if(NOT head STREQUAL "")
     message(
       FATAL_ERROR
-        "${mutant}: a head has one line that says what is wrong, one `file: ` and one `check: `, and not this:\n ${head}")
+        "${mutant}: a head has one line that says what is wrong, one `file: `, one `check: `, and not this:\n ${head}")
   endif()
 endfunction()
 
