@@ -293,6 +293,10 @@ class Progress(Slow):
     def test_all_runs_more(self):
         self.check_what_is_run(["test", "--all"], "tidemark_all_tests", "-LE ^model-full$\n")
 
+    def test_a_part_leaves_out_those_of_other_parts(self):
+        self.check_what_is_run(["test", "--all", "--part", "2/9"], "tidemark_all_tests",
+                               "-LE ^(model-full|other-part)$\n")
+
     def test_an_option_takes_the_place_of_what_is_left_out(self):
         self.check_what_is_run(["test", "-LE", "soak", "--all"], "tidemark_all_tests", "65536 -LE soak\n")
 
