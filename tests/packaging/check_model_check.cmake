@@ -143,6 +143,9 @@ file(REMOVE "${project}/mutants/harmless.mutant")
 file(APPEND "${project}/letters.checks" "post: bound 2\n")
 run(output "a check that is not there" fails "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 require("a check that is not there" "${output}" "letters.checks:5: there is no check 'post'")
+run(output "a table that is not there" fails ${configure} -DREVIEWED=reviewed.txt -DTABLES=no_such)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+require("a table that is not there" "${output}" "letters: there is no table ")
 run(output "configure without tables" 0 ${configure} -DREVIEWED=reviewed.txt -DTABLES=OFF)
 
 # The check notices that the code is broken, and shows how.

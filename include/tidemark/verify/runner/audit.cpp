@@ -389,7 +389,7 @@ class auditor {
     clear_seam();
   }
 
-  /// Each verdict is that of one weakening alone. Whoever makes several of them relies on none to stand in for another.
+  /// Each verdict is that of one weakening alone, and two orders may stand in for each other: so all are tried at once.
   void apply_together() {
     std::vector<weakened_site> all;
     std::vector<std::string> keys;

@@ -26,8 +26,8 @@
 #              an entry that is not needed is an error.
 #   CHECKS     a table with the searches of the checks, one in each line: `CHECK: bound 3` or `CHECK: random 1000000`.
 #              The tests are these instead of one of five seconds for each check. A check without a line is an error.
-#   TWINS      a table of weakenings that must be noticed: each key as the audit prints it, and below it, indented, the
-#              check and the search that notice, written likewise. Each is a test, `NAME twin KEY`.
+#   TWINS      a table of weakenings that must be noticed: each key, which `--audit --json -` prints, and below it,
+#              indented, the check and the search that notice, written likewise. Each is a test, `NAME twin KEY`.
 #   MUTANTS    a folder with files *.mutant, each of which says how one header is changed, and which check must notice.
 #              Each is a program of its own, built with the changed header, and a test, `NAME mutant FILE`. With
 #              PLATFORMS it has the first of these.
@@ -234,9 +234,9 @@ function(tidemark_find_mutants out name folder includes)
   set(${out} "${mutants}" PARENT_SCOPE)
 endfunction()
 
-# tidemark_add_mutant(TARGET MUTANT INCLUDES LABELS THREADS...): TARGET with one header changed. What TARGET is
-# told later, such as further folders of headers, holds for the mutant, too.
-function(tidemark_add_mutant target mutant includes labels)
+# tidemark_add_mutant(TARGET MUTANT INCLUDES LABELS INSTRUMENTED THREADS...): TARGET with one header changed. What
+# TARGET is told later, such as folders of headers and libraries, holds for the mutant, too.
+function(tidemark_add_mutant target mutant includes labels instrumented)
   cmake_path(GET mutant STEM stem)
   file(READ "${mutant}" text)
   if(NOT text MATCHES "\ncheck: ([^\n]+): (bound|random) ([0-9]+)\n")
@@ -257,7 +257,10 @@ function(tidemark_add_mutant target mutant includes labels)
   target_include_directories(${program} PRIVATE "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
   target_compile_definitions(${program} PRIVATE "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
   target_compile_options(${program} PRIVATE "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
-  target_link_libraries(${program} PRIVATE tidemark::tidemark)
+  target_link_libraries(${program} PRIVATE "$<TARGET_PROPERTY:${target},LINK_LIBRARIES>")
+  if(instrumented)
+    tidemark_instrument(${program})
+  endif()
   tidemark_link_runner(${program} ${ARGN})
   add_test(NAME "${target} mutant ${stem}" COMMAND ${program} ${check} ${search} --expect-failure
            WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
@@ -271,6 +274,9 @@ function(tidemark_discover_checks target labels checks twins)
   foreach(table checks twins)
     if(${table})
       get_filename_component(file "${${table}}" ABSOLUTE)
+      if(NOT EXISTS "${file}")
+        message(FATAL_ERROR "${target}: there is no table ${file}")
+      endif()
       list(APPEND tables --${table} "${file}")
       set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${file}")
     endif()
@@ -361,7 +367,7 @@ function(tidemark_add_model_check name)
     endif()
     tidemark_discover_checks(${target} "${its_LABELS}" "${its_CHECKS}" "${its_TWINS}")
     foreach(mutant IN LISTS mutants)
-      tidemark_add_mutant(${target} "${mutant}" "${its_INCLUDES}" "${its_LABELS}" ${its_THREADS})
+      tidemark_add_mutant(${target} "${mutant}" "${its_INCLUDES}" "${its_LABELS}" ${its_INSTRUMENTED} ${its_THREADS})
     endforeach()
     set(mutants "") # of the first platform only
     tidemark_add_audit(${target} "${its_REVIEWED}" "${form}" ${its_HEADERS})
