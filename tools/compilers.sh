@@ -7,8 +7,8 @@
 #
 #   compilers.sh [--install] [--part K/N]
 #
-# --install first installs the compilers that are missing. --part builds benchmarks and examples only with each N-th of
-# the compilers, from the K-th on; all else stays.
+# --install first installs the compilers that are missing. There are three parts, of which --part does each N-th, from
+# the K-th on: that with g++; that with clang++-14, and what is done with libc++; that with clang++-19, and 32 bits.
 set -euo pipefail
 unset CDPATH
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -107,67 +107,86 @@ bench=OFF
 if has_command g++-12; then gcc=g++-12; fi
 if has_header benchmark/benchmark.h; then bench=ON; fi
 
-# Whether each header compiles alone is a question of the standard library: `./dev test` asks it of libstdc++, and the
-# build with libc++ below of that. The examples and the tests are built with libc++ by `./dev asan --libc++`.
-place=0
-for compiler in "$gcc" clang++-14 clang++-19; do
-  place=$((place + 1))
-  if ! has_command "$compiler"; then
-    echo "$compiler is not installed: skipped"
-  elif ((place % parts == part % parts)); then
-    build_with "$compiler-libstdc++" "$compiler" "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
-  fi
-done
-# The installed Google Benchmark is built for libstdc++. Stop tokens are still experimental in libc++ 19: the second
-# build serves those who use them.
-if has_command clang++-19 && has_libcxx clang++-19; then
-  build_with clang++-19-libc++ clang++-19 -stdlib=libc++ "tidemark_header_check tidemark_bare_check" \
-    -DTIDEMARK_BUILD_BENCH=OFF
-  build_with clang++-19-libc++-experimental clang++-19 "-stdlib=libc++ -fexperimental-library" \
-    "test_wait test_fence_exit test_wait_many" -DTIDEMARK_BUILD_BENCH=OFF
-else
-  echo "clang++-19 with libc++ is not installed: skipped"
-fi
+# ---- what is done with each compiler ---------------------------------------------------------------------------------
+
+# Whether each header compiles alone is a question of the standard library: `./dev test` asks it of libstdc++, and
+# with_libcxx() of libc++, with which `./dev asan --libc++` builds the tests and the examples.
+all_of_it() {
+  build_with "$1-libstdc++" "$1" "" all "-DTIDEMARK_BUILD_BENCH=$bench" -DTIDEMARK_BUILD_TESTS=OFF
+}
+
 # Some projects set this flag for all of their code. What is wrong in one dialect compiles, so the tests must run.
 # doctest has a breakpoint that is written in one.
-no_breakpoint="'-DDOCTEST_BREAK_INTO_DEBUGGER()=__builtin_trap()'"
-if [[ $(uname -m) == x86_64 ]]; then
-  for compiler in "$gcc" clang++-14 clang++-19; do
-    if ! has_command "$compiler"; then continue; fi
-    build_with "$compiler-masm-intel" "$compiler" "-masm=intel $no_breakpoint" "test_platform test_fence" \
-      -DTIDEMARK_BUILD_BENCH=OFF -DTIDEMARK_BUILD_EXAMPLES=OFF
-    run_with "$compiler-masm-intel" '^(platform|fence): '
-  done
-fi
-# hidden_visibility NAME COMPILER FLAGS: each part of a program has a copy of all that the headers define.
+other_dialect() {
+  local no_breakpoint="'-DDOCTEST_BREAK_INTO_DEBUGGER()=__builtin_trap()'"
+  if [[ $(uname -m) != x86_64 ]]; then return; fi
+  build_with "$1-masm-intel" "$1" "-masm=intel $no_breakpoint" "test_platform test_fence" \
+    -DTIDEMARK_BUILD_BENCH=OFF -DTIDEMARK_BUILD_EXAMPLES=OFF
+  run_with "$1-masm-intel" '^(platform|fence): '
+}
+
+# hidden_visibility NAME COMPILER [FLAGS]: each part of a program has a copy of all that the headers define.
 hidden_visibility() {
   if ! step "$1-hidden-visibility: the parts of a program work with each other's objects" \
     cmake -D "SOURCE_DIR=$root" -D "WORK_DIR=$root/build/compilers/$1-hidden-visibility" -D "COMPILERS=$2" \
-    -D "FLAGS=$3" -D TIMEOUT=1200 -D "FORMS=hidden;condition_variables" \
+    -D "FLAGS=${3:-}" -D TIMEOUT=1200 -D "FORMS=hidden;condition_variables" \
     -P "$root/tests/packaging/check_libraries.cmake"; then
     failed+=("$1-hidden-visibility")
   fi
 }
-for compiler in "$gcc" clang++-14 clang++-19; do
-  if has_command "$compiler"; then hidden_visibility "$compiler" "$compiler" ""; fi
-done
-if has_command clang++-19 && has_libcxx clang++-19; then
-  hidden_visibility clang++-19-libc++ clang++-19 -stdlib=libc++
-fi
-# Where a size has 32 bits: `./dev matrix` runs the tests there.
-gcc32=i686-linux-gnu-g++
-if ! has_command "$gcc32"; then
-  echo "$gcc32 is not installed: skipped"
-elif ! step "$gcc32: stricter warnings" strict_warnings "$gcc32" -fsyntax-only; then
-  failed+=("$gcc32 with stricter warnings")
-fi
-# Older versions of clang take the operators of a defaulted <=> for a zero.
-for compiler in "$gcc" clang++-19; do
-  if ! has_command "$compiler"; then continue; fi
-  extra=$strict_gcc
-  if [[ $compiler == clang* ]]; then extra=$strict_clang; fi
-  if ! step "$compiler: stricter warnings" strict_warnings "$compiler" "$extra"; then
-    failed+=("$compiler with stricter warnings")
+
+stricter_warnings() {
+  if ! step "$1: stricter warnings" strict_warnings "$@"; then failed+=("$1 with stricter warnings"); fi
+}
+
+with_compiler() {
+  if ! has_command "$1"; then
+    echo "$1 is not installed: skipped"
+    return
   fi
-done
+  all_of_it "$1"
+  other_dialect "$1"
+  hidden_visibility "$1" "$1"
+}
+
+# The installed Google Benchmark is built for libstdc++. Stop tokens are still experimental in libc++ 19: the second
+# build serves those who use them.
+with_libcxx() {
+  if ! has_command "$1" || ! has_libcxx "$1"; then
+    echo "$1 with libc++ is not installed: skipped"
+    return
+  fi
+  build_with "$1-libc++" "$1" -stdlib=libc++ "tidemark_header_check tidemark_bare_check" -DTIDEMARK_BUILD_BENCH=OFF
+  build_with "$1-libc++-experimental" "$1" "-stdlib=libc++ -fexperimental-library" \
+    "test_wait test_fence_exit test_wait_many" -DTIDEMARK_BUILD_BENCH=OFF
+  hidden_visibility "$1-libc++" "$1" -stdlib=libc++
+}
+
+# Where a size has 32 bits: `./dev matrix` runs the tests there.
+with_32_bits() {
+  if has_command "$1"; then
+    stricter_warnings "$1" -fsyntax-only
+  else
+    echo "$1 is not installed: skipped"
+  fi
+}
+
+# ---- all of them -----------------------------------------------------------------------------------------------------
+
+is_in_part() { (($1 % parts == part % parts)); }
+
+if is_in_part 1; then
+  with_compiler "$gcc"
+  stricter_warnings "$gcc" "$strict_gcc"
+fi
+if is_in_part 2; then
+  with_compiler clang++-14
+  with_libcxx clang++-19
+fi
+if is_in_part 3; then
+  with_compiler clang++-19
+  # Older versions of clang take the operators of a defaulted <=> for a zero.
+  if has_command clang++-19; then stricter_warnings clang++-19 "$strict_clang"; fi
+  with_32_bits i686-linux-gnu-g++
+fi
 if ((${#failed[@]} > 0)); then fail 1 "these builds failed: ${failed[*]}"; fi
