@@ -62,7 +62,7 @@ def measure(program_file, name):
         bounded[bound] = seconds
         if seconds > LONGEST:
             break
-    status, said, random_seconds = search(program_file, name, "random", "--executions", str(RANDOM))
+    status, said, random_seconds = search(program_file, name, "random", "--executions", str(RANDOM), "--jobs", "1")
     report(said, random_seconds)
     if status not in (0, None):
         sys.exit(status)
@@ -82,7 +82,8 @@ def find_failure(program_file, name):
         if seconds > LONGEST:
             break
     executions = 4 * RANDOM
-    status, said, seconds = search(program_file, name, "random", "--executions", str(executions), "--expect-failure")
+    how = ("random", "--executions", str(executions), "--jobs", "1", "--expect-failure")
+    status, said, seconds = search(program_file, name, *how)
     report(said, seconds)
     if status != 0:
         print("It does not fail: the check does not see what is wrong.")

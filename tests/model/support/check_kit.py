@@ -13,6 +13,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -494,8 +495,9 @@ class Helpers(unittest.TestCase):
     def test_a_random_search(self):
         """It is the same, whoever plays which executions, and notices that something is shared."""
         for check in ("messages", "counter", "messages at once"):
-            alone = play(self.program, check, "--executions", "30000")
-            self.assertEqual(play(self.program, check, "--executions", "30000", "--jobs", "3"), alone)
+            alone = play(self.program, check, "--executions", "30000", "--jobs", "1")
+            for jobs in ((), ("--jobs", "3")):
+                self.assertEqual(play(self.program, check, "--executions", "30000", *jobs), alone)
         # One that takes long to be found: the state of the failure is the number of its execution.
         alone, others = (play(Mistakes.program, "stack", "--executions", "100000", "--jobs", jobs) for jobs in "14")
         self.assertEqual(alone, others)
@@ -680,8 +682,9 @@ class Tables(unittest.TestCase):
                          "".join(f"{name}\t{name}\n" for name in self.play("--list")[1].splitlines()))
         said = self.play("--list-tests", checks=self.CHECKS, twins=f"{self.READY}\n  messages: bound 1\n")[1]
         self.assertEqual(said, twin + "messages, bound 2\tmessages\t--bound\t2\n"
-                         "messages, random 500\tmessages\t--executions\t500\nlong, bound 1\tlong\t--bound\t1\n"
-                         "time, random 20\ttime\t--executions\t20\norders, bound 0\torders\t--bound\t0\n"
+                         "messages, random 500\tmessages\t--executions\t500\t--jobs\t1\n"
+                         "long, bound 1\tlong\t--bound\t1\n"
+                         "time, random 20\ttime\t--executions\t20\t--jobs\t1\norders, bound 0\torders\t--bound\t0\n"
                          "counter, bound 0\tcounter\t--bound\t0\ntwice, bound 1\ttwice\t--bound\t1\n"
                          "barrier, bound 1\tbarrier\t--bound\t1\n"
                          f"twin {self.READY} (messages, bound 1)\tmessages\t--bound\t1\t--weaken\t{self.READY}\t"
@@ -826,8 +829,11 @@ class Progress(unittest.TestCase):
 
     def test_a_long_search(self):
         """Until it tells of itself, which it does each second on a terminal."""
+        for jobs in ("1", "3"):
+            self.look_at([self.program, "time", "--executions", "4000000000", "--jobs", jobs])
+
+    def look_at(self, endless):
         ours, its = pty.openpty()
-        endless = [self.program, "time", "--executions", "4000000000"]
         with subprocess.Popen(endless, stdout=subprocess.DEVNULL, stderr=its) as searching:
             os.close(its)
             told = ""
@@ -835,6 +841,54 @@ class Progress(unittest.TestCase):
                 told += os.read(ours, 10_000).decode()
             searching.kill()
         os.close(ours)
+
+
+class Debugger(unittest.TestCase):
+    """What gdb.py tells of a failure that is played again."""
+
+    program = ""
+    root = Path()
+    folder = Path()
+
+    def debug(self, *commands):
+        stored = self.folder / "debugged.txt"
+        self.assertEqual(play(self.program, "flag", "--store", stored)[0], 0)
+        script = self.root / "include/tidemark/verify/runner/gdb.py"
+        options = [word for command in commands for word in ("-ex", command)]
+        said = play("gdb", "-nx", "-q", "-batch", "-x", script, *options, "--args", self.program, "--replay", stored)[1]
+        if "ptrace: " in said or "Couldn't get registers" in said:
+            print("not tested: no process may be debugged here")
+            self.skipTest("no process may be debugged here")
+        return said
+
+    def setUp(self):
+        if shutil.which("gdb") is None:
+            print("not tested: there is no gdb (Debian: gdb)")
+            self.skipTest("there is no gdb")
+
+    def line_of(self, text):
+        lines = (self.root / "tests/model/verify/mistakes.cpp").read_text().splitlines()
+        return next(number for number, line in enumerate(lines, 1) if text in line)
+
+    def test_where_it_fails(self):
+        said = self.debug("run", "print $simulated_thread()", "continue")
+        place = rf"mistakes\.cpp:{self.line_of('expect(message.load() == 42')}\b"
+        self.assertRegex(said, r"Simulated thread 1\nThe check fails here:\n.*" + place)
+        self.assertIn("$1 = 1\n", said)
+        self.assertIn("flag: DATA RACE", said)  # it has gone on to the end
+
+    def test_a_condition(self):
+        stop = f"break mistakes.cpp:{self.line_of('message.store(42)')} if $simulated_thread() == "
+        self.assertRegex(self.debug(stop + "0", "run"), r"message\.store.*\nSimulated thread 0\n")
+        said = self.debug(stop + "1", "run")
+        self.assertNotIn("message.store", said.split("The check fails here:")[0])
+        self.assertIn("The check fails here:", said)
+
+    def test_outside_of_threads(self):
+        self.assertIn("$1 = -1\n", self.debug("print $simulated_thread()"))
+        said = self.debug("break main", "run", "print $simulated_thread()")
+        self.assertIn("$1 = -1\n", said)
+        self.assertNotIn("Simulated thread", said)
 
 
 class Guide(unittest.TestCase):
@@ -875,11 +929,12 @@ if __name__ == "__main__":
     Verdicts.source = Path(root) / "tests/model/verify/audited.cpp"
     Guide.programs = {"guide_verify": guide, "guide_verify_sync": guide_sync}
     Sync.source = Path(root) / "tests/model/verify/sync.cpp"
-    Mistakes.root = Path(root)
+    Debugger.program = Mistakes.program
+    Mistakes.root = Debugger.root = Path(root)
     Guide.path = Path(root) / "docs/guide-verify.md"
     if what == "--update":
         Guide().update()
         what = "Guide"
-    Mistakes.folder = Path(folder)
+    Mistakes.folder = Debugger.folder = Path(folder)
     Mistakes.folder.mkdir(parents=True, exist_ok=True)
     unittest.main(argv=[sys.argv[0], *what.split(",")])

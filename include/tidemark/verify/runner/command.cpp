@@ -151,7 +151,7 @@ const char* const usage =
     "  --seconds S         the time for each check (5)\n"
     "  --bound N           only the search of all orders with up to N preemptions, to its end\n"
     "  --executions N      only the random search, of so many executions\n"
-    "  --jobs N            processes for --executions (1), and for --audit (as many as there are processors)\n"
+    "  --jobs N            processes for --executions and for --audit (as many as there are processors)\n"
     "  --search KIND       `bounded` or `random`: only that one\n"
     "  --expect-failure    each check must fail, as if it were a twin\n"
     "  --width N           of a printed execution, in characters (100)\n"

@@ -34,7 +34,7 @@ struct command {
   unsigned patience = 60;
   double seconds = 5;
   unsigned width = 100;
-  unsigned jobs = 0;  // 0: one for each processor
+  unsigned jobs = 0;  // processes; 0: one for each processor
   bool help = false;
   bool list = false;
   bool list_tests = false;

@@ -105,6 +105,8 @@ std::string words_of_weakened(const std::vector<std::string>& weaken, const char
   return text;
 }
 
+unsigned jobs_of(const command& request) { return request.jobs == 0 ? processors() : request.jobs; }
+
 result search_once(const entry& check, const command& request) {
   result one;
   one.how.bounded = request.search == "bounded";
@@ -113,8 +115,8 @@ result search_once(const entry& check, const command& request) {
   one.how.most_steps = request.most_steps;
   name_search(check.name, request.search);
   // What counts sites counts those of this process.
-  const bool is_alone = one.how.bounded || request.jobs < 2 || request.sites || !request.weaken.empty();
-  one.found = is_alone ? play(check, one.how) : play_by_several(request.jobs, check, one.how);
+  const bool is_alone = one.how.bounded || request.sites || !request.weaken.empty();
+  one.found = is_alone ? play(check, one.how) : play_by_several(jobs_of(request), check, one.how);
   one.searched = words_of(one.how, one.found);
   return one;
 }
@@ -423,6 +425,7 @@ void list_tests(const command& request, const std::vector<const entry*>& checks,
       std::cout << "twin " << each.weakened << " (" << each.check->name << ", " << search << ")";
     }
     std::cout << "\t" << each.check->name << "\t" << (each.bounded ? "--bound" : "--executions") << "\t" << amount;
+    if (!each.bounded) std::cout << "\t--jobs\t1";  // ctest plays several tests at the same time
     if (!each.weakened.empty()) std::cout << "\t--weaken\t" << each.weakened << "\t--expect-failure";
     std::cout << "\n";
   }
@@ -494,7 +497,7 @@ int audit_all(const command& request, const std::vector<const entry*>& chosen) {
     }
   }
   asked.known = &known;
-  asked.jobs = request.jobs == 0 ? processors() : request.jobs;
+  asked.jobs = jobs_of(request);
   const audit_result all = audit(chosen, asked);
   hide_progress();
   if (prints) print_end(std::cout, all);
@@ -557,3 +560,9 @@ int run(int argc, char** argv, const entry* last) {
 }  // namespace tidemark::verify
 
 extern "C" [[gnu::noinline]] void tidemark_check_failed() { asm volatile(""); }
+
+/// For gdb.py: the thread that is running; -1 if none is.
+extern "C" [[gnu::used]] int tidemark_simulated_thread() {
+  using namespace tidemark::verify;
+  return runner::running.now == runner::phase::threads ? static_cast<int>(engine::this_thread()) : -1;
+}

@@ -36,14 +36,16 @@ outcome play(const entry& check, const search& how) {
 
 outcome play_by_several(unsigned jobs, const entry& check, const search& how) {
   // The number of a random execution is its seed, and each part has some of them.
-  constexpr unsigned long in_a_part = 5000;
+  constexpr unsigned in_a_part = 5000;
   const auto parts = static_cast<unsigned>((how.executions + in_a_part - 1) / in_a_part);
   const auto part_of = [&](unsigned part) {
     search its = how;
-    its.state = std::to_string(part * in_a_part + 1) + " ";
-    its.executions = std::min(how.executions, (part + 1) * in_a_part);
+    const unsigned long before = static_cast<unsigned long>(part) * in_a_part;
+    its.state = std::to_string(before + 1) + " ";
+    its.executions = std::min(how.executions, before + in_a_part);
     return its;
   };
+  if (jobs < 2 || parts < 2) return play(check, how);
   helpers others;
   others.start(jobs, parts, [&](unsigned part) {
     const bool has_failed = play(check, part_of(part)).failed;
@@ -60,6 +62,7 @@ outcome play_by_several(unsigned jobs, const entry& check, const search& how) {
     if (line->ends_with("fails")) {
       failing = std::min(failing, part);
     } else {
+      running.number += in_a_part;  // for who looks how far it is
       holds[part] = true;
     }
     while (first < parts && holds[first]) ++first;

@@ -13,7 +13,8 @@ namespace tidemark::verify::runner {
 /// One search.
 outcome play(const entry& check, const search& how);
 
-/// The same by several processes, of a random search without a limit of time. It finds the same execution as by one.
+/// The same by up to so many processes, of a random search without a limit of time. It finds the same execution as by
+/// one.
 outcome play_by_several(unsigned jobs, const entry& check, const search& how);
 
 /// `bound 2, 17 executions, cut off`
