@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Makes the headers include/tidemark/trace/detail/page/*.hpp from the files in tools/trace_page/.
+"""Makes the header include/tidemark/trace/detail/trace_page.hpp from the files in tools/trace_page/.
 
 usage: embed_trace_page.py [--check] [--root FOLDER]
 
-  --check        writes nothing; fails and names each header that is not what the files make
+  --check        writes nothing; fails if the header is not what the files make
   --root FOLDER  of the repository; default: the folder above this program
 
 Run it after each change below tools/trace_page/ and commit what it writes, so that users of the headers need no build
@@ -18,7 +18,7 @@ step. tools/trace_page/page.html is the page. In it are replaced:
 The modules may use one form of import, `import {a, b} from './file.mjs';`, and export declarations only. Then the
 imports can be left out, because in the page all modules share one scope, whose names must therefore differ.
 
-Exit status: 0 if the headers are as they should be, 1 if --check found one that is not, 2 for anything else.
+Exit status: 0 if the header is as it should be, 1 if --check found that it is not, 2 for anything else.
 """
 
 import argparse
@@ -29,8 +29,7 @@ import sys
 from pathlib import Path
 
 SOURCE = "tools/trace_page"
-TARGET = "include/tidemark/trace/detail/page"
-MOST_LINES = 500  # of a header, as tests/house/check_headers.cmake has it
+TARGET = "include/tidemark/trace/detail/trace_page.hpp"
 MOST_COLUMNS = 120  # as tests/house/check_lines.py has it
 ESCAPES = {"\n": "\\n", '"': '\\"', "\\": "\\\\", "?": "\\?"}  # of ?, because two of them begin a trigraph
 MOST_BYTES = 16000  # of a string literal; some compilers take no more than 16,380
@@ -145,20 +144,24 @@ def literal_lines(name, text):
     return [f'    "{line}"' for line in lines]
 
 
-def header(name, head, includes, body):
-    """Returns a header; `head` and `body` are lists of lines."""
-    guard = f"TIDEMARK_TRACE_DETAIL_PAGE_{name.upper()}_HPP"
-    lines = ["// SPDX-License-Identifier: BSL-1.0", "//"]
-    lines += [f"// {line}".rstrip() for line in head]
-    lines += [f"#ifndef {guard}", f"#define {guard}", ""]
-    lines += [*(f'#include "{include}"' for include in includes), *([""] if includes else [])]
-    lines += ["namespace tidemark::detail {", "", "// clang-format off", *body, "// clang-format on", ""]
-    lines += ["}  // namespace tidemark::detail", ""]
-    lines += [f"#endif  // {guard}"]
-    text = "\n".join(lines) + "\n"
-    if text.count("\n") > MOST_LINES:
-        raise Problem(f"{name}.hpp would have more than {MOST_LINES} lines; split the file that it is made from")
-    return text
+HEADER = """// SPDX-License-Identifier: BSL-1.0
+//
+// The trace page, in pieces: those before the data, and those after it.
+//
+// Made by tools/embed_trace_page.py from tools/trace_page/. Do not edit.
+#ifndef TIDEMARK_TRACE_DETAIL_TRACE_PAGE_HPP
+#define TIDEMARK_TRACE_DETAIL_TRACE_PAGE_HPP
+
+namespace tidemark::detail {{
+
+// clang-format off
+{}
+// clang-format on
+
+}}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_TRACE_DETAIL_TRACE_PAGE_HPP
+"""
 
 
 def array(name, pieces):
@@ -167,19 +170,15 @@ def array(name, pieces):
     return [*lines, "};"]
 
 
-def make_headers(root):
-    """Returns {path: text} of all headers."""
+def make_header(root):
     before, after = make_pieces(root / SOURCE)
-    made = "Made by tools/embed_trace_page.py from tools/trace_page/. Do not edit."
-    headers = {}
+    body = []
     for name, text in {**before, **after}.items():
-        body = [f"inline constexpr const char trace_page_{name}[] =", *literal_lines(name, text)]
+        body += [f"inline constexpr const char trace_page_{name}[] =", *literal_lines(name, text)]
         body[-1] += ";"
-        headers[name] = header(name, [f"One piece of the trace page. {made}"], [], body)
-    comment = ["The trace page, in pieces: those before the data, and those after it.", "", made]
-    body = [*array("trace_page_before_data", before), "", *array("trace_page_after_data", after)]
-    headers["pieces"] = header("pieces", comment, sorted(f"{name}.hpp" for name in headers), body)
-    return {root / TARGET / f"{name}.hpp": text for name, text in headers.items()}
+        body.append("")
+    body += [*array("trace_page_before_data", before), "", *array("trace_page_after_data", after)]
+    return HEADER.format("\n".join(body))
 
 
 def read(path):
@@ -187,32 +186,26 @@ def read(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Makes the headers of the trace page.")
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if a header is out of date")
+    parser = argparse.ArgumentParser(description="Makes the header of the trace page.")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if the header is out of date")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="of the repository")
     arguments = parser.parse_args()
     try:
-        headers = make_headers(arguments.root)
+        header = make_header(arguments.root)
     except (OSError, UnicodeDecodeError, Problem) as problem:
         print(f"embed_trace_page.py: {problem}", file=sys.stderr)
         return 2
-    there = set((arguments.root / TARGET).glob("*.hpp"))
-    changed = sorted(path for path, text in headers.items() if read(path) != text)
-    needless = sorted(there - set(headers))
+    path = arguments.root / TARGET
+    is_current = read(path) == header
     if arguments.check:
-        for path in changed + needless:
-            print(f"{path.relative_to(arguments.root)} is not what {SOURCE}/ makes; run tools/embed_trace_page.py")
-        if not changed and not needless:
-            print(f"{len(headers)} headers are what {SOURCE}/ makes")
-        return 1 if changed or needless else 0
-    for path in changed:
+        print(f"{TARGET} is what {SOURCE}/ makes" if is_current
+              else f"{TARGET} is not what {SOURCE}/ makes; run tools/embed_trace_page.py")
+        return 0 if is_current else 1
+    if not is_current:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(headers[path])
-        print(f"wrote {path.relative_to(arguments.root)}")
-    for path in needless:
-        path.unlink()
-        print(f"removed {path.relative_to(arguments.root)}")
+            file.write(header)
+        print(f"wrote {TARGET}")
     return 0
 
 

@@ -47,14 +47,14 @@ inline constexpr context_id immediate_context{0};
 /// Returns the number itself, to print or to store it.
 [[nodiscard]] constexpr std::uint32_t to_number(context_id id) noexcept { return static_cast<std::uint32_t>(id); }
 
-/// Returns how many cache lines a block of so many bytes takes. For a budget of the program:
+/// Returns how many cache lines a block of `bytes` bytes takes. For a budget of the program:
 /// `static_assert(lines_of_block(sizeof(texture_state)) <= 1)` [D13].
 [[nodiscard]] constexpr std::size_t lines_of_block(std::size_t bytes) noexcept {
   return bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0);
 }
 
-/// The copy of the read-only data in a deferred block begins at a multiple of so many bytes [D15]. For the maker:
-/// `static_assert(alignof(my_data) <= replica_alignment)`.
+/// The copy of the read-only data in a deferred block begins at a multiple of this number of bytes [D15]. For the
+/// maker: `static_assert(alignof(my_data) <= replica_alignment)`.
 inline constexpr std::size_t replica_alignment = 16;
 
 /// One size that deferred blocks of a kind may have. A kind may have several [D26].
@@ -133,9 +133,9 @@ concept has_block_types =
 /// storage calls no two of these functions for one block at the same time.
 ///
 /// create() may use other objects in its context. It must not use the object whose block it creates, nor end the
-/// recording, close the context, or destroy a dependency: that is asserted, and then the object is not created, or the
+/// recording, close the context, or destroy a dependency. Asserts that. Otherwise the object is not created, or the
 /// recording goes on. destroy() may destroy and retire other objects and close contexts, but not while the storage
-/// itself is destroyed. It must not use a command_context that is being reset or destroyed, which is asserted.
+/// itself is destroyed. It must not use a command_context that is being reset or destroyed: asserts that.
 template <class Maker>
 concept block_maker =
     detail::has_block_types<Maker> &&

@@ -20,7 +20,7 @@
 // nothing else [D40]:
 //
 //   recording ---- no memory ----> removed ---- finish() ----> idle         begin_recording() begins a clean one [D39]
-//                  the list is freed at once [D37]; the sink is told; the storage's recording ends
+//                  the list is freed at once [D37]; the sink is called; the storage's recording ends
 //                                  further calls do nothing [D38]
 //                                               returns `no_memory`, once
 //
@@ -61,7 +61,7 @@
 
 namespace tidemark {
 
-/// What an error sink is told.
+/// What an error sink receives.
 enum class context_error : std::uint8_t {
   no_memory,  ///< In a recording: it is removed. In create(): there is no such object.
   no_space,   ///< From create(): there are as many objects as the storage may have.
@@ -87,7 +87,7 @@ concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, conte
 enum class finish_status : std::uint8_t {
   ended,      ///< There is a list.
   no_memory,  ///< The recording was removed. There is no list.
-  invalid,    ///< There was no recording, which is asserted.
+  invalid,    ///< There was no recording: an assertion fails.
 };
 
 template <>
@@ -96,10 +96,10 @@ inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
 /// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it. While the
 /// context makes or drops a command, the command's constructors, its destructor and the source must not call it, but
-/// for id(), is_open(), is_recording() and was_removed(). That is asserted, and the call does nothing.
+/// for id(), is_open(), is_recording() and was_removed(). Asserts that. Otherwise the call does nothing.
 /// \tparam Storage  a context_storage
 /// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
-/// \tparam Sink     is told the errors of this context, and of no other one
+/// \tparam Sink     receives the errors of this context, and of no other one
 /// \tparam Source   where the memory of lists comes from. Lists have copies of it; several threads call them at once
 template <class Storage, class Queue, error_sink Sink, detail::block_source Source = heap_source>
 class alignas(cache_line) command_context {
@@ -146,7 +146,7 @@ class alignas(cache_line) command_context {
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the sink
   /// [D34], and then the id names no object [D33]. The maker may call this context meanwhile. The sink is told of what
   /// fails there when the maker has returned: first that the recording is removed, then, once each, the errors of
-  /// objects. It is asserted that this is the immediate context.
+  /// objects. Asserts that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
@@ -168,8 +168,7 @@ class alignas(cache_line) command_context {
 
   // ---- recording ----------------------------------------------------------------------------------------------------
 
-  /// Begins a recording, without commands. It is asserted that none is open, and that the context is. Progress:
-  /// wait-free.
+  /// Begins a recording, without commands. Asserts that none is open, and that the context is. Progress: wait-free.
   void begin_recording() noexcept {
     if (!is_free()) return;
     TIDEMARK_ASSERT(state_ == state::idle, "a context began to record twice");
@@ -184,12 +183,12 @@ class alignas(cache_line) command_context {
   /// Returns whether the recording was removed, so that finish() will return `no_memory`.
   [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
 
-  // It is asserted of all functions up to abandon() that a recording is open. In one that was removed they do nothing.
-  // Progress: wait-free but for the source and for what is copied.
+  // All functions up to abandon() assert that a recording is open. In one that was removed they do nothing. Progress:
+  // wait-free but for the source and for what is copied.
 
   /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
   /// it, the recording is removed. `no_memory` is also what it returns from then on. If the maker's create() records in
-  /// this context and there is no memory for that, the sink is told when create() has returned.
+  /// this context and there is no memory for that, the sink is called when create() has returned.
   block_use_result use(object_id object) noexcept {
     if (!can_record()) return {block_use_status::no_memory};
     const block_use_result used = context().use(object);
@@ -336,8 +335,8 @@ class alignas(cache_line) command_context {
 
   /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is
   /// [D41], and may have another number. Returns `ready`. Returns `no_space` if other threads have opened all contexts,
-  /// or if one of them is about to close this one: then it is closed, and a later call tries again. It is asserted that
-  /// this is a deferred context. Progress: lock-free but for source and maker; never waits.
+  /// or if one of them is about to close this one: then it is closed, and a later call tries again. Asserts that this
+  /// is a deferred context. Progress: lock-free but for source and maker; never waits.
   context_open_status reset() noexcept {
     if (!can_end()) return context_open_status::ready;
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");

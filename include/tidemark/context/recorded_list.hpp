@@ -32,7 +32,7 @@ namespace tidemark {
 
 /// A finished list; see the head of this file. Movable. One that was moved from is empty, and one that another list is
 /// moved to drops its own commands first. While commands are executed, cancelled, dropped or adopted, what they call
-/// must not call the list, nor move or destroy it. That is asserted; then the call does nothing, or returns `stopped`.
+/// must not call the list, nor move or destroy it. Asserts that. Otherwise the call does nothing, or returns `stopped`.
 /// \tparam Queue   what it is executed on
 /// \tparam Source  where its memory comes from. It gives that back in the thread that executes or destroys it
 template <platform Platform, class Queue, class Source>
@@ -76,7 +76,7 @@ class [[nodiscard]] recorded_list {
 
   /// Executes the commands in their order, each once, and drops them. Calls no complete() of the queue. Returns
   /// `reached`. If a wait ends otherwise, returns its status, and keeps it with all that follow: a later call goes on
-  /// from there. It is asserted that no adoption is needed: then it executes nothing, and returns `stopped`. For the
+  /// from there. Asserts that no adoption is needed. Otherwise it executes nothing, and returns `stopped`. For the
   /// executor of the queue. Blocking, as the waits.
   wait_status execute_on(Queue& queue) noexcept
     requires(!detail::recording_queue<Queue>)
@@ -98,8 +98,8 @@ class [[nodiscard]] recorded_list {
   /// Has the queue record the commands, in their order; it executes them once they are submitted. The list is empty
   /// afterwards: the queue keeps its memory until the last command was executed or dropped. The queue records one
   /// command more than there were, which gives the memory back. Allocates, and throws what the queue throws. Then the
-  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. It is asserted that no
-  /// adoption is needed: then nothing changes. For the submitter of the queue.
+  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. Asserts that no adoption is
+  /// needed. Otherwise nothing changes. For the submitter of the queue.
   void record_on(Queue& queue)
     requires detail::recording_queue<Queue>
   {

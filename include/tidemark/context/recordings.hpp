@@ -49,7 +49,7 @@ class context_recordings {
 
   // ---- recording: the thread of the context -------------------------------------------------------------------------
 
-  /// Begins a recording. It is asserted that the context does not record; if it does, the recording goes on. Progress:
+  /// Begins a recording. Asserts that the context does not record. If it does, the recording goes on. Progress:
   /// wait-free, two loads and one store.
   void begin(std::size_t context) noexcept {
     const bool is_open = is_recording(context);
@@ -61,9 +61,9 @@ class context_recordings {
     lines_[context].began_.store(now, std::memory_order_release);
   }
 
-  /// Ends the recording. It is asserted that the context records. What the recording did happens-before the return of
-  /// is_finished() or wait_finished() that find it over. Progress: wait-free; a store, which is a full barrier, and
-  /// one load if nobody waits.
+  /// Ends the recording. Asserts that the context records. What the recording did happens-before the return of
+  /// is_finished() or wait_finished() that find it over. Progress: wait-free; a store, which is a full barrier, and one
+  /// load if nobody waits.
   void end(std::size_t context) noexcept {
     TIDEMARK_ASSERT(is_recording(context), "a context ended a recording that it had not begun");
     line& own = lines_[context];

@@ -94,7 +94,7 @@ class renamed_resource {
 
   /// Work that was submitted uses the current backing until the timeline reaches `value`. Of several values the
   /// greatest counts.
-  /// \param value  less than 2^64 - 2^33 - 1, which is asserted; any other value changes nothing. Progress: wait-free.
+  /// \param value  less than 2^64 - 2^33 - 1. Asserts that; any other value changes nothing. Progress: wait-free.
   void used_until(std::uint64_t value) noexcept {
     if (can_keep(value)) until_ = (std::max)(until_, value);
   }

@@ -126,8 +126,8 @@ class context_storage {
   }
   context_storage(const context_storage&) = delete;
   context_storage& operator=(const context_storage&) = delete;
-  /// Destroys all objects, in the right order. All deferred contexts must be closed, and no recording may be open; both
-  /// are asserted. No other call may be under way.
+  /// Destroys all objects, in the right order. Asserts that all deferred contexts are closed, and that no recording is
+  /// open. No other call may be under way.
   ~context_storage() {
     for (std::uint32_t i = chosen_.max_contexts; i-- > 0;) {
       TIDEMARK_ASSERT(i == 0 || !parts_.context_slots[i].was_open(), "a storage was destroyed before its contexts");
@@ -180,8 +180,8 @@ class context_storage {
 
   /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
   /// the object, see the head of this file. If objects depend on it, that happens when the last of them is destroyed.
-  /// Returns true. If the object is destroyed or retired already, that is asserted; then it returns false and does
-  /// nothing. Progress: lock-free but for the maker; may destroy what other threads have handed in.
+  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
+  /// Progress: lock-free but for the maker; may destroy what other threads have handed in.
   bool destroy(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
@@ -189,8 +189,8 @@ class context_storage {
   }
 
   /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before.
-  /// Returns true. If the object is destroyed or retired already, that is asserted; then it returns false and does
-  /// nothing. Progress: lock-free; never waits, allocates nothing.
+  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
+  /// Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
@@ -222,7 +222,7 @@ class context_storage {
 
   /// Returns the sizes that the maker has listed. Any thread.
   std::span<const size_type> sizes() const noexcept { return {parts_.sizes, parts_.size_count}; }
-  /// Returns how many of them differ: as many pools has a context [D24]. Any thread.
+  /// Returns the number of distinct sizes. Each context has one pool for each of them [D24]. Any thread.
   std::size_t size_classes() const noexcept { return parts_.class_count; }
 
  private:
@@ -484,8 +484,8 @@ class context_storage {
 };
 
 /// One context of a storage, for one thread at a time. Another thread may take over if the hand-over itself
-/// synchronizes. Movable, but for the immediate one, which is asserted; one that was made without arguments, or moved
-/// from, is closed, and one that another is moved to is closed first. The storage must outlive it.
+/// synchronizes. Movable, but for the immediate one: asserts that. One that was made without arguments, or moved from,
+/// is closed, and one that another is moved to is closed first. The storage must outlive it.
 template <block_maker Maker, detail::block_source Source, platform Platform, std::size_t ObjectsPerPage>
 class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
  public:
@@ -504,22 +504,22 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
     if (number_ != 0) close();
   }
 
-  // It is asserted of all functions that use a recording that the context is open. In one that is closed they do
-  // nothing, and use() returns `stale`.
+  // All functions that use a recording assert that the context is open. In one that is closed they do nothing, and
+  // use() returns `stale`.
 
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
   /// Returns the context's number, which another context may have once this one is closed. Of a closed context it
   /// returns 0, which is no number of its own.
   [[nodiscard]] context_id id() const noexcept { return context_id{number_}; }
 
-  /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings. It is
-  /// asserted that no recording is open. Progress: wait-free.
+  /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings.
+  /// Asserts that no recording is open. Progress: wait-free.
   void begin_recording() noexcept {
     TIDEMARK_ASSERT(is_open(), "a context was used that is closed");
     if (is_open()) storage_->recordings_.begin(number_);
   }
-  /// Ends it: objects that were retired since it began may be destroyed. It is asserted that one is open. Progress:
-  /// wait-free, and a system call if a thread waits for it.
+  /// Ends it: objects that were retired since it began may be destroyed. Asserts that one is open. Progress: wait-free,
+  /// and a system call if a thread waits for it.
   void end_recording() noexcept {
     TIDEMARK_ASSERT(is_open(), "a context was used that is closed");
     if (is_open() && can_end()) storage_->recordings_.end(number_);
@@ -532,10 +532,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
-  /// depends on, however many [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that
-  /// blocks of dependencies may be there, and a later use tries again. It is asserted that a recording is open.
-  /// Progress: wait-free if there is a block: loads alone, and only of what this context has written. Otherwise
-  /// lock-free but for source and maker.
+  /// depends on, however many [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks
+  /// of dependencies may be there, and a later use tries again. Asserts that a recording is open. Progress: wait-free
+  /// if there is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source
+  /// and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
     if (!is_index(object)) [[unlikely]]
@@ -553,10 +553,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
     return table::find(links_, object.index()).block_of(object.number());
   }
 
-  /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. The immediate context
-  /// can't be closed, which is asserted. If another thread is destroying an object or a context at this moment, that
-  /// thread does it; otherwise it is done when this returns. Progress: O(n log n) in the blocks at most; lock-free but
-  /// for source and maker; never waits.
+  /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. Asserts that it is not
+  /// the immediate context, which can't be closed. If another thread is destroying an object or a context at this
+  /// moment, that thread does it; otherwise it is done when this returns. Progress: O(n log n) in the blocks at most;
+  /// lock-free but for source and maker; never waits.
   void close() noexcept {
     TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
     if (storage_ == nullptr || number_ == 0 || !can_end()) return;

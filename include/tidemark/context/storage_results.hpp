@@ -71,7 +71,7 @@ struct [[nodiscard]] block_use_result {
   void* block = nullptr;  ///< Null unless the status is `ready`.
 
   explicit operator bool() const noexcept { return status == block_use_status::ready; }
-  /// The block as what the maker has created there. It is asserted that there is one.
+  /// The block as what the maker has created there. Asserts that there is one.
   template <class State>
   State& as() const noexcept {
     TIDEMARK_ASSERT(block != nullptr, "there is no block");

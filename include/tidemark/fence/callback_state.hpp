@@ -14,7 +14,7 @@ namespace tidemark {
 enum class callback_state : std::uint8_t {
   waiting,    ///< It waits, or its callable is running.
   ran,        ///< The value was reached, and the callable has returned or thrown.
-  lost,       ///< The timeline was poisoned before. A callable that takes a wait_status was told so.
+  lost,       ///< The timeline was poisoned before. A callable that takes a wait_status received `lost`.
   cancelled,  ///< It was cancelled before. The callable has not run and never will.
   refused,    ///< Only with signallers: the fence could not take it. The callable has not run and never will.
 };

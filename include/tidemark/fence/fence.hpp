@@ -150,7 +150,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// calls that wake. [A120]
   void poison() noexcept {
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
-    // meanwhile is found, or finds the word. Nothing is stronger.
+    // meanwhile is found, or finds the word.
     const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
     if (is_first) holder().leave_storage();
     // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX: any waiter keeps the root below.
@@ -429,9 +429,10 @@ class basic_fence : public detail::fence_core<Platform, Options> {
 
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
-  /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may
-  /// call it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no
-  /// lock, and a signal handler may call it. A poisoned fence raises only a value inside it. [A3] [A17] [trap 13]
+  /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may call
+  /// it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no lock,
+  /// and a signal handler may call it. Once the fence is poisoned, it raises only an internal copy of the value. [A3]
+  /// [A17] [trap 13]
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);
@@ -451,10 +452,9 @@ class basic_fence : public detail::fence_core<Platform, Options> {
     return true;
   }
 
-  /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX. Where the assertion returns, the call returns UINT64_MAX, and the value is UINT64_MAX
-  /// again; threads that look meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due.
-  /// Otherwise like signal().
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
+  /// below UINT64_MAX. Otherwise the call returns UINT64_MAX, and the value is UINT64_MAX again; threads that look
+  /// meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due. In all else like signal().
   std::uint64_t signal_next() noexcept {
     // (F16): s1 like (F1), pairs with (F3) and (F5).
     const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
@@ -492,9 +492,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
     return true;
   }
 
-  /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX; where the assertion returns, see basic_fence::signal_next(). Otherwise like signal(),
-  /// with one more load.
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
+  /// below UINT64_MAX; see basic_fence::signal_next(). In all else like signal(), with one more load.
   std::uint64_t signal_next() noexcept {
     auto& word = this->value();
     // (F18): relaxed alone, like (F17).

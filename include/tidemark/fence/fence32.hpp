@@ -6,8 +6,8 @@
 //   serial            0xFFFFFFFE   0xFFFFFFFF             0             1
 //   value inside      0xFFFFFFFE   0xFFFFFFFF   0x100000000   0x100000001
 //
-// A serial stands for the value nearest to the current one that has these low 32 bits. So it is to come if it is ahead
-// of the current value by 1 to UINT32_MAX / 2, and reached if it is equal or behind by at most as much. A serial that
+// A serial stands for the value nearest to the current one that has these low 32 bits. A serial that is ahead of the
+// current value by 1 to UINT32_MAX / 2 is not reached yet; one that is equal, or behind by at most that, is. One that
 // would lie before the beginning of the timeline counts as value 0, which is reached.
 //
 // The window: while a call with a serial runs, the current value must be within UINT32_MAX / 2 of the serial. So
@@ -15,10 +15,10 @@
 // once to extend its serial to 64 bits. From then on it does not matter how far the value rises: a thread that sleeps
 // waits for a 64-bit value.
 //
-// A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. This is asserted; with NDEBUG it
-// counts as behind. A serial further away can't be told from one in the window that has the same 32 bits, and is taken
-// for that one. If signal() takes a serial for one behind, it does what the fence inside does with a lower value: a
-// fence returns false, and a progress fence asserts.
+// A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. Asserts that there is none; with
+// NDEBUG it counts as behind. A serial further away looks like the one in the window that has the same 32 bits, and is
+// taken for that one. If signal() takes a serial for one behind, it does what the fence inside does with a lower value:
+// a fence returns false, and a progress fence asserts.
 //
 // Other blocks, waits for several timelines and loops follow view(), which is a 64-bit timeline, and take extended()
 // serials:
@@ -104,9 +104,9 @@ class basic_fence32 {
   }
 
   /// Returns the 64-bit value that `serial` stands for, for blocks that follow view(). If the serial is reached, the
-  /// result is at most the view's current value, however far that rises meanwhile. It is asserted that the serial is
-  /// not half of the range away from the current value. Progress: wait-free, one load of the value. Any thread may call
-  /// it. [A121]
+  /// result is at most the view's current value, however far that rises meanwhile. Asserts that the serial is not half
+  /// of the range away from the current value. Progress: wait-free, one load of the value. Any thread may call it.
+  /// [A121]
   [[nodiscard]] std::uint64_t extended(std::uint32_t serial) const noexcept {
     // The value itself: a poisoned timeline shows UINT64_MAX, from which no serial could be told.
     const std::uint64_t current = detail::fence_access::reached_value(timeline_);

@@ -29,8 +29,8 @@ class basic_loop;
 template <platform Platform, std::invocable Callable>
 class basic_loop_task : private detail::loop_work<Platform>, private detail::loop_guest {
  public:
-  /// A task of the loop `on`, which should outlive it (that is asserted). Progress: takes the loop's lock. Any thread
-  /// may call it.
+  /// A task of the loop `on`. Asserts that the loop outlives it. Progress: takes the loop's lock. Any thread may call
+  /// it.
   basic_loop_task(basic_loop<Platform>& on, Callable callable)
       : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {
     const keeper kept(loop_->lock());

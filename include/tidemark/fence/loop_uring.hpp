@@ -142,7 +142,7 @@ inline void poll_on(uring_entry& filled, int descriptor) noexcept {
 template <class Loop>
 class loop_uring_wait : private detail::loop_guest {
  public:
-  /// \param on       should outlive this (that is asserted). No other loop_uring_wait may exist for it
+  /// \param on       should outlive this: asserts that. No other loop_uring_wait may exist for it
   /// \param ring     the descriptor of the io_uring
   /// \param allowed  `poll` for a ring that may not use the futex operation although it has one
   /// Progress: makes system calls, and takes the loop's lock.

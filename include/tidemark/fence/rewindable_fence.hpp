@@ -83,8 +83,8 @@ class basic_rewindable_fence {
   basic_rewindable_fence(const basic_rewindable_fence&) = delete;
   basic_rewindable_fence& operator=(const basic_rewindable_fence&) = delete;
 
-  /// Sets the value to `value`, and releases every waiter that is due. It is asserted that the value does not fall;
-  /// with NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
+  /// Sets the value to `value`, and releases every waiter that is due. Asserts that the value does not fall; with
+  /// NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
   /// exchange and one load; otherwise it takes the lock, and O(k log n) for k of n waiters. Only the owner may call it.
   /// [A3] [A19]
   void signal(std::uint64_t value) noexcept {
@@ -98,8 +98,8 @@ class basic_rewindable_fence {
       release_due(value);
   }
 
-  /// Raises the value by one, releases every waiter that is due, and returns the new value. It is asserted that the
-  /// value was below UINT64_MAX; it stays there. Otherwise like signal(), with one more load.
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
+  /// below UINT64_MAX, where it stays. In all else like signal(), with one more load.
   std::uint64_t signal_next() noexcept {
     // (F46): relaxed alone, like (F40).
     const std::uint64_t before = value_.load(std::memory_order_relaxed);
@@ -110,8 +110,8 @@ class basic_rewindable_fence {
   }
 
   /// Sets the value back to `value`. Waits that the value had reached before have ended as `reached`, or will. Waits
-  /// that begin later find this value. It is asserted that the value does not rise; with NDEBUG a higher value is
-  /// signalled. Progress: wait-free, one load and one store. Only the owner may call it. [trap 14]
+  /// that begin later find this value. Asserts that the value does not rise; with NDEBUG a higher value is signalled.
+  /// Progress: wait-free, one load and one store. Only the owner may call it. [trap 14]
   void rewind(std::uint64_t value) noexcept {
     // (F47): relaxed alone, like (F40).
     const std::uint64_t before = value_.load(std::memory_order_relaxed);

@@ -23,8 +23,8 @@
 // machine of ours has had yet; nor has std::execution been tried.
 //
 // Nothing is allocated: the wait lies in the operation. A sender may be copied, and connected any number of times. The
-// timelines and the loop must outlive the operation, which must stay where it is, and live until it has completed (that
-// is asserted). A function of the receiver may destroy the operation, and start others. Those that set_stopped() starts
+// timelines and the loop must outlive the operation, which must stay where it is. Asserts that it lives until it has
+// completed. A function of the receiver may destroy the operation, and start others. Those that set_stopped() starts
 // while the loop is destroyed are stopped, too. So the loop's destructor never returns if each of them starts another
 // one. No other thread may be in start() then: it may still use the loop when the operation has completed. What a
 // function throws comes out of the call that runs the loop.

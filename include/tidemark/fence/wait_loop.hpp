@@ -35,12 +35,12 @@
 // resume it at once, and so may the call itself, if it runs the loop.
 //
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
-// coroutines should be gone before the loop is (that is asserted). Those that are left are cancelled, and may be
-// destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may outlive
-// the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never runs.
-// What is destroyed or told in this way may use the loop once more. What it registers or posts is cancelled or
-// destroyed, too, and so on: the loop's destructor returns only when nothing is left. It never does if each such
-// object posts or begins another one. No other thread may be in a call of the loop then, such as run(), post() or
+// coroutines should be gone before the loop is: its destructor asserts that. Those that are left are cancelled, and may
+// be destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may
+// outlive the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never
+// runs. What is destroyed or told in this way may use the loop once more. What it registers or posts is cancelled or
+// destroyed, too, and so on: the loop's destructor returns only when nothing is left. It never does if each such object
+// posts or begins another one. No other thread may be in a call of the loop then, such as run(), post() or
 // on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and its kin. Such a call may still
 // use the loop when another thread has run the callable or has resumed the coroutine. After a fork the child must not
 // use the loop.
@@ -257,7 +257,8 @@ class basic_loop {
   }
 
   /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
-  /// does; at once with an empty list. Otherwise it is like all_of(). [A65] [trap 11]
+  /// does. An empty list counts as reached: the coroutine goes on at once. In all else it is like all_of(). [A65]
+  /// [trap 11]
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return any_awaiter(those, no_deadline, std::move(token));
@@ -455,8 +456,8 @@ class basic_wait_loop : public basic_loop<Platform> {
  public:
   basic_wait_loop() = default;
 
-  /// Makes all calls that run the loop return `stopped`, also later ones, until restart(). A callable that runs is not
-  /// interrupted. Any thread may call it. Progress: takes the loop's lock.
+  /// From now on run(), run_one() and their timed forms return `stopped`, and poll() returns 0, until restart(). A
+  /// callable that runs is not interrupted. Any thread may call it. Progress: takes the loop's lock.
   void stop() noexcept {
     const keeper kept(this->core_.lock());
     this->core_.stop();

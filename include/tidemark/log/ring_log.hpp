@@ -55,7 +55,7 @@
 
 namespace tidemark {
 
-/// What a log is told when it is made.
+/// The options of a log.
 struct ring_log_options {
   std::uint32_t type = 0;            ///< Stands in the page's header; without a meaning to the log [A81].
   std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended [A92].
@@ -240,7 +240,7 @@ class ring_log_reader {
 /// A page and the state of its producer.
 ///
 /// \tparam Entry    trivially copyable and, for read(), copy-assignable
-/// \tparam N        how many entries; with std::dynamic_extent the constructor is told how many, or in which memory
+/// \tparam N        how many entries; with std::dynamic_extent the constructor takes the number, or the memory
 /// \tparam Form     what proves that an entry is whole; see the head of this file
 /// \tparam Writers  how many threads append; several only with log_form::stamped
 template <class Entry, std::size_t N = 84, log_form Form = log_form::stamped, platform Platform = native_platform,
@@ -256,15 +256,15 @@ class ring_log {
     requires(page_type::is_fixed)
       : page_{N, options.type, options.first_sequence}, producer_{page_} {}
   /// Allocates, and throws what the allocation throws.
-  /// \param entries  2 to 2^31 - 1; an address space of 32 bits may have room for fewer. Any other number is asserted,
-  ///                 and replaced by the nearest one that a log can have
+  /// \param entries  2 to 2^31 - 1; an address space of 32 bits may have room for fewer. Asserts that; otherwise it
+  ///                 takes the nearest number that a log can have
   explicit ring_log(std::size_t entries, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
-  /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, at most
-  /// 2^31 - 1; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. It is asserted that the memory is
-  /// aligned and has room for 2 entries. Memory that is unfit is not touched. The log then allocates memory of its own:
-  /// for as many entries as would fit into the caller's, but for 2 at least. It throws what the allocation throws.
+  /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, but less
+  /// than 2^31; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. Asserts that the memory is aligned
+  /// and has room for 2 entries. Memory that is unfit is not touched. The log then allocates memory of its own: for as
+  /// many entries as would fit into the caller's, but for 2 at least. It throws what the allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}

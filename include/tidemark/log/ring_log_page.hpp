@@ -6,9 +6,9 @@
 // A page is needed by itself where a reader has no ring_log: in another process that has mapped the page [A85], or in a
 // tool that finds it in memory.
 //
-// That a log can have the number of entries or the memory that it is given is asserted. Where the assertion returns,
-// the log works nevertheless: it takes the nearest possible number of entries; and it does not touch memory that is
-// unfit, but allocates its own.
+// Asserts that a log can have the number of entries or the memory that it is given. Otherwise the log works
+// nevertheless: it takes the nearest possible number of entries; and it does not touch memory that is unfit, but
+// allocates its own.
 #ifndef TIDEMARK_LOG_RING_LOG_PAGE_HPP
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
 
@@ -76,19 +76,19 @@ class alignas(cache_line) ring_log_page {
     requires(!is_fixed)
       : ring_log_page(checked_memory(memory), type, first_sequence) {}
 
-  /// Returns how many bytes the header and so many slots take.
+  /// Returns the bytes that the header and `entries` slots take.
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
     return sizeof(detail::log_header<word>) + entries * slot::size * sizeof(word);
   }
-  /// Returns how many entries a log in so many bytes has: as many as fit, but most_entries at most. A log needs 2.
+  /// Returns the number of entries of a log that takes `bytes` bytes: as many as fit, but most_entries at most. A log
+  /// needs 2.
   static constexpr std::size_t entries_in(std::size_t bytes) noexcept {
     const std::size_t room = bytes < bytes_for(0) ? 0 : (bytes - bytes_for(0)) / (slot::size * sizeof(word));
     return static_cast<std::size_t>(std::min<std::uint64_t>(room, most_entries));
   }
 
-  /// Asserts that a log can have so many entries: 2 to most_entries. Where an address space of 32 bits has no room for
-  /// most_entries, the most are as many as it has room for. A fixed N does not matter here. Returns whether a log can
-  /// have so many entries, where the assertion returns.
+  /// Asserts that `entries` is a possible number: 2 to most_entries, or with 32-bit addresses to what fits. A fixed N
+  /// does not matter here. Returns whether it is possible.
   static bool can_have(std::size_t entries) noexcept {
     const bool is_possible = entries >= 2 && entries <= most_allocated;
     TIDEMARK_ASSERT(is_possible, "a ring log needs at least two entries and fewer than 2^31");

@@ -91,8 +91,8 @@ class allocation_backing {
   [[nodiscard]] std::size_t bytes() const noexcept { return pages() * memory_pages::page_bytes(); }
   /// Any thread may call it. Another one may change it at any moment.
   [[nodiscard]] residence where() const noexcept {
-    // (K11): acquire, pairs with (K12): who is told that a backing is somewhere finds its bytes there, too. Not
-    // stronger: it only looks.
+    // (K11): acquire, pairs with (K12): who learns where a backing is finds its bytes there, too. Not stronger: it only
+    // looks.
     return static_cast<residence>(where_.load(std::memory_order_acquire));
   }
   [[nodiscard]] bool is_in_segment() const noexcept { return where() == residence::memory_segment; }
@@ -211,7 +211,7 @@ class allocation_backing {
   allocation_backing* next = nullptr;  ///< All of one allocation.
 
   [[nodiscard]] bool is_locked() const noexcept { return pin.lock_count() != 0; }
-  /// Returns the greatest value that was told of work.
+  /// Returns the greatest value that was named for work.
   [[nodiscard]] std::uint64_t used_until() const noexcept { return used_until_.load(); }
   void extend_use(std::uint64_t until) noexcept {
     if (until > used_until()) used_until_.store(until);
@@ -250,7 +250,7 @@ class allocation_backing {
   };
   number_list numbers() const noexcept { return {numbers_.get(), pages()}; }
 
-  /// A range of so many pages, whose numbers mean nothing.
+  /// A range of pages whose numbers mean nothing.
   struct some_pages {
     struct iterator {
       std::size_t at;

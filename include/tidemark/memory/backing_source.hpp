@@ -45,8 +45,8 @@ concept backing_source = requires { typename Source::backing; } && std::copyable
                          };
 
 /// Takes backings from the heap of the process. It refuses to make a backing if the system has no memory for it, or if
-/// its bytes and its alignment together are more than SIZE_MAX / 2. A backing without bytes, or with an alignment that
-/// is no power of two, is misuse: it is asserted, and refused, too.
+/// its bytes and its alignment together are more than SIZE_MAX / 2. Asserts that a backing has bytes, and that its
+/// alignment is a power of two. Otherwise it is refused, too.
 struct heap_source {
   using backing = std::byte*;
 
@@ -67,7 +67,7 @@ struct heap_source {
 
 namespace detail {
 
-/// Stands for a type that was given to a ring as its source and is none: the compiler's only error says what it lacks.
+/// Placeholder for a type that is no backing_source, so that the compiler reports only what it lacks.
 template <class Wrong>
 struct wrong_source : heap_source {
   wrong_source(const Wrong&) noexcept {

@@ -13,7 +13,7 @@
 //   before the device   write back                 -
 //   reads or writes     [B37] [B41]
 //   before the          -                          once the timeline has reached the value: invalidate [B38] [B41];
-//   processor reads                                until then nothing is done, and the caller is told the value to wait
+//   processor reads                                until then nothing is done, and the caller gets the value to wait
 //   or writes                                      for
 //
 // Invalidating lines writes the dirty ones to memory, and then removes all of them from the cache. An operation that
@@ -85,10 +85,10 @@ struct [[nodiscard]] coherency_result {
 };
 
 struct coherency_options {
-  /// The size of the memory, whose beginning is aligned to a line. 0 is asserted; then no line is tracked.
+  /// The size of the memory, whose beginning is aligned to a line. Asserts that it is not 0. Otherwise no line is
+  /// tracked.
   std::uint64_t bytes = 0;
-  /// The size of a line, a power of two. Any other number is asserted; then it counts as the next power of two, and 0
-  /// as 64.
+  /// The size of a line, a power of two. Asserts that; any other number counts as the next power of two, and 0 as 64.
   std::uint64_t line_bytes = 64;
 };
 
@@ -112,11 +112,11 @@ class coherency_tracker {
 
   // ---- called before each access; offsets and sizes are in bytes ---------------------------------------------------
   //
-  // A range of no bytes is always prepared. A range that reaches beyond the last tracked line is asserted; then the
-  // part beyond it is ignored. If there is no memory, a function throws std::bad_alloc and changes nothing. If a cache
-  // operation throws, the exception passes through, and the access is not prepared: call again, and only the lines that
-  // are left are written back or invalidated. Progress: never waits; allocates now and then. The time grows with the
-  // number of runs in the range, and with the logarithm of the number of all runs.
+  // A range of no bytes is always prepared. Asserts that a range does not reach beyond the last tracked line. Otherwise
+  // the part beyond it is ignored. If there is no memory, a function throws std::bad_alloc and changes nothing. If a
+  // cache operation throws, the exception passes through, and the access is not prepared: call again, and only the
+  // lines that are left are written back or invalidated. Progress: never waits; allocates now and then. The time grows
+  // with the number of runs in the range, and with the logarithm of the number of all runs.
 
   /// Prepares a read by the processor: invalidates the lines that the device has written, and returns `prepared`. While
   /// the device may still write, it does nothing and returns `busy`. [B36] [B38] [B41] [B42]
@@ -268,8 +268,7 @@ class coherency_tracker<Timeline, Cache, coherency::hardware> {
 
 namespace detail {
 
-/// Stands for a type that was given as the cache and lacks its operations: the compiler's only error says what it
-/// lacks.
+/// Placeholder for a type that lacks the operations of a cache, so that the compiler reports only what it lacks.
 template <class Wrong>
 struct wrong_cache {
   wrong_cache(const Wrong&) noexcept {

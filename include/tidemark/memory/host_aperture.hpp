@@ -98,8 +98,8 @@ struct aperture_page {
 
 struct aperture_options {
   std::size_t pages = 0;  ///< The number of pages of the window.
-  /// How many of the first pages are not given out [B33]: fewer than `pages`. If not, that is asserted, and no page is
-  /// given out.
+  /// How many of the first pages are not given out [B33]: fewer than `pages`. Asserts that; otherwise no page is given
+  /// out.
   std::size_t reserved = 0;
 };
 
@@ -115,7 +115,7 @@ inline std::uint64_t pages_without_bytes() noexcept {
 
 /// Returns how many pages of a window a view of `bytes` bytes takes [B33]. Where there would be more than 2^64 - 1
 /// pages, it returns 2^64 - 1, which is more than any window has. Pure.
-/// \param page_bytes  0 is asserted, and then the result is 2^64 - 1, too
+/// \param page_bytes  asserts that it is not 0; otherwise the result is 2^64 - 1, too
 /// \param instances   how many linked adapters have the allocation each for itself; the view then takes the pages of
 ///                    all
 [[nodiscard]] constexpr std::uint64_t aperture_pages(std::uint64_t bytes, std::uint64_t page_bytes,
@@ -217,9 +217,9 @@ class host_aperture {
 
   /// Calls `body(aperture_page)` for each page of a view, in its order; for a view that was refused, never. The view
   /// may have ended, but the timeline must not have reached the value that retire() was given: from that value on, the
-  /// pages can be given out again. If the first page was taken again, that is asserted, and then `body` is not called.
-  /// If only other pages were taken again, that is not noticed, and `body` gets pages of other views. Progress:
-  /// wait-free but for `body`.
+  /// pages can be given out again. Asserts that the first page was not taken again. Otherwise `body` is not called. If
+  /// only other pages were taken again, that is not noticed, and `body` gets pages of other views. Progress: wait-free
+  /// but for `body`.
   template <class Body>
   void for_each(const aperture_view& view, const Body& body) const {
     if (view.pages == 0) return;
@@ -234,12 +234,12 @@ class host_aperture {
     }
   }
 
-  /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. A view that was refused
-  /// or has ended is asserted; then it returns false and changes nothing. Of several calls for one view exactly one
-  /// returns true, even if the pages were given out again in between. A view of another window is misuse that may not
-  /// be noticed: the call may then give back pages of this window's views. Progress: wait-free, O(pages), except for
-  /// the system call that wakes other threads if they wait for pages.
-  /// \param finished  less than 2^64 - 1; 2^64 - 1 is asserted, and then counts as the value before it
+  /// Ends a view: its pages are in use until the timeline has reached `finished`. Returns true. Asserts that the view
+  /// was not refused and has not ended. Otherwise returns false and changes nothing. Of several calls for one view
+  /// exactly one returns true, even if the pages were given out again in between. A view of another window is misuse
+  /// that may not be noticed: the call may then give back pages of this window's views. Progress: wait-free, O(pages),
+  /// except for the system call that wakes other threads if they wait for pages.
+  /// \param finished  less than 2^64 - 1. Asserts that; 2^64 - 1 counts as the value before it
   bool retire(const aperture_view& view, std::uint64_t finished) noexcept {
     TIDEMARK_ASSERT(view.status == aperture_status::mapped, "what was refused can't be retired");
     TIDEMARK_ASSERT(finished < open, "a host aperture keeps values less than the greatest");
@@ -284,7 +284,7 @@ class host_aperture {
     return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
   }
 
-  /// Returns whether it has seen so many free pages. Otherwise `target` is the value to wait for, if there is one. It
+  /// Returns whether it has seen enough free pages. Otherwise `target` is the value to wait for, if there is one. It
   /// does not use the hints: the thread may sleep on what it sees, and a hint may hide a page for a moment.
   bool may_be_free(std::size_t pages, std::uint64_t& target) const noexcept {
     if (pages > unmapped_pages()) return false;

@@ -175,9 +175,9 @@ class basic_commit_gate {
   basic_commit_gate& operator=(const basic_commit_gate&) = delete;
 
   /// Takes a lock, and returns true. Returns false, and changes nothing, while the allocation is committed: then decide
-  /// again. There can be 2^30 - 1 locks at a time. One more is asserted; then it returns false and changes nothing.
-  /// Never waits. A commit that is deferred does not keep new locks out: the caller must see to it that the locks end
-  /// some time.
+  /// again. There can be 2^30 - 1 locks at a time. Asserts that it is not one more. Otherwise returns false and changes
+  /// nothing. Never waits. A commit that is deferred does not keep new locks out: the caller must see to it that the
+  /// locks end some time.
   [[nodiscard]] bool try_lock() noexcept {
     // (K1): relaxed, (K2) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -191,7 +191,7 @@ class basic_commit_gate {
     return true;
   }
 
-  /// Ends a lock. Returns what that has left behind. Without a lock it returns `invalid`, which is not asserted.
+  /// Ends a lock. Returns what that has left behind. Without a lock it returns `invalid`; no assertion fails.
   unlock_status unlock() noexcept {
     // (K3): relaxed, (K4) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -209,8 +209,8 @@ class basic_commit_gate {
 
   /// Commits the allocation, or defers that. Returns true if this call commits it: the caller moves it into the memory
   /// segment. Returns false while it is locked: the unlock that ends the last lock returns `commit_now`. A commit that
-  /// is deferred can't be withdrawn, and a second request changes nothing. An allocation that is committed already is
-  /// asserted; then it returns false, and the caller must not move the allocation again.
+  /// is deferred can't be withdrawn, and a second request changes nothing. Asserts that the allocation is not committed
+  /// already. Otherwise returns false, and the caller must not move the allocation again.
   [[nodiscard]] bool request_commit() noexcept {
     // (K7): relaxed, (K5) does the rest.
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
@@ -225,7 +225,7 @@ class basic_commit_gate {
   }
 
   /// Commits the allocation, and returns true: the caller moves it. Returns false, and changes nothing, while it is
-  /// locked or committed. Nothing is deferred, and nothing is asserted: for threads that ask again later, and that may
+  /// locked or committed. Nothing is deferred, and no assertion fails: for threads that ask again later, and that may
   /// find another one committing.
   [[nodiscard]] bool try_commit() noexcept {
     std::uint32_t before = 0;
@@ -235,8 +235,7 @@ class basic_commit_gate {
   }
 
   /// Notes that the allocation is in system memory again. Only the thread that moved it into the memory segment may
-  /// call it, or one to which that thread has handed it on. If it is not committed, that is asserted, and changes
-  /// nothing.
+  /// call it, or one to which that thread has handed it on. Asserts that it is committed. Otherwise nothing changes.
   void evict() noexcept {
     std::uint32_t before = committed;
     // (K6): release, pairs with (K2) and (K9). Not stronger: the thread that evicts has committed, and has had what was
@@ -248,7 +247,7 @@ class basic_commit_gate {
   }
 
   /// As evict(), and the caller has a lock at once: no thread commits in between. For a thread that has committed to
-  /// keep moves away while it looks for an address. If it is not committed, that is asserted, and changes nothing.
+  /// keep moves away while it looks for an address. Asserts that it is committed. Otherwise nothing changes.
   void evict_and_lock() noexcept {
     std::uint32_t before = committed;
     // (K10): release, pairs with (K2): what the caller did while it had committed. Not stronger: as (K6).

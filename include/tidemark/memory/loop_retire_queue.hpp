@@ -4,7 +4,7 @@
 // what a retire_queue does, but nobody needs to call reclaim() or drain(), and its queues come and go.
 //
 //   tidemark::loop_retire_queue<> reclaimer(loop);
-//   if (!reclaimer.add_queue(graphics)) ...           it follows so many queues already
+//   if (!reclaimer.add_queue(graphics)) ...           it follows max_queues already
 //   ... make `mesh` unreachable for new submissions ...
 //   reclaimer.retire(mesh, dispose);                  never waits: a thread that runs the loop disposes of it
 //
@@ -169,7 +169,7 @@ class basic_loop_retire_queue {
   // ---- objects: any thread -----------------------------------------------------------------------------------------
 
   /// Has `dispose(object)` called once, by a thread that runs the loop, when all work that was queued before this call
-  /// is finished. Returns true. If the object is retired already, that is asserted; then it returns false and changes
+  /// is finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
   /// nothing. Progress: takes the loop's lock; O(log n), amortized; allocates nothing. [B3-B5]
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&) noexcept {

@@ -37,8 +37,8 @@ enum class map_status : std::uint8_t {
   stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
   lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait, with writers::several.
   /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
-  /// trimming it. Also where the current one has 2^15 guests, which is asserted. From forms that do not wait; with
-  /// writers::one from all forms, because no other thread can give a backing back.
+  /// trimming it. Also where the current one has 2^15 guests already: an assertion fails then. From forms that do not
+  /// wait; with writers::one from all forms, because no other thread can give a backing back.
   no_space,
   /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
   /// own part of it. Also where the ring has no backing at all, because the source refused the first one.

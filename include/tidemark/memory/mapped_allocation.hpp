@@ -92,7 +92,7 @@ enum class lock_status : std::uint8_t {
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
   /// A discard, and the caller has locked every backing itself; or a lock of a backing that has 2^15 locks already, not
-  /// counting a discard, which is asserted.
+  /// counting a discard: an assertion fails then.
   no_space,
   no_memory,  ///< As no_space, and one more backing could not be made; or the system has refused a view of the pages.
   refused,    ///< There is no way to an address; the reason says why.
@@ -191,7 +191,7 @@ class mapped_allocation {
   mapped_allocation(const mapped_allocation&) = delete;
   mapped_allocation& operator=(const mapped_allocation&) = delete;
   /// Blocks until the timeline has reached every value that unlock() and used_until() were given, or is lost. No other
-  /// call may be under way. A lock that is held is asserted; then its address ends here.
+  /// call may be under way. Asserts that no lock is held; if one is, its address becomes invalid.
   ~mapped_allocation() { TIDEMARK_ASSERT(!is_locked(), "an allocation was destroyed while it was locked"); }
 
   // ---- locking, and naming work: one thread at a time ---------------------------------------------------------------
@@ -202,7 +202,7 @@ class mapped_allocation {
   ///
   /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
   /// if it reads or writes while work uses the backing [B46]. Beside a discard, a backing has at most 2^15 locks at a
-  /// time. One more is asserted, and then it is `no_space`. A lock that discards gets another backing.
+  /// time. Asserts that it is not one more. Otherwise it is `no_space`. A lock that discards gets another backing.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
   ///              machines with cache operations that means: only lines that no work has touched since the last lock
   ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
@@ -236,13 +236,12 @@ class mapped_allocation {
   }
 
   /// Ends a lock, and writes the caches back if work is to use the bytes, whichever lock they were written under. So
-  /// call it before you submit that work.
-  /// Returns `unlocked`, or `still_locked` if the backing has other locks. A lock that was refused, has ended, or is of
-  /// another allocation is asserted; then it returns `invalid` and changes nothing [B46]. Locks that do not discard are
-  /// only counted: a second call for one may end another one of the same backing. Progress: never waits; makes a system
-  /// call if it ends a view through the window.
+  /// call it before you submit that work. Returns `unlocked`, or `still_locked` if the backing has other locks. Asserts
+  /// that the lock was not refused, has not ended, and is of this allocation. Otherwise returns `invalid` and changes
+  /// nothing [B46]. Locks that do not discard are only counted: a second call for one may end another one of the same
+  /// backing. Progress: never waits; makes a system call if it ends a view through the window.
   /// \param finished  the value that the timeline reaches when the work is done that uses the backing. Less than
-  ///                  2^64 - 2^33 - 1; any other is asserted, and the result is `invalid`
+  ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
   /// \param use       what that work does
   unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads) noexcept {
     const bool can_keep = detail::backing_word::is_value(finished);
@@ -265,8 +264,8 @@ class mapped_allocation {
   /// Names work that uses a backing, and of which no lock has to be unlocked: until the timeline has reached `value`,
   /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. Writes the
   /// caches back if they hold what the processor has written, even under a lock that is held, so call it before you
-  /// submit the work. If another thread is moving the backing, that writes them back before its move is over. A lock
-  /// that names no backing is asserted, and so is a value that unlock() does not take; then nothing changes. Progress:
+  /// submit the work. If another thread is moving the backing, that writes them back before its move is over. Asserts
+  /// that the lock names a backing, and that unlock() would take the value. Otherwise nothing changes. Progress:
   /// lock-free.
   /// \param of     any lock of the backing, held or ended
   /// \param value  as in unlock()
@@ -291,9 +290,9 @@ class mapped_allocation {
 
   /// Moves a backing into the memory segment, or into an aperture segment. No work may be running that uses it; work
   /// that was submitted and has not begun finds it where it is then. From system memory into an aperture segment no
-  /// byte moves, and only the device notices: that succeeds while the backing is locked, too. Any other move returns
-  /// `refused` then; it does not wait for a lock. Progress: lock-free but for copying the bytes, and for the system
-  /// call that wakes the locking thread; no other thread waits but that one. [B27]
+  /// byte moves, and only the device's mapping changes: that succeeds while the backing is locked, too. Any other move
+  /// returns `refused` then; it does not wait for a lock. Progress: lock-free but for copying the bytes, and for the
+  /// system call that wakes the locking thread; no other thread waits but that one. [B27]
   /// \param of  any lock of the backing, held or ended
   move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
     if (to == residence::system_memory) return move_status::invalid;
@@ -309,14 +308,14 @@ class mapped_allocation {
   // A backing stays where it is from an unlock until its value is reached, unless a thread moves it: then these calls
   // need no other care.
 
-  /// Returns where a backing is. A lock that names none is asserted; then it returns system_memory.
+  /// Returns where a backing is. Asserts that the lock names one. Otherwise returns system_memory.
   [[nodiscard]] residence where(const locking& of) const noexcept {
     const bool is_there = is_mine(of);
     TIDEMARK_ASSERT(is_there, "this lock names no backing of the allocation");
     return is_there ? of.mapped_.memory->where() : residence::system_memory;
   }
-  /// Calls `body(page, index)` for the first byte of each page, as the device sees it. A lock that names no backing is
-  /// asserted; then it calls nothing.
+  /// Calls `body(page, index)` for the first byte of each page, as the device sees it. Asserts that the lock names a
+  /// backing. Otherwise calls nothing.
   template <class Body>
   void for_each_page(const locking& of, const Body& body) const {
     const bool is_there = is_mine(of);

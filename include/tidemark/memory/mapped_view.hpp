@@ -108,7 +108,7 @@ class memory_pages {
   }
   /// Returns how many pages there are.
   [[nodiscard]] std::size_t pages() const noexcept { return all_.bytes() / page_bytes(); }
-  /// Returns where a page begins; nullptr for a page that does not exist, which is asserted.
+  /// Returns where a page begins. Asserts that the page exists; otherwise returns nullptr.
   [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
     TIDEMARK_ASSERT(index < pages(), "there is no such page");
     return index < pages() ? all_.address() + index * page_bytes() : nullptr;
@@ -123,7 +123,7 @@ class memory_pages {
     if (descriptor >= 0) close(descriptor);
   }
 
-  /// Returns whether there may be so many pages: not 0, and at most SIZE_MAX / 2 bytes, which fit into an off_t, too.
+  /// Returns whether there may be `pages` pages: not 0, and at most SIZE_MAX / 2 bytes, which fit into an off_t, too.
   static bool is_possible(std::uint64_t pages) noexcept { return pages != 0 && pages <= SIZE_MAX / 2 / page_bytes(); }
 
   int descriptor_ = -1;

@@ -172,15 +172,20 @@ class rename_ring {
     return attempt(mode, target, was_refused, may_take);
   }
 
-  /// Maps. While it is busy it blocks, parked, until the timeline reaches the first value that helps. With
-  /// writers::several it also waits while other threads have every backing mapped, and wakes as soon as one of them
-  /// retires or trims something. If the calling thread has all backings itself, it waits for ever: then use another
-  /// form. Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns
-  /// `stopped` once `token` is triggered, or `lost`. With map_mode::do_not_wait it is try_map(). A map of the current
-  /// contents that waits does not notice at once that another backing has become current: it looks again when that
-  /// backing is retired, or when the value that it waits for is reached. What other threads do may be noticed a
-  /// millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does not grow,
-  /// or if the system refuses a heavy barrier. [B11-B13]
+  /// Maps. Blocks, parked, while it is busy, until the timeline reaches the first value that helps. With
+  /// map_mode::do_not_wait it is try_map().
+  ///
+  /// If every backing is mapped: with writers::one it returns `no_space`. With writers::several it waits until another
+  /// thread retires or trims something, so a thread that has mapped all of them itself waits for ever; use try_map() or
+  /// map_for() there.
+  ///
+  /// Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns `stopped`
+  /// once `token` is triggered, or `lost` if the timeline is lost and all backings are still mapped.
+  ///
+  /// A map of the current contents that waits does not notice at once that another backing has become current: it looks
+  /// again when that backing is retired, or when the value that it waits for is reached. What other threads do may be
+  /// noticed a millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does
+  /// not grow, or if the system refuses a heavy barrier. [B11-B13]
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -229,8 +234,7 @@ class rename_ring {
   /// another thread retires the last guest meanwhile, the backing may be in use until the value of the second call.
   /// Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed:
   /// the call ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
-  /// \param finished  less than 2^64 - 2^33 - 1. Any other value is asserted, and the result is false: the mapping
-  ///                  stays.
+  /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
     if (made.slot_ == nullptr || !can_keep(finished)) return false;
@@ -254,8 +258,8 @@ class rename_ring {
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
   /// Work that was submitted uses a backing, which is in use until the timeline has reached `value`, too. Of several
-  /// values the greatest counts. A mapping that was refused, and a value that retire() does not take, are asserted;
-  /// then nothing changes. Only with writers::one; several writers map and retire instead. Progress: wait-free.
+  /// values the greatest counts. Asserts that the mapping was not refused, and that retire() would take the value.
+  /// Otherwise nothing changes. Only with writers::one; several writers map and retire instead. Progress: wait-free.
   /// \param of  any mapping of the backing, also one that has ended
   void used_until(const mapping& of, std::uint64_t value) noexcept
     requires(Writers == writers::one)

@@ -77,8 +77,8 @@ class retire_queue;
 /// What an object needs to be retired without an allocation. It is a base class of the object. It may also be a member
 /// of it: then the caller retires the member, and the disposer finds the object by the address of the member. It
 /// belongs to the retire queue from retire() until the disposer is called: until then it must be neither destroyed nor
-/// retired again. A second retire() is asserted, and changes nothing. Two threads must not retire one object at the
-/// same time, as they must not delete it at the same time.
+/// retired again. Asserts that it is not retired twice; a second retire() changes nothing. Two threads must not retire
+/// one object at the same time, as they must not delete it at the same time.
 /// \tparam Queues    how many queues the retire queue follows
 /// \tparam Platform  the retire queue's: the one of its first queue. `retire_queue<...>::hook` is the right hook
 template <std::size_t Queues, platform Platform = native_platform>
@@ -191,7 +191,7 @@ class retire_queue {
   // ---- retiring: any thread ----------------------------------------------------------------------------------------
 
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
-  /// finished. Returns true. If the object is retired already, that is asserted; then it returns false and changes
+  /// finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
   /// nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
   /// allocates nothing. [B3-B5]
   template <retirable<hook> Object, disposer<Object> Dispose>
@@ -218,9 +218,9 @@ class retire_queue {
   }
 
   /// Calls `dispose(object)` at once, which must not throw: the caller knows that no queue uses the object. The object
-  /// may be of any type. Returns true. If the object is retired already, that is asserted; then it returns false and
-  /// does nothing. It notices this only if the object has the hook as a base class, or is the hook. Progress: wait-free
-  /// but for `dispose`. [B6]
+  /// may be of any type. Returns true. Asserts that the object is not retired already. Otherwise returns false and does
+  /// nothing. It notices this only if the object has the hook as a base class, or is the hook. Progress: wait-free but
+  /// for `dispose`. [B6]
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
@@ -246,10 +246,10 @@ class retire_queue {
 
   /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`, which must not
   /// throw. The object may be of any type. Returns `retired` when it is disposed of. Returns `stopped` once `token` is
-  /// triggered, if the work is not finished then; the object is the caller's as before. If the object is retired
-  /// already, that is asserted; then it returns `invalid` and does nothing. It notices this only if the object has the
-  /// hook as a base class, or is the hook. Only if this follows nothing but queues. A token, and the two functions
-  /// below, need queues with time limits. [B7]
+  /// triggered, if the work is not finished then; the object is the caller's as before. Asserts that the object is not
+  /// retired already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as
+  /// a base class, or is the hook. Only if this follows nothing but queues. A token, and the two functions below, need
+  /// queues with time limits. [B7]
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
@@ -371,7 +371,7 @@ class retire_queue {
 
   static constexpr const char* twice = "an object was retired twice";
 
-  /// Returns whether the object is not retired, as far as it can be told.
+  /// Returns whether the object is not retired, as far as that can be known.
   template <class Object>
   static bool is_free(const Object& object) noexcept {
     if constexpr (std::derived_from<Object, hook>) {

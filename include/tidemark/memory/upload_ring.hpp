@@ -89,8 +89,8 @@ struct [[nodiscard]] upload_part {
 };
 
 struct upload_options {
-  /// Bytes of the buffer: more than 0 and less than 2^62, which is asserted. A ring with any other capacity has no
-  /// bytes: whatever is asked for is `too_large`.
+  /// Bytes of the buffer: more than 0 and less than 2^62: asserts that. A ring with any other capacity has no bytes:
+  /// whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
   /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
@@ -190,10 +190,10 @@ class upload_ring {
   }
   /// Retires one part: it is in use until the timeline has reached `finished`, and its bytes come back when all parts
   /// before it are free too. Only the thread that has the part may call it: the one that allocated it, or one to which
-  /// it was handed on. Returns true. Returns false, and changes nothing, for a part that was refused or was retired
-  /// before, both of which are asserted. A part that this ring has not given out is misuse: it may be taken for one of
-  /// this ring's parts, now or later. Only a number that was not given out yet is asserted. Only with writers::several.
-  /// Progress: wait-free, except for the system call that wakes other threads if they wait for room. [B4] [B5]
+  /// it was handed on. Returns true. Asserts that the part was not refused, not retired before, and that its number was
+  /// given out. Otherwise returns false and changes nothing. A part that this ring has not given out is misuse that may
+  /// not be noticed: it may be taken for one of this ring's parts, now or later. Only with writers::several. Progress:
+  /// wait-free, except for the system call that wakes other threads if they wait for room. [B4] [B5]
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {
@@ -212,8 +212,7 @@ class upload_ring {
   /// until trim() ends: try_allocate() of other threads returns `busy`, and allocate() waits. After that all bytes are
   /// free, but bytes_in_use() counts them until reclaim(), or the next allocation, takes them back. What `release`
   /// throws passes through, and the ring is as after any other trim.
-  /// \param bytes  the size and the alignment of each piece; a power of two, which is asserted: otherwise there are
-  ///               none
+  /// \param bytes  the size and the alignment of each piece; a power of two. Asserts that; otherwise there are none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
   /// Progress: lock-free but for `release`, what it asks of the timeline, and the system call that wakes threads that
   /// wait.

@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, sizeof...(Names)> names(const Names&... e
 template <class T>
 concept named_enumeration = !std::is_same_v<std::remove_cv_t<decltype(detail::names_of<T>)>, std::nullptr_t>;
 
-/// Returns the name of an enumerator, and "?" for a value that is none.
+/// Returns the name of an enumerator, and "?" for any other value.
 template <named_enumeration Enumeration>
 [[nodiscard]] constexpr std::string_view to_string(Enumeration value) noexcept {
   const auto& names = detail::names_of<Enumeration>;

@@ -14,7 +14,7 @@
 //
 //   cross_fence     the one word of the value [A68]; which attachments there are
 //   attachment      native waiters, with a monitored value that is 0 for ever [A69] [A70]; held waiters [A5] [A74]
-//   domain          the loop that is told of signals of other domains
+//   domain          the loop that receives signals of other domains
 //
 // What a signal does:
 //
@@ -34,8 +34,8 @@
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
 // In a native domain a queue whose own kind is legacy is held, too [A76]. A native queue or thread that looks at the
-// value gets past its wait at once, whether its domain has been told or not. So a wait and a signal in one native
-// domain keep the short way [A72].
+// value gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain
+// keep the short way [A72].
 //
 // Why no wait is missed: step 1 happens-before the look in step 4, because the task takes the lock with which it was
 // posted. A native waiter registers and then looks, which is the handshake of fence.hpp with the pass of step 4 in the
@@ -85,7 +85,7 @@ enum class value_memory : std::uint8_t {
   device,  ///< In memory of a device, which other domains may not reach.
 };
 
-/// What a cross_fence is told when it is made.
+/// The options of a cross_fence.
 struct cross_fence_options {
   fence_type type = fence_type::everywhere;    ///< Must be `everywhere`. [A67]
   value_memory memory = value_memory::system;  ///< Must be `system`. [A24]
@@ -111,7 +111,7 @@ struct [[nodiscard]] cross_fence_result {
   explicit operator bool() const noexcept { return fence.has_value(); }
 };
 
-/// What an attachment was told, and whom it has released.
+/// What has reached an attachment, and whom it has released.
 struct attachment_counts {
   std::uint64_t told;            ///< Signals of other domains.
   std::uint64_t scans;           ///< How often it was looked at because of them. Several may lead to one scan.
@@ -122,11 +122,11 @@ struct attachment_counts {
 
 /// How a domain learns of the signals of others.
 enum class domain_doorbell : std::uint8_t {
-  names_fence,  ///< It is told which fence has changed, and looks at that one alone. [A78]
-  plain,        ///< It is told that something has changed, and looks at all its fences.
+  names_fence,  ///< The message names the fence that has changed, and it looks at that one alone. [A78]
+  plain,        ///< The message names no fence, and it looks at all its fences.
 };
 
-/// What a domain is told when it is made.
+/// The options of a domain.
 struct domain_options {
   domain_kind kind = domain_kind::native;
   domain_doorbell doorbell = domain_doorbell::names_fence;
@@ -165,7 +165,7 @@ class basic_cross_fence {
   }
   basic_cross_fence(const basic_cross_fence&) = delete;
   basic_cross_fence& operator=(const basic_cross_fence&) = delete;
-  /// All attachments must be gone, which is asserted.
+  /// Asserts that all attachments are gone.
   ~basic_cross_fence() { TIDEMARK_ASSERT(attached_.is_empty(), "a cross_fence was destroyed before its attachments"); }
 
   /// Returns what the signals have done so far. Any thread may call it. Progress: takes the lock of the fence.
@@ -228,12 +228,12 @@ class basic_domain {
   using platform = Platform;
   using loop_type = basic_loop<Platform>;
 
-  /// \param inbox  is told of the signals of other domains: for example the loop of an engine of this domain
+  /// \param inbox  receives the signals of other domains: for example the loop of an engine of this domain
   explicit basic_domain(loop_type& inbox, const domain_options& options = {})
       : inbox_{inbox}, options_{options}, scan_all_(inbox, scan_all{this}) {}
   basic_domain(const basic_domain&) = delete;
   basic_domain& operator=(const basic_domain&) = delete;
-  /// All attachments must be gone, which is asserted.
+  /// Asserts that all attachments are gone.
   ~basic_domain() { TIDEMARK_ASSERT(attached_.is_empty(), "a domain was destroyed before its attachments"); }
 
   domain_kind kind() const noexcept { return options_.kind; }
@@ -330,7 +330,8 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
     return release_and_tell(native_.release_due_after_barrier(reached));
   }
 
-  /// Declares the timeline lost, in this domain at once, and in the others when they are told. Any thread may call it.
+  /// Declares the timeline lost, in this domain at once, and in the others when they learn of it. Any thread may call
+  /// it.
   void poison() noexcept {
     native_.poison();
     held_.scan(0, false);

@@ -66,7 +66,7 @@
 
 namespace tidemark {
 
-/// What an engine is told when it is made.
+/// The options of an engine.
 struct engine_options {
   unsigned threads = 1;     ///< How many threads it starts. With 0, threads of the program run its loop().
   std::string_view name{};  ///< For reports. The text must outlive the engine.
@@ -169,7 +169,7 @@ class basic_engine {
   }
   basic_engine(const basic_engine&) = delete;
   basic_engine& operator=(const basic_engine&) = delete;
-  /// Stops and joins the threads. All queues must be gone, which is asserted.
+  /// Stops and joins the threads. Asserts that all queues are gone.
   ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may

@@ -116,9 +116,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
   /// they are to be executed. If some were not, the progress is lost. What that command submits meanwhile is refused,
-  /// and so is what the destructors of the captures of dropped commands submit: submit() returns `aborted`. The queue's
-  /// own work must not destroy it, nor anything that runs within the loss of its progress, which is asserted. Two
-  /// threads that destroy each other's queues in this way wait for each other for ever.
+  /// and so is what the destructors of the captures of dropped commands submit: submit() returns `aborted`. Asserts
+  /// that neither the queue's own work destroys it, nor anything that runs within the loss of its progress. Two threads
+  /// that destroy each other's queues in this way wait for each other for ever.
   ~basic_engine_queue() {
     timeline_.refuse();
     // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
@@ -135,11 +135,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   // ---- recording: one thread at a time ------------------------------------------------------------------------------
   //
   // What is recorded is executed once it is submitted. All these functions allocate now and then, and throw what the
-  // allocation throws; then nothing is recorded.
+  // allocation throws. Then nothing is recorded; a submit() that throws has submitted nothing, and what was recorded
+  // before it stays.
   //
   // A callable that is moved or copied into the queue must not use the functions of this part meanwhile. Nor must what
   // is destroyed when the queue drops commands that are not submitted: in discard(), in a submit() that returns
-  // `aborted`, and in the destructor. That is asserted; then the call does nothing, and submit() returns `aborted`.
+  // `aborted`, and in the destructor. Asserts that nothing does. Otherwise the call does nothing, and submit() returns
+  // `aborted`.
 
   /// Records a wait for a value. The queue parks while it is missing; its engine goes on. [A6]
   /// \param input  a fence, a progress_fence or a view of one; it must outlive the wait
@@ -163,6 +165,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     }
     wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value);
   }
+  /// The same for a timeline without a number: logs show 0.
   template <class Timeline>
     requires(is_awaited<Timeline> || is_awaited_in_domain<Timeline>)
   void wait(const Timeline& input, std::uint64_t value) {
@@ -306,8 +309,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
 
-  /// Returns the timeline of the queue: its serials, its progress and its logs. Its functions for the executor and for
-  /// submissions are this queue's own.
+  /// Returns the timeline of the queue: its serials, its progress and its logs. Do not call its submit(), wait(),
+  /// signal() or complete(): this queue does.
   timeline_type& timeline() noexcept { return timeline_; }
   const timeline_type& timeline() const noexcept { return timeline_; }
 
@@ -411,7 +414,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     keep(kind, named, at, value, make, calls);
   }
 
-  /// Records a command that calls `make()(*this)` and tells of it. The name lies where others have a fence and a value.
+  /// Records a command that calls `make()(*this)` and reports that. Where other commands have `fence` and `value`, this
+  /// one has the address and the length of the name.
   template <class Make>
   void keep_told(std::string_view named, const Make& make) {
     struct told_call {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The results of the queues of engines, and what such a queue is told when it is made.
+// The results and the options of the queues of engines.
 #ifndef TIDEMARK_QUEUE_ENGINE_QUEUE_RESULTS_HPP
 #define TIDEMARK_QUEUE_ENGINE_QUEUE_RESULTS_HPP
 
@@ -17,13 +17,13 @@ namespace tidemark {
 /// Which queues of an engine have their turn first.
 enum class queue_priority : std::uint8_t { high, normal, low };
 
-/// How those wait who wait for a fence of several domains (domain.hpp).
+/// How waiters of a cross-domain fence wait (domain.hpp).
 enum class domain_kind : std::uint8_t {
   native,  ///< They see the value: queues of engines park, and threads register with the fence.
-  legacy,  ///< They are held on lists, until the domain is told that the value has changed.
+  legacy,  ///< They are held on lists, until the domain learns that the value has changed.
 };
 
-/// What a queue of an engine is told when it is made.
+/// The options of an engine's queue.
 struct engine_queue_options {
   std::string_view name{};                        ///< For reports. The text must outlive the queue.
   fence_id progress{};                            ///< The number by which logs know the queue's progress.

@@ -18,7 +18,7 @@
 // The pieces stand in a ring log (ring_log.hpp) that overwrites, so it must be large enough for what is executed
 // between two rounds of the collector. A piece that was overwritten is counted and told as lost.
 //
-// Not promised: that a piece is told whose command was dropped.
+// Not promised: that pieces of dropped commands are reported.
 #ifndef TIDEMARK_QUEUE_EXECUTED_WORK_HPP
 #define TIDEMARK_QUEUE_EXECUTED_WORK_HPP
 
@@ -48,7 +48,7 @@ struct executed_piece {
 };
 
 /// What takes pieces of work: a `trace` (trace.hpp), or a type of the program's own. A sink may also have
-/// on_work_lost(queue, count), which says that so many pieces are missing here. The clock turns the times, which are
+/// on_work_lost(queue, count), which says that `count` pieces are missing here. The clock turns the times, which are
 /// ticks, into nanoseconds.
 template <class Sink, class Clock = default_log_clock>
 concept work_sink =
@@ -67,7 +67,7 @@ class basic_executed_work {
   using reader_type = typename log_type::reader_type;
 
   /// Allocates, and throws what the allocation throws.
-  /// \param pieces  how many are kept, 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest one
+  /// \param pieces  how many are kept, 2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   explicit basic_executed_work(std::size_t pieces = 4096) : log_{pieces} {}
 
   /// Calls `work()`, and notes that it was executed. For the executor of one queue. Progress: as that of `work`, beside

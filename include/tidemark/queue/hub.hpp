@@ -33,10 +33,10 @@
 // waiters that registered later, and each of these sees the value. The full barrier (U27) ensures that. On a platform
 // where this barrier is empty, the single total order of (F1) (F3) (H8) (H9) does.
 //
-// Programming errors, which are asserted, and where the assertion returns, counted as `stale`: a notification, a
-// removal or a batch names a fence or a queue that is not in the hub; that name is ignored [A57]. Or a queue with a
-// hub_notifier of the hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the
-// waiters of that fence, so the queue's executor releases them.
+// Programming errors. They are asserted not to happen, and otherwise counted as `stale`: a notification, a removal or a
+// batch names a fence or a queue that is not in the hub; that name is ignored [A57]. Or a queue with a hub_notifier of
+// the hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the waiters of that fence,
+// so the queue's executor releases them.
 //
 // Not promised: that a call that serves returns while notifications keep coming, or that a pass ends while a queue logs
 // signals as fast as the pass reads them; use of the hub in signal handlers.
@@ -128,8 +128,7 @@ class basic_hub {
   /// Removes a fence. After the return no pass touches the fence any more. Blocks until the pass that runs now, if one
   /// does, has ended; so it must not be called from within a pass. No queue may be within a signal of the fence, and
   /// none may signal it under this id later. The same goes for signal_batch(), which uses the fence outside of passes.
-  /// An id that no fence has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
-  /// otherwise ignored. [A57]
+  /// Asserts that the hub has a fence with this id. Otherwise it counts `stale` and does nothing. [A57]
   ///
   /// Notifications of the fence that were not served yet are dropped, and the waiters that they were for go on
   /// sleeping. If there may be any, call release_due() of the fence after the removal.
@@ -193,8 +192,7 @@ class basic_hub {
   /// Removes a queue, which must signal no more. After the return no pass reads its log any more, and no waiter of its
   /// signals is forgotten: what was not served yet is served as notify_all(true) serves it. Blocks until the pass that
   /// runs now, if one does, has ended; so it must not be called from within a pass. The progress fence stays in the
-  /// hub. An id that no queue has, or no longer, is asserted, and where the assertion returns, counted as `stale` and
-  /// otherwise ignored.
+  /// hub. Asserts that the hub has a queue with this id. Otherwise it counts `stale` and does nothing.
   void remove_queue(queue_id id) noexcept {
     auto* const hidden = queues_.hide(id);
     TIDEMARK_ASSERT(hidden != nullptr, "a queue is removed that is not in the hub");
@@ -247,8 +245,8 @@ class basic_hub {
 
   /// Signals several fences: first it stores all values, then it notifies at most once for all fences that have a
   /// waiter due [A64]. The caller must be entitled to signal each fence, and no fence of the batch may be removed
-  /// during the call. An id that no fence has is asserted, and where the assertion returns, counted as `stale` and left
-  /// out. No log gets an entry.
+  /// during the call. Asserts that the hub has each id. One that it does not have counts as `stale` and is left out. No
+  /// log gets an entry.
   ///
   /// Adds no full barrier to those of publish() and is_due() of the fences; the passes have their own. If heavy
   /// barriers are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in
@@ -357,7 +355,8 @@ class basic_hub {
     }
   }
 
-  /// Returns the slot of a fence that a caller names; null, asserted and counted, where no fence has this id.
+  /// Returns the slot of a fence that a caller names. Asserts that there is one; otherwise counts that and returns
+  /// null.
   const fence_slot* known(fence_id id) noexcept {
     const fence_slot* const slot = fences_.find(id);
     TIDEMARK_ASSERT(slot != nullptr, "a notification names a fence that is not in the hub");

@@ -30,9 +30,8 @@ enum class notify_style {
   by_scan,   ///< Only that some fence has a waiter due: the hub looks at all of them, legacy ones too [A63].
 };
 
-/// Tells a hub whose waiters may be due. The hub must outlive every signal of the queue. If a signal finds a waiter due
-/// before the queue is attached, that is a programming error, which is asserted. Where the assertion returns, the
-/// queue's executor releases the waiters.
+/// Tells a hub whose waiters may be due. The hub must outlive every signal of the queue. Asserts that no signal finds a
+/// waiter due before the queue is attached. Otherwise the queue's executor releases the waiters.
 /// \tparam Hub  the very type of the hub, a basic_hub
 template <class Hub>
 class hub_notifier {

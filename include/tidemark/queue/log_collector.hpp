@@ -61,19 +61,19 @@ namespace tidemark {
 /// What one round has found.
 struct collected_entries {
   std::size_t logs = 0;           ///< How many logs had something new, or something that a sink had not taken.
-  std::uint64_t entries = 0;      ///< How many entries were told.
-  std::uint64_t lost = 0;         ///< How many entries were told as lost.
-  std::uint64_t queued = 0;       ///< How many queued events were told.
+  std::uint64_t entries = 0;      ///< Entries given to the sink.
+  std::uint64_t lost = 0;         ///< Entries that were lost, as the sink knows.
+  std::uint64_t queued = 0;       ///< Queued events given to the sink.
   std::uint64_t queued_lost = 0;  ///< How many queued events are missing, whether or not the sink asks for that.
-  std::uint64_t work = 0;         ///< How many pieces of work were told.
+  std::uint64_t work = 0;         ///< Pieces of work given to the sink.
   std::uint64_t work_lost = 0;    ///< How many pieces of work are missing, likewise.
 
   friend bool operator==(const collected_entries&, const collected_entries&) = default;
 };
 
 /// Collects the logs of several queues; see the head of this file. One thread at a time may use a collector. That
-/// thread need not be one of the queues' threads. A sink must not call the collector that calls it, which is asserted;
-/// then the call does nothing.
+/// thread need not be one of the queues' threads. Asserts that no sink calls the collector that calls it. Otherwise
+/// that call does nothing.
 /// \tparam Platform  the platform of the queues
 /// \tparam Clock     the clock of the queues; the sink is called with it as a template argument
 template <platform Platform = native_platform, log_clock Clock = default_log_clock>

@@ -14,10 +14,10 @@
 //
 // A reservation writes nothing. Readers see an entry when it is committed, and all entries before it then, too.
 //
-// Turns. Commands must be executed in the order in which their entries were reserved. An entry that is committed out of
-// turn is asserted, and where the assertion returns, counted and written nevertheless, at the next place. A reserved
-// command that will never be executed must be cancelled (cancelled_command.hpp), or its turn is missing. If no executor
-// has learnt of the command yet, its reservation can be taken back: entries.take_back(entry).
+// Turns. Commands must be executed in the order in which their entries were reserved. That is asserted of each entry.
+// One that is committed out of turn nevertheless is counted, and written at the next place. A reserved command that
+// will never be executed must be cancelled (cancelled_command.hpp), or its turn is missing. If no executor has learnt
+// of the command yet, its reservation can be taken back: entries.take_back(entry).
 //
 // No space. As many entries may be reserved and not yet committed as the log has. After that reserve() returns
 // `no_space`, and an executor that is given this result writes the entry as if nothing had been said.

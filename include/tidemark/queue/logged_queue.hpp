@@ -59,9 +59,8 @@ class logged_queue {
   {
     return recorder_.log(fence_log_type::signal).reader();
   }
-  /// The same for the verbose log, which must have been enabled before, and may be off again. That it was enabled is
-  /// asserted. Where the assertion returns, an empty log is made: this allocates, and throws what the allocation
-  /// throws.
+  /// The same for the verbose log, which must have been enabled before, and may be off again. Asserts that it was
+  /// enabled. Otherwise this makes an empty log: it allocates, and throws what the allocation throws.
   [[nodiscard]] reader_type verbose_log()
     requires(has_logs)
   {
@@ -69,8 +68,8 @@ class logged_queue {
   }
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
-  /// thread that records, and may outlive the queue. Ask for it once: a second one is asserted, and where the assertion
-  /// returns, its entries are committed out of turn. log_reservation.hpp says more. [A88]
+  /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise the entries of the
+  /// second one are committed out of turn. log_reservation.hpp says more. [A88]
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {
@@ -89,13 +88,13 @@ class logged_queue {
     return recorder_.log(type).commits();
   }
 
-  /// From its next entry on the executor writes to a new log of so many entries, 2 to 2^31 - 1. Readers read the old
-  /// log to its end first; numbers go on. Returns false, and the old log goes on, where no log can have so many
-  /// entries. That is asserted here, not in the executor. For the verbose log it is also asserted that the log was
-  /// enabled. Where that assertion returns, an empty verbose log is made first, as by verbose_log(). Allocates, and
-  /// throws what the allocation throws. The executor's next entry clears the whole new log, which takes time in
-  /// proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that
-  /// replaces the same log again or makes a reader of it; a reader that has not left the old log keeps it. [A92]
+  /// From its next entry on the executor writes to a new log of `entries` entries, 2 to 2^31 - 1. Readers read the old
+  /// log to its end first; numbers go on. Asserts that a log can have this number, here and not in the executor.
+  /// Otherwise returns false, and the old log goes on. For the verbose log asserts also that it was enabled. Otherwise
+  /// an empty verbose log is made first, as by verbose_log(). Allocates, and throws what the allocation throws. The
+  /// executor's next entry clears the whole new log, which takes time in proportion to its size. The old log is freed
+  /// when the queue is destroyed, or earlier by a later call that replaces the same log again or makes a reader of it;
+  /// a reader that has not left the old log keeps it. [A92]
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {
@@ -110,10 +109,10 @@ class logged_queue {
     return recorder_.log(type).replace(memory);
   }
 
-  /// Gives both logs so many entries that a tool need not hurry. Call it before the tool begins to read: growing the
-  /// logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the signals. A
-  /// wrong number is asserted; where the assertion returns, the old logs go on. If an allocation throws, the log of the
-  /// waits may be replaced already. [A101] [trap 20]
+  /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
+  /// the logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the
+  /// signals. Asserts that the number is possible. Otherwise the old logs go on. If an allocation throws, the log of
+  /// the waits may be replaced already. [A101] [trap 20]
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)
   {

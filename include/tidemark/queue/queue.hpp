@@ -23,10 +23,10 @@
 // the entry first and then signals: a thread that is notified still finds the entry [A96], but a reader may find the
 // entry before the value is there. The notifier is not called.
 //
-// A signal that nobody waits for wakes nobody, but it stands in the log [A79]. Each queue has two logs, for the waits
-// that it got past and for the signals that it executed [A84]. Unless it is told otherwise, each log is one page. Both
-// overwrite: a queue never waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for
-// it [A119]. A queue with a direct_recorder has no logs (recorder.hpp).
+// A signal that nobody waits for wakes nobody, but it is logged [A79]. Each queue has two logs, for the waits that it
+// got past and for the signals that it executed [A84]. By default each log is one page. Both overwrite: a queue never
+// waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for it [A119]. A queue with a
+// direct_recorder has no logs (recorder.hpp).
 //
 // Commands that are recorded before they are executed may reserve their entries (log_reservation.hpp), and commands
 // that will never be executed are cancelled, which stands in the logs, too (cancelled_command.hpp).
@@ -237,13 +237,12 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
 
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
-  // An operation whose entry was reserved when it was recorded is told the reservation; log_reservation.hpp says more.
-  // If nothing was reserved, because there was no space, it does what it does without one. [A88]
+  // Pass the reservation to an operation whose log entry was reserved when it was recorded; log_reservation.hpp says
+  // more. If nothing was reserved, because there was no space, it does what it does without one. [A88]
 
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
-  /// stands in the log of the waits, and uses up a reservation. The timeline's functions must not throw. Blocking.
-  /// [A86] [A87] [A91]
+  /// is logged, and uses up a reservation. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
     return get_past(input, value, ending(input, value), std::move(token));

@@ -117,9 +117,8 @@ class basic_log_reserver {
   }
 
   /// Gives back what was reserved from `first` on, because the commands were dropped before any executor has learnt of
-  /// them. The next reservations are these entries again. Does nothing if `first` says `no_space`. That `first` was
-  /// reserved here and not given back is asserted; where the assertion returns, nothing is given back. Progress:
-  /// wait-free.
+  /// them. The next reservations are these entries again. Does nothing if `first` says `no_space`. Asserts that `first`
+  /// was reserved here and not given back. Otherwise nothing is given back. Progress: wait-free.
   void take_back(const log_reservation& first) noexcept {
     if (!first) return;
     TIDEMARK_ASSERT(first.turn < turn_, "an entry is taken back that is not reserved");
@@ -145,7 +144,7 @@ class basic_queue_log {
   using reader_type = queue_log_reader<Platform>;
 
   /// Allocates, and throws what the allocation throws.
-  /// \param entries  2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  /// \param entries  2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   basic_queue_log(fence_log_type type, std::size_t entries)
       : type_{type}, current_{new node{page::nearest_entries(entries)}}, front_{current_} {
     current_->refer();
@@ -182,10 +181,9 @@ class basic_queue_log {
   /// Returns how the reserved entries were committed. Exact while the producer appends nothing. Any thread.
   [[nodiscard]] log_commits commits() const noexcept { return turns_.counts(); }
 
-  /// From its next entry on the producer writes to a new log of so many entries. A log that was announced before and
-  /// has not begun is forgotten. Returns false, and changes nothing, where no log can have so many entries: that is
-  /// asserted here, not when the producer comes to the log. For the owner. Allocates, and throws what the allocation
-  /// throws.
+  /// From its next entry on the producer writes to a new log of `entries` entries. A log that was announced before and
+  /// has not begun is forgotten. Asserts that a log can have this number, here and not when the producer comes to the
+  /// log. Otherwise returns false and changes nothing. For the owner. Allocates, and throws what the allocation throws.
   bool replace(std::size_t entries) {
     if (!page::can_have(entries)) return false;
     announce(new node{entries});
@@ -207,9 +205,8 @@ class basic_queue_log {
     return reader_type{front_};
   }
 
-  /// Returns what reserves entries of the log. There must be one for each log, since it counts the turns; a second one
-  /// is asserted, and where the assertion returns, its entries are committed out of turn. For the owner. Allocates
-  /// nothing.
+  /// Returns what reserves entries of the log. Asserts that it is the only one of the log, since it counts the turns.
+  /// Otherwise its entries are committed out of turn. For the owner. Allocates nothing.
   [[nodiscard]] basic_log_reserver<Platform> reserver() noexcept {
     TIDEMARK_ASSERT(!has_reserver_, "a log has one reserver");
     has_reserver_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a queue is told when it is made, and how submissions end.
+// The options of a queue, and how submissions end.
 #ifndef TIDEMARK_QUEUE_QUEUE_RESULTS_HPP
 #define TIDEMARK_QUEUE_QUEUE_RESULTS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace tidemark {
 
-/// What a queue is told when it is made.
+/// The options of a queue.
 struct queue_options {
   fence_id progress{};  ///< The number by which logs know the progress fence; a hub gives it another one (attach()).
   std::size_t log_entries = default_log_entries;  ///< How many entries each log has, 2 to 2^31 - 1; see log_recorder.

@@ -19,7 +19,7 @@
 // rounds of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it
 // writes an event holds the readers up at this event until the log has gone once around.
 //
-// Invariant: each event is told once or counted as lost.
+// Invariant: the sink gets each event once, or it is counted as lost.
 //
 // Not promised: an order between events of different threads; their times say it. After a loss, commands of which the
 // queue has more than one with the same operation, fence and value may be joined with the wrong time of queueing.
@@ -47,7 +47,7 @@ struct queued_event {
 };
 
 /// What takes queued events: a `trace` (trace.hpp), or a type of the program's own. The time is in nanoseconds. A sink
-/// may also have on_queued_lost(queue, count), which says that so many events are missing here.
+/// may also have on_queued_lost(queue, count), which says that `count` events are missing here.
 template <class Sink>
 concept queued_sink = requires(Sink& sink, queue_id queue, trace_event event, fence_id id, std::uint64_t number) {
   sink.on_queued(queue, event, id, number, number);
@@ -64,8 +64,7 @@ class basic_queued_events {
   using reader_type = typename log_type::reader_type;
 
   /// Allocates, and throws what the allocation throws.
-  /// \param entries  how many events are kept, 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest
-  ///                 of these
+  /// \param entries  how many events are kept, 2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   explicit basic_queued_events(std::size_t entries = 4096) : log_{entries} {}
 
   /// Says that a wait, or a signal, of this fence was queued now. Any thread. Progress: wait-free, one reading of the

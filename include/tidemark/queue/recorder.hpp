@@ -76,7 +76,7 @@ template <platform Platform>
 class log_recorder {
  public:
   /// Allocates, and throws what the allocation throws.
-  /// \param entries  of each log: 2 to 2^31 - 1. Any other number is asserted, and replaced by the nearest of these
+  /// \param entries  of each log: 2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   explicit log_recorder(std::size_t entries = default_log_entries)
       : waits_{fence_log_type::wait, entries}, signals_{fence_log_type::signal, entries} {}
 
@@ -107,13 +107,12 @@ class log_recorder {
   /// Returns which events are turned on. What the owner did before it turned them on happens-before the return. Any
   /// thread. Progress: wait-free, one load.
   [[nodiscard]] verbose_events verbose_wanted() const noexcept {
-    // (Q19): acquire, pairs with (Q17): a thread that is told finds what the owner has made ready.
+    // (Q19): acquire, pairs with (Q17): a thread that receives the log finds what the owner has made ready.
     return static_cast<verbose_events>(wanted_.load(std::memory_order_acquire));
   }
 
-  /// Returns one of the logs. For the owner. The verbose log must have been enabled, which is asserted. Where the
-  /// assertion returns, this function makes an empty one, of default_log_entries: it allocates then, and throws what
-  /// the allocation throws.
+  /// Returns one of the logs. For the owner. Asserts that the verbose log was enabled. Otherwise this function makes an
+  /// empty one, of default_log_entries: it allocates then, and throws what the allocation throws.
   basic_queue_log<Platform>& log(fence_log_type type) {
     if (type == fence_log_type::wait) return waits_;
     if (type == fence_log_type::signal) return signals_;
@@ -123,10 +122,10 @@ class log_recorder {
   }
 
   /// Turns these events on and all others off. For the owner. Each call that turns events on makes a new verbose log of
-  /// so many entries, which takes the place of the last one, as replace() does. It allocates, and throws what the
-  /// allocation throws; then nothing is changed. A wrong number of entries is asserted. Where the assertion returns,
-  /// the events are turned on nevertheless: if there is a verbose log already, it stays; otherwise the new one gets the
-  /// nearest number of entries. `none` turns all events off; then the log stays, and `entries` is not used.
+  /// `entries` entries, which takes the place of the last one, as replace() does. It allocates, and throws what the
+  /// allocation throws; then nothing is changed. Asserts that the number of entries is possible. Otherwise the events
+  /// are turned on nevertheless: if there is a verbose log already, it stays; otherwise the new one gets the nearest
+  /// number of entries. `none` turns all events off; then the log stays, and `entries` is not used.
   void enable_verbose(verbose_events events, std::size_t entries) {
     if (events != verbose_events::none) {
       if (own_verbose_) {

@@ -58,7 +58,7 @@ class patch_list {
   /// Returns the number of whole records. validate() complains about bytes that are left over.
   std::size_t size() const noexcept { return records_.size() / sizeof(patch_location); }
 
-  /// Returns a record; it is asserted that there is one, and otherwise all of it is 0.
+  /// Returns a record. Asserts that there is one. Otherwise all of it is 0.
   patch_location record(std::size_t index) const noexcept {
     TIDEMARK_ASSERT(index < size(), "there is no such record");
     patch_location found{};
@@ -85,8 +85,8 @@ class patch_list {
     return {split_check_status::invalid, split_defect{split_fault::bad_length, size(), {}, 0}};
   }
 
-  /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Of this, it is
-  /// asserted that the record exists and that its allocation index is in range; otherwise it binds the null handle.
+  /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Asserts that
+  /// the record exists and that its allocation index is in range. Otherwise it binds the null handle.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
     const bool is_there = found.allocation_index < allocations_.size();

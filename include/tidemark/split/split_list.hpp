@@ -225,8 +225,8 @@ class split_list_builder {
   using entry = split_entry<Allocation>;
 
   /// Adds an entry: from `offset` on, `slot` holds `allocation`. Returns `added`, or `invalid` where the offset is
-  /// below that of the last entry, or the offset or the slot is too large; the list is unchanged then. It is asserted
-  /// that `allocation` is not the null handle.
+  /// below that of the last entry, or the offset or the slot is too large; the list is unchanged then. Asserts that
+  /// `allocation` is not the null handle.
   split_add_result bind(std::uint64_t offset, slot_id slot, Allocation allocation) {
     TIDEMARK_ASSERT(allocation != Allocation{}, "bind() was given the null handle; use unbind()");
     return add({allocation, slot, offset});

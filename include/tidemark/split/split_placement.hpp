@@ -34,7 +34,7 @@ namespace tidemark {
 enum class place_status : std::uint8_t {
   placed,     ///< The place is reserved.
   no_space,   ///< Not now: other allocations hold too much, or lie in the way.
-  too_large,  ///< Never: there are not so many bytes in all.
+  too_large,  ///< Never: it is larger than the whole range.
 };
 
 template <>

@@ -13,9 +13,9 @@
 //   if (auto rows = reader.rows_after(4096)) use(rows[slot_id{2}]);   // otherwise rows.status is not_yet or stale
 //   if (reader.need_of(ground, 0, 4096) == split_need::not_needed) evict(ground);
 //
-// The table is a log of the entries. Each reader computes the rows at an offset for itself, by replaying the log up
-// to there. A table of rows that the writer updates in place can't do this: it has lost the rows at earlier offsets,
-// and with 65,536 slots a reader got one consistent copy in a million tries.
+// The table is a log of the entries. Each reader computes the rows at an offset for itself, by replaying the log up to
+// there. A table of rows that the writer updates in place can't do this: it has lost the rows at earlier offsets, and
+// with 65,536 slots only one of a million copies that a reader made was consistent.
 //
 //   status    one word: number of the work item | closed (1 bit) | entries applied (as many bits as the capacity needs)
 //   entry n   the words of the allocation, then one word {slot 24, split offset 40}
@@ -99,8 +99,8 @@ struct [[nodiscard]] split_rows {
   std::span<const Allocation> rows;
 
   explicit operator bool() const noexcept { return status == split_rows_status::known; }
-  /// Returns what the slot holds; the null handle if it is unbound. It is asserted that the rows are known, and that
-  /// the slot is not above the largest one; otherwise it is unbound, too.
+  /// Returns what the slot holds; the null handle if it is unbound. Asserts that the rows are known, and that the slot
+  /// is not above the largest one. Otherwise it is unbound, too.
   Allocation operator[](slot_id slot) const noexcept {
     const std::size_t row = detail::row_of(slot);
     TIDEMARK_ASSERT(row < rows.size(), "the slot has no row");
@@ -360,8 +360,8 @@ class split_table_reader {
   /// them up to its end [C14] [trap 31]. Or returns `not_yet` or `stale`.
   split_rows<Allocation> needed_before(std::uint64_t offset) & noexcept { return rows_below(offset); }
 
-  /// Returns whether any command of the part [from, to) of the work item uses the allocation [C14] [C15]. It is
-  /// asserted that `from` is below `to`, and that the allocation is not the null handle.
+  /// Returns whether any command of the part [from, to) of the work item uses the allocation [C14] [C15]. Asserts that
+  /// `from` is below `to`, and that the allocation is not the null handle.
   ///
   /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
   /// shows it, even if more groups of the part follow. A group is complete when an entry with a greater offset has been

@@ -199,8 +199,8 @@ class splitter {
   }
 
   /// Returns the group that can't be placed, if this work item were begun now; absent if all of it can be planned.
-  /// Changes nothing: it plans on a copy of the splitter and of its policy. It is asserted that begin() would not
-  /// refuse the list.
+  /// Changes nothing: it plans on a copy of the splitter and of its policy. Asserts that begin() would not refuse the
+  /// list.
   [[nodiscard]] std::optional<unsatisfiable_group> would_fail(std::span<const entry> entries, std::uint64_t end) const
     requires std::copyable<Placement>
   {
@@ -213,7 +213,7 @@ class splitter {
   }
 
   /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound [C20].
-  /// Entries at that offset do not count. It is asserted that the slot is not above the largest one, which is unbound.
+  /// Entries at that offset do not count. Asserts that the slot is not above the largest one. Otherwise it is unbound.
   [[nodiscard]] Allocation row(slot_id slot) const noexcept {
     TIDEMARK_ASSERT(detail::row_of(slot) < rows_.size(), "the slot has no row");
     if (detail::row_of(slot) >= rows_.size()) return {};
@@ -242,9 +242,9 @@ class splitter {
     residents_.drop(*which);
     is_torn_ = false;
   }
-  /// Evicts everything and unbinds all slots. It is asserted that no work item is in progress: next() has planned all
-  /// parts, or has returned `unsatisfiable`. Returns the operations, for example to save the contents before the memory
-  /// is given up; they are valid until the next call of next() or evict_all(). Exceptions as with next().
+  /// Evicts everything and unbinds all slots. Asserts that no work item is in progress: next() has planned all parts,
+  /// or has returned `unsatisfiable`. Returns the operations, for example to save the contents before the memory is
+  /// given up; they are valid until the next call of next() or evict_all(). Exceptions as with next().
   std::span<const operation> evict_all() {
     TIDEMARK_ASSERT(is_over() && !is_torn_, "evict_all() was called while a work item is in progress");
     give_up();

@@ -32,7 +32,7 @@
 // only rises. A wait whose value was reached before it began names the signal that had reached it. The trace does not
 // name a signal (`released_by` is empty) in three cases:
 //
-//   - The trace was told of no such signal.
+//   - The trace has received no such signal.
 //   - The time stamp of the first such signal is greater than that of the wait's end. Perhaps a signal that the trace
 //     does not know has released the wait. Perhaps it was this one: a queue raises the value of a fence before it takes
 //     the time, so a waiter may be quicker.
@@ -42,7 +42,7 @@
 // All times are nanoseconds; 0 means "not known" [A103]. The trace does not correct clocks: the times of all queues
 // must be on one time line, and so must the times of on_queued if they are to be compared with them.
 //
-// Not promised: a bound of the memory. A trace keeps everything that it is told, about 48 bytes for each event.
+// Not promised: a bound of the memory. A trace keeps everything that it receives, about 48 bytes for each event.
 #ifndef TIDEMARK_TRACE_TRACE_HPP
 #define TIDEMARK_TRACE_TRACE_HPP
 
@@ -100,8 +100,7 @@ class trace {
   /// Says that a command was queued. Calls may come in any order, and minutes before or after the command was executed.
   /// [A93] [A94]
   /// \param queue_number  the queue that will execute the command
-  /// \param kind          wait_queued or signal_queued. That it is one of them is asserted; where the assertion
-  ///                      returns, any other kind counts as signal_queued
+  /// \param kind          wait_queued or signal_queued. Asserts that; any other kind counts as signal_queued
   /// \param fence_number  the fence of the command
   /// \param value         the value that the command signals or waits for
   /// \param nanoseconds   when the command was queued, by the processor's clock; 0: not known
@@ -112,10 +111,10 @@ class trace {
   /// [A103-A105]
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
-  /// \param  entry         wait_unblocked or signal_executed. That it is one of them is asserted; where the assertion
-  ///                       returns, an entry of the verbose log becomes a command with its own operation, and counts
-  ///                       as an entry of the log of signals. One that was cancelled only marks the command that was
-  ///                       queued; if none was, it is left out [A124]
+  /// \param  entry         wait_unblocked or signal_executed. Asserts that; otherwise an entry of the verbose log
+  ///                       becomes a command with its own operation, and counts as an entry of the log of signals. One
+  ///                       that was cancelled only marks the command that was queued; if none was, it is left out
+  ///                       [A124]
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
@@ -124,8 +123,7 @@ class trace {
   /// told since its last gap, and the lost entries begin inside that gap or right after it. Then that gap grows if the
   /// lost entries go beyond its end, and stays as it is if they do not. [A100]
   /// \param queue_number    the queue whose log it is
-  /// \param log             waits or signals. That it is one of them is asserted; where the assertion returns, any
-  ///                        other one counts as the log of signals
+  /// \param log             waits or signals. Asserts that; any other one counts as the log of signals
   /// \param first_sequence  the number of the first lost entry
   /// \param count           how many entries were lost. 0 adds no gap; queues() contains the queue then, too
   void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
@@ -137,7 +135,7 @@ class trace {
   /// \tparam Clock         turns both times, which are ticks, into nanoseconds
   /// \param  queue_number  the queue that executed the work
   /// \param  name          what it did, the same for all work of one kind, so that a reader can group by it. Any bytes,
-  ///                       but not empty, which is asserted; where the assertion returns, the name becomes "work"
+  ///                       but not empty. Asserts that; otherwise the name becomes "work"
   /// \param  begin         when the work began
   /// \param  end           when it ended
   template <class Clock = default_log_clock>

@@ -53,8 +53,8 @@ struct trace_loss {
 /// A span of time in which a queue worked: it executed commands that are no waits and no signals.
 struct trace_work {
   queue_id queue{};
-  /// What the queue did, as trace::on_work() was told. Empty if the span is derived from the logs. The characters are
-  /// the trace's: they stay as long as it does, and do not move with a copy.
+  /// What the queue did, as trace::on_work() received it. Empty if the span is derived from the logs. The characters
+  /// are the trace's: they stay as long as it does, and do not move with a copy.
   std::string_view name;
   std::uint64_t begin_time = 0;  ///< never 0
   std::uint64_t end_time = 0;    ///< never 0, and not smaller than begin_time

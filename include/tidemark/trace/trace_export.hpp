@@ -30,9 +30,9 @@
 #include <utility>
 #include <vector>
 
-#include "detail/page/pieces.hpp"
 #include "detail/pending_commands.hpp"
 #include "detail/span_lanes.hpp"
+#include "detail/trace_page.hpp"
 #include "detail/trace_text.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
@@ -389,7 +389,7 @@ class chrome_writer {
   bool first_ = true;
 };
 
-/// Writes one trace as a page: the data as JSON between the two halves of the page (detail/page/pieces.hpp).
+/// Writes one trace as a page: the data as JSON between the two halves of the page (detail/trace_page.hpp).
 class page_writer {
  public:
   page_writer(const trace& source, std::ostream& stream) : source_{source}, picture_{source}, out_{stream} {}

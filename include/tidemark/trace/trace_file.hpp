@@ -2,7 +2,7 @@
 //
 // trace_file: a trace as a file that grows while the program runs: a long run loses nothing and takes no memory.
 //
-//   trace_file_writer   is told what a trace is told, and writes it to a stream at once
+//   trace_file_writer   receives what a trace receives, and writes it to a stream at once
 //   read_trace_file     tells a trace, or another target, what a file holds, in the same order
 //
 // A collector that is called often enough brings entries from the logs to the writer before they are overwritten:
@@ -15,8 +15,8 @@
 // The format. The file begins with the 16 bytes "tidemark trace\n" and the version 1. Records follow, of a byte for the
 // kind and numbers of as many bytes as they need (detail/trace_bytes.hpp); a value and a time are written as the
 // difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last record has the number
-// of the others. So a file that is cut off is told from a whole one, and what stands before the cut can be read.
-// All times are nanoseconds, whatever the clocks of the queues; 0 is no time [A103].
+// of the others. So a file that was cut off can be told from a whole one, and what precedes the cut can be read. All
+// times are nanoseconds, whatever the clocks of the queues; 0 is no time [A103].
 //
 // Not promised: that a reader finds bytes that were changed. It refuses what has no meaning, but a changed
 // value is a value.
@@ -41,8 +41,8 @@
 
 namespace tidemark {
 
-/// What can be told what a trace file holds: a `trace`, a trace_file_writer, or a type of the program's own. The times
-/// of all events are nanoseconds.
+/// What can receive the content of a trace file: a `trace`, a trace_file_writer, or a type of the program's own. The
+/// times of all events are nanoseconds.
 template <class Target>
 concept trace_target = requires(Target& target, queue_id queue, fence_id fence, std::string name, std::uint64_t number,
                                 trace_event event, fence_log_type log, const fence_log_entry& entry) {
@@ -66,10 +66,10 @@ inline constexpr auto detail::names_of<trace_write_status> = detail::names("writ
 
 /// What a read has come to.
 enum class trace_read_status : std::uint8_t {
-  ended,      ///< The file is whole: the target was told everything.
-  truncated,  ///< The file is cut off, or its writer was not closed. The target was told what is before the cut.
-  invalid,    ///< This is no trace file, it has another version, or it is damaged. The target was told what is before.
-  refused,    ///< The stream has failed. The target was told what is before.
+  ended,      ///< The file is whole: the target has received everything.
+  truncated,  ///< The file is cut off, or its writer was not closed. The target has received what is before it.
+  invalid,    ///< No trace file, one of another version, or a damaged one. The target has received what is before.
+  refused,    ///< The stream has failed. The target has received what is before.
 };
 
 template <>
@@ -78,13 +78,13 @@ inline constexpr auto detail::names_of<trace_read_status> = detail::names("ended
 /// What read_trace_file() returns. It converts to true if the file is whole.
 struct [[nodiscard]] trace_read_result {
   trace_read_status status = trace_read_status::invalid;
-  std::uint64_t records = 0;  ///< how many the target was told
+  std::uint64_t records = 0;  ///< how many the target has received
 
   explicit operator bool() const noexcept { return status == trace_read_status::ended; }
 };
 
-/// Writes what it is told to a stream. It has the functions of a trace that tell it something, with the same parameters
-/// and rules (trace.hpp), and is a `trace_sink`. It keeps 64 KiB at most, beside the longest name.
+/// Writes what it receives to a stream. It has the functions of a trace that give it something, with the same
+/// parameters and rules (trace.hpp), and is a `trace_sink`. It keeps 64 KiB at most, beside the longest name.
 ///
 /// Errors: once the stream has failed, nothing more is written, and each record counts as dropped; status() says so.
 /// What the stream throws, if its exceptions() allow it, and std::bad_alloc for a long name, pass through.
@@ -121,12 +121,12 @@ class trace_file_writer {
   template <class Clock = default_log_clock>
   void on_work(queue_id queue_number, std::string_view name, std::uint64_t begin, std::uint64_t end);
 
-  /// Gives the stream all that was told, and flushes it. After a crash of the program the file holds what was flushed,
-  /// and what the writer gave the stream in between, 64 KiB at a time.
+  /// Gives the stream all that was received, and flushes it. After a crash of the program the file holds what was
+  /// flushed, and what the writer gave the stream in between, 64 KiB at a time.
   trace_write_status flush();
 
-  /// Ends the file, and flushes it. Nothing may be told afterwards, which is asserted; where the assertion returns, it
-  /// counts as dropped. Another call does nothing and returns status().
+  /// Ends the file, and flushes it. Asserts that nothing is received afterwards. Otherwise that counts as dropped.
+  /// Another call does nothing and returns status().
   trace_write_status close();
 
   /// Returns whether the stream has taken all that it was given so far; more may be waiting for a flush. Progress:
@@ -135,7 +135,7 @@ class trace_file_writer {
     return failed_ ? trace_write_status::refused : trace_write_status::written;
   }
 
-  /// Returns how many records the writer was told of that are not in the file for certain, because the stream failed.
+  /// Returns how many records the writer has received that are not in the file for certain, because the stream failed.
   /// Progress: wait-free.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -166,7 +166,7 @@ class trace_file_writer {
   bool closed_ = false;
 };
 
-/// Reads a trace file and tells the target everything in it, in the order in which the writer was told. It keeps one
+/// Reads a trace file and tells the target everything in it, in the order in which the writer received it. It keeps one
 /// record at a time.
 /// \param stream  must be binary. It is read up to the end mark, and perhaps beyond it. What it throws, if its
 ///                exceptions() allow it, passes through
@@ -331,7 +331,7 @@ class trace_file_reader {
     }
   }
 
-  /// Counts the record. Returns whether it is whole: only then the target is told.
+  /// Counts the record. Returns whether it is whole: only then the target receives it.
   bool whole() {
     if (bytes_.found() != trace_byte_reader::fault::none) return false;
     ++records_;

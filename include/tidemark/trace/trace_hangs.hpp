@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// trace_hangs: who waits for what, and in a circle, from what a trace was told of some queues: of any queues, engines'
-// or not, also of a program that has ended.
+// trace_hangs: who waits for what, and in a circle, from what a trace has received of some queues: of any queues,
+// engines' or not, also of a program that has ended.
 //
 //   tidemark::hang_report report = find_hangs(trace);
 //
@@ -12,8 +12,8 @@
 // The end of a submission is a signal of the queue's progress, and must be told as queued like any other: its fence is
 // the progress, and its value the serial. Otherwise nobody seems to have that signal.
 //
-// The queues need not be read at one moment. A queue whose newest entries were not told yet seems to stand earlier than
-// it does. From there it comes to where it is, so no cycle is reported that is none, as long as
+// The queues need not be read at one moment. A queue whose newest entries have not arrived yet looks as if it stood at
+// an earlier command. It would get past that one, so no false cycle is reported, as long as
 //
 //   - all commands of the queues that signal these fences were told as queued, before the queues were read
 //   - each queue executes its commands in the order of their queueing

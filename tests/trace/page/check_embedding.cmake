@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# The headers in include/tidemark/trace/detail/page/ are what tools/embed_trace_page.py makes of tools/trace_page/. Then
-# in a copy: every kind of change is found, and mended by running the program; what it can't handle it refuses.
+# The header trace/detail/trace_page.hpp is what tools/embed_trace_page.py makes of tools/trace_page/. Then in a copy:
+# every kind of change is found, and mended by running the program; what it can't handle it refuses.
 #
 #   cmake -D SOURCE_DIR=... -D WORK_DIR=... -P check_embedding.cmake
 
 cmake_minimum_required(VERSION 3.23)
 set(program "${SOURCE_DIR}/tools/embed_trace_page.py")
-set(headers include/tidemark/trace/detail/page)
+set(header include/tidemark/trace/detail/trace_page.hpp)
 
 find_program(PYTHON3 python3)
 if(NOT PYTHON3)
@@ -32,37 +32,35 @@ endfunction()
 function(begin_copy)
   file(REMOVE_RECURSE "${WORK_DIR}")
   file(COPY "${SOURCE_DIR}/tools/trace_page" DESTINATION "${WORK_DIR}/tools")
-  file(COPY "${SOURCE_DIR}/${headers}" DESTINATION "${WORK_DIR}/include/tidemark/trace/detail")
+  file(COPY "${SOURCE_DIR}/${header}" DESTINATION "${WORK_DIR}/include/tidemark/trace/detail")
 endfunction()
 
-run(0 "headers are what" --check)
+run(0 "is what" --check)
 
 begin_copy()
-run(0 "headers are what" --check --root "${WORK_DIR}")
+run(0 "is what" --check --root "${WORK_DIR}")
 
-# A change of a file changes its header and the hashes in the head, and is mended by running the program.
+# A change of a file changes the header, and is mended by running the program.
 foreach(file IN ITEMS view.mjs page.css page.html)
   begin_copy()
   file(READ "${WORK_DIR}/tools/trace_page/${file}" text)
   string(REPLACE "view" "View" text "${text}")
   string(REPLACE "13px" "14px" text "${text}")
   file(WRITE "${WORK_DIR}/tools/trace_page/${file}" "${text}")
-  run(1 "${headers}/head.hpp is not what" --check --root "${WORK_DIR}")
-  run(0 "wrote ${headers}/head.hpp" --root "${WORK_DIR}")
-  run(0 "headers are what" --check --root "${WORK_DIR}")
+  run(1 "${header} is not what" --check --root "${WORK_DIR}")
+  run(0 "wrote ${header}" --root "${WORK_DIR}")
+  run(0 "is what" --check --root "${WORK_DIR}")
 endforeach()
 
-# So does a change of a header, a missing header, and one that nothing makes.
+# So is a change of the header, and a missing one.
 begin_copy()
-file(APPEND "${WORK_DIR}/${headers}/lanes.hpp" "\n")
-run(1 "lanes.hpp is not what" --check --root "${WORK_DIR}")
+file(APPEND "${WORK_DIR}/${header}" "\n")
+run(1 "${header} is not what" --check --root "${WORK_DIR}")
 begin_copy()
-file(REMOVE "${WORK_DIR}/${headers}/lanes.hpp")
-run(1 "lanes.hpp is not what" --check --root "${WORK_DIR}")
-begin_copy()
-file(WRITE "${WORK_DIR}/${headers}/other.hpp" "")
-run(1 "other.hpp is not what" --check --root "${WORK_DIR}")
-run(0 "removed ${headers}/other.hpp" --root "${WORK_DIR}")
+file(REMOVE "${WORK_DIR}/${header}")
+run(1 "${header} is not what" --check --root "${WORK_DIR}")
+run(0 "wrote ${header}" --root "${WORK_DIR}")
+run(0 "is what" --check --root "${WORK_DIR}")
 
 # expect_refusal(<file> <appended text> <words>)
 function(expect_refusal file addition words)
@@ -81,4 +79,4 @@ expect_refusal(alone.mjs "// nobody imports this\n" "does not import alone.mjs")
 string(REPEAT "// a long line\n" 1200 long)
 expect_refusal(text.mjs "${long}" "split the file")
 file(REMOVE_RECURSE "${WORK_DIR}")
-message(STATUS "the headers are what the files make")
+message(STATUS "the header is what the files make")

@@ -26,7 +26,7 @@ namespace tidemark::detail {
 
 inline constexpr std::size_t most_block_distance = SIZE_MAX / 8 / cache_line * cache_line;  // more than any memory has
 
-/// Returns the distance of two blocks of so many bytes; `most_block_distance` if it would be more.
+/// Returns the distance of two blocks of `bytes` bytes; `most_block_distance` if it would be more.
 constexpr std::size_t block_distance(std::size_t bytes) noexcept {
   if (bytes >= most_block_distance - cache_line) return most_block_distance;
   const std::size_t whole_lines = std::max<std::size_t>(1, bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0));

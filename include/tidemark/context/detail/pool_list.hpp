@@ -19,7 +19,7 @@ class pool_list {
  public:
   using pool = block_pool<Platform, Source>;
 
-  /// Returns a pool of blocks of so many bytes or a little more; null if there is no memory for it. The context's
+  /// Returns a pool of blocks of `bytes` bytes or a little more; null if there is no memory for it. The context's
   /// thread.
   pool* of(std::size_t bytes, Source& source) noexcept {
     const std::size_t distance = block_distance(bytes);

@@ -30,7 +30,7 @@
 
 namespace tidemark::detail {
 
-/// A queue that does not execute a command when it is told of it, but records it: that of an engine.
+/// A queue that does not execute a command at once, but records it: that of an engine.
 template <class Queue>
 concept recording_queue = requires(Queue& queue, void (*work)()) {
   queue.run(work);

@@ -24,7 +24,7 @@ constexpr backing_traits traits_of_array(std::size_t size) noexcept {
   return {size * sizeof(T), alignof(T) > cache_line ? alignof(T) : cache_line};
 }
 
-/// Returns memory for so many objects, not constructed; null if there is none.
+/// Returns memory for `size` objects, not constructed; null if there is none.
 template <class T, block_source Source>
 T* allocate_array(Source& source, std::size_t size) noexcept {
   if (size == 0 || size > SIZE_MAX / 4 / sizeof(T)) return nullptr;

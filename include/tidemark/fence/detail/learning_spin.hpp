@@ -13,8 +13,8 @@
 //     then each waits for the other one's wake-up, and for its work. A spin that is to end this state must last longer
 //     than the sleep of the other thread and its work, which may take as long as a sleep.
 //   - If a wait slept, and would have ended within the greatest budget, the next one gets the greatest budget.
-//   - If a wait was longer than that, the budget is halved. Below a microsecond it is none. So long waits, which a spin
-//     can't shorten, soon cost nothing more.
+//   - If a wait was longer than that, the budget is halved. Below a microsecond it becomes 0. So long waits,
+//     which a spin can't shorten, soon cost nothing more.
 //   - After a spin that has met its value, the budget moves towards four times what was needed, but no lower than the
 //     cost of a sleep. So an interruption of the signaller seldom ends a series of quick waits.
 //   - After three spins in a row that have failed, however long the waits were, the next waits do not spin at all and
@@ -69,8 +69,7 @@ class spin_memory {
     set_budget(before, lasted <= greatest_budget() ? greatest_budget() : half);
   }
 
-  /// A sleep has cost so many nanoseconds. The estimate is the lower quartile: it falls by three steps, or rises by
-  /// one.
+  /// Notes the cost of a sleep. The estimate is the lower quartile: it falls by three steps, or rises by one.
   void cost(std::uint64_t nanoseconds) noexcept {
     const std::uint32_t known = read(cost_);
     const std::uint32_t step = known / 32 + 1;
@@ -244,7 +243,7 @@ class spinning_wait {
   /// Each look takes the line of the value away from the signaller. So the time between two looks grows with the wait:
   /// it is at most this part of it.
   static constexpr std::uint32_t part_of_wait = 16;
-  static constexpr std::uint32_t pauses_per_time = 32;  // the clock is read once in so many pauses, or after each look
+  static constexpr std::uint32_t pauses_per_time = 32;  // between two readings of the clock; also after each look
   static constexpr std::uint64_t longest_measured = 1'000'000'000;
 
   /// Under a model checker, whose clock stands still, the platform says how often a waiter looks.

@@ -64,7 +64,7 @@ class linked_sort {
     return result;
   }
 
-  /// Merges ascending runs, each with one of about as many entries. If there is only one, it is looked at once.
+  /// Merges ascending runs, always two of similar length. One run alone is passed over once.
   static Entry* merged_runs(Entry* first) noexcept {
     std::array<Entry*, 64> pending{};  // at i: what 2^i runs were merged into
     std::size_t used = 0;

@@ -187,7 +187,7 @@ class loop_core {
 
   /// What must be destroyed before the loop is.
   linked_queue<loop_guest>& guests() noexcept { return guests_; }
-  /// Objects of operations that may be over: then they may stay when the loop is destroyed, and are told of that.
+  /// Objects of operations that may be over: then they may outlive the loop, which notifies them when it is destroyed.
   linked_queue<loop_guest>& registrations() noexcept { return registrations_; }
   /// Is told that some work has ended for which a thread waits.
   lock_condition<Platform>& ends() noexcept { return ends_; }
@@ -279,7 +279,7 @@ class loop_core {
     stay();
     outside_->clear();
   }
-  /// A thread leaves. It is told when it must come back, possibly at once.
+  /// A thread leaves. It is notified when it must come back, possibly at once.
   void leave() noexcept {
     if (outside_ == nullptr) return;
     stay();

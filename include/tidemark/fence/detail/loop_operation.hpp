@@ -41,7 +41,7 @@ enum class loop_end : std::uint8_t {
   stopped,  ///< The loop or the caller's token was stopped.
 };
 
-/// What is told that the loop is destroyed, although the loop may have nothing of it to run.
+/// An object that must know when the loop is destroyed, although the loop may have nothing of it to run.
 struct loop_guest {
   loop_guest* next = nullptr;
   loop_guest* previous = nullptr;

@@ -24,7 +24,7 @@ class loop_own_wakes {
   }
   /// Whether the calling thread has put them off.
   bool are_put_off() const noexcept {
-    // (Y30): relaxed alone: a thread looks for itself, which it alone stores, and nothing else is told by it.
+    // (Y30): relaxed alone: a thread compares with its own id, which only it stores, and no other data depends on it.
     return who_.load(std::memory_order_relaxed) == Platform::current_thread();
   }
 

@@ -83,7 +83,8 @@ class loop_registrations {
  private:
   using list = typename loop_timelines<Wait>::list;
 
-  /// A loop that is never idle looks again and again. After so many looks, a registration costs less than they did.
+  /// A loop that is never idle looks again and again. After this number of looks, a registration costs less than they
+  /// did.
   static constexpr std::uint32_t most_looks = 4096;
 
   /// Ends the registration of a wait. Returns whether it was withdrawn before it was released.

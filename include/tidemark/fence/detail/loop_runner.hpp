@@ -47,7 +47,7 @@ class loop_runner {
       ~leaving() { of.leave(); }
       Core& of;
     };
-    // The thread that sleeps outside is the one that is told.
+    // The thread that sleeps outside is the one to notify.
     if (has_sleeper()) return core_.run(at_once, token, kept, goes_on);
     core_.come_back();
     const leaving at_the_end{core_};

@@ -31,7 +31,7 @@
 
 namespace tidemark::detail {
 
-/// A sleep outside of a loop, of a thread that has left it and comes back when it is told.
+/// A sleep outside of a loop, of a thread that has left it and comes back when it is notified.
 class outside_sleep {
  public:
   outside_sleep() = default;
@@ -64,13 +64,13 @@ class loop_word {
     // (Y4) is that of one word.
     return tell_outside(word_.fetch_add(one_change, std::memory_order_release));
   }
-  /// Counts a change of which all threads are told.
+  /// Counts a change that concerns all threads.
   void count_for_all() noexcept {
     // (Y5): release, pairs with (Y3) (Y4) (Y15): the thread sees what was done before, such as a stop. Not stronger,
     // like (Y2).
     static_cast<void>(tell_outside(word_.fetch_add(one_change, std::memory_order_release)));
   }
-  /// Wakes up to so many threads that sleep on the word.
+  /// Wakes up to `most` threads that sleep on the word.
   void wake(std::uint32_t most) noexcept { Platform::unpark(word_, most); }
 
   // ---- a thread that sleeps, with the loop's lock but in sleep() ----
@@ -103,7 +103,7 @@ class loop_word {
   void set_outside(outside_sleep& told) noexcept { outside_.store(&told); }
   /// Marks that a thread sleeps outside. It must look once more, as after begin_sleep().
   void leave() noexcept {
-    // (Y15): acq_rel. Release, pairs with (Y16): whoever tells the thread finds what it is told by, as it was set.
+    // (Y15): acq_rel. Release, pairs with (Y16): whoever notifies the thread finds the notification as it was set.
     // Acquire, pairs with (Y2) (Y5), like (Y4). Not stronger, like (Y4).
     word_.fetch_or(outside_mark, std::memory_order_acq_rel);
   }

@@ -92,7 +92,7 @@ class min_tree {
     versioned empty = word(leaf).load(std::memory_order_relaxed);
     const versioned armed{value, empty.version + 1};
     // (H2): seq_cst, the C of the head of this file: neither a child load (H6) nor (H16) that comes later in the total
-    // order may miss it. A release store passes nearly every test and still loses wake-ups. Nothing is stronger.
+    // order may miss it. A release store passes nearly every test and still loses wake-ups.
     const bool done =
         word(leaf).compare_exchange_strong(empty, armed, std::memory_order_seq_cst, std::memory_order_relaxed);
     TIDEMARK_ASSERT(done, "the slot of a waiter was armed twice");

@@ -10,8 +10,8 @@
 //
 // The word is a function of who has joined, left and claimed, so the same word twice is the same state. Unlike in the
 // tree the version may fall here, so an exchange that expects a torn load may succeed, but only if the word is in just
-// that state then; and each new word depends on the expected one alone. A member is told from one of an earlier time by
-// the number of claims.
+// that state then; and each new word depends on the expected one alone. The number of claims tells members of different
+// rounds apart.
 //
 // Not promised: wait-freedom; an exchange is tried again while others succeed.
 #ifndef TIDEMARK_FENCE_DETAIL_OVERFLOW_LANE_HPP

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// user_call: the call of a user's callable, for whose end other threads may wait, and which may destroy its own object.
+// user_call: runs a user's callable. Other threads can wait until it returns, and it may destroy the object that runs
+// it.
 #ifndef TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
 #define TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
 
@@ -19,7 +20,7 @@ enum class call_phase : std::uint8_t {
   over,     ///< It has run, or never will.
 };
 
-/// One call for whose end other threads may wait, and whose object the callable itself may destroy.
+/// One call. Other threads may wait for its end, and the callable itself may destroy its object.
 template <platform Platform>
 class user_call {
  public:

@@ -96,7 +96,7 @@ class shared_backing_use {
   }
   /// Returns guests() as it was before.
   std::uint64_t enter() noexcept {
-    // (N5): seq_cst, before (N2), against (N3) and (N7). Nothing is stronger.
+    // (N5): seq_cst, before (N2), against (N3) and (N7).
     return guests_.fetch_add(arrival + 1, std::memory_order_seq_cst);
   }
   /// Returns false where there is no guest.
@@ -113,7 +113,7 @@ class shared_backing_use {
   /// \param seen  what guests() returned then
   void all_left(std::uint64_t seen) noexcept {
     // (N30): relaxed alone. A guest that is here came after `seen`, so no value that it can find here is greater than
-    // its number. A guest that has left is told so if this store happens before its question.
+    // its number. A guest that has left sees this if the store happens before its may_be_here().
     left_.store(seen / arrival, std::memory_order_relaxed);
   }
   /// Returns whether a guest with that number may still be here: the backing was not taken since it came.

@@ -72,8 +72,7 @@ class followed_serials<Source> {
   const follower<Source> timeline_;
 };
 
-/// Stands for a type that was given to a retire queue and can't be followed: the compiler's only error says what it
-/// lacks.
+/// Placeholder for a type that a retire queue can't follow, so that the compiler reports only what it lacks.
 template <class Wrong>
 struct wrong_serial_source {
   wrong_serial_source(const Wrong&) noexcept {

@@ -57,7 +57,7 @@ class mapped_pages {
 
   static constexpr std::size_t bits_in_word = BitsInWord;
 
-  /// Returns how many words a window of so many pages needs.
+  /// Returns how many words a window of `pages` pages needs.
   static constexpr std::size_t words_for(std::size_t pages) noexcept {
     std::size_t sum = 0;
     for (std::size_t words = words_above(pages);; words = words_above(words)) {
@@ -85,7 +85,7 @@ class mapped_pages {
     // (J4): relaxed alone, for looking.
     return count_.load(std::memory_order_relaxed);
   }
-  /// Counts so many pages as mapped. Returns false, and counts nothing, where more than `most` would be mapped.
+  /// Counts `pages` pages as mapped. Returns false, and counts nothing, where more than `most` would be mapped.
   bool add(std::size_t pages, std::size_t most) noexcept {
     std::size_t seen = count();
     do {

@@ -8,7 +8,7 @@
 //   wrapped       |  in use   | free  |   in use   |        limit = tail
 //                             head    tail
 //
-// An empty ring begins anew at offset 0. So of an empty ring the whole capacity can be had.
+// An empty ring begins anew at offset 0, so an allocation can take its whole capacity.
 #ifndef TIDEMARK_MEMORY_DETAIL_UPLOAD_BATCHES_HPP
 #define TIDEMARK_MEMORY_DETAIL_UPLOAD_BATCHES_HPP
 
@@ -138,7 +138,7 @@ class upload_batches {
     return {status::allocated, offset, bytes};
   }
 
-  /// Returns `allocated` when so many bytes fit, otherwise why they don't.
+  /// Returns `allocated` if `bytes` bytes fit, otherwise why they don't.
   [[gnu::noinline]] status make_room(std::uint64_t bytes, std::uint64_t alignment) noexcept {
     if (bytes > capacity_) return status::too_large;
     reclaim();
@@ -146,7 +146,7 @@ class upload_batches {
     return first_ == end_ ? status::no_space : status::busy;
   }
 
-  /// Passes over what is left at the end, if there is room for so many bytes at the beginning. Returns whether there
+  /// Passes over what is left at the end, if there is room for `bytes` bytes at the beginning. Returns whether there
   /// was.
   bool wrap(std::uint64_t bytes) noexcept {
     if (now_.wrapped || bytes > now_.tail) return false;

@@ -31,7 +31,7 @@ constexpr std::size_t possible_records(std::size_t asked) noexcept {
   return asked < most ? std::bit_ceil(asked) : most;
 }
 
-/// Returns so many records, or nothing where there is no memory for them.
+/// Returns `count` records, or nothing where there is no memory for them.
 template <class Record>
 std::unique_ptr<Record[]> try_make_records(std::size_t count) noexcept {
   // The operator new for arrays may throw where the bytes can't be counted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// wrong_timeline: stands for a type that was given to a block as its timeline and is none. The block's deduction guide
-// picks it, so that the compiler's only error says what the type lacks.
+// wrong_timeline: a placeholder for a type that was given to a block as its timeline and is not one. The block's
+// deduction guide picks it, so that the compiler's only error says what the type lacks.
 #ifndef TIDEMARK_MEMORY_DETAIL_WRONG_TIMELINE_HPP
 #define TIDEMARK_MEMORY_DETAIL_WRONG_TIMELINE_HPP
 

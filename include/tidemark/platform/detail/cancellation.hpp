@@ -5,7 +5,7 @@
 // Sleeping on a condition variable, poll(), read(), write(), close() and joining a thread are cancellation points. They
 // end a cancelled thread by unwinding its stack, as by an exception. A function that must not throw would end the
 // program instead. So each of them stands in such a scope. The cancellation waits until the thread comes to a
-// cancellation point of the program's. A futex is none, so the platforms do the same.
+// cancellation point of the program's. A futex is not one, so the platforms do the same.
 #ifndef TIDEMARK_PLATFORM_DETAIL_CANCELLATION_HPP
 #define TIDEMARK_PLATFORM_DETAIL_CANCELLATION_HPP
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// lot_sleepers: on which words threads sleep that share a condition variable. So a thread that wakes them can say
-// whether anybody slept on its word.
+// lot_sleepers: lists the words of the threads that sleep on one condition variable. So a thread that wakes them can
+// say whether anybody slept on its word.
 //
-// The lock of the lot guards the list. A thread that was woken stands in it until it has the lock again.
+// The lock of the lot guards the list. A woken thread stays listed until it has the lock again.
 #ifndef TIDEMARK_PLATFORM_DETAIL_LOT_SLEEPERS_HPP
 #define TIDEMARK_PLATFORM_DETAIL_LOT_SLEEPERS_HPP
 

@@ -23,7 +23,7 @@ struct command_subject {
   friend auto operator<=>(const command_subject&, const command_subject&) = default;
 };
 
-/// Of commands that were only queued, marks as many of each subject as were cancelled, the first ones.
+/// Marks queued commands as cancelled: of each subject the first ones, as many as `cancelled` names.
 /// \param cancelled  the subject of each command that was cancelled
 template <class Command>
 void mark_cancelled(const std::vector<command_subject>& cancelled, std::span<Command> queued) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What queues still have to execute, by what a trace was told of them. trace_hangs.hpp says what counts.
+// What queues still have to execute, by what a trace has received from them. trace_hangs.hpp says what counts.
 #ifndef TIDEMARK_TRACE_DETAIL_PENDING_COMMANDS_HPP
 #define TIDEMARK_TRACE_DETAIL_PENDING_COMMANDS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Spans of work that a trace was told of. Each name is kept once.
+// Spans of work that a trace has received. Each name is kept once.
 #ifndef TIDEMARK_TRACE_DETAIL_WORK_LIST_HPP
 #define TIDEMARK_TRACE_DETAIL_WORK_LIST_HPP
 
