@@ -3,7 +3,7 @@
 // The results of a context storage: what converts to true, and what an id means that names nothing.
 #include <doctest/doctest.h>
 
-#include <tidemark/context/storage_results.hpp>
+#include <tidemark/context/storage.hpp>
 
 using namespace tidemark;
 

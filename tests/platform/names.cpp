@@ -7,7 +7,7 @@
 #include <tidemark/fence/wait.hpp>
 #include <tidemark/memory/map_mode.hpp>
 #include <tidemark/memory/mapped_allocation.hpp>
-#include <tidemark/queue/hub_results.hpp>
+#include <tidemark/queue/hub.hpp>
 #include <tidemark/split/split_list.hpp>
 #include <tidemark/trace/trace_file.hpp>
 

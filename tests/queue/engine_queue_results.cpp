@@ -2,7 +2,7 @@
 //
 // What the doorbell of an engine's queue answers: which answers count as a success; and what such a queue is told when
 // it is told nothing.
-#include <tidemark/queue/engine_queue_results.hpp>
+#include <tidemark/queue/engine_queue.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include <tidemark/queue/hub_results.hpp>
+#include <tidemark/queue/hub.hpp>
 
 #include "support/hubs.hpp"
 

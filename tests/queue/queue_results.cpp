@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // How submissions end: which results count as a success.
-#include <tidemark/queue/queue_results.hpp>
+#include <tidemark/queue/queue.hpp>
 
 #include <doctest/doctest.h>
 

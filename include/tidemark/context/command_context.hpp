@@ -57,7 +57,7 @@
 #include "bound_backing.hpp"
 #include "detail/recorded_commands.hpp"
 #include "recorded_list.hpp"
-#include "storage_results.hpp"
+#include "storage.hpp"
 
 namespace tidemark {
 

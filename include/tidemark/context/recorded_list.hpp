@@ -78,21 +78,21 @@ class [[nodiscard]] recorded_list {
   /// `reached`. If a wait ends otherwise, returns its status, and keeps it with all that follow: a later call goes on
   /// from there. Asserts that no adoption is needed. Otherwise it executes nothing, and returns `stopped`. For the
   /// executor of the queue. Blocking, as the waits.
-  wait_status execute_on(Queue& queue) noexcept
+  wait_status execute_on(Queue& by) noexcept
     requires(!detail::recording_queue<Queue>)
   {
     if (!can_execute()) return wait_status::stopped;
     const detail::busy_scope executing{is_busy_, true};
-    return commands_.execute(queue);
+    return commands_.execute(by);
   }
   /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
   /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue. [A124]
-  void cancel_on(Queue& queue) noexcept
+  void cancel_on(Queue& by) noexcept
     requires(!detail::recording_queue<Queue>)
   {
     if (!is_free()) return;
     const detail::busy_scope cancelling{is_busy_, true};
-    commands_.cancel(queue);
+    commands_.cancel(by);
   }
 
   /// Has the queue record the commands, in their order; it executes them once they are submitted. The list is empty
@@ -100,13 +100,13 @@ class [[nodiscard]] recorded_list {
   /// command more than there were, which gives the memory back. Allocates, and throws what the queue throws. Then the
   /// list is empty, too, and the queue has dropped all that was recorded and not submitted. Asserts that no adoption is
   /// needed. Otherwise nothing changes. For the submitter of the queue.
-  void record_on(Queue& queue)
+  void record_on(Queue& by)
     requires detail::recording_queue<Queue>
   {
     if (!can_execute() || is_empty()) return;
-    recording made{queue, std::move(commands_)};
-    made.commands.record_on(queue);
-    queue.run([kept = std::move(made.commands)]() mutable noexcept { kept.clear(); });
+    recording made{by, std::move(commands_)};
+    made.commands.record_on(by);
+    by.run([kept = std::move(made.commands)]() mutable noexcept { kept.clear(); });
     made.is_recorded = true;
   }
 

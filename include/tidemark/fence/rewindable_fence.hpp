@@ -62,8 +62,8 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "detail/intrusive_lists.hpp"
 #include "detail/limits.hpp"
-#include "detail/ordered_waits.hpp"
 #include "detail/park_lock.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"

@@ -43,7 +43,6 @@
 #include "detail/limits.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_operation.hpp"
-#include "detail/loop_waits.hpp"
 #include "detail/sender_vocabulary.hpp"
 #include "detail/user_call.hpp"
 #include "wait.hpp"

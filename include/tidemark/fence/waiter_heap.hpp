@@ -27,10 +27,10 @@
 // If there are more waiters than slots, the waiter that finds none links a block with more. The blocks stay for the
 // heap's life. A thread that releases never allocates.
 //
-// Where growth is forbidden, or where there is no memory, the waiter shares the overflow lane (fence/detail/
-// overflow_lane.hpp), whose members have one leaf together. If one of them may be due, all of them are released and
-// woken. Those that are not due must then withdraw and register again. That is slower, but never wrong, and no waiter
-// is ever refused.
+// Where growth is forbidden, or where there is no memory, the waiter shares the overflow lane (overflow_lane in
+// fence/detail/heap_slots.hpp), whose members have one leaf together. If one of them may be due, all of them are
+// released and woken. Those that are not due must then withdraw and register again. That is slower, but never wrong,
+// and no waiter is ever refused.
 //
 // If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes sixteen. Each
 // waiter that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw
@@ -55,10 +55,8 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "detail/heap_slots.hpp"
 #include "detail/min_tree.hpp"
-#include "detail/overflow_lane.hpp"
-#include "detail/slot_block.hpp"
-#include "detail/slot_shape.hpp"
 #include "detail/waker.hpp"
 
 namespace tidemark {

@@ -35,7 +35,7 @@
 #include <utility>
 
 #include "../fence/timeline.hpp"
-#include "../platform/detail/as_integer.hpp"
+#include "../platform/platform.hpp"
 #include "coherency_tracker.hpp"
 #include "device_segment.hpp"
 #include "host_aperture.hpp"

@@ -50,7 +50,6 @@
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "detail/line_runs.hpp"
-#include "detail/wrong_timeline.hpp"
 
 namespace tidemark {
 

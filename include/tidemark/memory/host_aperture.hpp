@@ -54,9 +54,7 @@
 #include "../platform/platform.hpp"
 #include "detail/mapped_pages.hpp"
 #include "detail/page_list.hpp"
-#include "detail/space_waiters.hpp"
 #include "detail/waiting_for_space.hpp"
-#include "detail/wrong_timeline.hpp"
 
 namespace tidemark {
 
@@ -291,7 +289,7 @@ class host_aperture {
     std::size_t free = 0;
     std::uint64_t least = open;
     for (std::size_t window = reserved_; window < pages_ && free < pages; ++window) {
-      // (J21): relaxed alone: a guess. The barriers of space_waiters.hpp keep it from being too old.
+      // (J21): relaxed alone: a guess. The barriers of space_waiters keep it from being too old.
       const std::uint64_t until = slots_[window].word.load(std::memory_order_relaxed);
       if (until == open) continue;
       finished_.is_reached(until) ? void(++free) : void(least = (std::min)(least, until));

@@ -39,12 +39,10 @@
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
 #include "../fence/awaited.hpp"
+#include "../fence/detail/intrusive_lists.hpp"
 #include "../fence/detail/limits.hpp"
-#include "../fence/detail/linked_queue.hpp"
 #include "../fence/detail/loop_access.hpp"
 #include "../fence/detail/loop_operation.hpp"
-#include "../fence/detail/loop_waits.hpp"
-#include "../fence/detail/ordered_waits.hpp"
 #include "../fence/detail/park_lock.hpp"
 #include "../fence/detail/user_call.hpp"
 #include "../fence/loop_task.hpp"

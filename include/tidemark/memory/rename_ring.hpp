@@ -23,7 +23,7 @@
 // A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If a guest
 // finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
 // finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
-// memory/detail/backing_use.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
+// memory/detail/backing_slot.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
 // exchange only to make or to destroy a backing. A map that waits beside other writers is woken by what they give back
 // (memory/detail/waiting_for_space.hpp).
 //
@@ -54,10 +54,7 @@
 #include "../platform/platform.hpp"
 #include "backing_source.hpp"
 #include "detail/backing_slot.hpp"
-#include "detail/retrying.hpp"
-#include "detail/space_waiters.hpp"
 #include "detail/waiting_for_space.hpp"
-#include "detail/wrong_timeline.hpp"
 #include "map_mode.hpp"
 
 namespace tidemark {

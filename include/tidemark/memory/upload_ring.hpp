@@ -17,8 +17,7 @@
 //
 // A part never wraps. If the rest at the end of the ring is too short for it, the rest is passed over, and comes back
 // together with the part. An empty ring can give out its whole capacity, wherever its head stands, and is never taken
-// for a full one [trap 27]. How each form keeps its parts is in memory/detail/upload_batches.hpp (one writer) and
-// upload_parts.hpp (several).
+// for a full one [trap 27]. How each form keeps its parts is in memory/detail/upload_parts.hpp.
 //
 // Parts come back by records. With one writer, the parts between two calls of retire() share a record. With several
 // writers, each part has a record of its own. Records come back in order: while the oldest one is in use, none behind
@@ -51,10 +50,7 @@
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
-#include "detail/upload_batches.hpp"
 #include "detail/upload_parts.hpp"
-#include "detail/upload_sizes.hpp"
-#include "detail/wrong_timeline.hpp"
 
 namespace tidemark {
 

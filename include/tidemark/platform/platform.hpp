@@ -66,17 +66,47 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "assert.hpp"
-#include "detail/as_integer.hpp"
 #include "detail/barriers.hpp"
-#include "detail/busy_scope.hpp"
-#include "detail/cancellation.hpp"
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
-#include "detail/native_atomic.hpp"
+#include "detail/native_primitives.hpp"
 #include "detail/parking.hpp"
 #include "detail/thread_identity.hpp"
+
+namespace tidemark::detail {
+
+// as_integer: a conversion between integers that have the same type on some machines.
+
+/// Returns the value as another integer. A static_cast in its place would be reported by -Wuseless-cast where both are
+/// one type, and none by -Wconversion where they are not.
+template <class To, class From>
+constexpr To as_integer(From value) noexcept {
+  return static_cast<To>(value);
+}
+
+// busy_scope: while code of the user runs that must not call an object, the object says that it is busy.
+
+/// Gives a state the value `busy`, and its earlier value back when the scope ends, also by an exception.
+template <class State>
+class busy_scope {
+ public:
+  busy_scope(State& of, State busy) noexcept : of_{of}, before_{std::exchange(of, busy)} {}
+  busy_scope(const busy_scope&) = delete;
+  busy_scope& operator=(const busy_scope&) = delete;
+  ~busy_scope() { of_ = before_; }
+
+ private:
+  State& of_;
+  const State before_;
+};
+
+template <class State>
+busy_scope(State&, State) -> busy_scope<State>;
+
+}  // namespace tidemark::detail
 
 namespace tidemark {
 

@@ -56,7 +56,7 @@
 #include <utility>
 
 #include "../fence/detail/fence_operations.hpp"
-#include "../fence/detail/linked_queue.hpp"
+#include "../fence/detail/intrusive_lists.hpp"
 #include "../fence/detail/park_lock.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"

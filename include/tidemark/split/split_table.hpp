@@ -53,8 +53,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "../log/detail/log_word.hpp"
 #include "../platform/assert.hpp"
+#include "../platform/detail/log_word.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "split_list.hpp"

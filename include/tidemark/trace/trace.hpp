@@ -64,10 +64,7 @@
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
 #include "../platform/assert.hpp"
-#include "detail/command_subject.hpp"
-#include "detail/intervals.hpp"
-#include "detail/rises.hpp"
-#include "detail/work_list.hpp"
+#include "detail/trace_lists.hpp"
 #include "trace_data.hpp"
 
 namespace tidemark {

@@ -30,8 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "detail/pending_commands.hpp"
-#include "detail/span_lanes.hpp"
+#include "detail/trace_lists.hpp"
 #include "detail/trace_page.hpp"
 #include "detail/trace_text.hpp"
 #include "trace.hpp"

@@ -35,7 +35,7 @@
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../queue/hang_report.hpp"
-#include "detail/pending_commands.hpp"
+#include "detail/trace_lists.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
 

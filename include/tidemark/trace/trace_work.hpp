@@ -23,7 +23,7 @@
 
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
-#include "detail/intervals.hpp"
+#include "detail/trace_lists.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
 

@@ -4,7 +4,7 @@
 // them sees what the other one left there.
 #include "support/model_check.hpp"
 
-#include <tidemark/memory/detail/space_waiters.hpp>
+#include <tidemark/memory/detail/waiting_for_space.hpp>
 #include <tidemark/memory/lock_decision.hpp>
 
 #include <array>

@@ -6,7 +6,7 @@
 // must fail.
 #include <tidemark/verify/check.hpp>
 
-#include <tidemark/fence/detail/push_stack.hpp>
+#include <tidemark/fence/detail/intrusive_lists.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/log/ring_log.hpp>

@@ -1,29 +1,67 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// block_pool: blocks of one size, for one context. Blocks begin at cache lines and share none.
-//
-//   chunk   | header: a line | 0 to 15 lines | block | block | ... |       4 blocks, then 8, ... then 64
-//
-// The distance of two blocks is no multiple of 8 lines, and each chunk begins with one line more than the one before,
-// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways [D12].
-//
-// The context's thread takes blocks. Any thread may give one back; the context's thread finds it when it has none left.
+// block_pool: memory for the blocks of a context: arrays from its source, pools of blocks of one size, and a list of
+// pools.
 #ifndef TIDEMARK_CONTEXT_DETAIL_BLOCK_POOL_HPP
 #define TIDEMARK_CONTEXT_DETAIL_BLOCK_POOL_HPP
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
 
-#include "../../fence/detail/push_stack.hpp"
+#include "../../fence/detail/intrusive_lists.hpp"
 #include "../../memory/backing_source.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
 
+/// make_array, destroy_array: arrays in memory of a backing source. block_source: a source whose backings are plain
+/// memory.
+template <class Source>
+concept block_source = backing_source<Source> && std::same_as<typename Source::backing, std::byte*>;
+
+template <class T>
+constexpr backing_traits traits_of_array(std::size_t size) noexcept {
+  return {size * sizeof(T), alignof(T) > cache_line ? alignof(T) : cache_line};
+}
+
+/// Returns memory for `size` objects, not constructed; null if there is none.
+template <class T, block_source Source>
+T* allocate_array(Source& source, std::size_t size) noexcept {
+  if (size == 0 || size > SIZE_MAX / 4 / sizeof(T)) return nullptr;
+  void* const memory = source.create(traits_of_array<T>(size));
+  return static_cast<T*>(memory);
+}
+
+/// Returns an array of objects that were constructed from `arguments`; null if there is no memory.
+template <class T, block_source Source, class... Arguments>
+T* make_array(Source& source, std::size_t size, const Arguments&... arguments) noexcept {
+  T* const made = allocate_array<T>(source, size);
+  if (made == nullptr) return nullptr;
+  for (std::size_t i = 0; i < size; ++i) ::new (static_cast<void*>(made + i)) T(arguments...);
+  return made;
+}
+
+template <class T, block_source Source>
+void destroy_array(Source& source, T* array, std::size_t size) noexcept {
+  if (array == nullptr) return;
+  std::destroy_n(array, size);
+  source.destroy(reinterpret_cast<std::byte*>(array), traits_of_array<T>(size));
+}
+
+/// block_pool: blocks of one size, for one context. Blocks begin at cache lines and share none.
+///
+///   chunk   | header: a line | 0 to 15 lines | block | block | ... |       4 blocks, then 8, ... then 64
+///
+/// The distance of two blocks is no multiple of 8 lines, and each chunk begins with one line more than the one before,
+/// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways [D12].
+///
+/// The context's thread takes blocks. Any thread may give one back; the context's thread finds it when it has none
+/// left.
 inline constexpr std::size_t most_block_distance = SIZE_MAX / 8 / cache_line * cache_line;  // more than any memory has
 
 /// Returns the distance of two blocks of `bytes` bytes; `most_block_distance` if it would be more.
@@ -119,6 +157,45 @@ class block_pool {
   chunk* chunks_ = nullptr;
   free_block* free_ = nullptr;
   alignas(cache_line) push_stack<Platform, free_block> returned_;
+};
+
+/// pool_list: the pools of the immediate context, whose blocks have sizes that nobody has listed. A pool is made for a
+/// size when it is needed first.
+template <platform Platform, class Source>
+class pool_list {
+ public:
+  using pool = block_pool<Platform, Source>;
+
+  /// Returns a pool of blocks of `bytes` bytes or a little more; null if there is no memory for it. The context's
+  /// thread.
+  pool* of(std::size_t bytes, Source& source) noexcept {
+    const std::size_t distance = block_distance(bytes);
+    for (node* each = first_; each != nullptr; each = each->next) {
+      if (each->blocks.distance() == distance) return &each->blocks;
+    }
+    node* const made = make_array<node>(source, 1, bytes);
+    if (made == nullptr) return nullptr;
+    made->next = std::exchange(first_, made);
+    return &made->blocks;
+  }
+
+  /// Gives all memory back. No block may be in use.
+  void clear(Source& source) noexcept {
+    while (first_ != nullptr) {
+      node* const gone = std::exchange(first_, first_->next);
+      gone->blocks.clear(source);
+      destroy_array(source, gone, 1);
+    }
+  }
+
+ private:
+  struct node {
+    explicit node(std::size_t bytes) noexcept : blocks{bytes} {}
+    pool blocks;
+    node* next = nullptr;
+  };
+
+  node* first_ = nullptr;
 };
 
 }  // namespace tidemark::detail

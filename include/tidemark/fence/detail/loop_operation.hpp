@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a loop keeps and runs. All of it lies in the objects of the loop's users; the loop links it and allocates
-// nothing.
-//
-//   loop_work        what the loop runs once: a posted callable, or the end of an operation
-//   loop_wait        one awaited value of an operation
-//   loop_operation   waits for any or for all of its values, at most until a deadline; then it is work
-//
-// The loop's lock protects all fields but the two links of the stacks, which the threads write that push.
+// loop_operation: what a loop runs, and what waits on it: work by rank, an operation with its waits, and both together
+// as coroutines and senders have them.
 #ifndef TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
 #define TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,14 +14,82 @@
 
 #include "../../platform/platform.hpp"
 #include "fence_operations.hpp"
-#include "linked_queue.hpp"
-#include "loop_ready.hpp"
-#include "ordered_waits.hpp"
+#include "intrusive_lists.hpp"
+#include "limits.hpp"
 #include "park_lock.hpp"
 #include "user_call.hpp"
 #include "waker.hpp"
 
 namespace tidemark::detail {
+
+/// loop_ready: the work that a loop is to run, by rank. Rank 0 comes first, and work of one rank runs in the order in
+/// which it became ready. Work that others have been preferred to a few times runs nevertheless, so none starves.
+///
+/// Not thread-safe: the loop's lock protects it.
+inline constexpr std::size_t loop_ranks = 3;
+inline constexpr std::uint8_t usual_rank = 1;
+
+/// \tparam Work  has the links of a linked_queue; a member `rank`, less than `loop_ranks`, which must not change while
+///               the work is in here; and a pointer `is_in`
+template <class Work>
+class loop_ready {
+ public:
+  bool is_empty() const noexcept { return count_ == 0; }
+
+  void push(Work& added) noexcept {
+    ++count_;
+    is_mixed_ = is_mixed_ || added.rank != usual_rank;
+    push_to(ranks_[added.rank].works, added);
+  }
+  /// Adds work that runs when all that is ready now has had its turn: take_later() makes it ready.
+  void push_later(Work& added) noexcept { push_to(later_, added); }
+  void take_later() noexcept {
+    while (Work* const next = later_.take()) push(*next);
+  }
+  void remove(Work& removed) noexcept {
+    if (removed.is_in != &later_) --count_;
+    removed.is_in->remove(removed);
+  }
+  /// Removes the work that is to run next, and returns it; null if there is none.
+  Work* take() noexcept {
+    if (count_ == 0) return nullptr;
+    --count_;
+    if (!is_mixed_) return ranks_[usual_rank].works.take();
+    std::size_t taken = 0;
+    while (ranks_[taken].works.is_empty()) ++taken;  // one has work, because count_ was not 0
+    for (std::size_t each = taken + 1; each < ranks_.size(); ++each) {
+      if (!ranks_[each].works.is_empty() && ++ranks_[each].passed_over >= most_passed_over) taken = each;
+    }
+    ranks_[taken].passed_over = 0;
+    return ranks_[taken].works.take();
+  }
+
+ private:
+  struct rank {
+    linked_queue<Work> works;
+    unsigned passed_over = 0;  // since one of them was taken
+  };
+  static constexpr unsigned most_passed_over = 8;
+
+  static void push_to(linked_queue<Work>& of, Work& added) noexcept {
+    added.is_in = &of;
+    of.push(added);
+  }
+
+  std::array<rank, loop_ranks> ranks_{};
+  linked_queue<Work> later_;
+  std::size_t count_ = 0;  // in the ranks
+  bool is_mixed_ = false;  // there was work of another rank than the usual one
+};
+
+// What a loop keeps and runs. All of it lies in the objects of the loop's users; the loop links it and allocates
+// nothing.
+//
+//   loop_work        what the loop runs once: a posted callable, or the end of an operation
+//   loop_wait        one awaited value of an operation
+//   loop_operation   waits for any or for all of its values, at most until a deadline; then it is work
+//
+// The loop's lock protects all fields but the two links of the stacks, which the threads write that push.
 
 /// What is to be done with work.
 enum class loop_action : std::uint8_t {
@@ -218,6 +281,77 @@ struct loop_operation : loop_work<Platform> {
   WaitStatus status{};
   loop_needs needs;
   bool is_stopped = false;  // before the loop knew it
+};
+
+// loop_waits: an operation of a loop together with its waits and its timer, as it lies in a coroutine's frame or in the
+// state of a sender's operation.
+
+/// \tparam Core   the loop's
+/// \tparam Count  how many values it waits for
+/// \tparam Token  stops it
+template <class Core, std::size_t Count, class Token>
+class loop_waits : protected Core::operation {
+ public:
+  loop_waits(const loop_waits&) = delete;
+  loop_waits& operator=(const loop_waits&) = delete;
+
+ protected:
+  using operation = typename Core::operation;
+  using keeper = typename Core::keeper;
+
+  /// \param does     runs the operation's end
+  /// \param targets  an array of `Count` awaited targets
+  loop_waits(Core& on, loop_needs what, typename operation::function does, const auto& targets, Token token) noexcept
+      : loop_waits(on, what, does, targets, std::move(token), std::make_index_sequence<Count>{}) {}
+  ~loop_waits() = default;
+
+  /// Must be called before the operation begins.
+  void end_at(deadline until) noexcept {
+    timer_.at = until;
+    this->timer = until != no_deadline ? &timer_ : nullptr;
+  }
+  /// Returns whether the values are reached, and keeps that as the outcome. Must be called before the operation begins.
+  bool is_reached_already() noexcept {
+    // A wait for one value ends here as a rule.
+    if (Count == 1 && !waits_[0].to.is_reached()) return false;
+    return this->look_for_reached();
+  }
+  /// Lets the token stop the operation. Must be called before the operation begins, because another thread may end it
+  /// then and destroy this object. A stop that comes in between is kept in the operation.
+  void listen() { stopping_.emplace(token_, stop{this}); }
+  /// Waits for a stop that is under way. Must be called without the loop's lock, before this object is destroyed.
+  void stop_listening() noexcept { stopping_.reset(); }
+  void begin() noexcept {
+    const keeper kept(core_.lock());
+    core_.begin(*this);
+  }
+
+  Core& core() const noexcept { return core_; }
+
+ private:
+  struct stop {
+    loop_waits* of;
+    void operator()() const noexcept {
+      const keeper kept(of->core_.lock());
+      of->core_.stop(*of);
+    }
+  };
+
+  template <std::size_t... Index>
+  loop_waits(Core& on, loop_needs what, typename operation::function does, const auto& targets, Token token,
+             std::index_sequence<Index...>) noexcept
+      : operation(what, does),
+        core_{on},
+        waits_{typename operation::wait(targets[Index], *this, &Core::on_release)...},
+        token_{std::move(token)} {
+    this->waits = std::span{waits_.data(), Count};
+  }
+
+  Core& core_;
+  std::array<typename operation::wait, Count> waits_;
+  typename operation::timer_type timer_;
+  [[no_unique_address]] Token token_;
+  std::optional<typename stop_callback_for<Token, stop>::type> stopping_;
 };
 
 }  // namespace tidemark::detail

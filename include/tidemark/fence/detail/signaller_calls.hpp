@@ -24,9 +24,8 @@
 #include <optional>
 
 #include "../../platform/platform.hpp"
-#include "ordered_waits.hpp"
+#include "intrusive_lists.hpp"
 #include "park_lock.hpp"
-#include "push_stack.hpp"
 #include "user_call.hpp"
 #include "waker.hpp"
 

@@ -22,7 +22,6 @@
 #include <cstdint>
 
 #include "configuration.hpp"
-#include "native_atomic.hpp"
 #include "native_primitives.hpp"
 
 namespace tidemark::detail {

@@ -33,9 +33,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cancellation.hpp"
 #include "configuration.hpp"
-#include "native_atomic.hpp"
 #include "native_primitives.hpp"
 
 #if TIDEMARK_HAS_FUTEX

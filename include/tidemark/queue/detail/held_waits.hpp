@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "../../fence/detail/fence_operations.hpp"
+#include "../../fence/detail/intrusive_lists.hpp"
 #include "../../fence/detail/limits.hpp"
-#include "../../fence/detail/linked_queue.hpp"
 #include "../../fence/detail/park_lock.hpp"
 #include "../../fence/wait.hpp"
 #include "../../platform/assert.hpp"

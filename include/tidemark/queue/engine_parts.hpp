@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// engine_parts: lets submit_parts() (submit_parts.hpp) record the parts of a work item in a queue of an engine. The
-// engine sees to it that parts which must follow each other do so: each time that the executor is entered begins an
+// engine_parts: lets submit_parts() (split/submit_parts.hpp) record the parts of a work item in a queue of an engine.
+// The engine sees to it that parts which must follow each other do so: each time that the executor is entered begins an
 // unbroken run (unbroken_run.hpp), and each time that it is left ends it.
 //
 //   tidemark::engine_parts recorded{queue, carry_out, draw};
@@ -15,15 +15,15 @@
 //
 // Nothing is executed here, and nothing is submitted. If submit_parts() fails, the parts before are recorded, and the
 // program decides: queue.submit(), or queue.discard().
-#ifndef TIDEMARK_SPLIT_ENGINE_PARTS_HPP
-#define TIDEMARK_SPLIT_ENGINE_PARTS_HPP
+#ifndef TIDEMARK_QUEUE_ENGINE_PARTS_HPP
+#define TIDEMARK_QUEUE_ENGINE_PARTS_HPP
 
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-#include "../queue/unbroken_run.hpp"
+#include "unbroken_run.hpp"
 
 namespace tidemark {
 
@@ -65,4 +65,4 @@ engine_parts(Queue&, Page, Work) -> engine_parts<Queue, Page, Work>;
 
 }  // namespace tidemark
 
-#endif  // TIDEMARK_SPLIT_ENGINE_PARTS_HPP
+#endif  // TIDEMARK_QUEUE_ENGINE_PARTS_HPP

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include <tidemark/queue/engine_parts.hpp>
 #include <tidemark/queue/engine_queue.hpp>
-#include <tidemark/split/engine_parts.hpp>
 #include <tidemark/split/submit_parts.hpp>
 
 #include "support/split_model.hpp"

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The lower floor of tidemark: fences and what waits for them, logs, memory that is lent until a fence has reached a
+// value, and split work items. A program that needs one of them includes that header alone.
+#ifndef TIDEMARK_CORE_HPP
+#define TIDEMARK_CORE_HPP
+
+// What all blocks stand on.
+#include "platform/assert.hpp"    // the hook for misuse
+#include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
+
+// Timelines, and waits that take a thread. senders.hpp and loop_uring.hpp are left out: the one brings std::execution
+// or stdexec with it, the other is for programs with an io_uring.
+#include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
+#include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
+#include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
+#include "fence/wait_many.hpp"         // waits for any or all of several values
+#include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
+
+// Waits that take no thread.
+#include "fence/detached.hpp"            // a coroutine that nobody waits for
+#include "fence/executor_loop.hpp"       // an executor of yours runs the loop
+#include "fence/signaller_awaiter.hpp"   // a coroutine that goes on in the signalling thread
+#include "fence/signaller_callback.hpp"  // a callable that the signalling thread runs
+#include "fence/wait_loop.hpp"           // callables, coroutines, tasks and descriptors; a few threads run them
+
+// Logs that overwrite.
+#include "log/fence_log.hpp"  // the entries in which waits and signals are logged
+#include "log/log_clock.hpp"  // a clock for time stamps
+#include "log/ring_log.hpp"   // the last entries of one writer or several, read by any thread
+
+// Memory, lent until a timeline has reached a value.
+#include "memory/coherency_tracker.hpp"  // which cache lines must be written back or invalidated
+#include "memory/host_aperture.hpp"      // pages of a window to the memory of a device
+#include "memory/lock_decision.hpp"      // how the processor gets an address of memory that a device may own
+#include "memory/loop_retire_queue.hpp"  // the same as retire_queue, run by a loop
+#include "memory/mapped_allocation.hpp"  // an allocation of a device that the processor locks
+#include "memory/mapped_view.hpp"        // views of pages in any order, by the page tables
+#include "memory/rename_ring.hpp"        // one buffer name, and a new backing for each discard
+#include "memory/retire_queue.hpp"       // destroys objects when queues have finished with them
+#include "memory/upload_ring.hpp"        // parts of one buffer, given out in order and given back in order
+
+// Work items that are split.
+#include "split/patch_location.hpp"  // the list as drivers know it
+#include "split/split_table.hpp"     // what each slot holds at an offset, for threads that ask
+#include "split/splitter.hpp"        // plans parts of a work item whose allocations fit
+#include "split/submit_parts.hpp"    // gives the parts to an executor
+
+#endif  // TIDEMARK_CORE_HPP

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The upper floor of tidemark: in-order queues and the engines that execute them, hubs, domains, traces, and objects
+// that threads record with. It stands on core.hpp, which it does not include as a whole.
+#ifndef TIDEMARK_EXECUTORS_HPP
+#define TIDEMARK_EXECUTORS_HPP
+
+// Queues.
+#include "queue/log_collector.hpp"  // hands the entries of several logs to a sink
+#include "queue/queue.hpp"          // the timeline of an in-order executor, with its logs
+#include "queue/queued_events.hpp"  // what was queued and when, for a trace
+#include "queue/recorder.hpp"       // whether and how a queue logs
+
+// Engines.
+#include "queue/engine.hpp"         // a few threads execute many queues
+#include "queue/engine_parts.hpp"   // records the parts of a split work item
+#include "queue/engine_queue.hpp"   // a queue of an engine
+#include "queue/executed_work.hpp"  // what a queue did between its waits and signals
+#include "queue/hang_report.hpp"    // who waits for whom
+#include "queue/unbroken_run.hpp"   // commands between which nothing else is executed
+
+// Hubs and domains.
+#include "queue/domain.hpp"       // executors that do not see each other's values
+#include "queue/hub.hpp"          // one pass releases the waiters of many fences
+#include "queue/local_fence.hpp"  // a fence of one domain
+#include "queue/loop_served.hpp"  // a loop serves a hub
+
+// Traces.
+#include "trace/trace.hpp"         // joins what was queued with what was executed
+#include "trace/trace_export.hpp"  // as a page, or as Chrome trace events
+#include "trace/trace_file.hpp"    // for long runs
+#include "trace/trace_hangs.hpp"   // who waits for whom, afterwards
+#include "trace/trace_work.hpp"    // what queues did, derived where nobody tells
+
+// Recording.
+#include "context/command_context.hpp"   // lists of commands
+#include "context/renamed_resource.hpp"  // a resource that each recording renames
+#include "context/storage.hpp"           // state of objects, apart for each recording context
+
+#endif  // TIDEMARK_EXECUTORS_HPP
