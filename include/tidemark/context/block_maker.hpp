@@ -16,15 +16,15 @@
 //     void destroy(context_id, kind, void* block) noexcept;
 //   };
 //
-// The maker says how many bytes it needs, the storage says where, and the address is the block's name from then on
-// [D11]. The immediate context's block of an object is made first. It may have read-only data behind it:
+// The maker says how many bytes it needs, the storage says where, and the address is the block's name from then on. The
+// immediate context's block of an object is made first. It may have read-only data behind it:
 //
 //   immediate   | block | up to the end of its line, and one line more | read-only data |      one allocation
 //   deferred    | block | up to the end of its line |                                          shares that data
 //   deferred    | block | up to 16 | read-only data | up to the end of its line |              if it is replicated
 //
 // A deferred block is repeated for each context that uses the object, so keep in it only what changes often. What is
-// large and seldom used belongs to the read-only data or elsewhere, with a pointer in the block [D16] [D17].
+// large and seldom used belongs to the read-only data or elsewhere, with a pointer in the block.
 #ifndef TIDEMARK_CONTEXT_BLOCK_MAKER_HPP
 #define TIDEMARK_CONTEXT_BLOCK_MAKER_HPP
 
@@ -48,21 +48,21 @@ inline constexpr context_id immediate_context{0};
 [[nodiscard]] constexpr std::uint32_t to_number(context_id id) noexcept { return static_cast<std::uint32_t>(id); }
 
 /// Returns how many cache lines a block of `bytes` bytes takes. For a budget of the program:
-/// `static_assert(lines_of_block(sizeof(texture_state)) <= 1)` [D13].
+/// `static_assert(lines_of_block(sizeof(texture_state)) <= 1)`.
 [[nodiscard]] constexpr std::size_t lines_of_block(std::size_t bytes) noexcept {
   return bytes / cache_line + (bytes % cache_line != 0 ? 1 : 0);
 }
 
-/// The copy of the read-only data in a deferred block begins at a multiple of this number of bytes [D15]. For the
-/// maker: `static_assert(alignof(my_data) <= replica_alignment)`.
+/// The copy of the read-only data in a deferred block begins at a multiple of this number of bytes. For the maker:
+/// `static_assert(alignof(my_data) <= replica_alignment)`.
 inline constexpr std::size_t replica_alignment = 16;
 
-/// One size that deferred blocks of a kind may have. A kind may have several [D26].
+/// One size that deferred blocks of a kind may have. A kind may have several.
 template <class Kind>
 struct block_size {
   Kind kind{};
   std::size_t bytes = 0;  ///< What the context changes, without a copy of the read-only data.
-  /// Of that copy, for objects whose read-only data is replicated. The storage lays it behind the rest [D15].
+  /// Of that copy, for objects whose read-only data is replicated. The storage lays it behind the rest.
   std::size_t replica_bytes = 0;
 
   /// Returns how many bytes a block takes with the copy and what lies between the two: for lines_of_block(). Returns
@@ -78,9 +78,9 @@ struct block_size {
 /// What the immediate context's block of an object needs.
 struct block_layout {
   std::size_t bytes = 0;            ///< Of the block, at least 1.
-  std::size_t read_only_bytes = 0;  ///< Of the data that no context changes, which lies behind it [D14] [D18].
+  std::size_t read_only_bytes = 0;  ///< Of the data that no context changes, which lies behind it.
   /// Whether each deferred block has a copy of the read-only data. The copy lies behind the bytes that deferred_bytes()
-  /// tells, at the next multiple of replica_alignment. The storage makes it, and the room for it [D15].
+  /// tells, at the next multiple of replica_alignment. The storage makes it, and the room for it.
   bool is_replicated = false;
 };
 
@@ -90,11 +90,11 @@ struct block_arguments {
   context_id context{};
   Kind kind{};
   /// In the immediate context the description of the object, with its dependencies. In a deferred context null for an
-  /// object without dependencies [D29]; otherwise all its bytes are zero but those of the dependencies [D30]. They are
-  /// blocks of the same context [D10]. Valid during the call only.
+  /// object without dependencies; otherwise all its bytes are zero but those of the dependencies. They are blocks of
+  /// the same context. Valid during the call only.
   const Description* description = nullptr;
   void* block = nullptr;      ///< Where to create it: uninitialized memory at the start of a cache line.
-  void* immediate = nullptr;  ///< The immediate context's block of the object [D6]; in that context null.
+  void* immediate = nullptr;  ///< The immediate context's block of the object; in that context null.
   /// Uninitialized memory at the start of a cache line, which the maker fills. Empty in a deferred context.
   std::span<std::byte> read_only_to_fill;
   /// The read-only data of the object, or this context's copy. It stays there as long as the block.
@@ -117,14 +117,14 @@ concept has_block_types =
 /// What makes the blocks of a storage. None of the functions may throw.
 ///
 ///   list_block_sizes(sizes)           returns how many sizes there are, and writes the first ones as far as `sizes`
-///                                     has room. An empty span asks for the number alone [D22] [D25]. It must not
-///                                     depend on a device that can be lost [D28]
+///                                     has room. An empty span asks for the number alone. It must not
+///                                     depend on a device that can be lost
 ///   immediate_layout(kind, given)     returns what the immediate block of an object needs
 ///   deferred_bytes(kind, immediate)   returns the bytes of the object's deferred blocks, without a copy of read-only
 ///                                     data. They must be listed for the kind, with `replica_bytes` as large as the
 ///                                     read-only data if that is replicated, and 0 otherwise; if they are not, the
-///                                     object is refused [D27]. It is asked once, right after the immediate block was
-///                                     created [D23]
+///                                     object is refused. It is asked once, right after the immediate block was
+///                                     created
 ///   set_dependency(given, n, block)   writes the n-th dependency into a description
 ///   create(arguments)                 creates a block. Returns false if it has no memory; then there is no block
 ///   destroy(context, kind, block)     destroys it

@@ -13,15 +13,15 @@
 //   recording.signal(drawn, 4);
 //   auto finished = recording.finish();                        ended: finished.list; or no_memory
 //
-// A recording may also write resources anew for itself, with map(), bind() and bind_for_copy() [B47]. What it has
-// written becomes current when its list is adopted: renamed_resource.hpp.
+// A recording may also write resources anew for itself, with map(), bind() and bind_for_copy(). What it has written
+// becomes current when its list is adopted: renamed_resource.hpp.
 //
-// A list grows with each call, so each call may find that there is no memory [D36]. Then the recording is removed, and
-// nothing else [D40]:
+// A list grows with each call, so each call may find that there is no memory. Then the recording is removed, and
+// nothing else:
 //
-//   recording ---- no memory ----> removed ---- finish() ----> idle         begin_recording() begins a clean one [D39]
-//                  the list is freed at once [D37]; the sink is called; the storage's recording ends
-//                                  further calls do nothing [D38]
+//   recording ---- no memory ----> removed ---- finish() ----> idle         begin_recording() begins a clean one
+//                  the list is freed at once; the sink is called; the storage's recording ends
+//                                  further calls do nothing
 //                                               returns `no_memory`, once
 //
 // PRECONDITION. What storage.hpp says of objects holds here, too. Beyond that, the commands of a list must use no block
@@ -74,10 +74,10 @@ template <>
 inline constexpr auto detail::names_of<context_error> =
     detail::names("no_memory", "no_space", "stale", "invalid", "refused");
 
-/// What errors of a context are told to: `sink(context, error)`, with the context's number [D33] [D35]. Only the thread
-/// of the context calls it, after the context has done everything else that the error causes. It may call functions of
-/// the context: abandon the recording, and begin another one. While the maker creates a block for the context, it is
-/// told of no error but `stale`, and the recording can't end. It must neither throw nor destroy the context.
+/// What errors of a context are told to: `sink(context, error)`, with the context's number. Only the thread of the
+/// context calls it, after the context has done everything else that the error causes. It may call functions of the
+/// context: abandon the recording, and begin another one. While the maker creates a block for the context, it is told
+/// of no error but `stale`, and the recording can't end. It must neither throw nor destroy the context.
 template <class Sink>
 concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
   { sink(context, error) } noexcept;
@@ -143,10 +143,10 @@ class alignas(cache_line) command_context {
 
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
-  /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the sink
-  /// [D34], and then the id names no object [D33]. The maker may call this context meanwhile. The sink is told of what
-  /// fails there when the maker has returned: first that the recording is removed, then, once each, the errors of
-  /// objects. Asserts that this is the immediate context.
+  /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the
+  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of what fails
+  /// there when the maker has returned: first that the recording is removed, then, once each, the errors of objects.
+  /// Asserts that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
@@ -178,7 +178,7 @@ class alignas(cache_line) command_context {
     state_ = state::recording;
   }
   /// Returns whether begin_recording() was called and not yet finish() or abandon(): true of a recording that was
-  /// removed, too [D38].
+  /// removed, too.
   [[nodiscard]] bool is_recording() const noexcept { return state_ != state::idle; }
   /// Returns whether the recording was removed, so that finish() will return `no_memory`.
   [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
@@ -244,9 +244,9 @@ class alignas(cache_line) command_context {
 
   /// Maps a resource for this recording, if that is possible now. A discard takes a backing that this recording alone
   /// has; no_overwrite returns the last one. Other modes are `invalid`, and so is no_overwrite before the recording has
-  /// a backing of its own [B47]. Returns as renamed_resource::try_take() otherwise. If there is no memory for the list,
-  /// the recording is removed, and `no_memory` is also what it returns from then on. Progress: as try_take(), and O(n)
-  /// in the number of renames that the recording has made of other resources since the last one of this.
+  /// a backing of its own. Returns as renamed_resource::try_take() otherwise. If there is no memory for the list, the
+  /// recording is removed, and `no_memory` is also what it returns from then on. Progress: as try_take(), and O(n) in
+  /// the number of renames that the recording has made of other resources since the last one of this.
   /// \tparam Resource  a renamed_resource
   template <class Resource>
   typename Resource::mapping try_map(Resource& of, map_mode mode) noexcept {
@@ -311,8 +311,8 @@ class alignas(cache_line) command_context {
 
   // ---- the end of a recording ---------------------------------------------------------------------------------------
 
-  /// Ends the recording. Returns the list, or `no_memory` if the recording was removed [D39]. The context can record
-  /// again. Progress: as end_recording() of the storage's context.
+  /// Ends the recording. Returns the list, or `no_memory` if the recording was removed. The context can record again.
+  /// Progress: as end_recording() of the storage's context.
   finish_result finish() noexcept {
     if (!can_end()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
@@ -325,7 +325,7 @@ class alignas(cache_line) command_context {
     return {status, list_type{std::move(commands_)}};
   }
 
-  /// Ends the recording, if one is open, and drops its commands. The context can record again [D41].
+  /// Ends the recording, if one is open, and drops its commands. The context can record again.
   void abandon() noexcept {
     if (!can_end()) return;
     if (state_ == state::recording) drop_commands();
@@ -333,10 +333,10 @@ class alignas(cache_line) command_context {
     state_ = state::idle;
   }
 
-  /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is
-  /// [D41], and may have another number. Returns `ready`. Returns `no_space` if other threads have opened all contexts,
-  /// or if one of them is about to close this one: then it is closed, and a later call tries again. Asserts that this
-  /// is a deferred context. Progress: lock-free but for source and maker; never waits.
+  /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is,
+  /// and may have another number. Returns `ready`. Returns `no_space` if other threads have opened all contexts, or if
+  /// one of them is about to close this one: then it is closed, and a later call tries again. Asserts that this is a
+  /// deferred context. Progress: lock-free but for source and maker; never waits.
   context_open_status reset() noexcept {
     if (!can_end()) return context_open_status::ready;
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");

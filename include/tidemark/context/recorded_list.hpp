@@ -65,7 +65,7 @@ class [[nodiscard]] recorded_list {
   /// \param serial  what the end of the list will signal on the timelines of the resources. Until then the list's
   ///                backings are in use, also if the list is cancelled or dropped: then a resource that it copies into
   ///                has undefined contents. As in renamed_resource::used_until()
-  /// Progress: wait-free but for the system call that wakes threads which wait for backings. [B47]
+  /// Progress: wait-free but for the system call that wakes threads which wait for backings.
   void adopt(std::uint64_t serial) noexcept {
     if (!is_free()) return;
     TIDEMARK_ASSERT(!commands_.renames().is_adopted(), "a list was adopted twice");
@@ -86,7 +86,7 @@ class [[nodiscard]] recorded_list {
     return commands_.execute(by);
   }
   /// Drops the commands that are left. The queue logs the waits and the signals among them as cancelled; see
-  /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue. [A124]
+  /// basic_queue::cancel() for what else must be cancelled then. For the executor of the queue.
   void cancel_on(Queue& by) noexcept
     requires(!detail::recording_queue<Queue>)
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // renamed_resource: one resource that several recordings write anew, each for itself. What a recording has written
-// becomes current when its list is submitted; until then nobody else sees it [B47].
+// becomes current when its list is submitted; until then nobody else sees it.
 //
 //   renamed_resource texture{uploads, {.bytes = 4096, .max_renames = 8}};
 //
@@ -103,7 +103,6 @@ class renamed_resource {
   /// current backing if nothing uses it; otherwise it makes another one current, which no_overwrite maps return from
   /// then on. Reads and writes need the values of used_until(). Returns the mapping, or `busy`, `invalid`, or, where
   /// there is no current backing, what rename_ring::try_map() returns; and then nothing was changed. Progress: as that.
-  /// [B8-B10] [B43]
   mapping try_map(map_mode mode) noexcept {
     std::uint64_t target = 0;
     if (!needs_another(mode)) return attempt(mode, target);
@@ -112,7 +111,7 @@ class renamed_resource {
     return {current_ ? map_status::busy : made.status, {}};  // what is current has a value
   }
   /// Maps. While it is busy it blocks, as rename_ring::map() does. A discard waits for what is current, too: recordings
-  /// may hold all other backings for as long as they like. With map_mode::do_not_wait it is try_map(). [B11-B13] [B44]
+  /// may hold all other backings for as long as they like. With map_mode::do_not_wait it is try_map().
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     if (needs_another(mode)) return map_another(std::move(token));

@@ -20,9 +20,8 @@
 //
 //   context -> links -> page -> entry {block, id}            written by the context's thread
 //
-// Order of blocks: the immediate context's block of an object is created first and destroyed last [D5]. In each context
-// the block of an object is created after those that it depends on, and destroyed before them [D9]. There is no other
-// block [D7].
+// Order of blocks: the immediate context's block of an object is created first and destroyed last. In each context the
+// block of an object is created after those that it depends on, and destroyed before them. There is no other block.
 //
 // What is destroyed, an object or a whole context, is handed in at one place and destroyed by one thread at a time,
 // without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
@@ -89,7 +88,7 @@ enum class object_create_status : std::uint8_t {
   no_memory,  ///< The source, or the maker, has no memory for it.
   no_space,   ///< There are as many objects as the storage may have.
   invalid,    ///< It has too many dependencies, or one of them is no object, or is destroyed.
-  refused,    ///< The maker has told a size that it has not listed for the kind [D27].
+  refused,    ///< The maker has told a size that it has not listed for the kind.
 };
 
 template <>
@@ -180,7 +179,7 @@ class context_storage {
   };
 
   /// Returns a storage without objects; absent if the source has no memory for it, or if the maker lists another number
-  /// of sizes when it is asked a second time. Asks the maker for its sizes: how many, then which [D24] [D25].
+  /// of sizes when it is asked a second time. Asks the maker for its sizes: how many, then which.
   [[nodiscard]] static std::optional<context_storage> make(Maker maker, const context_storage_options& chosen = {},
                                                            Source source = {}) noexcept {
     TIDEMARK_ASSERT(chosen.max_contexts > 0 && chosen.max_objects > 0, "a storage has contexts and objects");
@@ -225,8 +224,8 @@ class context_storage {
 
   // ---- objects: the thread of the immediate context -----------------------------------------------------------------
 
-  /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks [D23].
-  /// \param dependencies  objects whose blocks this one's blocks need [D8]. None of them may be retired, nor may it be
+  /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks.
+  /// \param dependencies  objects whose blocks this one's blocks need. None of them may be retired, nor may it be
   ///                      destroyed during the call. From then on they stay at least as long as this object
   object_create_result create(kind of, const description& given,
                               std::span<const object_id> dependencies = {}) noexcept {
@@ -291,8 +290,7 @@ class context_storage {
   /// Returns the context in which objects are created. It is never closed.
   context& immediate() noexcept { return immediate_; }
 
-  /// Opens a deferred context. It takes no memory before its first use of an object [D31]. Any thread. Progress:
-  /// lock-free.
+  /// Opens a deferred context. It takes no memory before its first use of an object. Any thread. Progress: lock-free.
   open_result open() noexcept {
     for (std::uint32_t i = 1; i < chosen_.max_contexts; ++i) {
       if (parts_.context_slots[i].open()) return {context_open_status::ready, context{*this, i}};
@@ -302,7 +300,7 @@ class context_storage {
 
   /// Returns the sizes that the maker has listed. Any thread.
   std::span<const size_type> sizes() const noexcept { return {parts_.sizes, parts_.size_count}; }
-  /// Returns the number of distinct sizes. Each context has one pool for each of them [D24]. Any thread.
+  /// Returns the number of distinct sizes. Each context has one pool for each of them. Any thread.
   std::size_t size_classes() const noexcept { return parts_.class_count; }
 
  private:
@@ -612,10 +610,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
-  /// depends on, however many [D10] [D31]. Returns `no_memory` if that fails: then nothing is changed but that blocks
-  /// of dependencies may be there, and a later use tries again. Asserts that a recording is open. Progress: wait-free
-  /// if there is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source
-  /// and maker.
+  /// depends on, however many. Returns `no_memory` if that fails: then nothing is changed but that blocks of
+  /// dependencies may be there, and a later use tries again. Asserts that a recording is open. Progress: wait-free if
+  /// there is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and
+  /// maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
     if (!is_index(object)) [[unlikely]]

@@ -9,7 +9,7 @@
 //   then     the rest of the waiter heap; whether the fence is poisoned; how long a waiter spins
 //
 // A signal stores the value and loads the monitored value. Only if the new value is greater does it do more: it makes
-// one pass over the heap and releases every waiter that is due [A7] [A17] [A19].
+// one pass over the heap and releases every waiter that is due.
 //
 // Why no wake-up is lost
 // ----------------------
@@ -30,9 +30,9 @@
 //     none of many is forgotten. In the lane, S empties the lane (H15) and wakes all its members (W19).
 //
 // R takes its count of wakes (W2) before w3, and sleeps only while the count is the same, so it does not miss a wake
-// between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop,
-// so a wake-up for no reason does no harm [A18] [A36]. That read is an acquire, so everything S did before s1
-// happens-before R's return.
+// between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop, so
+// a wake-up for no reason does no harm. That read is an acquire, so everything S did before s1 happens-before R's
+// return.
 //
 // The two kinds of fence:
 //   progress_fence   has exactly one signaller at a time; s1 is a plain store, in the symmetric form an exchange.
@@ -46,17 +46,17 @@
 //
 // poison() marks a lost device. The mark is a word of its own on the waiters' side and not a value, because a plain
 // store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still
-// returns `reached`, others return `lost` [A120] [trap 34]. Later signals change nothing that current_value() shows,
-// and nothing in memory of the caller. Inside the fence the value still rises, because a test of the poison would
-// double the loads of a signal. So signal() and signal_next() return and assert what they would without the poison. A
-// wait for a value that is signalled after the poison returns `reached`, and sees what was done before that signal.
-// There is one exception: if the value lies in memory of the caller, a signal that runs at the same time as poison()
-// may get lost. Then one waiter may see its value and return `reached`, and a later one may not see it and return
-// `lost`; signal_next() may return the same value twice.
+// returns `reached`, others return `lost`. Later signals change nothing that current_value() shows, and nothing in
+// memory of the caller. Inside the fence the value still rises, because a test of the poison would double the loads of
+// a signal. So signal() and signal_next() return and assert what they would without the poison. A wait for a value that
+// is signalled after the poison returns `reached`, and sees what was done before that signal. There is one exception:
+// if the value lies in memory of the caller, a signal that runs at the same time as poison() may get lost. Then one
+// waiter may see its value and return `reached`, and a later one may not see it and return `lost`; signal_next() may
+// return the same value twice.
 //
-// Lifetime [trap 10]. A wait may return while the signaller that has released it is still inside signal(). A fence
-// must be destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete
-// fence;` alone is not enough. The same holds for poison(). All waits must have returned, too.
+// Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
+// destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
+// is not enough. The same holds for poison(). All waits must have returned, too.
 //
 // fork(). The child has a copy of each fence as it was at that moment, and neither process sees what the other one
 // does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
@@ -94,12 +94,11 @@
 
 namespace tidemark::detail {
 
-/// Holds the 8 bytes of a fence's value: inside the fence, in memory of the caller [A8], or in a word that several
-/// fences share [A68].
+/// Holds the 8 bytes of a fence's value: inside the fence, in memory of the caller, or in a word that several fences
+/// share.
 ///
-/// A poisoned fence does not touch the caller's memory any more [A120]. For that poison() moves the value into the
-/// fence, by a change of the one word that says where the value lies. Signals read that word anyway, so this costs
-/// them nothing.
+/// A poisoned fence does not touch the caller's memory any more. For that poison() moves the value into the fence, by a
+/// change of the one word that says where the value lies. Signals read that word anyway, so this costs them nothing.
 template <class Platform>
 using value_word = typename Platform::template atomic<std::uint64_t>;
 
@@ -219,14 +218,14 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   fence_core& operator=(const fence_core&) = delete;
 
   /// Returns the value signalled so far; UINT64_MAX once the fence is poisoned. What was done before the value was
-  /// signalled happens-before the return (for the UINT64_MAX of a poisoned fence, only what was done before
-  /// poison()). Progress: wait-free, two loads (three if the value lies in memory of the caller), no system call and no
-  /// store. Any thread may call it. [A1] [A9] [A120]
+  /// signalled happens-before the return (for the UINT64_MAX of a poisoned fence, only what was done before poison()).
+  /// Progress: wait-free, two loads (three if the value lies in memory of the caller), no system call and no store. Any
+  /// thread may call it.
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heavy barrier is missing. While
   /// threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it is returned.
-  /// Progress: wait-free, one load. Any thread may call it. [A12] [A13] [A15]
+  /// Progress: wait-free, one load. Any thread may call it.
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
@@ -234,11 +233,11 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// thread may call it.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
-  /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later.
-  /// Calls that begin after the first call of poison() has returned do not touch the caller's storage. If several
-  /// threads call poison() at the same time, any of their calls may be the first, so all of them must have returned.
-  /// Any thread may call it, any number of times, also while others signal. Progress: lock-free except for the system
-  /// calls that wake. [A120]
+  /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later. Calls
+  /// that begin after the first call of poison() has returned do not touch the caller's storage. If several threads
+  /// call poison() at the same time, any of their calls may be the first, so all of them must have returned. Any thread
+  /// may call it, any number of times, also while others signal. Progress: lock-free except for the system calls that
+  /// wake.
   void poison() noexcept {
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
     // meanwhile is found, or finds the word.
@@ -256,14 +255,14 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return poisoned_.load(std::memory_order_acquire) != 0;
   }
 
-  /// Returns a view, which can look and wait, but not signal [A10]. The fence must outlive it. Any thread may call it.
+  /// Returns a view, which can look and wait, but not signal. The fence must outlive it. Any thread may call it.
   auto view() const noexcept { return timeline_view<fence_core>{*this}; }
 
   // ---- Steps of signal(), for callers that act between publish and notify (queue.hpp, hub.hpp): publish(v) is s1, and
   //      is_due(v) is s2 and s3. If is_due() returns true, release_due() must follow, in any thread that learns of it.
 
   /// Returns whether a waiter may be due after publish(value). Only the signaller may call it, after publish().
-  /// Progress: wait-free, one load. [A17] [A18]
+  /// Progress: wait-free, one load.
   [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
     keep_look_behind_value();
     // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
@@ -272,21 +271,21 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
-  /// pass. Progress: as waiter_heap::release_due(). Any thread may call it. [A19] [A20]
+  /// pass. Progress: as waiter_heap::release_due(). Any thread may call it.
   std::size_t release_due() noexcept { return release_due_and_tell(does_nothing{}); }
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
-  /// learnt of the signal. One barrier is enough for several fences [A64].
+  /// learnt of the signal. One barrier is enough for several fences.
   std::size_t release_due_after_barrier() noexcept { return release_by_own_value(does_nothing{}); }
-  /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read [A112].
+  /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read.
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
     return release([reached] { return reached; }, does_nothing{});
   }
 
-  /// Returns how many calls of signal() and signal_next() of this fence took the slow path [A7]. Signals by steps,
-  /// such as those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any
-  /// thread may call it.
+  /// Returns how many calls of signal() and signal_next() of this fence took the slow path. Signals by steps, such as
+  /// those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any thread may
+  /// call it.
   std::uint64_t notify_count() const noexcept
     requires(Options.statistics)
   {
@@ -522,8 +521,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may call
   /// it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no lock,
-  /// and a signal handler may call it. Once the fence is poisoned, it raises only an internal copy of the value. [A3]
-  /// [A17] [trap 13]
+  /// and a signal handler may call it. Once the fence is poisoned, it raises only an internal copy of the value.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);
@@ -567,7 +565,7 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
   /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
   /// signaller at a time. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it
-  /// takes no lock. A signal handler may call it then, but not in the middle of another call. [A3] [A7] [A17]
+  /// takes no lock. A signal handler may call it then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

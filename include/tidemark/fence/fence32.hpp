@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// fence32: a timeline for executors that know only 32-bit values [A121]. Signals and waits take 32-bit serials, which
-// wrap around. Inside is a fence, whose 64-bit value does not:
+// fence32: a timeline for executors that know only 32-bit values. Signals and waits take 32-bit serials, which wrap
+// around. Inside is a fence, whose 64-bit value does not:
 //
 //   serial            0xFFFFFFFE   0xFFFFFFFF             0             1
 //   value inside      0xFFFFFFFE   0xFFFFFFFF   0x100000000   0x100000001
@@ -59,14 +59,14 @@ class basic_fence32 {
 
   /// Signals `serial`, and releases every waiter that is due. Returns what the signal() of the fence inside returns: of
   /// a fence, whether the value has risen; of a progress fence, nothing. Progress, assertions and callers: as that
-  /// signal(). [A3] [A121]
+  /// signal().
   auto signal(std::uint32_t serial) noexcept { return timeline_.signal(extended(serial)); }
 
   /// Signals the serial after the current one, and returns it. After UINT32_MAX comes 0. Progress and callers: as the
-  /// signal_next() of the fence inside. [A121]
+  /// signal_next() of the fence inside.
   std::uint32_t signal_next() noexcept { return static_cast<std::uint32_t>(timeline_.signal_next()); }
 
-  /// Declares the timeline lost, as fence_core::poison() does. Any thread may call it. [A120]
+  /// Declares the timeline lost, as fence_core::poison() does. Any thread may call it.
   void poison() noexcept { timeline_.poison(); }
   /// Returns whether poison() was called. Progress: wait-free. Any thread may call it.
   bool is_poisoned() const noexcept { return timeline_.is_poisoned(); }
@@ -77,12 +77,12 @@ class basic_fence32 {
   std::uint32_t current_value() const noexcept { return static_cast<std::uint32_t>(timeline_.current_value()); }
 
   /// Returns whether `target` is reached: equal to the current value or behind it. It returns true for every target
-  /// once the timeline is poisoned. Progress: wait-free. Any thread may call it. [A121]
+  /// once the timeline is poisoned. Progress: wait-free. Any thread may call it.
   [[nodiscard]] bool is_reached(std::uint32_t target) const noexcept { return timeline_.is_reached(extended(target)); }
 
   /// Waits until `target` is reached, without a time limit. Returns `reached`; `stopped` if `token` is triggered first;
   /// `lost` if the timeline is poisoned before it reaches the target. Blocks. It allocates as a wait for the fence
-  /// inside does, and throws nothing. Any thread may call it. [A121]
+  /// inside does, and throws nothing. Any thread may call it.
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint32_t target, Token token = {}) const noexcept {
     return timeline_.wait(extended(target), std::move(token));
@@ -106,7 +106,6 @@ class basic_fence32 {
   /// Returns the 64-bit value that `serial` stands for, for blocks that follow view(). If the serial is reached, the
   /// result is at most the view's current value, however far that rises meanwhile. Asserts that the serial is not half
   /// of the range away from the current value. Progress: wait-free, one load of the value. Any thread may call it.
-  /// [A121]
   [[nodiscard]] std::uint64_t extended(std::uint32_t serial) const noexcept {
     // The value itself: a poisoned timeline shows UINT64_MAX, from which no serial could be told.
     const std::uint64_t current = detail::fence_access::reached_value(timeline_);
@@ -117,8 +116,8 @@ class basic_fence32 {
     return current >= behind ? current - behind : 0;
   }
 
-  /// Returns a view of the 64-bit timeline, which can look and wait, but not signal [A10]. This object must outlive it.
-  /// Any thread may call it.
+  /// Returns a view of the 64-bit timeline, which can look and wait, but not signal. This object must outlive it. Any
+  /// thread may call it.
   auto view() const noexcept { return timeline_.view(); }
 
  private:

@@ -20,18 +20,18 @@ namespace tidemark {
 
 /// Where the value of a fence lies.
 enum class fence_layout {
-  two_lines,  ///< On another cache line than the monitored value: best if threads poll the value [A21].
+  two_lines,  ///< On another cache line than the monitored value: best if threads poll the value.
   one_line,   ///< Beside the monitored value: best if many fences are signalled that are not in the cache.
 };
 
 /// Who provides the 8 bytes of a fence's value.
 enum class value_storage {
   own,  ///< The fence itself.
-  /// The caller: for example memory of a certain node, or memory that devices or other processes read, too [A8].
-  /// Waiters in other processes are not woken.
+  /// The caller: for example memory of a certain node, or memory that devices or other processes read, too. Waiters in
+  /// other processes are not woken.
   caller,
   /// A word that several fences have, each for waiters of its own. Whoever signals one of them must tell the others, as
-  /// an attachment of a cross_fence does (queue/domain.hpp) [A68].
+  /// an attachment of a cross_fence does (queue/domain.hpp).
   shared,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // rewindable_fence: a value that its owner raises by signals, and may set back. It is a type of its own, because the
-// rest of the library relies on values that only rise [trap 14]: completed values are cached, tickets and serials are
-// compared with them. So a rewindable fence is no `timeline`. No block follows it, it is no `awaited` of wait_any() and
+// rest of the library relies on values that only rise: completed values are cached, tickets and serials are compared
+// with them. So a rewindable fence is no `timeline`. No block follows it, it is no `awaited` of wait_any() and
 // wait_all(), and no loop, callable or sender waits for it; none of these compiles. Threads block until it has reached
 // a value.
 //
@@ -42,12 +42,12 @@
 // and a wait makes no system call but for the sleep.
 //
 // A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
-// the lock before it returns. Nothing of the user's runs with the lock held [trap 9].
+// the lock before it returns. Nothing of the user's runs with the lock held.
 //
 // poison() works as for other fences: a wait for a value that is reached returns `reached`, others return `lost`.
 //
 // Lifetime: as for other fences, the owner's calls and poison() must have returned before the fence is destroyed, and
-// all waits, too [trap 10].
+// all waits, too.
 //
 // Not promised: fairness; a spin before the sleep; lock-freedom of waits, of a signal for which a waiter is due, and of
 // poison() while threads wait. They take the lock, so a signal handler must not call them.
@@ -71,7 +71,7 @@
 namespace tidemark {
 
 /// A value that one owner at a time raises and sets back. Another thread may become the owner if the hand-over itself
-/// synchronizes. A `const` rewindable fence can look and wait, and can't change the value [A10].
+/// synchronizes. A `const` rewindable fence can look and wait, and can't change the value.
 template <platform Platform>
 class basic_rewindable_fence {
  public:
@@ -86,7 +86,6 @@ class basic_rewindable_fence {
   /// Sets the value to `value`, and releases every waiter that is due. Asserts that the value does not fall; with
   /// NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
   /// exchange and one load; otherwise it takes the lock, and O(k log n) for k of n waiters. Only the owner may call it.
-  /// [A3] [A19]
   void signal(std::uint64_t value) noexcept {
     // (F40): relaxed alone; only the owner writes the value.
     TIDEMARK_ASSERT(value >= value_.load(std::memory_order_relaxed),
@@ -111,7 +110,7 @@ class basic_rewindable_fence {
 
   /// Sets the value back to `value`. Waits that the value had reached before have ended as `reached`, or will. Waits
   /// that begin later find this value. Asserts that the value does not rise; with NDEBUG a higher value is signalled.
-  /// Progress: wait-free, one load and one store. Only the owner may call it. [trap 14]
+  /// Progress: wait-free, one load and one store. Only the owner may call it.
   void rewind(std::uint64_t value) noexcept {
     // (F47): relaxed alone, like (F40).
     const std::uint64_t before = value_.load(std::memory_order_relaxed);
@@ -124,7 +123,7 @@ class basic_rewindable_fence {
 
   /// Declares the value lost, for ever: a wait for a value that is not reached returns `lost`, now and later. The owner
   /// may still signal and set back, which last_value() does not show. Any thread may call it, any number of times.
-  /// Progress: wait-free if no thread waits; otherwise it takes a lock. [A120]
+  /// Progress: wait-free if no thread waits; otherwise it takes a lock.
   void poison() noexcept {
     // (F49): seq_cst, the s1 of the poison, with (F50) (F44) (F51): a thread that registers meanwhile is found, or
     // finds the word.
@@ -154,7 +153,7 @@ class basic_rewindable_fence {
   }
 
   /// Returns the least target of all threads that wait, minus 1; `no_waiter` if no thread waits. It may be outdated
-  /// when it is returned. Progress: wait-free. Any thread may call it. [A12] [A15]
+  /// when it is returned. Progress: wait-free. Any thread may call it.
   std::uint64_t monitored_value() const noexcept {
     // (F53): relaxed alone: this look synchronizes nothing.
     return monitored_.load(std::memory_order_relaxed);
@@ -164,7 +163,7 @@ class basic_rewindable_fence {
   /// `stopped` if `token` is triggered first; `lost` if the fence is poisoned first. If several outcomes are possible
   /// at the return, `reached` wins over `lost`, `lost` over `stopped`, and `stopped` over `timeout`. What the owner did
   /// before it signalled that value happens-before a return with `reached`. Throws and allocates nothing. Progress: it
-  /// takes the lock if the value is too low at first. Any thread may call it. [trap 14]
+  /// takes the lock if the value is too low at first. Any thread may call it.
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
     return wait_within(target, std::move(token));

@@ -271,7 +271,7 @@ auto sender_of(basic_loop<Platform>& on, const basic_awaited<Platform>& one, sen
 
 }  // namespace detail
 
-/// Returns a sender that completes when the timeline has reached the target. [A19] [A120]
+/// Returns a sender that completes when the timeline has reached the target.
 template <platform Platform, class Timeline>
 [[nodiscard]] auto when_reached(basic_loop<Platform>& on, const Timeline& timeline, std::uint64_t target) noexcept
   requires(basic_loop<Platform>::template is_awaited<Timeline>)
@@ -299,7 +299,7 @@ template <platform Platform, class Timeline, class Clock, class Duration>
 }
 
 /// Returns a sender that completes when all values are reached, or one of the timelines is lost. With an empty list it
-/// completes with set_value() soon. [A65] [trap 11]
+/// completes with set_value() soon.
 /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
 template <platform Platform, std::size_t Count>
 [[nodiscard]] auto when_all_reached(basic_loop<Platform>& on,
@@ -307,7 +307,7 @@ template <platform Platform, std::size_t Count>
   return reached_sender<Platform, detail::sender_waits::all, Count>(on, those, {});
 }
 /// Returns a sender that completes when one of the values is reached, or lost before any is. Its set_value() is given
-/// the position of the reached one in the list, as a std::size_t; with an empty list soon, and 0. [A65] [trap 11]
+/// the position of the reached one in the list, as a std::size_t; with an empty list soon, and 0.
 template <platform Platform, std::size_t Count>
 [[nodiscard]] auto when_any_reached(basic_loop<Platform>& on,
                                     const std::array<basic_awaited<Platform>, Count>& those) noexcept {

@@ -79,11 +79,11 @@ class signaller_awaiter {
   std::optional<signaller_callback<Fence, goes_on>> registration_;
 };
 
-/// Suspends a coroutine that awaits the result until the timeline has reached the target. A signaller resumes it, or
-/// it goes on at once if the target was reached before. The `co_await` returns `reached`; `lost` if the timeline was
+/// Suspends a coroutine that awaits the result until the timeline has reached the target. A signaller resumes it, or it
+/// goes on at once if the target was reached before. The `co_await` returns `reached`; `lost` if the timeline was
 /// poisoned before; or `timeout`, at once, if the fence can't take the registration, see signaller_callback.hpp.
 /// Allocates nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
-/// signaller_callback; one load if the target was reached before. [A13] [A19] [A120]
+/// signaller_callback; one load if the target was reached before.
 /// \param on  a fence or a progress_fence, which must outlive the wait
 template <class Platform, fence_options Options>
 [[nodiscard]] auto reached_in_signaller(const detail::fence_core<Platform, Options>& on,

@@ -67,7 +67,7 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
 
   /// Registers the callable, or runs it, see the head of this file. Allocates nothing, unless the fence has no free
   /// slot and may grow. Progress: takes a lock that is held for a few instructions; otherwise as the registration of a
-  /// thread, with a heavy barrier. Any thread may call it. [A13] [A19]
+  /// thread, with a heavy barrier. Any thread may call it.
   /// \param value  the target
   signaller_callback(const Fence& on, std::uint64_t value, Callable callable) noexcept
       : call(value, &on_release, &run), fence_{on}, callable_(std::move(callable)) {

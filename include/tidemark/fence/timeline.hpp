@@ -94,8 +94,8 @@ wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline unt
 template <timeline Timeline>
 using timeline_platform = typename detail::platform_of_timeline<Timeline>::type;
 
-/// A view of a timeline: it looks and waits, and can't signal [A10]. It has the functions of `waitable` (wait.hpp):
-/// wait(), wait_for() and wait_until(). It is copyable, and the timeline must outlive it. Any thread may use it.
+/// A view of a timeline: it looks and waits, and can't signal. It has the functions of `waitable` (wait.hpp): wait(),
+/// wait_for() and wait_until(). It is copyable, and the timeline must outlive it. Any thread may use it.
 template <timeline Timeline>
 class timeline_view : public waitable<timeline_view<Timeline>> {
  public:

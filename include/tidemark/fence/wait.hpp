@@ -99,10 +99,10 @@ auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_
 /// The wait functions of the timeline `Derived`. They block. They throw nothing, and allocate nothing unless a waiter
 /// finds no free slot and its fence may grow (fence_options.hpp). Any thread may call them.
 ///
-/// Each of them waits until the timeline has reached `target`. A target of 0 is reached at once [A123]; UINT64_MAX is
-/// a legal target. What the signaller did before it signalled the target, or a later value, happens-before a return
-/// with `reached`. If several outcomes are possible at the return, `reached` wins over `lost`, `lost` over `stopped`,
-/// and `stopped` over `timeout`.
+/// Each of them waits until the timeline has reached `target`. A target of 0 is reached at once; UINT64_MAX is a legal
+/// target. What the signaller did before it signalled the target, or a later value, happens-before a return with
+/// `reached`. If several outcomes are possible at the return, `reached` wins over `lost`, `lost` over `stopped`, and
+/// `stopped` over `timeout`.
 template <class Derived>
 class waitable {
  public:

@@ -227,7 +227,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation, privat
  public:
   /// Registers the callable. It may run before the constructor has returned, on another thread. Progress: takes the
   /// loop's lock; O(1) if targets of the timeline rise from call to call, otherwise O(log n), amortized. If the loop
-  /// sleeps, it registers with the fence, too. Any thread may call it. [A13] [A19]
+  /// sleeps, it registers with the fence, too. Any thread may call it.
   basic_callback(basic_loop<Platform>& on, const basic_awaited<Platform>& until, Callable callable)
       : operation(detail::loop_needs::any, &act),
         callable_(std::move(callable)),
@@ -335,7 +335,7 @@ class basic_loop {
   /// Suspends a coroutine that awaits the result until the timeline has reached the target. A thread that runs the loop
   /// resumes it, or it goes on at once if the target was reached before. The `co_await` returns a wait_status, as
   /// waitable::wait() does. Throws and allocates nothing. Any thread may await. Progress: as for a registration of a
-  /// callable; one load if the target was reached before. [A19] [A120]
+  /// callable; one load if the target was reached before.
   template <class Timeline, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
@@ -363,7 +363,7 @@ class basic_loop {
 
   /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
   /// wait_status, as wait_all() does; at once with an empty list. Throws and allocates nothing. Any thread may await.
-  /// Progress: as for `Count` registrations of callables. [A65] [trap 11]
+  /// Progress: as for `Count` registrations of callables.
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
@@ -383,8 +383,7 @@ class basic_loop {
   }
 
   /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
-  /// does. An empty list counts as reached: the coroutine goes on at once. In all else it is like all_of(). [A65]
-  /// [trap 11]
+  /// does. An empty list counts as reached: the coroutine goes on at once. In all else it is like all_of().
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return any_awaiter(those, no_deadline, std::move(token));

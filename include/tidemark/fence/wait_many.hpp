@@ -6,9 +6,9 @@
 //   wait_any_for({{upload, 12}, {compute, 40}}, 5ms).index      waits until one is reached, and says which one
 //
 // The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
-// Then it issues one StoreLoad barrier for all of them [A65] and looks at each value once more. Then it sleeps on one
-// word, which all releases know (fence/detail/waker.hpp). For every timeline this is the handshake of fence.hpp: w1 of
-// all, one w2, w3 of all. Signallers do not know of it.
+// Then it issues one StoreLoad barrier for all of them and looks at each value once more. Then it sleeps on one word,
+// which all releases know (fence/detail/waker.hpp). For every timeline this is the handshake of fence.hpp: w1 of all,
+// one w2, w3 of all. Signallers do not know of it.
 //
 // The waiter is woken once: by the first release of a wait for any, and by the last one of a wait for all. A timeline
 // that is lost wakes it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use
@@ -16,7 +16,7 @@
 //
 // A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
-// reached [trap 11].
+// reached.
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
 // Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
@@ -275,9 +275,9 @@ wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexc
 }  // namespace detail
 
 /// Waits until every value is reached. Returns `reached`; `lost` as soon as a timeline is poisoned before it has
-/// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What
-/// was done before those values were signalled happens-before a return with `reached`. Blocks. Throws nothing; the
-/// head of this file says when it allocates. Any thread may call it. [A65]
+/// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What was
+/// done before those values were signalled happens-before a return with `reached`. Blocks. Throws nothing; the head of
+/// this file says when it allocates. Any thread may call it.
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_status wait_all(const Those& those, Token token = {}) noexcept {
@@ -315,12 +315,12 @@ wait_status wait_all_until(std::initializer_list<awaited> those, const std::chro
   return detail::wait_for_many<detail::quantifier::all>(those, at, token).status;
 }
 
-/// Waits until one of the values is reached. Returns `reached` and the index of the first one in the list that it
-/// sees reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its
-/// value, if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first.
-/// For an empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
+/// Waits until one of the values is reached. Returns `reached` and the index of the first one in the list that it sees
+/// reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its value,
+/// if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first. For an
+/// empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
 /// happens-before a return with `reached`. Blocks. Throws nothing; the head of this file says when it allocates. Any
-/// thread may call it. [A65] [trap 11]
+/// thread may call it.
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_any_result wait_any(const Those& those, Token token = {}) noexcept {

@@ -15,11 +15,11 @@
 // whichever is done last. All of these threads rewrite nodes. A thread that wakes or nudges a waiter advances the
 // waiter's count of wakes, on which the waiter sleeps.
 //
-// The invariant [A12] [A16] [A27]: once add(t) has returned, and until that waiter is released or withdrawn,
-// monitored_value() is at most t - 1. It is exact when no operation is in progress and no thread is in the overflow
-// lane. If add(t) has returned before a call of release_due(v) begins, and t <= v, then the waiter has been released or
-// withdrawn when that call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may
-// return while another thread's call is still releasing the waiter.)
+// The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
+// t - 1. It is exact when no operation is in progress and no thread is in the overflow lane. If add(t) has returned
+// before a call of release_due(v) begins, and t <= v, then the waiter has been released or withdrawn when that call
+// returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may return while another
+// thread's call is still releasing the waiter.)
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
@@ -61,7 +61,7 @@
 
 namespace tidemark {
 
-/// The monitored value of a timeline that no thread waits for [A15].
+/// The monitored value of a timeline that no thread waits for.
 inline constexpr std::uint64_t no_waiter = detail::no_minimum;
 
 /// What a waiter does that finds no free slot.
@@ -135,8 +135,8 @@ class waiter_heap {
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
-  /// are in the overflow lane, it may be less than that, but not more [A12] [A15]. Progress: wait-free, one load. Any
-  /// thread may call it.
+  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. Any thread may
+  /// call it.
   std::uint64_t monitored_value() const noexcept {
     // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
@@ -158,8 +158,8 @@ class waiter_heap {
   /// Registers a waiter for `target`, and returns its ticket. Never fails. Progress: wait-free, O(log n) for n slots,
   /// plus O(n / 64) to find a slot, or O(n) if other threads take slots at the same time; lock-free where the heap
   /// grows or the waiter joins the overflow lane. Throws nothing; allocates only where the heap grows. Any thread may
-  /// call it. [A14] [A32]
-  /// \param target  at least 1 (asserted): a wait for 0 is over before it begins [trap 3]
+  /// call it.
+  /// \param target  at least 1 (asserted): a wait for 0 is over before it begins
   [[nodiscard]] ticket add(std::uint64_t target) noexcept { return add(target, nullptr); }
 
   /// Does the same for a registration that is not of a thread that parks here.
@@ -183,9 +183,9 @@ class waiter_heap {
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
-  /// while the waiter has not been released, and lock-free in the lane. If it was, the call wakes two others, if
-  /// some are left: one system call for each that it tries, until two were asleep. That part is lock-free. If the
-  /// registration has a waker, it waits for the thread that uses the waker. One thread for each ticket. [A14] [trap 2]
+  /// while the waiter has not been released, and lock-free in the lane. If it was, the call wakes two others, if some
+  /// are left: one system call for each that it tries, until two were asleep. That part is lock-free. If the
+  /// registration has a waker, it waits for the thread that uses the waker. One thread for each ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       const bool withdrawn = lane_.leave(waiting.armed_.version);
@@ -206,7 +206,7 @@ class waiter_heap {
   /// Releases every waiter whose target is at most the value that `current()` returns, and all waiters in the lane if
   /// one of them may be due. Wakes them, or some that will wake the others. Returns how many it released. Makes exactly
   /// one pass. Progress: lock-free except for the system calls that wake; wait-free if it releases at most sixteen
-  /// waiters and no thread is in the lane; O(k log n) for k released slots. Any thread may call it. [A19] [A20] [A29]
+  /// waiters and no thread is in the lane; O(k log n) for k released slots. Any thread may call it.
   /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, again for
   ///                 each leaf that the pass visits, and at least once for the lane. If the value rises during the
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
@@ -264,7 +264,6 @@ class waiter_heap {
   }
 
   /// Releases and wakes all waiters, because the timeline is lost. Progress: as release_due(). Any thread may call it.
-  /// [A120]
   /// \param at_the_end  as in release_due()
   template <std::invocable AtTheEnd = detail::does_nothing>
   void release_lost(const AtTheEnd& at_the_end = {}) noexcept {

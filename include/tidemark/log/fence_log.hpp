@@ -4,7 +4,7 @@
 // time stamps in them.
 //
 // A queue keeps two ring logs of one page each, one for the waits that it got past and one for the signals that it
-// executed [A84]. A third, verbose one is there once a tool has asked for it [A119]. The page, byte for byte [A81]:
+// executed. A third, verbose one is there once a tool has asked for it. The page, byte for byte:
 //
 //      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
 //      8  u32 type (fence_log_type), 4 unused bytes
@@ -13,8 +13,8 @@
 //     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
 //
 // An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten. The
-// time at which a processor recorded a command is not in it [A93]. What was queued, and when, is told to the trace,
-// which joins both (trace.hpp).
+// time at which a processor recorded a command is not in it. What was queued, and when, is told to the trace, which
+// joins both (trace.hpp).
 //
 // Not promised: that clocks of different machines agree; any order between the time stamps of different queues.
 #ifndef TIDEMARK_LOG_FENCE_LOG_HPP
@@ -30,7 +30,7 @@
 
 namespace tidemark {
 
-/// What a log holds; the header of its page says so. The third is there only once a tool has asked for it [A119].
+/// What a log holds; the header of its page says so. The third is there only once a tool has asked for it.
 enum class fence_log_type : std::uint32_t { wait = 1, signal = 2, verbose = 3 };
 
 /// What a queue did to a fence.
@@ -45,27 +45,27 @@ template <>
 inline constexpr auto detail::names_of<fence_operation> =
     detail::names("signal_executed", "wait_unblocked", "wait_stalled", "signal_notified");
 
-/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead [A80].
+/// Says whether a wait or a signal was queued. What a queue executed is said by a fence_operation instead.
 enum class trace_event : std::uint32_t { wait_queued = 0, signal_queued = 1 };
 
 template <>
 inline constexpr auto detail::names_of<trace_event> = detail::names("wait_queued", "signal_queued");
 
-/// Which entries the verbose log gets [A119].
+/// Which entries the verbose log gets.
 enum class verbose_events : std::uint32_t { none = 0, stalls = 1, notifications = 2, all = 3 };
 
-/// One wait or signal of a queue [A81] [A87]. The time stamps are ticks of the queue's clock (log_clock.hpp).
+/// One wait or signal of a queue. The time stamps are ticks of the queue's clock (log_clock.hpp).
 struct fence_log_entry {
   std::uint64_t fence_value = 0;  ///< what was signalled, or what was waited for
   fence_id fence{};               ///< which fence it was
   fence_operation operation = fence_operation::signal_executed;
   std::uint64_t stamp = 0;  ///< the log writes it: the number of the entry plus 1, which proves that it is whole
-  /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal [A91].
+  /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal.
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
-  /// When it was executed, not when it was recorded [A87]. It is 0 if that is not known [A103]. It is also 0 if the
-  /// operation is wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was
-  /// queued and will never be executed [A124].
+  /// When it was executed, not when it was recorded. It is 0 if that is not known. It is also 0 if the operation is
+  /// wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was queued and will
+  /// never be executed.
   std::uint64_t end_timestamp = 0;
 };
 static_assert(sizeof(fence_log_entry) == 48);
@@ -77,7 +77,7 @@ inline constexpr std::size_t log_stamp_word<fence_log_entry> = 2;
 inline constexpr std::uint64_t cancelled_timestamp = UINT64_MAX;
 
 /// Returns whether the entry stands for a wait or a signal that was cancelled: it was never executed, and it says
-/// nothing of the value of its fence [A124].
+/// nothing of the value of its fence.
 [[nodiscard]] constexpr bool is_cancelled(const fence_log_entry& entry) noexcept {
   return entry.end_timestamp == cancelled_timestamp;
 }
@@ -93,10 +93,10 @@ static_assert(sizeof(basic_fence_log<>::page_type) == 4096);
 
 /// How a time stamp relates to those before it.
 enum class timestamp_verdict {
-  in_order,      ///< not smaller than the last one that was recorded; equal is in order [A103]
-  not_recorded,  ///< zero: whatever executed the command did not record a time [A104]
-  backward,      ///< smaller than the last one that was recorded [A105]
-  cancelled,     ///< cancelled_timestamp, which is no time either [A124]
+  in_order,      ///< not smaller than the last one that was recorded; equal is in order
+  not_recorded,  ///< zero: whatever executed the command did not record a time
+  backward,      ///< smaller than the last one that was recorded
+  cancelled,     ///< cancelled_timestamp, which is no time either
 };
 
 template <>
@@ -108,8 +108,7 @@ class timestamp_order {
  public:
   /// Returns how the next time stamp relates to the last one that was a time. The first such one is in order. A zero
   /// and the stamp of what was cancelled are no times: they are not too small, and no later time stamp is compared with
-  /// them [A104] [A124]. A time stamp that is backward is the one that the next is compared with, so that each fall is
-  /// reported once [A105].
+  /// them. A time stamp that is backward is the one that the next is compared with, so that each fall is reported once.
   [[nodiscard]] timestamp_verdict judge(std::uint64_t timestamp) noexcept {
     if (timestamp == 0) return timestamp_verdict::not_recorded;
     if (timestamp == cancelled_timestamp) return timestamp_verdict::cancelled;

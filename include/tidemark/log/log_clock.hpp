@@ -8,9 +8,9 @@
 //                      what it does not promise
 //   no_log_clock       no time at all
 //
-// A clock has ticks of its own, which to_nanoseconds() turns into nanoseconds. 0 is no time on any clock [A103]. The
-// first two have the nanosecond as their tick and share one time line. So both may stand in one trace, beside what
-// others stamp with std::chrono::steady_clock.
+// A clock has ticks of its own, which to_nanoseconds() turns into nanoseconds. 0 is no time on any clock. The first two
+// have the nanosecond as their tick and share one time line. So both may stand in one trace, beside what others stamp
+// with std::chrono::steady_clock.
 #ifndef TIDEMARK_LOG_LOG_CLOCK_HPP
 #define TIDEMARK_LOG_LOG_CLOCK_HPP
 
@@ -35,7 +35,7 @@ struct steady_log_clock {
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 };
 
-/// No time at all: now() returns 0, so each entry says "not known" [A103]. to_nanoseconds() returns what it is given.
+/// No time at all: now() returns 0, so each entry says "not known". to_nanoseconds() returns what it is given.
 struct no_log_clock {
   static std::uint64_t now() noexcept { return 0; }
   static std::uint64_t to_nanoseconds(std::uint64_t ticks) noexcept { return ticks; }

@@ -11,7 +11,7 @@
 // The memory is one page of 64-bit words (ring_log_page.hpp). N is any number, not only a power of two:
 //
 //   position           u32 first_free_entry_index in [0, N), u32 wraparound_count: one atomic word, so that a snapshot
-//                      of both is never torn [trap 16]. wraps * N + index is the number of the next entry, modulo
+//                      of both is never torn. wraps * N + index is the number of the next entry, modulo
 //                      N * 2^32
 //   type, number_of_entries, first_sequence                           constants
 //   slot[N]            the words of an entry, and what the form needs before them
@@ -19,7 +19,7 @@
 // Only the producer writes: the slots, then the position. Its own state is kept outside the page. Entries are numbered
 // from first_sequence on. These numbers have 64 bits and don't wrap.
 //
-// What proves to a reader that an entry was whole while it was copied [trap 17]:
+// What proves to a reader that an entry was whole while it was copied:
 //
 //   log_form::stamped       Each slot has a stamp: the number of its entry plus 1, written before the other words and
 //                           checked after them. All N entries are readable, and `lost` is always exact. The stamp is a
@@ -153,8 +153,8 @@ namespace tidemark {
 
 /// The options of a log.
 struct ring_log_options {
-  std::uint32_t type = 0;            ///< Stands in the page's header; without a meaning to the log [A81].
-  std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended [A92].
+  std::uint32_t type = 0;            ///< Stands in the page's header; without a meaning to the log.
+  std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended.
 };
 
 /// What read() brings: first `lost` entries that can't be read any more, then `entries`, the first of which has the
@@ -190,8 +190,8 @@ class ring_log_reader {
   /// number the counts and the numbers are wrong, and in the header_only form the entries, too.
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
-  /// Copies the next entries into `buffer`, at most as many as fit, and returns them [A97] [A98]. `lost` counts those
-  /// before them that were overwritten before they were copied whole, or dropped; each is counted once [trap 19].
+  /// Copies the next entries into `buffer`, at most as many as fit, and returns them. `lost` counts those before them
+  /// that were overwritten before they were copied whole, or dropped; each is counted once.
   ///
   /// A batch ends before a gap, so one that does not fill the buffer does not say that everything was read. An empty
   /// batch whose `lost` is 0 says that there is nothing to read now: nothing was appended; or the buffer is empty; or,
@@ -216,9 +216,9 @@ class ring_log_reader {
     return {buffer.first(kept), lost, next_ - kept};
   }
 
-  /// Returns whether the log has moved past the cursor: one load [A108]. A recent append may not be seen yet. It looks
-  /// at the position alone. So with one producer it is false while exactly N * 2^32 entries were appended since the
-  /// last read; and with several it is true while the next entry is not whole yet, and read() brings nothing.
+  /// Returns whether the log has moved past the cursor: one load. A recent append may not be seen yet. It looks at the
+  /// position alone. So with one producer it is false while exactly N * 2^32 entries were appended since the last read;
+  /// and with several it is true while the next entry is not whole yet, and read() brings nothing.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): relaxed alone, a hint: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
@@ -243,7 +243,7 @@ class ring_log_reader {
     bool ends = false;  // the next entry is not there yet
   };
 
-  /// The last N entries; one fewer where only the position proves them [trap 17].
+  /// The last N entries; one fewer where only the position proves them.
   std::uint64_t readable() const noexcept { return page_->entries() - (Page::form == log_form::header_only ? 1 : 0); }
 
   /// Returns how many entries were written, counted from number 0 and not from first_sequence; never more than there
@@ -365,7 +365,7 @@ class ring_log {
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}
 
-  /// Writes over the oldest entry [A97] [A102]. One thread at a time, unless `Writers` says several.
+  /// Writes over the oldest entry. One thread at a time, unless `Writers` says several.
   ///
   /// Progress: wait-free. One store for each word of the entry and of its stamp, and one for the position. With several
   /// producers a fetch_add and a compare-exchange replace the store of the position. The entry is dropped if another

@@ -3,8 +3,8 @@
 // The memory of a ring log, which its producers and its readers share: a header and the slots. The head of ring_log.hpp
 // says what lies where, and why.
 //
-// A page is needed by itself where a reader has no ring_log: in another process that has mapped the page [A85], or in a
-// tool that finds it in memory.
+// A page is needed by itself where a reader has no ring_log: in another process that has mapped the page, or in a tool
+// that finds it in memory.
 //
 // Asserts that a log can have the number of entries or the memory that it is given. Otherwise the log works
 // nevertheless: it takes the nearest possible number of entries; and it does not touch memory that is unfit, but
@@ -190,9 +190,9 @@ inline constexpr std::size_t no_stamp_word = static_cast<std::size_t>(-1);
 template <class Entry>
 inline constexpr std::size_t log_stamp_word = no_stamp_word;
 
-/// Header and slots. With a fixed N they are a part of this object and hold no address, so several processes may map it
-/// [A85]; with N = std::dynamic_extent they lie elsewhere, with the same layout. Construct it before it is shared. It
-/// can be neither copied nor moved.
+/// Header and slots. With a fixed N they are a part of this object and hold no address, so several processes may map
+/// it; with N = std::dynamic_extent they lie elsewhere, with the same layout. Construct it before it is shared. It can
+/// be neither copied nor moved.
 /// \tparam Entry    trivially copyable
 /// \tparam N        how many entries: 2 to most_entries, or std::dynamic_extent
 /// \tparam Writers  several: any thread may append at any time; only the stamped form can do that
@@ -217,7 +217,7 @@ class alignas(cache_line) ring_log_page {
 
   /// Allocates unless N is fixed, and throws what the allocation throws.
   /// \param entries         the capacity, a number that can_have() accepts; of a fixed page N (asserted)
-  /// \param type            stands in the header for whoever finds the page; without a meaning to the log [A81]
+  /// \param type            stands in the header for whoever finds the page; without a meaning to the log
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
       : ring_log_page(checked{nearest_entries(entries), nullptr}, type, first_sequence) {}

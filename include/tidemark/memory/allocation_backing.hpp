@@ -10,7 +10,7 @@
 //   memory_segment    pages of the segment, any that were free
 //
 // A view of the pages of the segment is made by the first lock that needs it, and stays until the backing leaves the
-// segment [B14]; a view through the window, and its pages of the window, only while the backing is locked [B32].
+// segment; a view through the window, and its pages of the window, only while the backing is locked.
 //
 // The pin keeps the threads apart (lock_decision.hpp). It is locked while the processor has an address, and committed
 // while a thread moves the bytes, or looks for an address. Where the bytes are, and what their pages are there, belongs
@@ -51,7 +51,7 @@ enum class device_use : std::uint8_t {
   writes,  ///< Work writes it, and may read it.
 };
 
-/// The caches of a machine whose devices look into them: nothing has to be done [B34].
+/// The caches of a machine whose devices look into them: nothing has to be done.
 struct coherent_caches {
   void write_back(std::uint64_t, std::uint64_t) noexcept {}
   void invalidate(std::uint64_t, std::uint64_t) noexcept {}
@@ -176,7 +176,7 @@ class allocation_backing {
 
   // ---- caches; nothing is done in the segment, whose memory the processor does not cache --------------------------
 
-  /// Before the processor looks at what the device may have written [B38] [B42].
+  /// Before the processor looks at what the device may have written.
   void prepare_processor_read() noexcept {
     if (!tracked_ || is_in_segment()) return;
     // Values that are reached: the caller has waited, or knows that no work runs.
@@ -194,7 +194,7 @@ class allocation_backing {
     const std::uint32_t before = writers_.load();
     if (before != 0) writers_.store(before - 1);
   }
-  /// Before the device uses what the processor may have written [B37].
+  /// Before the device uses what the processor may have written.
   void prepare_device() noexcept {
     if (!tracked_ || is_in_segment()) return;
     if (writers_.load() != 0) note_processor_write();

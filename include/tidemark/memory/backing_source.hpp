@@ -23,7 +23,7 @@
 
 namespace tidemark {
 
-/// What all backings of a ring have in common: their size and their alignment, both in bytes [B45].
+/// What all backings of a ring have in common: their size and their alignment, both in bytes.
 struct backing_traits {
   std::size_t bytes = 0;
   std::size_t alignment = alignof(std::max_align_t);
@@ -50,7 +50,7 @@ concept backing_source = requires { typename Source::backing; } && std::copyable
 struct heap_source {
   using backing = std::byte*;
 
-  /// Returns memory with undefined contents, or nullptr. Any thread may call it. [B16] [B45]
+  /// Returns memory with undefined contents, or nullptr. Any thread may call it.
   backing create(const backing_traits& traits) noexcept {
     const bool is_possible = traits.bytes != 0 && std::has_single_bit(traits.alignment);
     TIDEMARK_ASSERT(is_possible, "a backing on the heap must have some bytes, and an alignment that is a power of two");

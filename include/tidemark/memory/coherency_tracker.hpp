@@ -11,8 +11,8 @@
 //
 //                       the processor wrote it     the device was to write it
 //   before the device   write back                 -
-//   reads or writes     [B37] [B41]
-//   before the          -                          once the timeline has reached the value: invalidate [B38] [B41];
+//   reads or writes
+//   before the          -                          once the timeline has reached the value: invalidate;
 //   processor reads                                until then nothing is done, and the caller gets the value to wait
 //   or writes                                      for
 //
@@ -20,18 +20,18 @@
 // drops dirty lines is not enough: what the processor has written under a lock that it still holds would be lost.
 //
 // Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
-// only an operation after the completion was observed is of use [B42] [trap 29]. Before the device writes, dirty lines
-// are written back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines: what
-// else lies in the first and in the last line is treated like the range [B40].
+// only an operation after the completion was observed is of use. Before the device writes, dirty lines are written
+// back; otherwise a late eviction would overwrite what it has written. Ranges are rounded to lines: what else lies in
+// the first and in the last line is treated like the range.
 //
 //   runs   [0: clean) [12: dirty) [20: device writes until 7) [24: clean)     side by side; equal neighbours are joined
 //
 // Runs lie in chunks of 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs in the
 // chunks that it touches, however many runs there are behind it.
 //
-// On a platform whose devices look into the caches there is nothing to do [B34]: with coherency::hardware a tracker has
-// no data, and its functions do nothing. So the calls can stay. But try_prepare_cpu_read() and try_prepare_cpu_write()
-// are then never `busy`: a program that relies on them to wait for the device must wait for the value itself.
+// On a platform whose devices look into the caches there is nothing to do: with coherency::hardware a tracker has no
+// data, and its functions do nothing. So the calls can stay. But try_prepare_cpu_read() and try_prepare_cpu_write() are
+// then never `busy`: a program that relies on them to wait for the device must wait for the value itself.
 //
 // Not promised: that memory which shares a line with other memory is safe (align it); an order between the processor
 // and the device beyond the values that are given; thread-safety: one thread at a time uses a tracker, the one that
@@ -118,25 +118,25 @@ class coherency_tracker {
   // with the number of runs in the range, and with the logarithm of the number of all runs.
 
   /// Prepares a read by the processor: invalidates the lines that the device has written, and returns `prepared`. While
-  /// the device may still write, it does nothing and returns `busy`. [B36] [B38] [B41] [B42]
+  /// the device may still write, it does nothing and returns `busy`.
   coherency_result try_prepare_cpu_read(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(offset, bytes, [](const run& one) { return one.written_until; }, [](run&) {});
   }
   /// Prepares a write by the processor: the same, but it also returns `busy` while the device may still read. If it
-  /// returns `prepared`, all lines of the range count as written by the processor. [B36] [B41]
+  /// returns `prepared`, all lines of the range count as written by the processor.
   coherency_result try_prepare_cpu_write(std::uint64_t offset, std::uint64_t bytes) {
     return prepare_cpu(
         offset, bytes, [](const run& one) { return (std::max)(one.written_until, one.read_until); },
         [](run& one) { one.is_dirty = true; });
   }
   /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
-  /// the processor has written. If several reads of a line are prepared, the greatest value counts. [B36] [B37] [B41]
+  /// the processor has written. If several reads of a line are prepared, the greatest value counts.
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) { one.read_until = (std::max)(one.read_until, finished); });
   }
   /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the lines that
   /// the processor has written. From now on all lines of the range count as written by the device. If several writes of
-  /// a line are prepared, the greatest value counts. [B41]
+  /// a line are prepared, the greatest value counts.
   void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
     prepare_device(offset, bytes, [finished](run& one) {
       one.is_stale = true;
@@ -250,7 +250,7 @@ class coherency_tracker {
   detail::line_runs<run> runs_;
 };
 
-/// Where devices look into the caches: keeps nothing and does nothing [B34]. Any thread may call all functions.
+/// Where devices look into the caches: keeps nothing and does nothing. Any thread may call all functions.
 /// try_prepare_cpu_read() and try_prepare_cpu_write() return `prepared` even while the device uses the range. runs()
 /// returns 0.
 template <timeline Timeline, cache_operations Cache>

@@ -7,7 +7,7 @@
 //
 //   memory    pages that the device uses: an allocation may have any of them, side by side or not
 //   places    which pages are given to allocations: a host_aperture that gives out all of them
-//   window    how many pages the processor may see at a time [B29] [B32]; missing where it sees all of them, or none
+//   window    how many pages the processor may see at a time; missing where it sees all of them, or none
 //
 // Both kinds of pages are given out and taken back by host_aperture.hpp, so any thread may do that at any time.
 //
@@ -36,7 +36,7 @@ namespace tidemark {
 
 struct segment_options {
   std::size_t pages = 0;         ///< The pages of the segment.
-  bool cpu_visible = false;      ///< The processor can address all of it [B18]. Then a window is of no use.
+  bool cpu_visible = false;      ///< The processor can address all of it. Then a window is of no use.
   std::size_t window_pages = 0;  ///< The pages of the window. 0: there is no window.
 };
 

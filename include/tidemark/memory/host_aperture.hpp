@@ -8,12 +8,12 @@
 //   window.for_each(view, [](auto page) { ... });         where each is: page.window, page.source
 //   window.retire(view, serial);                          the pages come back when the timeline reaches that value
 //
-//   view  -->  page 7  -->  page 2  -->  page 5           any pages that are free, whatever lies between [B31]
+//   view  -->  page 7  -->  page 2  -->  page 5           any pages that are free, whatever lies between
 //              source 40    source 41    source 42
 //
 // Each page of the window has one word: a value, and the page is free once the timeline has reached it; or `open` while
-// the page is mapped. A map counts its pages first, so that never more are mapped than there are [B32]. Then it takes
-// free pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
+// the page is mapped. A map counts its pages first, so that never more are mapped than there are. Then it takes free
+// pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
 // latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first. It also
 // waits for pages that other threads have (memory/detail/waiting_for_space.hpp).
 //
@@ -66,7 +66,7 @@ enum class aperture_status : std::uint8_t {
   timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
   stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
   lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait.
-  /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs [B32]. Pages that another
+  /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs. Pages that another
   /// thread's map has counted are missing, too, even if that map then turns out to be busy. From try_map().
   no_space,
   too_large,  ///< Never: more pages than the window gives out.
@@ -96,8 +96,7 @@ struct aperture_page {
 
 struct aperture_options {
   std::size_t pages = 0;  ///< The number of pages of the window.
-  /// How many of the first pages are not given out [B33]: fewer than `pages`. Asserts that; otherwise no page is given
-  /// out.
+  /// How many of the first pages are not given out: fewer than `pages`. Asserts that; otherwise no page is given out.
   std::size_t reserved = 0;
 };
 
@@ -111,8 +110,8 @@ inline std::uint64_t pages_without_bytes() noexcept {
 
 }  // namespace detail
 
-/// Returns how many pages of a window a view of `bytes` bytes takes [B33]. Where there would be more than 2^64 - 1
-/// pages, it returns 2^64 - 1, which is more than any window has. Pure.
+/// Returns how many pages of a window a view of `bytes` bytes takes. Where there would be more than 2^64 - 1 pages, it
+/// returns 2^64 - 1, which is more than any window has. Pure.
 /// \param page_bytes  asserts that it is not 0; otherwise the result is 2^64 - 1, too
 /// \param instances   how many linked adapters have the allocation each for itself; the view then takes the pages of
 ///                    all
@@ -181,7 +180,7 @@ class host_aperture {
   /// and for the system call that wakes threads that wait for what an attempt in vain gives back; never waits. It looks
   /// at the pages of the view, at those in use that lie before them, and at O(log(pages of the window)) words for each;
   /// on average, because the first map that passes what others have mapped looks at that, too. Where the result is
-  /// `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of the window. [B30-B32]
+  /// `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of the window.
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>
@@ -195,7 +194,7 @@ class host_aperture {
   /// take them. If the calling thread has the missing pages itself, it waits for ever: then use another form. Returns
   /// as try_map(), but instead of `busy` or `no_space` it returns `stopped` once `token` is triggered, or `lost`. What
   /// other threads do may be noticed a millisecond late if the timeline is neither a fence nor a view of one, if the
-  /// fence has no slot and does not grow, or if the system refuses a heavy barrier. [B12]
+  /// fence has no slot and does not grow, or if the system refuses a heavy barrier.
   template <detail::page_list Sources, stop_token_like Token = never_stops>
   aperture_view map(const Sources& sources, Token token = {}) noexcept {
     return map_within(sources, std::move(token));

@@ -14,20 +14,20 @@
 //   no access             direct                migrate               migrate
 //
 // "Migrate" means into system memory. That, and the way through the window, need an aperture segment among those that
-// the allocation supports. Where it has none, the lock is refused, and the reason says what was missing [B17-B26].
-// Two cells need a closer look at the text:
+// the allocation supports. Where it has none, the lock is refused, and the reason says what was missing. Two cells need
+// a closer look at the text:
 //
-//   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there [B21].
+//   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there.
 //     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
-//     segment "or not be resident in order to be locked" [B19] [B20] [trap 30]. Both hold if the lock makes it so: it
+//     segment "or not be resident in order to be locked". Both hold if the lock makes it so: it
 //     migrates. Without an aperture segment it then is not resident until it is unlocked. It is never direct.
 //   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
-//     doesn't specify an aperture segment, a virtual address is impossible to obtain" [B23]. Such an allocation is not
-//     to be created at all: may_be_created() [B24].
+//     doesn't specify an aperture segment, a virtual address is impossible to obtain". Such an allocation is not
+//     to be created at all: may_be_created().
 //
 // An allocation that is locked in system memory, and can't be mapped by an aperture segment, must not be committed into
-// a memory segment before it is unlocked [B27]: the decision says so, and commit_gate ensures it. mapped_allocation.hpp
-// does what is decided here, over real pages.
+// a memory segment before it is unlocked: the decision says so, and commit_gate ensures it. mapped_allocation.hpp does
+// what is decided here, over real pages.
 //
 // Not promised: that the window still has room when the lock is made. A caller that then finds none decides again.
 #ifndef TIDEMARK_MEMORY_LOCK_DECISION_HPP
@@ -70,7 +70,7 @@ struct lock_subject {
 
 /// A memory segment of a device.
 struct segment_traits {
-  bool cpu_visible = false;  ///< The processor can address all of it [B18].
+  bool cpu_visible = false;  ///< The processor can address all of it.
 };
 
 /// The window through which the processor sees memory segments that it can't address.
@@ -93,14 +93,13 @@ inline constexpr auto detail::names_of<lock_route> =
 /// Why a lock is refused.
 enum class lock_refusal : std::uint8_t {
   none,     ///< It is not refused.
-  invalid,  ///< A flag bit is set; all bits are reserved [B28].
-  /// Cached access to memory of the device that the processor does not see, and no aperture segment to move it to [B19]
-  /// [B20].
+  invalid,  ///< A flag bit is set; all bits are reserved.
+  /// Cached access to memory of the device that the processor does not see, and no aperture segment to move it to.
   incoherent_cached,
-  no_window,            ///< The processor does not see the segment, there is no window, and no aperture segment [B23].
-  no_space,             ///< As no_window, but there is a window, which has no room [B23].
-  no_aperture_segment,  ///< As no_window, but there is a window, which has room [B23].
-  resident,             ///< It is in a memory segment, must not be accessed there, and has no aperture segment [B26].
+  no_window,            ///< The processor does not see the segment, there is no window, and no aperture segment.
+  no_space,             ///< As no_window, but there is a window, which has no room.
+  no_aperture_segment,  ///< As no_window, but there is a window, which has room.
+  resident,             ///< It is in a memory segment, must not be accessed there, and has no aperture segment.
 };
 
 template <>
@@ -111,13 +110,13 @@ inline constexpr auto detail::names_of<lock_refusal> =
 struct [[nodiscard]] lock_decision {
   lock_route route = lock_route::refused;
   lock_refusal reason = lock_refusal::none;
-  bool stays_in_system_memory = false;  ///< It must not be committed into a memory segment until it is unlocked [B27].
+  bool stays_in_system_memory = false;  ///< It must not be committed into a memory segment until it is unlocked.
 
   explicit constexpr operator bool() const noexcept { return route != lock_route::refused; }
   friend constexpr bool operator==(const lock_decision&, const lock_decision&) = default;
 };
 
-/// Returns the way to an address, by the table at the head. Pure: any thread may call it. [B17-B26] [B28]
+/// Returns the way to an address, by the table at the head. Pure: any thread may call it.
 /// \param segment  is looked at only for an allocation in a memory segment
 /// \param flags    0: all bits are reserved
 [[nodiscard]] constexpr lock_decision decide(const lock_subject& subject, const segment_traits& segment,
@@ -140,8 +139,8 @@ struct [[nodiscard]] lock_decision {
 }
 
 /// Returns whether an allocation that is meant for this segment may be created. Returns false if the processor is to
-/// use the allocation but does not see the segment, and the allocation supports no aperture segment [B24]. While such
-/// an allocation is in the segment, every lock is refused. Pure.
+/// use the allocation but does not see the segment, and the allocation supports no aperture segment. While such an
+/// allocation is in the segment, every lock is refused. Pure.
 /// \param subject  its residence and its size are not looked at
 [[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
   return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
@@ -153,20 +152,20 @@ enum class [[nodiscard]] unlock_status : std::uint8_t {
   still_locked,  ///< Other locks are held.
   /// The last lock has ended, and a commit was deferred: the allocation is committed, and the caller must move it now.
   commit_now,
-  invalid,  ///< No lock was held; nothing was done [B46].
+  invalid,  ///< No lock was held; nothing was done.
 };
 
 template <>
 inline constexpr auto detail::names_of<unlock_status> =
     detail::names("unlocked", "still_locked", "commit_now", "invalid");
 
-/// Keeps an allocation out of memory segments while it is locked in system memory [B27].
+/// Keeps an allocation out of memory segments while it is locked in system memory.
 ///
 ///   one word    bit 0 committed, bit 1 a commit was deferred, from bit 2 on the number of locks
 ///
 /// Everything that the processor wrote while it had a lock happens-before the commit. Everything that the device left
-/// in system memory before an eviction happens-before the next lock. Locks nest, also of several threads [B46]. Any
-/// thread may call any function, but see evict(). Progress: all functions are lock-free.
+/// in system memory before an eviction happens-before the next lock. Locks nest, also of several threads. Any thread
+/// may call any function, but see evict(). Progress: all functions are lock-free.
 template <platform Platform = native_platform>
 class basic_commit_gate {
  public:

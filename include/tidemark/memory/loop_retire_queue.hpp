@@ -168,7 +168,7 @@ class basic_loop_retire_queue {
 
   /// Has `dispose(object)` called once, by a thread that runs the loop, when all work that was queued before this call
   /// is finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
-  /// nothing. Progress: takes the loop's lock; O(log n), amortized; allocates nothing. [B3-B5]
+  /// nothing. Progress: takes the loop's lock; O(log n), amortized; allocates nothing.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&) noexcept {
     hook& retired = object;
@@ -202,7 +202,7 @@ class basic_loop_retire_queue {
   /// limits end only a sleep. This thread disposes of what it finds, beside those that run the loop, so the loop need
   /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. What a disposer
   /// retires waits for the work that was queued before that, as every object does. With more than 64 queues it
-  /// allocates while it waits for them. A disposer must not call it. [B5]
+  /// allocates while it waits for them. A disposer must not call it.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept {
     return drain_within(std::move(token));

@@ -14,7 +14,7 @@ namespace tidemark {
 /// What a map is for. A mode is one of
 ///   `read`, `write`, `read | write`, each of them also with `do_not_wait`;
 ///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
-/// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too [B13].
+/// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too.
 enum class map_mode : std::uint32_t {
   /// The current contents. Waits until the timeline has reached the values with which mappings of the current backing
   /// were retired. Does not wait for mappings that were not retired yet: it shares the backing with them.
@@ -22,7 +22,7 @@ enum class map_mode : std::uint32_t {
   write = 2,         ///< The same.
   discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
   no_overwrite = 8,  ///< The current backing, in use or not: the caller writes only where nobody reads. Never waits.
-  do_not_wait = 16,  ///< map() behaves as try_map(). For programs whose own callers pass such flags [B10] [B13].
+  do_not_wait = 16,  ///< map() behaves as try_map(). For programs whose own callers pass such flags.
 };
 [[nodiscard]] constexpr map_mode operator|(map_mode one, map_mode other) noexcept {
   return static_cast<map_mode>(static_cast<std::uint32_t>(one) | static_cast<std::uint32_t>(other));
@@ -43,7 +43,7 @@ enum class map_status : std::uint8_t {
   /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
   /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
   no_memory,
-  /// There is no such combination of modes. From command_context also where the recording must discard first [B47].
+  /// There is no such combination of modes. From command_context also where the recording must discard first.
   invalid,
 };
 

@@ -26,7 +26,7 @@
 // its locks itself. Any threads move backings: try_commit() and try_evict(). The pin of each backing keeps them apart,
 // a commit_gate (lock_decision.hpp):
 //
-//   locked      the processor has an address [B27]. A lock of what is locked only counts
+//   locked      the processor has an address. A lock of what is locked only counts
 //   committed   a thread moves the bytes; or the first lock looks for an address
 //
 // A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
@@ -117,7 +117,7 @@ struct allocation_options {
   std::size_t bytes = 0;  ///< Rounded up to pages.
   cpu_access access = cpu_access::uncached;
   bool supports_aperture_segment = false;  ///< It can be placed in system memory, and the device can still use it.
-  std::size_t max_renames = 0;             ///< The most backings, the first one included. 0: no limit [B44].
+  std::size_t max_renames = 0;             ///< The most backings, the first one included. 0: no limit.
 };
 
 /// An allocation; see the head of this file.
@@ -176,7 +176,7 @@ class mapped_allocation {
         ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backing_maker{this}} {}
 
   /// Returns an allocation, as the constructor makes it; or nothing if it has no bytes, or must not be created for this
-  /// segment because it supports no aperture segment [B24].
+  /// segment because it supports no aperture segment.
   [[nodiscard]] static std::optional<mapped_allocation> make(const Timeline& finished,
                                                              device_segment<Timeline>& segment,
                                                              const allocation_options& options,
@@ -197,11 +197,11 @@ class mapped_allocation {
 
   /// Locks if that is possible now. Returns the address, or `busy`, `no_space`, `no_memory`, `refused` or `invalid`,
   /// and then nothing was changed. Progress: never waits. Lock-free but for the system calls that make a backing or a
-  /// view, the heap, and copies of the bytes. [B8-B10] [B15] [B17-B26]
+  /// view, the heap, and copies of the bytes.
   ///
   /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
-  /// if it reads or writes while work uses the backing [B46]. Beside a discard, a backing has at most 2^15 locks at a
-  /// time. Asserts that it is not one more. Otherwise it is `no_space`. A lock that discards gets another backing.
+  /// if it reads or writes while work uses the backing. Beside a discard, a backing has at most 2^15 locks at a time.
+  /// Asserts that it is not one more. Otherwise it is `no_space`. A lock that discards gets another backing.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
   ///              machines with cache operations that means: only lines that no work has touched since the last lock
   ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
@@ -218,7 +218,7 @@ class mapped_allocation {
   /// Locks. While that is busy it blocks, parked, until the timeline reaches the value that helps, or until the move is
   /// over. Returns as try_lock(), but instead of `busy` it returns `stopped` once `token` is triggered. With
   /// map_mode::do_not_wait it is try_lock(). What another thread's move gives back may be noticed a millisecond late,
-  /// as in rename_ring::map(). [B11] [B12]
+  /// as in rename_ring::map().
   template <stop_token_like Token = never_stops>
   locking lock(map_mode mode, Token token = {}) noexcept {
     return lock_within(mode, std::move(token));
@@ -237,7 +237,7 @@ class mapped_allocation {
   /// Ends a lock, and writes the caches back if work is to use the bytes, whichever lock they were written under. So
   /// call it before you submit that work. Returns `unlocked`, or `still_locked` if the backing has other locks. Asserts
   /// that the lock was not refused, has not ended, and is of this allocation. Otherwise returns `invalid` and changes
-  /// nothing [B46]. Locks that do not discard are only counted: a second call for one may end another one of the same
+  /// nothing. Locks that do not discard are only counted: a second call for one may end another one of the same
   /// backing. Progress: never waits; makes a system call if it ends a view through the window.
   /// \param finished  the value that the timeline reaches when the work is done that uses the backing. Less than
   ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
@@ -291,7 +291,7 @@ class mapped_allocation {
   /// that was submitted and has not begun finds it where it is then. From system memory into an aperture segment no
   /// byte moves, and only the device's mapping changes: that succeeds while the backing is locked, too. Any other move
   /// returns `refused` then; it does not wait for a lock. Progress: lock-free but for copying the bytes, and for the
-  /// system call that wakes the locking thread; no other thread waits but that one. [B27]
+  /// system call that wakes the locking thread; no other thread waits but that one.
   /// \param of  any lock of the backing, held or ended
   move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
     if (to == residence::system_memory) return move_status::invalid;

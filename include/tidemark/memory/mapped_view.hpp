@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // memory_pages and mapped_view: pages of memory, and contiguous views of any of them in any order, by the page tables
-// of the processor [B30] [B31]. Linux only.
+// of the processor. Linux only.
 //
 //   auto memory = memory_pages::make(1024);             pages that nobody has touched, all zero
 //   auto view = mapped_view::make(*memory, pages);      page i of the view is page pages[i] of the memory
@@ -136,7 +136,7 @@ class mapped_view {
  public:
   /// Returns a view of the given pages, in their order. Returns nothing, and errno is EINVAL, if a page does not exist,
   /// if no page is given, if the pages have more than SIZE_MAX / 2 bytes, or if the range yields another number of
-  /// pages than its size says. Returns nothing if the system refuses, and errno says why. [B30] [B31]
+  /// pages than its size says. Returns nothing if the system refuses, and errno says why.
   /// \param pages  a sized range of page numbers; one number may come several times. It is iterated as const, and must
   ///               not throw
   template <detail::page_list Pages>

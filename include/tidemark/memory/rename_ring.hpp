@@ -16,9 +16,9 @@
 //
 // A backing is idle while it has no mapping and the timeline has reached its values. A discard takes the first idle
 // backing from the current one on. If there is none, it makes another one, up to `max_renames`. If it can't make one,
-// it waits for the value that comes first [B43] [B44]. It makes a backing current only after it has taken it, so that
-// no other thread takes it, too [trap 26]. Mappings nest: a backing is in use until its last mapping was retired, and
-// until the greatest of the values of its mappings [B46].
+// it waits for the value that comes first. It makes a backing current only after it has taken it, so that no other
+// thread takes it, too. Mappings nest: a backing is in use until its last mapping was retired, and until the greatest
+// of the values of its mappings.
 //
 // A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If a guest
 // finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
@@ -62,7 +62,7 @@ namespace tidemark {
 struct rename_options {
   std::size_t bytes = 0;                              ///< The size of each backing. The source says what it refuses.
   std::size_t alignment = alignof(std::max_align_t);  ///< The alignment of each backing, in bytes.
-  std::size_t max_renames = 0;  ///< The most backings, the first one included. 0: as many as the source makes [B44].
+  std::size_t max_renames = 0;  ///< The most backings, the first one included. 0: as many as the source makes.
 };
 
 /// One resource with several backings; see the head of this file.
@@ -149,7 +149,7 @@ class rename_ring {
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
   /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
   /// of it. Progress: lock-free but for the source, the heap, what it asks of the timeline, and the system call that
-  /// wakes threads that wait for what an attempt in vain gives back; never waits. [B8-B10] [B43-B45]
+  /// wakes threads that wait for what an attempt in vain gives back; never waits.
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
@@ -182,7 +182,7 @@ class rename_ring {
   /// A map of the current contents that waits does not notice at once that another backing has become current: it looks
   /// again when that backing is retired, or when the value that it waits for is reached. What other threads do may be
   /// noticed a millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does
-  /// not grow, or if the system refuses a heavy barrier. [B11-B13]
+  /// not grow, or if the system refuses a heavy barrier.
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -200,8 +200,8 @@ class rename_ring {
 
   /// As map() with a discard, for a thread that has a backing mapped and can use it again from a value on. Returns
   /// `own`, which stays mapped, with `renamed` false, once the timeline has reached `until`; or, before that, another
-  /// backing with `renamed` true. If `own` is no mapping, it is map(). Blocks and returns as map() does otherwise.
-  /// For renamed_resource, which has its current backing mapped. [B12] [B44]
+  /// backing with `renamed` true. If `own` is no mapping, it is map(). Blocks and returns as map() does otherwise. For
+  /// renamed_resource, which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   is looked at anew before each attempt, and so is `own`: the source may change both when it is asked
   ///                for a backing, such as one that submits work where memory is short
@@ -223,14 +223,14 @@ class rename_ring {
   }
 
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
-  /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping [B46]: the
-  /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now.
-  /// After a discard, a second call for the mapping always returns false. The guests of a backing are only counted: a
-  /// second call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since;
-  /// otherwise it ends another guest's mapping. Such a second call may return false and still change one thing: if
-  /// another thread retires the last guest meanwhile, the backing may be in use until the value of the second call.
-  /// Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed:
-  /// the call ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
+  /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping: the
+  /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
+  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted: a second
+  /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
+  /// ends another guest's mapping. Such a second call may return false and still change one thing: if another thread
+  /// retires the last guest meanwhile, the backing may be in use until the value of the second call. Two calls for one
+  /// mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call ends it
+  /// in that ring. The caller is the thread that has mapped, or one that was given the mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
@@ -275,7 +275,7 @@ class rename_ring {
   /// destroyed. May leave fewer than `keep` if another thread trims at the same time. The same may happen if another
   /// thread tries to make one more backing and fails: until it has failed, that backing counts, too. The ring's own
   /// part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the source, what it
-  /// asks of the timeline, and the system call that wakes threads that wait. [B43]
+  /// asks of the timeline, and the system call that wakes threads that wait.
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

@@ -11,11 +11,11 @@
 // uses it happens-before the call of retire(). If a submission picks the object up after retire(), the object is freed
 // while that submission uses it: the serials that retire() has noted do not cover the submission.
 //
-// retire() notes the serial of the last work that each queue was given [B4]. So later submissions do not delay the
-// object, and work that was queued and has not begun is waited for [trap 28]. An object is disposed of when all those
-// serials are finished, not before, and exactly once [B5]. A queue that was aborted, and a timeline that is lost, count
-// as finished: stop the executor before you abort its queue. last_queued() of a queue knows only work that came through
-// submit(). If a queue gets work in another way, the caller must name the serials; otherwise retire() frees too early.
+// retire() notes the serial of the last work that each queue was given. So later submissions do not delay the object,
+// and work that was queued and has not begun is waited for. An object is disposed of when all those serials are
+// finished, not before, and exactly once. A queue that was aborted, and a timeline that is lost, count as finished:
+// stop the executor before you abort its queue. last_queued() of a queue knows only work that came through submit(). If
+// a queue gets work in another way, the caller must name the serials; otherwise retire() frees too early.
 //
 // A timeline may stand in the place of a queue: then each retire() names the values itself.
 //
@@ -215,7 +215,7 @@ template <class Dispose, class Object>
 concept disposer =
     std::is_empty_v<Dispose> && std::default_initializable<Dispose> && std::invocable<const Dispose&, Object&>;
 
-/// For retire(): the caller knows that no queue uses the object [B6].
+/// For retire(): the caller knows that no queue uses the object.
 struct assume_not_in_use_t {};
 inline constexpr assume_not_in_use_t assume_not_in_use{};
 
@@ -266,7 +266,7 @@ class retire_queue {
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
   /// finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
   /// nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
-  /// allocates nothing. [B3-B5]
+  /// allocates nothing.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose) noexcept
     requires(has_last_queued)
@@ -275,7 +275,7 @@ class retire_queue {
   }
 
   /// The same when the serials in `used_until` are finished: for callers that track what uses the object. Progress: as
-  /// above. [B1] [B2]
+  /// above.
   /// \param used_until  a serial of each queue; 0 of a queue that does not use the object. A serial that was not queued
   ///                    yet is waited for, too: until it is finished, drain() and the destructor block
   template <retirable<hook> Object, disposer<Object> Dispose>
@@ -293,7 +293,7 @@ class retire_queue {
   /// Calls `dispose(object)` at once, which must not throw: the caller knows that no queue uses the object. The object
   /// may be of any type. Returns true. Asserts that the object is not retired already. Otherwise returns false and does
   /// nothing. It notices this only if the object has the hook as a base class, or is the hook. Progress: wait-free but
-  /// for `dispose`. [B6]
+  /// for `dispose`.
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
@@ -322,7 +322,7 @@ class retire_queue {
   /// triggered, if the work is not finished then; the object is the caller's as before. Asserts that the object is not
   /// retired already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as
   /// a base class, or is the hook. Only if this follows nothing but queues. A token, and the two functions below, need
-  /// queues with time limits. [B7]
+  /// queues with time limits.
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
@@ -349,7 +349,7 @@ class retire_queue {
   // ---- disposing: any thread ---------------------------------------------------------------------------------------
 
   /// Looks at up to `most` objects, and disposes of those that are not in use any more. Returns how many it has
-  /// disposed of. Progress: lock-free but for the disposers, and for what it asks of the queues; never waits. [B5]
+  /// disposed of. Progress: lock-free but for the disposers, and for what it asks of the queues; never waits.
   std::size_t reclaim(std::size_t most = SIZE_MAX) noexcept {
     chain all = take_all();
     chain due;
@@ -377,7 +377,7 @@ class retire_queue {
   /// others stay retired. In both cases there may be objects left that another thread retired meanwhile or has in hand,
   /// and after `stopped` those that the last disposers retired. The token and the time limits end only a sleep: as long
   /// as objects are retired that are not in use, it goes on. A token, and the two functions below, need queues with
-  /// time limits. [B5]
+  /// time limits.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)

@@ -17,7 +17,7 @@
 //
 // A part never wraps. If the rest at the end of the ring is too short for it, the rest is passed over, and comes back
 // together with the part. An empty ring can give out its whole capacity, wherever its head stands, and is never taken
-// for a full one [trap 27]. How each form keeps its parts is in memory/detail/upload_parts.hpp.
+// for a full one. How each form keeps its parts is in memory/detail/upload_parts.hpp.
 //
 // Parts come back by records. With one writer, the parts between two calls of retire() share a record. With several
 // writers, each part has a record of its own. Records come back in order: while the oldest one is in use, none behind
@@ -156,7 +156,7 @@ class upload_ring {
   /// writers::several instead of `no_space`, it returns `stopped` once `token` is triggered, or `lost`. With
   /// writers::one it may return `no_space` after a sleep. What other threads do may be noticed a millisecond late if
   /// the timeline is neither a fence nor a view of one, if the fence has no slot and does not grow, or if the system
-  /// refuses a heavy barrier. [B12]
+  /// refuses a heavy barrier.
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -178,7 +178,7 @@ class upload_ring {
   /// `finished`. They share one record: their bytes come back when all records before are free too. If there are
   /// `max_records` already, they join the newest one, which then is in use until the greater of the two values. Records
   /// that are free but were not taken back yet count, too. Returns true. Returns false if no part was allocated since
-  /// the last call. Only with writers::one. Progress: wait-free. [B4]
+  /// the last call. Only with writers::one. Progress: wait-free.
   bool retire(std::uint64_t finished) noexcept
     requires(Writers == writers::one)
   {
@@ -189,7 +189,7 @@ class upload_ring {
   /// it was handed on. Returns true. Asserts that the part was not refused, not retired before, and that its number was
   /// given out. Otherwise returns false and changes nothing. A part that this ring has not given out is misuse that may
   /// not be noticed: it may be taken for one of this ring's parts, now or later. Only with writers::several. Progress:
-  /// wait-free, except for the system call that wakes other threads if they wait for room. [B4] [B5]
+  /// wait-free, except for the system call that wakes other threads if they wait for room.
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {

@@ -110,7 +110,7 @@ busy_scope(State&, State) -> busy_scope<State>;
 
 namespace tidemark {
 
-/// The alignment in bytes at which two objects do not share a cache line [A21].
+/// The alignment in bytes at which two objects do not share a cache line.
 inline constexpr std::size_t cache_line = 64;
 
 /// A point in time of the steady clock, at which a wait ends.

@@ -5,8 +5,8 @@
 //   queue.cancel_from(3, 5, commands)          the work with the serials 3 to 5, of which 5 is the last one
 //
 // The queue writes an entry for each command, with cancelled_timestamp in the place of the time. So a reader of the log
-// can tell what was given up from what was forgotten [A124]. Cancelled entries are contiguous: from the first command
-// that was not executed to the last one that was queued. They release nobody: no value is signalled.
+// can tell what was given up from what was forgotten. Cancelled entries are contiguous: from the first command that was
+// not executed to the last one that was queued. They release nobody: no value is signalled.
 #ifndef TIDEMARK_QUEUE_CANCELLED_COMMAND_HPP
 #define TIDEMARK_QUEUE_CANCELLED_COMMAND_HPP
 

@@ -12,19 +12,19 @@
 //   blurs.wait(here, 10);                  a queue of an engine, or here.wait(10) in a thread
 //   copies.signal(there, 10);              or there.signal(10) in a thread
 //
-//   cross_fence     the one word of the value [A68]; which attachments there are
-//   attachment      native waiters, with a monitored value that is 0 for ever [A69] [A70]; held waiters [A5] [A74]
+//   cross_fence     the one word of the value; which attachments there are
+//   attachment      native waiters, with a monitored value that is 0 for ever; held waiters
 //   domain          the loop that receives signals of other domains
 //
 // What a signal does:
 //
-//   1. it stores the value, and nobody stores it again [A71] [trap 22]
+//   1. it stores the value, and nobody stores it again
 //   2. it releases the waiters of its own domain, of both kinds
 //   3. it tells each other domain: it posts a task to the loop of that domain. Nothing is stored
 //   4. a thread of that loop looks at the value, and releases the waiters of that domain
 //
-// Steps 2 and 3 follow for every signal, even if nobody waits, because the monitored values are 0. That is the price
-// [A73]. What was posted and has not begun is not posted again: the task finds the newest value.
+// Steps 2 and 3 follow for every signal, even if nobody waits, because the monitored values are 0. That is the price.
+// What was posted and has not begun is not posted again: the task finds the newest value.
 //
 // Who waits where:
 //
@@ -33,9 +33,9 @@
 //                       value or registers                         seen the value
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
-// In a native domain a queue whose own kind is legacy is held, too [A76]. A native queue or thread that looks at the
-// value gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain
-// keep the short way [A72].
+// In a native domain a queue whose own kind is legacy is held, too. A native queue or thread that looks at the value
+// gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain keep
+// the short way.
 //
 // Why no wait is missed: step 1 happens-before the look in step 4, because the task takes the lock with which it was
 // posted. A native waiter registers and then looks, which is the handshake of fence.hpp with the pass of step 4 in the
@@ -87,8 +87,8 @@ enum class value_memory : std::uint8_t {
 
 /// The options of a cross_fence.
 struct cross_fence_options {
-  fence_type type = fence_type::everywhere;    ///< Must be `everywhere`. [A67]
-  value_memory memory = value_memory::system;  ///< Must be `system`. [A24]
+  fence_type type = fence_type::everywhere;    ///< Must be `everywhere`.
+  value_memory memory = value_memory::system;  ///< Must be `system`.
   std::uint64_t initial = 0;                   ///< The value at which it begins.
 };
 enum class cross_fence_status : std::uint8_t { valid, invalid };
@@ -99,7 +99,7 @@ inline constexpr auto detail::names_of<cross_fence_status> = detail::names("vali
 /// What a fence of several domains has done.
 struct cross_fence_counts {
   std::uint64_t stores;         ///< How often the value was stored.
-  std::uint64_t notifications;  ///< How many signals have notified: all of them. [A73]
+  std::uint64_t notifications;  ///< How many signals have notified: all of them.
 };
 
 /// What make() returns. It converts to true if there is a fence.
@@ -122,7 +122,7 @@ struct attachment_counts {
 
 /// How a domain learns of the signals of others.
 enum class domain_doorbell : std::uint8_t {
-  names_fence,  ///< The message names the fence that has changed, and it looks at that one alone. [A78]
+  names_fence,  ///< The message names the fence that has changed, and it looks at that one alone.
   plain,        ///< The message names no fence, and it looks at all its fences.
 };
 
@@ -147,8 +147,8 @@ inline constexpr fence_options attachment_options{.storage = value_storage::shar
 
 }  // namespace detail
 
-/// The one value of a fence of several domains [A66] [A68]. Those who wait and signal use attachments. It can be
-/// neither copied nor moved.
+/// The one value of a fence of several domains. Those who wait and signal use attachments. It can be neither copied nor
+/// moved.
 template <platform Platform>
 class basic_cross_fence {
  public:
@@ -156,7 +156,7 @@ class basic_cross_fence {
 
   /// A fence whose value begins at `initial`.
   explicit basic_cross_fence(std::uint64_t initial = 0) noexcept : value_{initial} {}
-  /// Returns a fence; or `invalid` if it is to be of the local kind [A67], or not to lie in system memory [A24].
+  /// Returns a fence; or `invalid` if it is to be of the local kind, or not to lie in system memory.
   static cross_fence_result<basic_cross_fence> make(const cross_fence_options& options = {}) noexcept {
     if (options.type != fence_type::everywhere || options.memory != value_memory::system) {
       return {cross_fence_status::invalid, std::nullopt};
@@ -271,8 +271,8 @@ class basic_domain {
 
 /// A fence in one domain: a timeline that queues and threads of the domain wait for, and that any thread signals. The
 /// greatest value wins. Its wait functions are those of `waitable` (fence/wait.hpp). In a native domain it is a native
-/// fence, in a legacy one a fence of the older kind, whichever of the two was first [A74] [A75]. It can be neither
-/// copied nor moved.
+/// fence, in a legacy one a fence of the older kind, whichever of the two was first. It can be neither copied nor
+/// moved.
 template <platform Platform>
 class basic_attachment : public waitable<basic_attachment<Platform>> {
  public:
@@ -305,12 +305,12 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   std::uint64_t current_value() const noexcept { return native_.current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return native_.is_reached(target); }
   bool is_poisoned() const noexcept { return native_.is_poisoned(); }
-  /// Returns 0, whoever waits [A70]. It is this domain's own [A69].
+  /// Returns 0, whoever waits. It is this domain's own.
   std::uint64_t monitored_value() const noexcept { return native_.monitored_value(); }
 
   /// Raises the value, releases the waiters of this domain, and tells the other domains. Returns false if the value is
   /// not above the current one; nothing is changed, released or told then. Any thread may call it. Progress: takes
-  /// locks, see the head of this file. [A71] [A73]
+  /// locks, see the head of this file.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     if (is_due(value)) release_due();

@@ -12,7 +12,7 @@
 //   if (!blur.submit()) ...                    rings the doorbell: accepted, retry or aborted
 //
 // While a thread has something to execute, it looks at the values that the parked queues wait for, between two turns,
-// and registers with no fence: a wait for a signal of the same engine costs no notification and no wake-up [A6]. Only a
+// and registers with no fence: a wait for a signal of the same engine costs no notification and no wake-up. Only a
 // thread that finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all
 // of them. A fence at which the engine has looked a few thousand times in vain is registered, too, because that costs
 // less by then. If some threads sleep while others work, the values are registered before work begins. A signal of a

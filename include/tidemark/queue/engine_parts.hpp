@@ -9,9 +9,9 @@
 //   queue.submit();
 //
 //   back_to_back    all parts and their paging are one unbroken run: what unbroken_run promises holds from the first
-//                   operation to the last command [C5]
+//                   operation to the last command
 //   full_packets    each part is an unbroken run with the paging before it; between two parts the engine may execute
-//                   other queues [C7]
+//                   other queues
 //
 // Nothing is executed here, and nothing is submitted. If submit_parts() fails, the parts before are recorded, and the
 // program decides: queue.submit(), or queue.discard().

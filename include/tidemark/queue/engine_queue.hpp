@@ -8,7 +8,7 @@
 //   submit() -> accepted, retry, aborted    and then signals the progress of the queue: one for each submission
 //
 // What basic_queue says of serials, logs and notifications holds here, too: submit() stores the serial as last queued
-// before the doorbell rings [A122]; waits and signals are logged where they are executed [A86].
+// before the doorbell rings; waits and signals are logged where they are executed.
 //
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
@@ -17,8 +17,8 @@
 // Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
 // turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
 // submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries are contiguous, from the
-// first command that was not executed to the last that was accepted [A124]. Readers of the logs may outlive the queue.
-// A queue is not reset: make a new one, which has its own number, logs and progress.
+// first command that was not executed to the last that was accepted. Readers of the logs may outlive the queue. A queue
+// is not reset: make a new one, which has its own number, logs and progress.
 //
 // Not promised: that a queue keeps to one thread. Its commands never run on two at the same time.
 #ifndef TIDEMARK_QUEUE_ENGINE_QUEUE_HPP
@@ -68,11 +68,11 @@ struct engine_queue_options {
   std::size_t log_entries = default_log_entries;  ///< See queue_options.
   queue_priority priority = queue_priority::normal;
   unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
-  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain. [A76]
+  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain.
   std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time, at least 1.
 };
 
-/// What the doorbell answers [A122].
+/// What the doorbell answers.
 enum class doorbell_status {
   accepted,  ///< The commands will be executed.
   retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
@@ -180,7 +180,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   // `aborted`, and in the destructor. Asserts that nothing does. Otherwise the call does nothing, and submit() returns
   // `aborted`.
 
-  /// Records a wait for a value. The queue parks while it is missing; its engine goes on. [A6]
+  /// Records a wait for a value. The queue parks while it is missing; its engine goes on.
   /// \param input  a fence, a progress_fence or a view of one; it must outlive the wait
   template <class Timeline>
     requires is_awaited<Timeline>
@@ -192,7 +192,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
   /// The same for an attachment or a local_fence. If the domain or this queue is a legacy one, the domain holds the
-  /// queue until it is told of the value. [A5] [A76]
+  /// queue until it is told of the value.
   template <class Fence>
     requires is_awaited_in_domain<Fence>
   void wait(const logged_fence<Fence>& input, std::uint64_t value) {
@@ -233,7 +233,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
 
   /// From the next command on, whatever run() records is told to `work` when it is executed, for a trace; with null, to
-  /// nobody. `work` belongs to this queue alone, and must outlive the commands. [A91]
+  /// nobody. `work` belongs to this queue alone, and must outlive the commands.
   void tell_work(work_type* work) noexcept
     requires(timeline_type::has_logs)
   {
@@ -258,7 +258,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   // The same with entries of the queue's logs that were reserved for the commands: timeline().wait_reserver() and
   // timeline().signal_reserver() reserve them. Record the commands in the order of the reservations. A reservation that
-  // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back. [A88]
+  // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back.
 
   template <class Timeline>
     requires(is_awaited<Timeline> && timeline_type::has_logs)
@@ -320,7 +320,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
   /// as last queued, makes the commands visible and rings the doorbell. Returns what the doorbell answers. Progress:
-  /// lock-free, except for an allocation now and then, and for a system call if all threads of the engine sleep. [A122]
+  /// lock-free, except for an allocation now and then, and for a system call if all threads of the engine sleep.
   doorbell_result submit() {
     if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};

@@ -9,14 +9,13 @@
 //   if (!hub.attach(queue)) ...                       the hub is full
 //   auto added = hub.add(output);                     every fence that the queue signals: queue.signal(added.fence, 4)
 //
-//   notify(fences)      these fences: each is released by its current value [A55] [A56]
-//   notify_queue(q)     what this queue's log says: fences are released by the logged values, none is read [A111]
-//                       [A112]
-//   notify_engine(e)    all queues of this engine, and of no other [A115]
-//   notify_all()        any native fence; with `legacy`, the legacy ones too [A58] [A60] [A62] [A63]
+//   notify(fences)      these fences: each is released by its current value
+//   notify_queue(q)     what this queue's log says: fences are released by the logged values, none is read
+//   notify_engine(e)    all queues of this engine, and of no other
+//   notify_all()        any native fence; with `legacy`, the legacy ones too
 //
-// Notifications coalesce [A59]: each leaves a mark, and only the first one since the last pass rings. A pass takes the
-// marks away before it looks at what they stand for, so a mark that is left meanwhile causes another pass [trap 12].
+// Notifications coalesce: each leaves a mark, and only the first one since the last pass rings. A pass takes the marks
+// away before it looks at what they stand for, so a mark that is left meanwhile causes another pass.
 //
 // In detail/hub_tables.hpp:
 //
@@ -25,20 +24,19 @@
 //   slots     the fences and the queues; written by the owner
 //
 // If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
-// fence of the queue's device is released by its current value [A99] [A113], and the cursor goes on behind the gap
-// [trap 19]. Fences and queues belong to a device, by default all to the same one. A queue may signal fences of another
-// device only if it has the hub's notifier, which then names the fence. An entry of a cancelled signal releases nobody
-// [A124].
+// fence of the queue's device is released by its current value, and the cursor goes on behind the gap. Fences and
+// queues belong to a device, by default all to the same one. A queue may signal fences of another device only if it has
+// the hub's notifier, which then names the fence. An entry of a cancelled signal releases nobody.
 //
-// Why no waiter is forgotten [A61]: a signal that finds a waiter due has stored its value and written its entry before
-// it leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
+// Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
+// leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
 // waiters that registered later, and each of these sees the value. The full barrier (U27) ensures that. On a platform
 // where this barrier is empty, the single total order of (F1) (F3) (H8) (H9) does.
 //
 // Programming errors. They are asserted not to happen, and otherwise counted as `stale`: a notification, a removal or a
-// batch names a fence or a queue that is not in the hub; that name is ignored [A57]. Or a queue with a hub_notifier of
-// the hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the waiters of that fence,
-// so the queue's executor releases them.
+// batch names a fence or a queue that is not in the hub; that name is ignored. Or a queue with a hub_notifier of the
+// hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the waiters of that fence, so
+// the queue's executor releases them.
 //
 // Not promised: that a call that serves returns while notifications keep coming, or that a pass ends while a queue logs
 // signals as fast as the pass reads them; use of the hub in signal handlers.
@@ -72,7 +70,7 @@
 namespace tidemark {
 
 /// Which calls of notify_all() look at a fence. Every call looks at the native fences, but only notify_all(true) looks
-/// at the legacy ones [A62]. All other notifications treat both kinds alike.
+/// at the legacy ones. All other notifications treat both kinds alike.
 enum class fence_kind { native, legacy };
 
 /// One fence of a batch.
@@ -88,9 +86,9 @@ enum class hub_event {
   overrun,      ///< A scan of the fences of a device because entries of a queue were lost.
   value_read,   ///< A fence was released by its current value.
   log_release,  ///< An entry was served by the value in the log.
-  stale,        ///< A programming error: a fence or a queue was named that is not in the hub [A57].
+  stale,        ///< A programming error: a fence or a queue was named that is not in the hub.
   skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
-  cancelled,    ///< An entry in a log was left out: what it stands for was cancelled [A124].
+  cancelled,    ///< An entry in a log was left out: what it stands for was cancelled.
 };
 
 template <>
@@ -192,7 +190,7 @@ class basic_hub {
   /// Removes a fence. After the return no pass touches the fence any more. Blocks until the pass that runs now, if one
   /// does, has ended; so it must not be called from within a pass. No queue may be within a signal of the fence, and
   /// none may signal it under this id later. The same goes for signal_batch(), which uses the fence outside of passes.
-  /// Asserts that the hub has a fence with this id. Otherwise it counts `stale` and does nothing. [A57]
+  /// Asserts that the hub has a fence with this id. Otherwise it counts `stale` and does nothing.
   ///
   /// Notifications of the fence that were not served yet are dropped, and the waiters that they were for go on
   /// sleeping. If there may be any, call release_due() of the fence after the removal.
@@ -273,18 +271,18 @@ class basic_hub {
   // serves itself and no other thread is serving, the call makes passes until nothing is asked for any more. Otherwise
   // it only calls ring() of the service, once at most. The pass is sure to find what happens-before the notification.
 
-  /// Asks for the release of the waiters of this fence that are due [A56] [A110].
+  /// Asks for the release of the waiters of this fence that are due.
   void notify(fence_id id) noexcept {
     if (mark_fence(id)) ring();
   }
-  /// The same for several fences [A55]. An empty set notifies nobody: a caller that does not know the set must call
-  /// notify_all() [trap 23].
+  /// The same for several fences. An empty set notifies nobody: a caller that does not know the set must call
+  /// notify_all().
   void notify(std::span<const fence_id> ids) noexcept {
     bool any = false;
     for (const fence_id id : ids) any = mark_fence(id) || any;
     if (any) ring();
   }
-  /// Asks the hub to serve what this queue has logged since it was served last [A111] [A112].
+  /// Asks the hub to serve what this queue has logged since it was served last.
   void notify_queue(queue_id id) noexcept {
     const bool is_known = queues_.has(id);
     TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
@@ -292,7 +290,7 @@ class basic_hub {
     queue_marks_.leave(queue_table::index_of(id));
     ring();
   }
-  /// The same for all queues of this engine [A115] [trap 23]. An engine without queues is legal.
+  /// The same for all queues of this engine. An engine without queues is legal.
   void notify_engine(std::uint32_t of_engine) noexcept {
     for (std::size_t index = 0; index < Queues; ++index) {
       if (queues_.is_filled(index) && queues_.engine_of(index) == of_engine) queue_marks_.leave(index);
@@ -300,7 +298,7 @@ class basic_hub {
     ring();
   }
   /// Asks for the release of the waiters of every native fence that are due, and of every legacy fence if `legacy` is
-  /// true [A58] [A60] [A62] [A63].
+  /// true.
   void notify_all(bool legacy = false) noexcept {
     // (U10): release, pairs with (U11).
     scan_mark_.fetch_or(legacy ? scan_native | scan_legacy : scan_native, std::memory_order_release);
@@ -308,9 +306,9 @@ class basic_hub {
   }
 
   /// Signals several fences: first it stores all values, then it notifies at most once for all fences that have a
-  /// waiter due [A64]. The caller must be entitled to signal each fence, and no fence of the batch may be removed
-  /// during the call. Asserts that the hub has each id. One that it does not have counts as `stale` and is left out. No
-  /// log gets an entry.
+  /// waiter due. The caller must be entitled to signal each fence, and no fence of the batch may be removed during the
+  /// call. Asserts that the hub has each id. One that it does not have counts as `stale` and is left out. No log gets
+  /// an entry.
   ///
   /// Adds no full barrier to those of publish() and is_due() of the fences; the passes have their own. If heavy
   /// barriers are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in
@@ -489,7 +487,7 @@ class basic_hub {
     }
   }
 
-  /// Releases by the values in the log [A112]. A lost entry may have been of any fence of the device [A99] [A113].
+  /// Releases by the values in the log. A lost entry may have been of any fence of the device.
   void serve_queue(reader_type& signal_log, std::uint32_t device) noexcept {
     std::array<fence_log_entry, 16> buffer;
     bool overrun = false;

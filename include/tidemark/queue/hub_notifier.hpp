@@ -25,9 +25,9 @@ void release_here(const logged_fence<Fence>& due) noexcept {
 
 /// What a queue tells its hub about a signal that has a waiter due.
 enum class notify_style {
-  by_queue,  ///< Which queue it was: the hub serves the queue's log alone [A114].
-  by_fence,  ///< Which fence it was [A110].
-  by_scan,   ///< Only that some fence has a waiter due: the hub looks at all of them, legacy ones too [A63].
+  by_queue,  ///< Which queue it was: the hub serves the queue's log alone.
+  by_fence,  ///< Which fence it was.
+  by_scan,   ///< Only that some fence has a waiter due: the hub looks at all of them, legacy ones too.
 };
 
 /// Tells a hub whose waiters may be due. The hub must outlive every signal of the queue. Asserts that no signal finds a

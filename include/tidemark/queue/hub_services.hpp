@@ -87,7 +87,7 @@ struct dispatched {
 #if defined(__linux__)
 
 /// An event loop watches descriptor(). When the descriptor is readable, the loop calls quiet() and then the hub's
-/// try_serve(), in this order [trap 12].
+/// try_serve(), in this order.
 class event_driven {
  public:
   static constexpr bool serves_itself = false;
@@ -114,9 +114,9 @@ class event_driven {
   /// object. Once the object has moved into a hub, it is the hub's: use hub.service().
   int descriptor() const noexcept { return descriptor_; }
 
-  /// Makes the descriptor unreadable. Call it before try_serve(), not after it [trap 12]. Then always call try_serve():
-  /// while one notification is not served, later ones do not make the descriptor readable. Never blocks, and does not
-  /// change errno.
+  /// Makes the descriptor unreadable. Call it before try_serve(), not after it. Then always call try_serve(): while one
+  /// notification is not served, later ones do not make the descriptor readable. Never blocks, and does not change
+  /// errno.
   void quiet() const noexcept {
     const detail::cancellation_delay delayed;
     const int saved = errno;

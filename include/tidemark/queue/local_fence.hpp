@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // local_fence: a fence between the queues of engines of one domain. No thread waits for it, so it has no wait functions
-// and no monitored value that a program could see; a wait of a thread does not compile [A53].
+// and no monitored value that a program could see; a wait of a thread does not compile.
 //
 //   tidemark::local_fence copied;
 //   copies.signal(copied, 1);

@@ -8,10 +8,10 @@
 // It also collects what threads said that they have queued: collector.add(queue_id{3}, events); see queued_events.hpp.
 // And it collects the work that engines executed: collector.add(queue_id{3}, work); see executed_work.hpp.
 //
-// One round [A108]:
+// One round:
 //
 //   1. The collector asks each log whether it has something new, which takes two loads at most.
-//   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done [A109].
+//   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done.
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.
 //   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others.
@@ -94,7 +94,7 @@ class basic_log_collector {
 
   /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event
   /// that is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like
-  /// the other add(). [A94]
+  /// the other add().
   void add(queue_id id, const basic_queued_events<Platform, Clock>& from) {
     if (is_free()) queued_.push_back({id, from.reader()});
   }

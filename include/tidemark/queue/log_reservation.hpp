@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // log_reservation: an entry of a queue's log that is reserved when a list of commands is recorded, and committed when
-// the list is executed [A88].
+// the list is executed.
 //
 //   tidemark::log_reserver entries = queue.signal_reserver();      the owner, once
 //

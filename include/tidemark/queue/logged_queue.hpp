@@ -4,9 +4,9 @@
 // commands, what they must know of the logs. It is a base of basic_queue (queue.hpp).
 //
 //   auto signals = queue.signal_log();                         a reader, which may go to another thread
-//   queue.set_log(tidemark::fence_log_type::signal, 1024);    replaces a log while the queue works [A92]
-//   auto entries = queue.signal_reserver();                    reserves entries of commands that are recorded [A88]
-//   queue.enable_verbose(tidemark::verbose_events::stalls);    and any thread asks verbose_wanted() [A119]
+//   queue.set_log(tidemark::fence_log_type::signal, 1024);    replaces a log while the queue works
+//   auto entries = queue.signal_reserver();                    reserves entries of commands that are recorded
+//   queue.enable_verbose(tidemark::verbose_events::stalls);    and any thread asks verbose_wanted()
 //
 // A queue whose recorder keeps no log has none of these functions but verbose_wanted().
 #ifndef TIDEMARK_QUEUE_LOGGED_QUEUE_HPP
@@ -38,7 +38,7 @@ class logged_queue {
 
   /// Returns which events of the verbose log are turned on, for threads that record commands and leave out what nobody
   /// wants to see. What the owner did before it turned them on happens-before the return. Returns `none` where the
-  /// queue has no logs. Any thread. Progress: wait-free, one load. [A119]
+  /// queue has no logs. Any thread. Progress: wait-free, one load.
   [[nodiscard]] verbose_events verbose_wanted() const noexcept {
     if constexpr (has_logs) {
       return recorder_.verbose_wanted();
@@ -69,7 +69,7 @@ class logged_queue {
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
   /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise the entries of the
-  /// second one are committed out of turn. log_reservation.hpp says more. [A88]
+  /// second one are committed out of turn. log_reservation.hpp says more.
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {
@@ -94,7 +94,7 @@ class logged_queue {
   /// an empty verbose log is made first, as by verbose_log(). Allocates, and throws what the allocation throws. The
   /// executor's next entry clears the whole new log, which takes time in proportion to its size. The old log is freed
   /// when the queue is destroyed, or earlier by a later call that replaces the same log again or makes a reader of it;
-  /// a reader that has not left the old log keeps it. [A92]
+  /// a reader that has not left the old log keeps it.
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {
@@ -112,7 +112,7 @@ class logged_queue {
   /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
   /// the logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the
   /// signals. Asserts that the number is possible. Otherwise the old logs go on. If an allocation throws, the log of
-  /// the waits may be replaced already. [A101] [trap 20]
+  /// the waits may be replaced already.
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)
   {
@@ -123,7 +123,7 @@ class logged_queue {
   /// Turns on the events of the third, verbose log: waits that begin to stall, so that a tool sees what a queue hangs
   /// in, and signals that find a waiter due. `none` turns them off. Otherwise a new log of so many entries is
   /// allocated; log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter
-  /// due pay nothing for the verbose log. Others pay one load while it is off. [A119]
+  /// due pay nothing for the verbose log. Others pay one load while it is off.
   void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)
     requires(has_logs)
   {
@@ -132,7 +132,7 @@ class logged_queue {
 
   /// Makes all entries that the executor appended before visible to this thread. Only readers need it that are not
   /// otherwise synchronized with the executor. On a symmetric platform it does nothing: there entries soon become
-  /// visible without it. Where the system refuses the heavy barrier, it has no effect. Any thread may call it. [A109]
+  /// visible without it. Where the system refuses the heavy barrier, it has no effect. Any thread may call it.
   static void flush_logs() noexcept {
     // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();

@@ -2,10 +2,10 @@
 //
 // notifier: what a queue calls when a signal has a waiter due.
 //
-// A queue takes a fence's signal in steps [A95] [A106]: it stores the value (publish) and writes the log entry. If the
-// value rose, it looks whether a waiter may be due (is_due). If so, it calls its notifier in the executor's thread. The
-// notifier must see to it that the waiters are released: by itself (self_service), or by a hub that it tells
-// (hub_notifier, hub.hpp).
+// A queue takes a fence's signal in steps: it stores the value (publish) and writes the log entry. If the value rose,
+// it looks whether a waiter may be due (is_due). If so, it calls its notifier in the executor's thread. The notifier
+// must see to it that the waiters are released: by itself (self_service), or by a hub that it tells (hub_notifier,
+// hub.hpp).
 #ifndef TIDEMARK_QUEUE_NOTIFIER_HPP
 #define TIDEMARK_QUEUE_NOTIFIER_HPP
 

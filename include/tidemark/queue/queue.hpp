@@ -10,30 +10,29 @@
 //   queue.submit(make_visible)          queue.wait(input, 3); ... work ... wait_log(), signal_log()
 //                                       queue.signal(output, 4); queue.complete(); enable_tracing(), set_log()
 //
-// What the signal of a fence does, in this order [A95] [A106] [A107]:
+// What the signal of a fence does, in this order:
 //
 //   1. it stores the value        a thread that sees the value sees the work that came before
-//   2. it logs the entry          a thread that is notified finds the entry in the log [A96]
+//   2. it logs the entry          a thread that is notified finds the entry in the log
 //   3. after one StoreLoad barrier it looks at the monitored value, and calls the notifier if a waiter is due
 //
 // If the value did not rise, there is no step 3. The log adds one entry to what a signal costs, and no second StoreLoad
 // barrier. On x86-64 a signal in the asymmetric form takes no fence instruction, with the log or without it.
 //
 // With any other timeline, signal() does the whole notification, and the queue can't take it apart. So the queue logs
-// the entry first and then signals: a thread that is notified still finds the entry [A96], but a reader may find the
-// entry before the value is there. The notifier is not called.
+// the entry first and then signals: a thread that is notified still finds the entry, but a reader may find the entry
+// before the value is there. The notifier is not called.
 //
-// A signal that nobody waits for wakes nobody, but it is logged [A79]. Each queue has two logs, for the waits that it
-// got past and for the signals that it executed [A84]. By default each log is one page. Both overwrite: a queue never
-// waits for its readers [A97] [A102]. A third, verbose log is there once a tool has asked for it [A119]. A queue with a
-// direct_recorder has no logs (recorder.hpp).
+// A signal that nobody waits for wakes nobody, but it is logged. Each queue has two logs, for the waits that it got
+// past and for the signals that it executed. By default each log is one page. Both overwrite: a queue never waits for
+// its readers. A third, verbose log is there once a tool has asked for it. A queue with a direct_recorder has no logs
+// (recorder.hpp).
 //
 // Commands that are recorded before they are executed may reserve their entries (log_reservation.hpp), and commands
 // that will never be executed are cancelled, which stands in the logs, too (cancelled_command.hpp).
 //
-// Serials: submit() stores the serial as last queued before the work becomes visible [A122], in the order of
-// submission, so "serial n is finished" implies all before it [trap 13]. Serial n is finished when the progress fence
-// reaches n.
+// Serials: submit() stores the serial as last queued before the work becomes visible, in the order of submission, so
+// "serial n is finished" implies all before it. Serial n is finished when the progress fence reaches n.
 //
 // Lifetime. Work may count as finished while the executor is still inside complete(), where it then writes the entry
 // and calls the notifier. A queue must be destroyed only after the executor and all other threads have left its
@@ -176,9 +175,9 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   using logs::has_logs;
 
   /// Allocates the logs, and throws what the allocation throws.
-  /// \param progress  signalled by complete() of this queue alone, which is not checked. It must outlive the queue
-  ///                  [A54]. Serials go on from its value. It must not be poisoned or lost already, which is not
-  ///                  checked. If it is lost later without abort(), submit() does not notice that
+  /// \param progress  signalled by complete() of this queue alone, which is not checked. It must outlive the queue.
+  ///                  Serials go on from its value. It must not be poisoned or lost already, which is not checked. If
+  ///                  it is lost later without abort(), submit() does not notice that
   explicit basic_queue(Progress& progress, const queue_options& options = {}, Notifier notifier = {})
     requires std::constructible_from<Recorder, std::size_t>
       : logs{options.log_entries},
@@ -200,7 +199,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// Gives the next serial to a piece of work, stores it as last queued, and makes the work visible to the executor by
   /// calling `make_visible(serial)`. Returns `submitted` and the serial; `lost`, without a call, once the queue is
   /// aborted. An exception of `make_visible` goes through. It must not have made the work visible then, and the next
-  /// submission gets the serial. `make_visible` must not submit to this queue (asserted). [A122] [trap 13]
+  /// submission gets the serial. `make_visible` must not submit to this queue (asserted).
   template <class MakeVisible>
   submit_result submit(MakeVisible&& make_visible) {
     if (is_aborted()) return {submit_status::lost, 0};
@@ -223,10 +222,9 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     return last_queued_.load(std::memory_order_relaxed);
   }
 
-  /// Returns whether all submitted work is finished. Never returns true while work is visible that is not finished
-  /// [A122]. Returns false once the queue is aborted or the progress timeline is lost, although is_finished() then
-  /// returns true for every serial: such work is given up, not finished. Progress: as that of the timeline's
-  /// current_value().
+  /// Returns whether all submitted work is finished. Never returns true while work is visible that is not finished.
+  /// Returns false once the queue is aborted or the progress timeline is lost, although is_finished() then returns true
+  /// for every serial: such work is given up, not finished. Progress: as that of the timeline's current_value().
   [[nodiscard]] bool is_idle() const noexcept {
     // The progress is read first. What is submitted after that makes the last serial too large, never too small.
     const std::uint64_t finished = progress_.fence->current_value();
@@ -310,11 +308,11 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
   // Pass the reservation to an operation whose log entry was reserved when it was recorded; log_reservation.hpp says
-  // more. If nothing was reserved, because there was no space, it does what it does without one. [A88]
+  // more. If nothing was reserved, because there was no space, it does what it does without one.
 
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
-  /// is logged, and uses up a reservation. The timeline's functions must not throw. Blocking. [A86] [A87] [A91]
+  /// is logged, and uses up a reservation. The timeline's functions must not throw. Blocking.
   template <timeline Timeline, stop_token_like Token = never_stops>
   wait_status wait(const logged_fence<Timeline>& input, std::uint64_t value, Token token = {}) noexcept {
     return get_past(input, value, ending(input, value), std::move(token));
@@ -358,7 +356,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// The steps of wait(), for an executor that does something else while the value is not there. begin_stall() returns
   /// the time at which the wait was seen to stall, and tells the verbose log of it. end_wait() logs the wait, whose
   /// value must have been reached; `observed` is that time, or 0 for a wait that did not stall. Progress: as that of
-  /// basic_queue_log::append(). [A86] [A87] [A91]
+  /// basic_queue_log::append().
   std::uint64_t begin_stall(fence_id input, std::uint64_t value) noexcept {
     const std::uint64_t observed = Clock::now();
     tell_stall(input, value, observed);
@@ -378,7 +376,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// whether the value rose. That is false for a `fence` that had already come so far, and always true for a
   /// `progress_fence` and where signal() returns no bool. The entry is written in every case. Progress: as the
   /// timeline's signal(), one append, and one call of the notifier if a waiter of a fence is due. A hub that serves
-  /// itself may run its passes in that call. [A86] [A87] [A95]
+  /// itself may run its passes in that call.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -390,10 +388,10 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     return signal_telling(output, value, detail::does_nothing{}, entry);
   }
 
-  /// Signals the progress fence, as the last command of a piece of work. Returns the serial that is finished now [A54].
-  /// Call it once for each submit() that succeeded, which is not checked. A queue whose work never comes through
-  /// submit() only counts what is finished: last_queued(), is_idle() and drain() do not know of that work. Progress: as
-  /// that of signal().
+  /// Signals the progress fence, as the last command of a piece of work. Returns the serial that is finished now. Call
+  /// it once for each submit() that succeeded, which is not checked. A queue whose work never comes through submit()
+  /// only counts what is finished: last_queued(), is_idle() and drain() do not know of that work. Progress: as that of
+  /// signal().
   std::uint64_t complete() noexcept { return complete_telling(detail::does_nothing{}); }
   std::uint64_t complete(const log_reservation& entry) noexcept
     requires(has_logs)
@@ -404,7 +402,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// Gives up the work with the serials `first` to `last`: none of it will be executed. Writes an entry for each of
   /// `commands`, which are the waits, the signals and the ends of that work, in their order; and for each end that is
   /// not among them, behind them. All have cancelled_timestamp in the place of the time. Nothing is signalled and
-  /// nobody is released. [A124]
+  /// nobody is released.
   ///
   /// Returns `cancelled` and the number of entries. Returns `refused`, and nothing is written, where something would be
   /// left out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which
@@ -429,7 +427,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
 
   /// The step of cancel_from() for one command, for an executor that comes upon the commands one by one, as that of an
   /// engine does. It must give up in this way, in their order, all commands from this one to the last that was queued,
-  /// and execute none of them, which is not checked. Progress: one append. [A124]
+  /// and execute none of them, which is not checked. Progress: one append.
   void cancel(const cancelled_command& given_up) noexcept {
     if (given_up.operation == queue_operation::wait) {
       logs::record_wait(given_up.value, given_up.fence, 0, cancelled_timestamp, given_up.entry);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works [A92] [A101].
+// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works.
 //
 //   announced ---> a new log, until the producer has changed over
 //   producer  ---> log ---next---> log ...        the producer appends to the last one that it changed over to
@@ -135,8 +135,7 @@ class queue_log_reader {
   }
   ~queue_log_reader() { node::leave(node_); }
 
-  /// Copies the next entries into `buffer`, at most as many as fit, and returns them; `lost` entries come before them
-  /// [A98].
+  /// Copies the next entries into `buffer`, at most as many as fit, and returns them; `lost` entries come before them.
   ///
   /// A batch ends before a gap, and at the end of a log on the chain. So one that does not fill the buffer does not say
   /// that everything was read. An empty batch whose `lost` is 0 says that there is nothing to read now, or that the
@@ -154,9 +153,8 @@ class queue_log_reader {
     }
   }
 
-  /// Returns whether read() is worth a call [A108]. A recent append may not be seen yet. While the producer begins a
-  /// new log, this returns true before the first entry is there, and read() may then bring nothing. Progress:
-  /// wait-free.
+  /// Returns whether read() is worth a call. A recent append may not be seen yet. While the producer begins a new log,
+  /// this returns true before the first entry is there, and read() may then bring nothing. Progress: wait-free.
   [[nodiscard]] bool has_new() const noexcept { return reader_.has_new() || node_->next() != nullptr; }
 
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost. Progress: wait-free.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // queued_events: what the threads that record commands say of one queue: which waits and signals they have queued, and
-// when [A94]. Any thread says so, at the moment at which it records the command, perhaps minutes before the queue
-// executes it and in another order [A93].
+// when. Any thread says so, at the moment at which it records the command, perhaps minutes before the queue executes it
+// and in another order.
 //
 //   tidemark::queued_events events;                          one for each queue
 //   events.signal_queued(output_id, 4);                      any thread
@@ -68,7 +68,7 @@ class basic_queued_events {
   explicit basic_queued_events(std::size_t entries = 4096) : log_{entries} {}
 
   /// Says that a wait, or a signal, of this fence was queued now. Any thread. Progress: wait-free, one reading of the
-  /// clock and one append. [A93] [A94]
+  /// clock and one append.
   void wait_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::wait_queued, id, value); }
   void signal_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::signal_queued, id, value); }
 

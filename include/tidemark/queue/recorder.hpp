@@ -2,8 +2,8 @@
 //
 // recorder: where a queue writes the waits that it got past and the signals that it executed.
 //
-//   log_recorder      two logs, which can't be left out [A118], and a verbose one on request [A119]. The default
-//   direct_recorder   tells each operation to a sink at once, and keeps no log [A83]
+//   log_recorder      two logs, which can't be left out, and a verbose one on request. The default
+//   direct_recorder   tells each operation to a sink at once, and keeps no log
 #ifndef TIDEMARK_QUEUE_RECORDER_HPP
 #define TIDEMARK_QUEUE_RECORDER_HPP
 
@@ -47,11 +47,11 @@ concept trace_sink = log_clock<Clock> && requires(Sink& sink, queue_id queue, co
   sink.on_lost(queue, log, number, number);
 };
 
-/// How many entries a log has by default: as many as fit into 4 KiB with the log's header [A84].
+/// How many entries a log has by default: as many as fit into 4 KiB with the log's header.
 inline constexpr std::size_t default_log_entries = 84;
 
-/// The recorder of a queue whose operations are known without a log, such as a queue that the program itself steps
-/// [A83]. The executor tells each operation to the sink at once. Nothing is allocated.
+/// The recorder of a queue whose operations are known without a log, such as a queue that the program itself steps. The
+/// executor tells each operation to the sink at once. Nothing is allocated.
 ///
 /// The sink must not throw here: wait() and signal() of a queue are noexcept, so an exception ends the program.
 /// on_lost() is never called. If a sink serves several queues, all their executors call it, possibly at the same time.
@@ -84,7 +84,7 @@ class log_recorder {
   /// basic_queue_log::append().
   void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
   void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
-  /// The same where an entry may have been reserved [A88].
+  /// The same where an entry may have been reserved.
   void commit_wait(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
     waits_.commit(reserved, entry);
   }

@@ -14,7 +14,7 @@
 // What holds. One thread of the engine executes the commands of the run, one after the other. Between two of them this
 // thread executes nothing else: no command of another queue, and no callable or coroutine of the engine's loop. The
 // quantum of the queue does not end the turn within a run, and pause() takes effect before the run or behind it. So in
-// an engine with one thread, nothing else runs between the first command and the last one [C5].
+// an engine with one thread, nothing else runs between the first command and the last one.
 //
 // Not promised: that the other threads of an engine with several threads stand still meanwhile. They execute other
 // queues. If that must not be, give the engine one thread. Threads that run its loop beside its own count, too.

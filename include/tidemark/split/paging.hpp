@@ -41,7 +41,7 @@ struct split_statistics {
   std::uint64_t bytes_evicted = 0;
   std::uint64_t bytes_moved = 0;
   std::uint64_t bytes_kept = 0;        ///< Bound bytes that kept their place at a cut; the sum over all cuts.
-  std::uint64_t bytes_fixed = 0;       ///< The share of `bytes_kept` that had to stay (the texts: pinned) [C25].
+  std::uint64_t bytes_fixed = 0;       ///< The share of `bytes_kept` that had to stay (the texts: pinned).
   std::uint64_t most_bytes_fixed = 0;  ///< The greatest number of bytes that had to stay in place at one cut.
 
   /// Counts one cut.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A split list in the 24-byte records of the texts [C10], as a driver writes it or as it comes from elsewhere.
+// A split list in the 24-byte records of the texts, as a driver writes it or as it comes from elsewhere.
 //
 //   byte   0  u32  allocation_index    index into the list of allocations; a null handle there unbinds the slot
-//          4  u32  slot_word           the slot in the lower 24 bits; the upper 8 are reserved and must be 0 [C30]
+//          4  u32  slot_word           the slot in the lower 24 bits; the upper 8 are reserved and must be 0
 //          8  u32  driver_id           not used here, like the next two
 //         12  u32  allocation_offset
 //         16  u32  patch_offset

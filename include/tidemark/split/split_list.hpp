@@ -17,10 +17,10 @@
 // Entries with the same offset form a group, which takes effect as a whole. If several entries of a group name the same
 // slot, the last one counts. Offsets never fall from one entry to the next, so they rise from group to group.
 //
-// A splitter may cut at every offset at which a group begins (a split point) [C8], and other work may run at a cut.
-// So the commands behind a split point must set up again whatever state they rely on [C9]. find_binding_leak() finds
-// slots that a split point neither binds again nor unbinds. split_list_builder::keep_bound() binds a slot again at
-// every split point.
+// A splitter may cut at every offset at which a group begins (a split point), and other work may run at a cut. So the
+// commands behind a split point must set up again whatever state they rely on. find_binding_leak() finds slots that a
+// split point neither binds again nor unbinds. split_list_builder::keep_bound() binds a slot again at every split
+// point.
 //
 // Offsets are in bytes, or in whatever unit the work item is counted. All types here are plain data for one thread at a
 // time; nothing is shared.
@@ -51,7 +51,7 @@ template <class T>
 concept split_allocation =
     std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> && std::equality_comparable<T>;
 
-/// The number of a slot: 24 bits, as in the texts (SlotId) [C12] [C30].
+/// The number of a slot: 24 bits, as in the texts (SlotId).
 enum class slot_id : std::uint32_t {};
 
 /// The largest slot that a list can name.
@@ -59,7 +59,7 @@ inline constexpr slot_id largest_slot{(std::uint32_t{1} << 24) - 1};
 /// The largest offset that a list can name: 40 bits, enough for a work item of a tebibyte.
 inline constexpr std::uint64_t largest_split_offset = (std::uint64_t{1} << 40) - 1;
 
-/// One entry of a split list [C10] [C12]: from `split_offset` on, `slot` holds `allocation`.
+/// One entry of a split list: from `split_offset` on, `slot` holds `allocation`.
 template <split_allocation Allocation>
 struct split_entry {
   Allocation allocation{};  ///< The null handle unbinds the slot.
@@ -71,11 +71,11 @@ struct split_entry {
 
 /// What is wrong with an entry whose status is `invalid`.
 enum class split_fault : std::uint8_t {
-  bad_slot,              ///< The slot is above the largest one [C11].
-  bad_order,             ///< The offset is below that of the entry before [C16].
+  bad_slot,              ///< The slot is above the largest one.
+  bad_order,             ///< The offset is below that of the entry before.
   bad_offset,            ///< The offset is above the end of the work item, or above largest_split_offset.
-  reserved_bits,         ///< Bits that must be 0 are not [C30].
-  bad_allocation_index,  ///< The index is not below the number of allocations [C30].
+  reserved_bits,         ///< Bits that must be 0 are not.
+  bad_allocation_index,  ///< The index is not below the number of allocations.
   bad_length,            ///< The bytes are not a whole number of 24-byte records.
   no_bytes,              ///< The size of the allocation is 0.
 };
@@ -167,8 +167,8 @@ std::size_t group_length(std::span<const split_entry<Allocation>> entries) noexc
 }  // namespace detail
 
 /// Returns whether a list can be used. In a valid list no slot is above `max_slot`, offsets never fall, and no offset
-/// is above `end` (the length of the work item) or largest_split_offset. An offset that equals `end` is valid; such
-/// an entry takes effect after the last command. [C11] [C16]
+/// is above `end` (the length of the work item) or largest_split_offset. An offset that equals `end` is valid; such an
+/// entry takes effect after the last command.
 ///
 /// O(entries); allocates nothing. Any thread may call it.
 template <split_allocation Allocation>
@@ -184,8 +184,8 @@ split_check_result check_split_list(std::span<const split_entry<Allocation>> ent
   return {};
 }
 
-/// Checks the strict rule: every split point binds again, or unbinds, each slot that was bound before it [C29].
-/// Returns the first slot that a split point forgets, by offset and then by slot; absent if there is none.
+/// Checks the strict rule: every split point binds again, or unbinds, each slot that was bound before it. Returns the
+/// first slot that a split point forgets, by offset and then by slot; absent if there is none.
 ///
 /// A group at `end` is no split point, because a work item is never cut at its end. Precondition: check_split_list()
 /// finds the list valid. O(entries * log(bound slots)); allocates, and throws std::bad_alloc. Any thread may call it.
@@ -216,9 +216,9 @@ template <split_allocation Allocation>
   return {};
 }
 
-/// Builds a list in order. Each call of bind() and unbind() declares a split point [C23]. One thread at a time. All
-/// functions but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots. A call
-/// that has thrown may be repeated.
+/// Builds a list in order. Each call of bind() and unbind() declares a split point. One thread at a time. All functions
+/// but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots. A call that has
+/// thrown may be repeated.
 template <split_allocation Allocation>
 class split_list_builder {
  public:
@@ -231,14 +231,14 @@ class split_list_builder {
     TIDEMARK_ASSERT(allocation != Allocation{}, "bind() was given the null handle; use unbind()");
     return add({allocation, slot, offset});
   }
-  /// Adds an entry: from `offset` on, `slot` holds nothing [C24]. Unbinding a slot that holds nothing is harmless.
-  /// Returns as bind() does.
+  /// Adds an entry: from `offset` on, `slot` holds nothing. Unbinding a slot that holds nothing is harmless. Returns as
+  /// bind() does.
   split_add_result unbind(std::uint64_t offset, slot_id slot) { return add({{}, slot, offset}); }
 
   /// Keeps `slot` bound: from now on, the builder binds the slot again at each split point that does not mention it, as
-  /// long as the slot holds an allocation. So a splitter may move that allocation there [C26] [C28]. Meant for large
-  /// allocations. This begins at the split point that was added last. If entries(), or keep_bound() with `false`, was
-  /// called after that point was added, it begins at the split point of the next entry.
+  /// long as the slot holds an allocation. So a splitter may move that allocation there. Meant for large allocations.
+  /// This begins at the split point that was added last. If entries(), or keep_bound() with `false`, was called after
+  /// that point was added, it begins at the split point of the next entry.
   /// \param is_kept  false ends this: the split point that was added last is then the last one to bind the slot again
   void keep_bound(slot_id slot, bool is_kept = true) {
     if (is_kept) {

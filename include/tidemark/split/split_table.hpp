@@ -122,7 +122,7 @@ inline constexpr auto detail::names_of<split_need> = detail::names("not_needed",
 /// The choices of a split table whose capacity is fixed at compile time.
 template <std::size_t Capacity = std::dynamic_extent>
 struct split_table_options {
-  slot_id max_slot{};  ///< The largest slot [C11], at most largest_slot (asserted). Each slot from 0 on has a row.
+  slot_id max_slot{};  ///< The largest slot, at most largest_slot (asserted). Each slot from 0 on has a row.
 };
 
 /// The choices of a split table that allocates its log.
@@ -239,7 +239,7 @@ class split_table {
 
   /// Applies the next entry of the work item. Returns `applied`; `closed` after close(); `no_space` if the table is
   /// full; otherwise `invalid` if the slot is above max_slot(), or the offset is below that of the entry before or
-  /// above largest_split_offset. An entry that is not applied changes nothing. The writer only. [C11] [C16]
+  /// above largest_split_offset. An entry that is not applied changes nothing. The writer only.
   ///
   /// Progress: wait-free; one store for each word of the entry and one for the status, no fence instruction.
   split_apply_result apply(const entry& added) noexcept {
@@ -355,13 +355,13 @@ class split_table_reader {
     return rows_below((std::min)(offset, largest_split_offset) + 1);
   }
 
-  /// Returns what is still bound at the end of the part that ends at `offset`: the rows after all entries whose
-  /// offset is below `offset`. Allocations that entries at `offset` replace are among them, because the part needs
-  /// them up to its end [C14] [trap 31]. Or returns `not_yet` or `stale`.
+  /// Returns what is still bound at the end of the part that ends at `offset`: the rows after all entries whose offset
+  /// is below `offset`. Allocations that entries at `offset` replace are among them, because the part needs them up to
+  /// its end. Or returns `not_yet` or `stale`.
   split_rows<Allocation> needed_before(std::uint64_t offset) & noexcept { return rows_below(offset); }
 
-  /// Returns whether any command of the part [from, to) of the work item uses the allocation [C14] [C15]. Asserts that
-  /// `from` is below `to`, and that the allocation is not the null handle.
+  /// Returns whether any command of the part [from, to) of the work item uses the allocation. Asserts that `from` is
+  /// below `to`, and that the allocation is not the null handle.
   ///
   /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
   /// shows it, even if more groups of the part follow. A group is complete when an entry with a greater offset has been

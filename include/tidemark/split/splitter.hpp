@@ -16,24 +16,24 @@
 //
 // submit_parts.hpp has this loop ready-made.
 //
-// How a cut is found [C16-C22]. The splitter takes the entries in the order of the list, and each group as a whole.
-// It places the allocations of the group that are not resident. If one does not fit, it evicts allocations that no
-// slot holds and that the part does not use, the farthest next use first. If the group still does not fit, the part
-// ends where the group begins, and the next part begins with that group. When it is the first group of a part,
+// How a cut is found. The splitter takes the entries in the order of the list, and each group as a whole. It places the
+// allocations of the group that are not resident. If one does not fit, it evicts allocations that no slot holds and
+// that the part does not use, the farthest next use first. If the group still does not fit, the part ends where the
+// group begins, and the next part begins with that group. When it is the first group of a part,
 //
-//   - an allocation that a slot outside the group holds keeps its place [C21];
-//   - an allocation that only slots of the group hold was bound again at this cut; it may move [C28], if the group does
+//   - an allocation that a slot outside the group holds keeps its place;
+//   - an allocation that only slots of the group hold was bound again at this cut; it may move, if the group does
 //     not fit otherwise;
-//   - an allocation that the group replaced may be evicted [C14], and so may one that the part before has used and
+//   - an allocation that the group replaced may be evicted, and so may one that the part before has used and
 //     replaced.
 //
 // If the first group of a part can't be placed, the work item is `unsatisfiable`: next() returns no further part, and
-// names the slot and the offset [C31]. By then two arrangements of what may move have been tried: in the order of the
-// list, and the largest first. An exhaustive search might find another arrangement.
+// names the slot and the offset. By then two arrangements of what may move have been tried: in the order of the list,
+// and the largest first. An exhaustive search might find another arrangement.
 //
-// What was not evicted stays resident, from part to part and from work item to work item. Such leftovers do not cause
-// a cut where the work item would fit as a whole [C2]: before the first part is cut, it is planned anew without them.
-// They may however lie in the way of a later part. After evict_all(), a work item is cut as by a new splitter.
+// What was not evicted stays resident, from part to part and from work item to work item. Such leftovers do not cause a
+// cut where the work item would fit as a whole: before the first part is cut, it is planned anew without them. They may
+// however lie in the way of a later part. After evict_all(), a work item is cut as by a new splitter.
 //
 // Invariant: the parts cover [0, end) once and in order, and no part is empty. When a part may run, every allocation
 // that its commands use is resident. The placement policy never holds more than it has accepted.
@@ -170,9 +170,9 @@ class splitter {
     return {};
   }
 
-  /// Plans the next part. Returns it with the status `planned`; `ended` behind the last part [C32]; `unsatisfiable`
-  /// where a group can't be placed [C31], and then the same again until begin() or evict_all(). The parts before it
-  /// were handed out already; would_fail() says beforehand whether this will happen.
+  /// Plans the next part. Returns it with the status `planned`; `ended` behind the last part; `unsatisfiable` where a
+  /// group can't be placed, and then the same again until begin() or evict_all(). The parts before it were handed out
+  /// already; would_fail() says beforehand whether this will happen.
   ///
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
   /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
@@ -212,7 +212,7 @@ class splitter {
     return trial.failed_;
   }
 
-  /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound [C20].
+  /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound.
   /// Entries at that offset do not count. Asserts that the slot is not above the largest one. Otherwise it is unbound.
   [[nodiscard]] Allocation row(slot_id slot) const noexcept {
     TIDEMARK_ASSERT(detail::row_of(slot) < rows_.size(), "the slot has no row");

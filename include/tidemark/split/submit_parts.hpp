@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// submit_parts() drives a work item through a splitter: paging, part, paging, part. What other work may run in
-// between is the scheduler's decision, and does not depend on the splitting [C3] [C4]. An executor that can't be
-// pre-empted inside a buffer needs the parts of one buffer back to back, with nothing but paging between them [C5].
-// With mid-buffer pre-emption each part is like a work item of its own [C7].
+// submit_parts() drives a work item through a splitter: paging, part, paging, part. What other work may run in between
+// is the scheduler's decision, and does not depend on the splitting. An executor that can't be pre-empted inside a
+// buffer needs the parts of one buffer back to back, with nothing but paging between them. With mid-buffer pre-emption
+// each part is like a work item of its own.
 //
 //   enter  page submit  page submit  page submit  leave                              back_to_back
 //   enter  page submit  leave  enter  page submit  leave  enter  page submit  leave  full_packets
@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-/// What other work may run between two parts of a work item [C3] [C5] [C7].
+/// What other work may run between two parts of a work item.
 enum class part_scheduling : std::uint8_t {
   back_to_back,  ///< None but paging: for executors without mid-buffer pre-emption.
   full_packets,  ///< Any: each part is like a work item of its own.
@@ -48,7 +48,7 @@ struct [[nodiscard]] submit_parts_result {
 /// What submit_parts() asks of an executor of the parts `Part`.
 ///
 ///   enter(), leave()       between them no other work runs on the executor; leave() must not throw
-///   page(part) -> bool     carries out part.paging; called before every part, even if there is nothing to do [C6]
+///   page(part) -> bool     carries out part.paging; called before every part, even if there is nothing to do
 ///   submit(part) -> bool   submits the commands [part.begin, part.end)
 ///
 /// page() and submit() return false to refuse the part.

@@ -2,12 +2,12 @@
 //
 // trace: the life of each wait and each signal of some queues, joined from what was queued and what was executed.
 //
-// A command is seen at up to four moments [A80]. The thread that records it knows when it was queued [A94]. The logs of
-// the queues know when it was executed (fence_log.hpp). Neither source knows of the other, so the trace joins them:
+// A command is seen at up to four moments. The thread that records it knows when it was queued. The logs of the queues
+// know when it was executed (fence_log.hpp). Neither source knows of the other, so the trace joins them:
 //
-//      on_queued     wait_queued, signal_queued         at any time, early, in any order [A93]
+//      on_queued     wait_queued, signal_queued         at any time, early, in any order
 //      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
-//      on_lost       entries overwritten unread         at its place between the entries of that log [A100]
+//      on_lost       entries overwritten unread         at its place between the entries of that log
 //
 // A program may also tell when a queue began and ended a piece of work: on_work(). Of queues of which nobody tells
 // that, trace_work.hpp derives it.
@@ -28,9 +28,9 @@
 // entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
-// awaited one. Time stamps say which signal was first. Where there are none [A104] the values say it, since a fence
-// only rises. A wait whose value was reached before it began names the signal that had reached it. The trace does not
-// name a signal (`released_by` is empty) in three cases:
+// awaited one. Time stamps say which signal was first. Where there are none the values say it, since a fence only
+// rises. A wait whose value was reached before it began names the signal that had reached it. The trace does not name a
+// signal (`released_by` is empty) in three cases:
 //
 //   - The trace has received no such signal.
 //   - The time stamp of the first such signal is greater than that of the wait's end. Perhaps a signal that the trace
@@ -39,8 +39,8 @@
 //   - The first such signal has a greater value than the awaited one, and entries of signals were lost since the signal
 //     before it. One of the lost signals may have released the wait.
 //
-// All times are nanoseconds; 0 means "not known" [A103]. The trace does not correct clocks: the times of all queues
-// must be on one time line, and so must the times of on_queued if they are to be compared with them.
+// All times are nanoseconds; 0 means "not known". The trace does not correct clocks: the times of all queues must be on
+// one time line, and so must the times of on_queued if they are to be compared with them.
 //
 // Not promised: a bound of the memory. A trace keeps everything that it receives, about 48 bytes for each event.
 #ifndef TIDEMARK_TRACE_TRACE_HPP
@@ -95,7 +95,6 @@ class trace {
   // ---- events ----
 
   /// Says that a command was queued. Calls may come in any order, and minutes before or after the command was executed.
-  /// [A93] [A94]
   /// \param queue_number  the queue that will execute the command
   /// \param kind          wait_queued or signal_queued. Asserts that; any other kind counts as signal_queued
   /// \param fence_number  the fence of the command
@@ -104,21 +103,19 @@ class trace {
   void on_queued(queue_id queue_number, trace_event kind, fence_id fence_number, std::uint64_t value,
                  std::uint64_t nanoseconds);
 
-  /// Says that a queue executed a command. Calls for one log of a queue must come in the order of that log. [A91]
-  /// [A103-A105]
+  /// Says that a queue executed a command. Calls for one log of a queue must come in the order of that log.
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
   /// \param  entry         wait_unblocked or signal_executed. Asserts that; otherwise an entry of the verbose log
   ///                       becomes a command with its own operation, and counts as an entry of the log of signals. One
   ///                       that was cancelled only marks the command that was queued; if none was, it is left out
-  ///                       [A124]
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
   /// Says that entries of a log were overwritten before they were read. Must be called after on_executed for the
   /// entries before the gap, and before on_executed for those after it. A call adds no gap if no entry of that log was
   /// told since its last gap, and the lost entries begin inside that gap or right after it. Then that gap grows if the
-  /// lost entries go beyond its end, and stays as it is if they do not. [A100]
+  /// lost entries go beyond its end, and stays as it is if they do not.
   /// \param queue_number    the queue whose log it is
   /// \param log             waits or signals. Asserts that; any other one counts as the log of signals
   /// \param first_sequence  the number of the first lost entry
@@ -142,14 +139,14 @@ class trace {
 
   /// Returns all commands: first those that were executed, in the order of the calls, then those that were only queued.
   /// `released_by` is an index into this result. Later events may add what is missing in it, and may change the joins,
-  /// the marks and the releases that it shows. Sorts all events at each call: O(n log n). [A80] [A91] [A94]
+  /// the marks and the releases that it shows. Sorts all events at each call: O(n log n).
   [[nodiscard]] std::vector<trace_command> commands() const;
 
   /// Returns the gaps, in the order in which on_lost told of them. The reference to the vector is valid as long as the
-  /// trace; on_lost and on_executed change its contents. Progress: wait-free. [A100]
+  /// trace; on_lost and on_executed change its contents. Progress: wait-free.
   [[nodiscard]] const std::vector<trace_loss>& losses() const noexcept { return losses_; }
 
-  /// Returns how many executed commands are marked as `backward`. Progress: wait-free. [A105]
+  /// Returns how many executed commands are marked as `backward`. Progress: wait-free.
   [[nodiscard]] std::uint64_t backward_count() const noexcept { return backward_count_; }
 
   /// Returns the spans that on_work told of, in the order of the calls; work_of() in trace_work.hpp returns derived
@@ -466,7 +463,7 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
 }
 
 /// Returns when signals may have been executed whose entries were lost. A time after a gap may be smaller than the one
-/// before it [A105]; then nobody knows which of them is right, and the interval covers both.
+/// before it; then nobody knows which of them is right, and the interval covers both.
 inline std::vector<detail::interval> trace::signal_gaps() const {
   std::vector<detail::interval> gaps;
   for (const trace_loss& loss : losses_) {

@@ -2,7 +2,7 @@
 //
 // trace_data: what a trace tells (trace.hpp): commands, gaps in the logs, and spans of work. Plain data.
 //
-// All times are nanoseconds; 0 means "not known" [A103].
+// All times are nanoseconds; 0 means "not known".
 #ifndef TIDEMARK_TRACE_TRACE_DATA_HPP
 #define TIDEMARK_TRACE_TRACE_DATA_HPP
 
@@ -16,7 +16,7 @@
 
 namespace tidemark {
 
-/// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known [A91] [A94].
+/// One wait or signal of a queue, as far as it is known. All times are nanoseconds, 0: not known.
 struct trace_command {
   queue_id queue{};
   fence_id fence{};
@@ -24,12 +24,12 @@ struct trace_command {
   fence_operation operation = fence_operation::signal_executed;
   bool queued = false;    ///< on_queued told of it
   bool executed = false;  ///< on_executed told of it
-  /// It was queued, and on_executed told that it will never be executed [A124].
+  /// It was queued, and on_executed told that it will never be executed.
   bool cancelled = false;
   /// Its time stamp is smaller than the last one recorded in its log, or its end_time is smaller than its
-  /// observed_time. Neither must happen [A105].
+  /// observed_time. Neither must happen.
   bool backward = false;
-  bool uncertain = false;  ///< its other half is not known, because entries of its log were lost [A100]
+  bool uncertain = false;  ///< its other half is not known, because entries of its log were lost
   std::uint64_t queued_time = 0;
   std::uint64_t observed_time = 0;         ///< when a wait was seen to stall its queue
   std::uint64_t end_time = 0;              ///< when the signal was executed, or when the wait ended
@@ -38,7 +38,7 @@ struct trace_command {
   friend bool operator==(const trace_command&, const trace_command&) = default;
 };
 
-/// A gap in a log: entries that were overwritten before they were read [A100].
+/// A gap in a log: entries that were overwritten before they were read.
 struct trace_loss {
   queue_id queue{};
   fence_log_type log = fence_log_type::wait;

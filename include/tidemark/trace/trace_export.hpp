@@ -11,10 +11,10 @@
 // If the first command that a queue has not executed is a wait, it is shown, too: from when the queue had nothing else
 // to do, as far as is known, to the last time of the trace.
 //
-// If it is not known when a command was executed [A104], it is shown at the last known time before it in its log. If
-// there is none, it is shown at the first known time after it. If there is none either, it is shown at the later one of
-// the times at which it was queued and was seen to stall. Such a command is marked. A command is counted as not shown
-// if none of these times is known, or if it was not executed and it is not known when it was queued.
+// If it is not known when a command was executed, it is shown at the last known time before it in its log. If there is
+// none, it is shown at the first known time after it. If there is none either, it is shown at the later one of the
+// times at which it was queued and was seen to stall. Such a command is marked. A command is counted as not shown if
+// none of these times is known, or if it was not executed and it is not known when it was queued.
 //
 // The output does not depend on the locale and the flags of the stream. For one thread at a time, as the trace itself.
 #ifndef TIDEMARK_TRACE_TRACE_EXPORT_HPP
@@ -45,12 +45,12 @@ namespace tidemark {
 /// threads below its own, named "render (2)" and so on, because readers drop such a box within one thread. A box that
 /// lies within another one is in the same thread, after it. The name of an event is the same for all commands of one
 /// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
-/// by it; what differs is in `args`. Times are microseconds since one nanosecond before the
-/// first event; `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was
-/// seen to stall if that is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box
-/// of a signal ends after that of the wait, there is no arrow between them. A gap is shown at the last known time
-/// before it in its log. If there is none, it is shown at the first known time after it. If there is none either, it is
-/// shown at the time 0. `otherData.not_shown` says how many commands are not shown. [A80] [A91] [A100]
+/// by it; what differs is in `args`. Times are microseconds since one nanosecond before the first event;
+/// `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when it was seen to stall if
+/// that is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box of a signal ends
+/// after that of the wait, there is no arrow between them. A gap is shown at the last known time before it in its log.
+/// If there is none, it is shown at the first known time after it. If there is none either, it is shown at the time 0.
+/// `otherData.not_shown` says how many commands are not shown.
 /// \param source  is not changed, and must not be changed meanwhile
 /// \param stream  gets the text, and is not flushed. Errors: after a failed write the state of the stream says so, and
 ///                what it got is incomplete. What the stream throws, if its exceptions() allow it, and std::bad_alloc
@@ -59,7 +59,7 @@ namespace tidemark {
 inline void write_chrome_trace(const trace& source, std::ostream& stream);
 
 /// Writes a trace as one HTML page that needs no other file and no network, and lets a browser run nothing but its own
-/// script. Parameters, errors and progress are those of write_chrome_trace(). [A80] [A91] [A100]
+/// script. Parameters, errors and progress are those of write_chrome_trace().
 inline void write_trace_page(const trace& source, std::ostream& stream);
 
 namespace detail {

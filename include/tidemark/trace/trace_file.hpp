@@ -16,7 +16,7 @@
 // kind and numbers of as many bytes as they need (detail/trace_bytes.hpp); a value and a time are written as the
 // difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last record has the number
 // of the others. So a file that was cut off can be told from a whole one, and what precedes the cut can be read. All
-// times are nanoseconds, whatever the clocks of the queues; 0 is no time [A103].
+// times are nanoseconds, whatever the clocks of the queues; 0 is no time.
 //
 // Not promised: that a reader finds bytes that were changed. It refuses what has no meaning, but a changed
 // value is a value.
@@ -106,7 +106,7 @@ class trace_file_writer {
   void name_engine(queue_id number, std::string_view name) { name_record(kind::engine_name, to_number(number), name); }
   void name_fence(fence_id number, std::string_view name) { name_record(kind::fence_name, to_number(number), name); }
 
-  /// As trace::on_queued(). [A93] [A94]
+  /// As trace::on_queued().
   void on_queued(queue_id queue_number, trace_event event, fence_id fence_number, std::uint64_t value,
                  std::uint64_t nanoseconds);
 
@@ -114,7 +114,7 @@ class trace_file_writer {
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
-  /// As trace::on_lost(). [A100]
+  /// As trace::on_lost().
   void on_lost(queue_id queue_number, fence_log_type log, std::uint64_t first_sequence, std::uint64_t count);
 
   /// As trace::on_work().

@@ -19,8 +19,8 @@
 //   - each queue executes its commands in the order of their queueing
 //   - no other signaller than the queues breaks the cycle
 //
-// Where entries of a log were lost, a command that was queued may have been executed [A100]. It counts as executed,
-// unless it was queued later than all that its queue has executed for certain.
+// Where entries of a log were lost, a command that was queued may have been executed. It counts as executed, unless it
+// was queued later than all that its queue has executed for certain.
 //
 // Not promised: that a queue of the report waits already. It may be busy before the wait.
 #ifndef TIDEMARK_TRACE_TRACE_HANGS_HPP

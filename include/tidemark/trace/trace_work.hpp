@@ -9,8 +9,8 @@
 //      to        its next wait was seen to stall it, or ended without a stall, or its next signal was executed
 //
 // That is an upper bound: in such a span the queue may also have had nothing to do. There is no span before the first
-// command of a queue, none after the last one, and none in which entries of its logs were lost [A100].
-// Commands without a time, and those whose time went backward, count as if they were not there [A104] [A105].
+// command of a queue, none after the last one, and none in which entries of its logs were lost. Commands without a
+// time, and those whose time went backward, count as if they were not there.
 #ifndef TIDEMARK_TRACE_TRACE_WORK_HPP
 #define TIDEMARK_TRACE_TRACE_WORK_HPP
 

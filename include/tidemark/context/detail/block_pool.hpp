@@ -58,7 +58,7 @@ void destroy_array(Source& source, T* array, std::size_t size) noexcept {
 ///   chunk   | header: a line | 0 to 15 lines | block | block | ... |       4 blocks, then 8, ... then 64
 ///
 /// The distance of two blocks is no multiple of 8 lines, and each chunk begins with one line more than the one before,
-/// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways [D12].
+/// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways.
 ///
 /// The context's thread takes blocks. Any thread may give one back; the context's thread finds it when it has none
 /// left.

@@ -64,7 +64,7 @@ class cancellation_delay {
 template <class T>
 class native_atomic {
  public:
-  static_assert(std::atomic<T>::is_always_lock_free, "a shared word must never be torn [A11]");
+  static_assert(std::atomic<T>::is_always_lock_free, "a shared word must never be torn");
 
   constexpr native_atomic() noexcept : value_{} {}
   constexpr explicit native_atomic(T value) noexcept : value_{value} {}

@@ -2,7 +2,7 @@
 //
 // held_waits: those who wait for a fence in a domain of the older kind: queues whose work is held, and threads. They
 // stand on two lists, in the order in which they came. Whoever learns that the value has changed looks at it once, and
-// releases those who are due [A5] [A74].
+// releases those who are due.
 //
 // Why no wait is missed: a waiter looks at the value and joins its list with the lock. A scan looks at the value with
 // the lock, too, and after the signal. If the scan has the lock first, the waiter sees the value that the scan saw.

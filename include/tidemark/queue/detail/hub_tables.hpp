@@ -21,7 +21,7 @@
 namespace tidemark::detail {
 
 /// The marks that notifiers leave in a hub, one bit for each fence or queue. The server takes a whole word of them away
-/// before it looks at what they stand for: a mark that is left meanwhile is for the next pass [trap 12].
+/// before it looks at what they stand for: a mark that is left meanwhile is for the next pass.
 template <platform Platform, std::size_t Count>
 class hub_marks {
  public:
@@ -53,7 +53,7 @@ class hub_marks {
 // all fences or over those of one device.
 
 // The devices of a hub, and the fences of each: lists of places, so that a pass over the fences of one device costs in
-// proportion to them, and not to all fences of the hub [A113].
+// proportion to them, and not to all fences of the hub.
 //
 //   entries   a device each, with the first place of its list; written by the owner, who counts who needs the entry
 //   next      for each place the one that follows it in its list; written by the owner
