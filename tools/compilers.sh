@@ -77,7 +77,10 @@ strict_warnings() {
   mkdir -p "$folder/tidemark"
   printf 'inline int* planted() { return 0; }\n' >"$folder/tidemark/planted.hpp"
   printf '#include <tidemark/tidemark.hpp>\n#include <tidemark/planted.hpp>\n' >"$folder/planted.cpp"
-  for source in "$folder/planted.cpp" "$root"/examples/guide/*.cpp; do
+  # What one header declares must not be hidden by a parameter in another one, whichever comes first.
+  (cd "$root/include" && printf '#include <%s>\n' tidemark/*/*.hpp) |
+    grep -v -e /verify/ -e /senders -e /loop_uring | sort -r >"$folder/reverse.cpp"
+  for source in "$folder/planted.cpp" "$folder/reverse.cpp" "$root"/examples/guide/*.cpp; do
     case $source in
       */verify.cpp | */loop_uring.cpp) continue ;; # these need other libraries
     esac

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The lower floor of tidemark: fences and what waits for them, logs, memory that is lent until a fence has reached a
-// value, and split work items. A program that needs one of them includes that header alone.
+// value, and split work items. A program that needs one block includes its header alone.
 #ifndef TIDEMARK_CORE_HPP
 #define TIDEMARK_CORE_HPP
 

@@ -13,14 +13,14 @@
 //   executor.execute_at(at, turn)    calls turn() at a point of the steady clock, or later
 //
 // They may be called by any thread: by signallers, too, in the middle of a signal, so they must not block. They must
-// not throw (std::terminate), nor call the turn themselves, nor use the loop. A turn is copyable, as large as a shared
-// pointer and a time, and may be called by any thread, at any time, even after the loop has ended; it does nothing
-// then. There is at most one turn at a time that was given to execute() and was not called. A turn runs at most 64
-// callables and asks for another one, so that the executor can do something else in between. It passes on what a
+// not throw (std::terminate), nor call the turn before they return, nor use the loop. A turn is copyable, as large as a
+// shared pointer and a time, and may be called by any thread, at any time, even after the loop has ended; it does
+// nothing then. There is at most one turn at a time that was given to execute() and was not called. A turn runs at most
+// 64 callables and asks for another one, so that the executor can do something else in between. It passes on what a
 // callable throws, and the loop goes on with the next turn.
 //
-// In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's. It has no
-// descriptor(), and watches none.
+// In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's.
+// descriptor() returns -1 with errno ENOTSUP, and on_readable() and on_writable() must not be used.
 #ifndef TIDEMARK_FENCE_EXECUTOR_LOOP_HPP
 #define TIDEMARK_FENCE_EXECUTOR_LOOP_HPP
 
@@ -227,7 +227,7 @@ class basic_executor_loop
   using turns = detail::executor_turns<detail::core_of_loop<Platform>, Executor>;
 };
 
-/// A loop for fences of all kinds that an executor runs.
+/// A loop that an executor runs, for fences of all kinds.
 template <loop_executor Executor>
 using executor_loop = basic_executor_loop<native_platform, Executor>;
 

@@ -94,11 +94,12 @@
 
 namespace tidemark::detail {
 
-/// Holds the 8 bytes of a fence's value: inside the fence, in memory of the caller, or in a word that several fences
-/// share.
-///
-/// A poisoned fence does not touch the caller's memory any more. For that poison() moves the value into the fence, by a
-/// change of the one word that says where the value lies. Signals read that word anyway, so this costs them nothing.
+// Holds the 8 bytes of a fence's value: inside the fence, in memory of the caller, or in a word that several fences
+// share.
+//
+// A poisoned fence does not touch the caller's memory any more. For that poison() moves the value into the fence, by a
+// change of the one word that says where the value lies. Signals read that word anyway, so this costs them nothing.
+
 template <class Platform>
 using value_word = typename Platform::template atomic<std::uint64_t>;
 
@@ -521,7 +522,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may call
   /// it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no lock,
-  /// and a signal handler may call it. Once the fence is poisoned, it raises only an internal copy of the value.
+  /// and a signal handler may call it. Once the fence is poisoned, it raises only the value inside the fence, which
+  /// current_value() does not show.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);

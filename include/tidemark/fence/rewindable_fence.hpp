@@ -98,7 +98,8 @@ class basic_rewindable_fence {
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
-  /// below UINT64_MAX, where it stays. In all else like signal(), with one more load.
+  /// below UINT64_MAX. Otherwise it stays there, and the call returns it. In all else like signal(), with one more
+  /// load.
   std::uint64_t signal_next() noexcept {
     // (F46): relaxed alone, like (F40).
     const std::uint64_t before = value_.load(std::memory_order_relaxed);

@@ -581,8 +581,9 @@ class basic_wait_loop : public basic_loop<Platform> {
  public:
   basic_wait_loop() = default;
 
-  /// From now on run(), run_one() and their timed forms return `stopped`, and poll() returns 0, until restart(). A
-  /// callable that runs is not interrupted. Any thread may call it. Progress: takes the loop's lock.
+  /// Calls that begin from now on until restart() return at once: run(), run_one() and their timed forms return
+  /// `stopped`, and poll() returns 0. Calls in progress end, too; a callable that runs is not interrupted. Any thread
+  /// may call it. Progress: takes the loop's lock.
   void stop() noexcept {
     const keeper kept(this->core_.lock());
     this->core_.stop();

@@ -7,12 +7,12 @@
 //
 // The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
 // Then it issues one StoreLoad barrier for all of them and looks at each value once more. Then it sleeps on one word,
-// which all releases know (fence/detail/waker.hpp). For every timeline this is the handshake of fence.hpp: w1 of all,
-// one w2, w3 of all. Signallers do not know of it.
+// which every registration names (fence/detail/waker.hpp). For every timeline this is the protocol of fence.hpp
+// (register, barrier, look again), with one barrier for all. Signallers do not know of it.
 //
-// The waiter is woken once: by the first release of a wait for any, and by the last one of a wait for all. A timeline
-// that is lost wakes it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use
-// that word, because the word goes with the wait.
+// The waiter is woken once: wait_any() by the first release, wait_all() by the last one. A timeline that is lost wakes
+// it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use that word, because
+// the word goes with the wait.
 //
 // A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
@@ -29,12 +29,12 @@
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
 // possible at the return, the same one wins as in a wait for one timeline (wait.hpp).
 //
-// Before it registers, the waiter spins as for one timeline. The first timeline of the list whose waiters spin says for
-// how long, and learns from it.
+// Before it registers, the waiter spins as for one timeline. The first timeline of the list that allows spinning gives
+// the time, and learns from the wait.
 //
-// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees); and
-// a return just at the deadline or the stop. It comes late while a thread that has released a registration is
-// interrupted before it has used the waiter's word.
+// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees); and a
+// return just at the deadline or the stop. The return is late if a signaller is preempted between releasing a
+// registration and waking the waiter.
 #ifndef TIDEMARK_FENCE_WAIT_MANY_HPP
 #define TIDEMARK_FENCE_WAIT_MANY_HPP
 
@@ -316,11 +316,10 @@ wait_status wait_all_until(std::initializer_list<awaited> those, const std::chro
 }
 
 /// Waits until one of the values is reached. Returns `reached` and the index of the first one in the list that it sees
-/// reached; `lost` and the index of the first timeline in the list that was poisoned before it has reached its value,
-/// if no value is reached (the caller may wait again without that one); `stopped` if `token` is triggered first. For an
-/// empty list it returns `reached` and an index of 0 at once. What was done before the value was signalled
-/// happens-before a return with `reached`. Blocks. Throws nothing; the head of this file says when it allocates. Any
-/// thread may call it.
+/// reached; if none is reached and a timeline was poisoned below its value, `lost` and the index of the first such one
+/// (the caller may wait again without it); `stopped` if `token` is triggered first. For an empty list it returns
+/// `reached` and an index of 0 at once. What was done before the value was signalled happens-before a return with
+/// `reached`. Blocks. Throws nothing; the head of this file says when it allocates. Any thread may call it.
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_any_result wait_any(const Those& those, Token token = {}) noexcept {

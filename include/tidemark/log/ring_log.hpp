@@ -32,12 +32,12 @@
 //                           its slot is still busy from an earlier lap, or is taken by a later lap already. Readers
 //                           count that entry as lost. The position is the plain number of the next entry to begin.
 //
-// Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and entries + lost is
-// the number of appends. A reader copies in chunks and makes one pass, so behind a fast producer a call may bring few
-// entries or none.
+// Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and those that it hands
+// out and those that it counts as lost are together all appends since it began (for header_only, see above). A reader
+// copies in chunks and makes one pass, so behind a fast producer a call may bring few entries or none.
 //
 // Not promised: a minimum that a slow reader gets; that entries of several producers are in the order of time; any
-// order between different logs. With several producers, a thread that is stopped inside append() holds up the readers
+// order between different logs. With several producers, a thread that is suspended inside append() holds up the readers
 // at its entry until up to N more entries were appended. With one producer no thread waits for another.
 #ifndef TIDEMARK_LOG_RING_LOG_HPP
 #define TIDEMARK_LOG_RING_LOG_HPP
@@ -158,8 +158,8 @@ struct ring_log_options {
 };
 
 /// What read() brings: first `lost` entries that can't be read any more, then `entries`, the first of which has the
-/// number `first_sequence`. They follow each other without a gap. Where `entries` is empty, `first_sequence` is the
-/// number of the entry that the next call begins with.
+/// number `first_sequence`. The lost and the returned ones are consecutive. Where `entries` is empty, `first_sequence`
+/// is the number of the entry that the next call begins with.
 template <class Entry>
 struct log_batch {
   std::span<Entry> entries;
@@ -186,8 +186,8 @@ class ring_log_reader {
 
   /// Begins with the entry of this number; those of the following entries that are overwritten are counted as lost. The
   /// number must not be below the log's first_sequence, nor above the number of the next entry that will be appended.
-  /// In the header_only form it must also be less than N * 2^32 below that one. This is not checked: with any other
-  /// number the counts and the numbers are wrong, and in the header_only form the entries, too.
+  /// In the header_only form it must also be less than N * 2^32 below the number of the next entry. This is not
+  /// checked: with any other number the counts and the numbers are wrong, and in the header_only form the entries, too.
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
   /// Copies the next entries into `buffer`, at most as many as fit, and returns them. `lost` counts those before them
@@ -216,9 +216,9 @@ class ring_log_reader {
     return {buffer.first(kept), lost, next_ - kept};
   }
 
-  /// Returns whether the log has moved past the cursor: one load. A recent append may not be seen yet. It looks at the
-  /// position alone. So with one producer it is false while exactly N * 2^32 entries were appended since the last read;
-  /// and with several it is true while the next entry is not whole yet, and read() brings nothing.
+  /// Returns whether the log has moved past the cursor: one load. A recent append may not be seen yet. It compares
+  /// positions alone. So with one producer it is false if exactly N * 2^32 entries were appended since the last read;
+  /// and with several it may be true before the next entry is whole, when read() brings nothing.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): relaxed alone, a hint: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
@@ -369,8 +369,8 @@ class ring_log {
   ///
   /// Progress: wait-free. One store for each word of the entry and of its stamp, and one for the position. With several
   /// producers a fetch_add and a compare-exchange replace the store of the position. The entry is dropped if another
-  /// producer is still writing to its slot in an earlier lap, or if this thread was stopped in here for a lap. The
-  /// caller is not told; readers count the entry as lost.
+  /// producer is still writing to its slot in an earlier lap, or if this thread was suspended in append() while others
+  /// filled the log once. The caller is not told; readers count the entry as lost.
   void append(const Entry& entry) noexcept { producer_.append(page_, entry); }
 
   /// Returns a reader that begins with the oldest entry that can still be read; see ring_log_reader for a header_only
@@ -380,7 +380,7 @@ class ring_log {
   /// constructor of ring_log_reader says which numbers are possible; that is not checked.
   [[nodiscard]] reader_type reader_from(std::uint64_t sequence) const noexcept { return reader_type{page_, sequence}; }
 
-  /// Returns the number that the next entry will have. For the producer.
+  /// Returns the number that the next entry will have. Only the producer may call it.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept
     requires(Writers == writers::one)
   {

@@ -65,7 +65,7 @@ enum class aperture_status : std::uint8_t {
   busy,
   timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
   stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
-  lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait.
+  lost,     ///< The timeline is lost, and too few pages are unmapped. From forms that wait.
   /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs. Pages that another
   /// thread's map has counted are missing, too, even if that map then turns out to be busy. From try_map().
   no_space,
@@ -113,8 +113,7 @@ inline std::uint64_t pages_without_bytes() noexcept {
 /// Returns how many pages of a window a view of `bytes` bytes takes. Where there would be more than 2^64 - 1 pages, it
 /// returns 2^64 - 1, which is more than any window has. Pure.
 /// \param page_bytes  asserts that it is not 0; otherwise the result is 2^64 - 1, too
-/// \param instances   how many linked adapters have the allocation each for itself; the view then takes the pages of
-///                    all
+/// \param instances   how many linked adapters have a copy of their own; the view then takes pages for each copy
 [[nodiscard]] constexpr std::uint64_t aperture_pages(std::uint64_t bytes, std::uint64_t page_bytes,
                                                      std::uint64_t instances = 1) noexcept {
   if (page_bytes == 0) return detail::pages_without_bytes();
@@ -176,11 +175,12 @@ class host_aperture {
   ~host_aperture() = default;
 
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
-  /// `too_large` or `invalid`, and then nothing is mapped. Progress: lock-free but for what it asks of the timeline,
-  /// and for the system call that wakes threads that wait for what an attempt in vain gives back; never waits. It looks
-  /// at the pages of the view, at those in use that lie before them, and at O(log(pages of the window)) words for each;
-  /// on average, because the first map that passes what others have mapped looks at that, too. Where the result is
-  /// `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of the window.
+  /// `too_large` or `invalid`, and then nothing is mapped. Progress: never waits; lock-free apart from its calls of the
+  /// timeline and one system call: an attempt that fails gives its pages back, which may wake threads that wait for
+  /// pages. It looks at the pages of the view and at those in use that lie before them, and at O(log(pages of the
+  /// window)) words for each. That is an average: the first map that comes to pages that others have mapped looks at
+  /// these, too. Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at
+  /// all pages of the window.
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>

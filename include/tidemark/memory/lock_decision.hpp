@@ -13,14 +13,15 @@
 //   cached access         direct                migrate               migrate
 //   no access             direct                migrate               migrate
 //
-// "Migrate" means into system memory. That, and the way through the window, need an aperture segment among those that
-// the allocation supports. Where it has none, the lock is refused, and the reason says what was missing. Two cells need
-// a closer look at the text:
+// "Migrate" means into system memory. Migrating and the window both need an aperture segment that the allocation
+// supports. Without one the lock is refused, and the reason says what was missing; the first of these two cells is the
+// exception. They follow from the texts (docs/requirements.md lists them):
 //
 //   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there.
 //     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
-//     segment "or not be resident in order to be locked". Both hold if the lock makes it so: it
-//     migrates. Without an aperture segment it then is not resident until it is unlocked. It is never direct.
+//     segment "or not be resident in order to be locked". The lock satisfies both by moving the allocation into system
+//     memory: it migrates. Without an aperture segment it then is not resident until it is unlocked. It is never
+//     direct.
 //   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
 //     doesn't specify an aperture segment, a virtual address is impossible to obtain". Such an allocation is not
 //     to be created at all: may_be_created().
@@ -164,8 +165,9 @@ inline constexpr auto detail::names_of<unlock_status> =
 ///   one word    bit 0 committed, bit 1 a commit was deferred, from bit 2 on the number of locks
 ///
 /// Everything that the processor wrote while it had a lock happens-before the commit. Everything that the device left
-/// in system memory before an eviction happens-before the next lock. Locks nest, also of several threads. Any thread
-/// may call any function, but see evict(). Progress: all functions are lock-free.
+/// in system memory before an eviction happens-before the next lock. Locks are counted: several threads may have locks
+/// at a time, and one thread several. Any thread may call any function, but see evict(). Progress: all functions are
+/// lock-free.
 template <platform Platform = native_platform>
 class basic_commit_gate {
  public:
@@ -174,7 +176,7 @@ class basic_commit_gate {
   basic_commit_gate& operator=(const basic_commit_gate&) = delete;
 
   /// Takes a lock, and returns true. Returns false, and changes nothing, while the allocation is committed: then decide
-  /// again. There can be 2^30 - 1 locks at a time. Asserts that it is not one more. Otherwise returns false and changes
+  /// again. There can be 2^30 - 1 locks at a time. Asserts that there are no more. Otherwise returns false and changes
   /// nothing. Never waits. A commit that is deferred does not keep new locks out: the caller must see to it that the
   /// locks end some time.
   [[nodiscard]] bool try_lock() noexcept {
@@ -245,8 +247,9 @@ class basic_commit_gate {
     static_cast<void>(was_committed);
   }
 
-  /// As evict(), and the caller has a lock at once: no thread commits in between. For a thread that has committed to
-  /// keep moves away while it looks for an address. Asserts that it is committed. Otherwise nothing changes.
+  /// As evict(), and the caller has a lock at once: no thread commits in between. For a thread that has committed only
+  /// to keep others from moving the allocation while it looked for an address. Asserts that it is committed. Otherwise
+  /// nothing changes.
   void evict_and_lock() noexcept {
     std::uint32_t before = committed;
     // (K10): release, pairs with (K2): what the caller did while it had committed. Not stronger: as (K6).

@@ -4,7 +4,7 @@
 // what a retire_queue does, but nobody needs to call reclaim() or drain(), and its queues come and go.
 //
 //   tidemark::loop_retire_queue<> reclaimer(loop);
-//   if (!reclaimer.add_queue(graphics)) ...           it follows max_queues already
+//   if (!reclaimer.add_queue(graphics)) ...           it follows Most queues already
 //   ... make `mesh` unreachable for new submissions ...
 //   reclaimer.retire(mesh, dispose);                  never waits: a thread that runs the loop disposes of it
 //

@@ -172,9 +172,9 @@ class rename_ring {
   /// Maps. Blocks, parked, while it is busy, until the timeline reaches the first value that helps. With
   /// map_mode::do_not_wait it is try_map().
   ///
-  /// If every backing is mapped: with writers::one it returns `no_space`. With writers::several it waits until another
-  /// thread retires or trims something, so a thread that has mapped all of them itself waits for ever; use try_map() or
-  /// map_for() there.
+  /// If a discard finds all max_renames backings mapped: with writers::one it returns `no_space`. With writers::several
+  /// it waits until another thread retires or trims something, so a thread that has mapped all of them itself waits for
+  /// ever; use try_map() or map_for() there.
   ///
   /// Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns `stopped`
   /// once `token` is triggered, or `lost` if the timeline is lost and all backings are still mapped.

@@ -59,8 +59,8 @@ enum class upload_status : std::uint8_t {
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
   /// ring, or took bytes back during the call. From try_allocate().
   busy,
-  timeout,  ///< Still `busy` or `no_space` at the deadline of a form that waits.
-  stopped,  ///< Still `busy` or `no_space` when the stop token was triggered.
+  timeout,  ///< Still `busy`, or with writers::several `no_space`, at the deadline of a form that waits.
+  stopped,  ///< Still `busy`, or with writers::several `no_space`, when the stop token was triggered.
   /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
   lost,
   /// Not now, and there is no value to wait for: the oldest part was not retired yet. From try_allocate(); with
@@ -96,7 +96,7 @@ struct upload_options {
 };
 
 /// A ring of memory for uploads; see the head of this file.
-/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more. What is said about
+/// \tparam Timeline  tells which work is finished; once it is lost, every retired part is free. What is said about
 ///                   progress does not cover its current_value()
 /// \tparam Writers   how many threads allocate, retire, reclaim and trim
 template <timeline Timeline = progress_fence_view, writers Writers = writers::one>
@@ -142,7 +142,7 @@ class upload_ring {
   /// no room and the oldest part was not retired yet: no value of the timeline would help.
   /// \param alignment  of the offset, in bytes; a power of two, otherwise the status is `invalid`. The caller must
   ///                   align the buffer itself
-  /// Progress: never waits. But for what it asks of the timeline, it is wait-free with writers::one, and lock-free with
+  /// Progress: never waits. Apart from its calls of the timeline it is wait-free with writers::one, and lock-free with
   /// writers::several. With writers::one it takes a few additions, and O(records that come back) only if the contiguous
   /// rest is too short.
   upload_part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
@@ -186,10 +186,10 @@ class upload_ring {
   }
   /// Retires one part: it is in use until the timeline has reached `finished`, and its bytes come back when all parts
   /// before it are free too. Only the thread that has the part may call it: the one that allocated it, or one to which
-  /// it was handed on. Returns true. Asserts that the part was not refused, not retired before, and that its number was
-  /// given out. Otherwise returns false and changes nothing. A part that this ring has not given out is misuse that may
-  /// not be noticed: it may be taken for one of this ring's parts, now or later. Only with writers::several. Progress:
-  /// wait-free, except for the system call that wakes other threads if they wait for room.
+  /// it was handed on. Returns true. Asserts that the part was not refused and not retired before. Otherwise returns
+  /// false and changes nothing. A part that this ring has not given out is misuse: it may be taken for one of this
+  /// ring's parts, now or later. Of this, asserts only that the number was given out. Only with writers::several.
+  /// Progress: wait-free, except for the system call that wakes other threads if they wait for room.
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {
@@ -197,17 +197,18 @@ class upload_ring {
   }
 
   /// Takes back what is free from the oldest record on. Returns how many bytes came back, those that were passed over
-  /// included; so with writers::several it may be more than the capacity. An allocation that finds no room does the
-  /// same. Progress: never waits. But for what it asks of the timeline, it is wait-free with writers::one, and
-  /// lock-free with writers::several.
+  /// included. With writers::several it may be more than the capacity: in an empty ring a part as large as the ring may
+  /// follow bytes that were passed over. An allocation that finds no room does the same. Progress: never waits. Apart
+  /// from its calls of the timeline it is wait-free with writers::one, and lock-free with writers::several.
   std::uint64_t reclaim() noexcept { return ring_.reclaim(); }
 
   /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
-  /// free pieces are released. With writers::several there are only pieces if nothing is in use. Then the ring is full
-  /// until trim() ends: try_allocate() of other threads returns `busy`, and allocate() waits. After that all bytes are
-  /// free, but bytes_in_use() counts them until reclaim(), or the next allocation, takes them back. What `release`
-  /// throws passes through, and the ring is as after any other trim.
+  /// free pieces are released. With writers::several there are pieces only if the ring is empty: no part is allocated,
+  /// and none waits for its value. Then the ring is full until trim() ends: try_allocate() of other threads returns
+  /// `busy`, and allocate() waits. After that all bytes are free, but bytes_in_use() counts them until reclaim(), or
+  /// the next allocation, takes them back. What `release` throws passes through, and the ring is as after any other
+  /// trim.
   /// \param bytes  the size and the alignment of each piece; a power of two. Asserts that; otherwise there are none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
   /// Progress: lock-free but for `release`, what it asks of the timeline, and the system call that wakes threads that

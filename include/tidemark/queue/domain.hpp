@@ -122,8 +122,8 @@ struct attachment_counts {
 
 /// How a domain learns of the signals of others.
 enum class domain_doorbell : std::uint8_t {
-  names_fence,  ///< The message names the fence that has changed, and it looks at that one alone.
-  plain,        ///< The message names no fence, and it looks at all its fences.
+  names_fence,  ///< The message names the fence that has changed, and the domain looks at it alone.
+  plain,        ///< The message names no fence, and the domain looks at all its fences.
 };
 
 /// The options of a domain.

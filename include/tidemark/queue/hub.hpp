@@ -14,8 +14,9 @@
 //   notify_engine(e)    all queues of this engine, and of no other
 //   notify_all()        any native fence; with `legacy`, the legacy ones too
 //
-// Notifications coalesce: each leaves a mark, and only the first one since the last pass rings. A pass takes the marks
-// away before it looks at what they stand for, so a mark that is left meanwhile causes another pass.
+// Notifications coalesce: each leaves a mark, and only the first one since the last pass asks for a new pass, by this
+// thread or by the service. A pass takes the marks away before it looks at what they stand for, so a mark that is left
+// meanwhile causes another pass.
 //
 // In detail/hub_tables.hpp:
 //
@@ -26,7 +27,7 @@
 // If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
 // fence of the queue's device is released by its current value, and the cursor goes on behind the gap. Fences and
 // queues belong to a device, by default all to the same one. A queue may signal fences of another device only if it has
-// the hub's notifier, which then names the fence. An entry of a cancelled signal releases nobody.
+// the hub's notifier, which then notifies that fence by its id. An entry of a cancelled signal releases nobody.
 //
 // Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
 // leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
@@ -69,8 +70,9 @@
 
 namespace tidemark {
 
-/// Which calls of notify_all() look at a fence. Every call looks at the native fences, but only notify_all(true) looks
-/// at the legacy ones. All other notifications treat both kinds alike.
+/// Which calls of notify_all() look at a fence. Most programs need native fences alone; a legacy one is for waiters
+/// that are looked at only on request. Every call looks at the native fences, but only notify_all(true) looks at the
+/// legacy ones. All other notifications treat both kinds alike.
 enum class fence_kind { native, legacy };
 
 /// One fence of a batch.
@@ -138,8 +140,9 @@ struct [[nodiscard]] hub_attach_result {
 /// log that a queue has replaced.
 ///
 /// The hub must outlive every call of its functions. A thread whose signal or notification makes a pass is still in
-/// that call when the waiters that the pass released go on, so a waiter must not destroy the hub for that reason alone.
-/// When the hub is destroyed, notifications that were not served yet are dropped: their waiters go on sleeping.
+/// that call when the waiters that the pass released go on, so a waiter that was released must not take that for a sign
+/// that the hub can be destroyed. When the hub is destroyed, notifications that were not served yet are dropped: their
+/// waiters go on sleeping.
 ///
 /// \tparam Platform  must be asymmetric if the platform of any fence is. attach() takes only queues whose `platform` is
 ///                   this very type; the platform of a queue is that of its progress timeline
@@ -156,7 +159,8 @@ class basic_hub {
 
   using reader_type = queue_log_reader<Platform>;
 
-  /// Makes an empty hub with a service of its own. An event_driven or a loop_served one must be given instead.
+  /// Makes an empty hub with a service of its own. An event_driven or a loop_served service is given to the other
+  /// constructor.
   basic_hub() noexcept
     requires std::default_initializable<Service>
       : basic_hub(Service{}) {}
@@ -267,9 +271,10 @@ class basic_hub {
 
   // ---- notifying: any thread. Progress: lock-free, and what Service does --------------------------------------------
   //
-  // A notification leaves a mark. What it asks for is done by a pass, which may come after the return. If the hub
-  // serves itself and no other thread is serving, the call makes passes until nothing is asked for any more. Otherwise
-  // it only calls ring() of the service, once at most. The pass is sure to find what happens-before the notification.
+  // A notification leaves a mark. What it asks for is done by a pass, which may come after the return. With a hub that
+  // serves itself, the call makes passes until nothing is asked for any more, unless another thread is serving: then
+  // that one makes another pass. With any other service the call rings the service, at most once. The pass is sure to
+  // find what happens-before the notification.
 
   /// Asks for the release of the waiters of this fence that are due.
   void notify(fence_id id) noexcept {

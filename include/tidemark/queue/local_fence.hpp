@@ -7,8 +7,8 @@
 //   copies.signal(copied, 1);
 //   blurs.wait(copied, 1);                  queues wait; copied.wait(1) does not compile
 //
-// Its value may lie in memory of a device: basic_local_fence<Platform, value_storage::caller> takes its place. A fence
-// of several domains must not be of this kind (cross_fence, in domain.hpp).
+// Its value may lie in memory of a device: basic_local_fence<Platform, value_storage::caller> takes the address of that
+// memory. A fence of several domains must not be of this kind (cross_fence, in domain.hpp).
 #ifndef TIDEMARK_QUEUE_LOCAL_FENCE_HPP
 #define TIDEMARK_QUEUE_LOCAL_FENCE_HPP
 

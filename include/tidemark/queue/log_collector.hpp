@@ -62,7 +62,7 @@ namespace tidemark {
 struct collected_entries {
   std::size_t logs = 0;           ///< How many logs had something new, or something that a sink had not taken.
   std::uint64_t entries = 0;      ///< Entries given to the sink.
-  std::uint64_t lost = 0;         ///< Entries that were lost, as the sink knows.
+  std::uint64_t lost = 0;         ///< Lost entries that the sink was called for, with on_lost().
   std::uint64_t queued = 0;       ///< Queued events given to the sink.
   std::uint64_t queued_lost = 0;  ///< How many queued events are missing, whether or not the sink asks for that.
   std::uint64_t work = 0;         ///< Pieces of work given to the sink.
@@ -80,9 +80,9 @@ template <platform Platform = native_platform, log_clock Clock = default_log_clo
 class basic_log_collector {
  public:
   /// Adds a queue: from now on collect() reads both logs of it, from the oldest entries that they still have. The sink
-  /// is told `id` with each entry. The queue must have a log_recorder. For the queue's owner. The collector may outlive
-  /// the queue. A queue that is added twice is told twice. Allocates, and throws what the allocation throws; then the
-  /// queue is not added.
+  /// gets `id` with each entry. The queue must have a log_recorder. Only the queue's owner may call it. The collector
+  /// may outlive the queue. Of a queue that is added twice the sink gets each entry twice. Allocates, and throws what
+  /// the allocation throws; then the queue is not added.
   template <class Progress, class Notifier>
     requires std::same_as<timeline_platform<Progress>, Platform>
   void add(queue_id id, basic_queue<Progress, Clock, Notifier>& from) {
@@ -99,7 +99,8 @@ class basic_log_collector {
     if (is_free()) queued_.push_back({id, from.reader()});
   }
 
-  /// Adds the work that an engine executes for a queue, if the sink has on_work(). Otherwise like the add() before.
+  /// Adds the work that an engine executes for a queue; collect() reads it for a sink with on_work() only. Otherwise
+  /// like the add() before.
   void add(queue_id id, const basic_executed_work<Platform, Clock>& from) {
     if (is_free()) work_.push_back({id, from.reader()});
   }

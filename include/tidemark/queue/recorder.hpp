@@ -107,7 +107,7 @@ class log_recorder {
   /// Returns which events are turned on. What the owner did before it turned them on happens-before the return. Any
   /// thread. Progress: wait-free, one load.
   [[nodiscard]] verbose_events verbose_wanted() const noexcept {
-    // (Q19): acquire, pairs with (Q17): a thread that receives the log finds what the owner has made ready.
+    // (Q19): acquire, pairs with (Q17): a thread that finds events turned on finds what the owner has made ready.
     return static_cast<verbose_events>(wanted_.load(std::memory_order_acquire));
   }
 

@@ -86,7 +86,8 @@ class patch_list {
   }
 
   /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Asserts that
-  /// the record exists and that its allocation index is in range. Otherwise it binds the null handle.
+  /// the record exists; otherwise it is the record of zeros that record() returns. Asserts that its allocation index is
+  /// in range; otherwise it binds the null handle.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
     const bool is_there = found.allocation_index < allocations_.size();

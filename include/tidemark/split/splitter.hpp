@@ -16,14 +16,15 @@
 //
 // submit_parts.hpp has this loop ready-made.
 //
-// How a cut is found. The splitter takes the entries in the order of the list, and each group as a whole. It places the
-// allocations of the group that are not resident. If one does not fit, it evicts allocations that no slot holds and
-// that the part does not use, the farthest next use first. If the group still does not fit, the part ends where the
-// group begins, and the next part begins with that group. When it is the first group of a part,
+// How a cut is found. The words are those of split_list.hpp: entries with the same offset are a group. The splitter
+// takes the entries in the order of the list, and each group as a whole. It places the allocations of the group that
+// are not resident. If one does not fit, it evicts allocations that no slot holds and that the part does not use, the
+// farthest next use first. If the group still does not fit, the part ends where the group begins, and the next part
+// begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group holds keeps its place;
-//   - an allocation that only slots of the group hold was bound again at this cut; it may move, if the group does
-//     not fit otherwise;
+//   - an allocation that only slots of the group hold may move if the group does not fit otherwise, because the group
+//     binds it again;
 //   - an allocation that the group replaced may be evicted, and so may one that the part before has used and
 //     replaced.
 //
@@ -32,11 +33,13 @@
 // and the largest first. An exhaustive search might find another arrangement.
 //
 // What was not evicted stays resident, from part to part and from work item to work item. Such leftovers do not cause a
-// cut where the work item would fit as a whole: before the first part is cut, it is planned anew without them. They may
-// however lie in the way of a later part. After evict_all(), a work item is cut as by a new splitter.
+// cut where the work item would fit as a whole: if they would force a cut in the first part, it is planned again
+// without them. They may however lie in the way of a later part. After evict_all(), a work item is cut as by a new
+// splitter.
 //
 // Invariant: the parts cover [0, end) once and in order, and no part is empty. When a part may run, every allocation
-// that its commands use is resident. The placement policy never holds more than it has accepted.
+// that its commands use is resident. An allocation is resident only while the placement policy has a place reserved for
+// it.
 //
 // Not promised: the least number of parts, or of bytes moved. One thread at a time; what a part says is for that
 // thread. Other threads that want to know what is needed ask a split table.
@@ -200,7 +203,7 @@ class splitter {
 
   /// Returns the group that can't be placed, if this work item were begun now; absent if all of it can be planned.
   /// Changes nothing: it plans on a copy of the splitter and of its policy. Asserts that begin() would not refuse the
-  /// list.
+  /// list; otherwise the answer means nothing.
   [[nodiscard]] std::optional<unsatisfiable_group> would_fail(std::span<const entry> entries, std::uint64_t end) const
     requires std::copyable<Placement>
   {

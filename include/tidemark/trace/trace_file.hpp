@@ -58,7 +58,7 @@ concept trace_target = requires(Target& target, queue_id queue, fence_id fence, 
 /// Whether a stream has taken all that it was given.
 enum class [[nodiscard]] trace_write_status : std::uint8_t {
   written,  ///< The stream has taken all that was flushed.
-  refused,  ///< The stream has failed, for example because the disk is full. The file ends somewhere before that.
+  refused,  ///< The stream has failed, for example because the disk is full. The file holds a beginning only.
 };
 
 template <>
@@ -67,7 +67,7 @@ inline constexpr auto detail::names_of<trace_write_status> = detail::names("writ
 /// What a read has come to.
 enum class trace_read_status : std::uint8_t {
   ended,      ///< The file is whole: the target has received everything.
-  truncated,  ///< The file is cut off, or its writer was not closed. The target has received what is before it.
+  truncated,  ///< The file is cut off, or its writer was not closed. The target has received what is before the cut.
   invalid,    ///< No trace file, one of another version, or a damaged one. The target has received what is before.
   refused,    ///< The stream has failed. The target has received what is before.
 };
@@ -102,6 +102,7 @@ class trace_file_writer {
   /// Drops what was not flushed. A writer that was not closed leaves a file that is `truncated`.
   ~trace_file_writer() = default;
 
+  /// As the functions of trace with these names.
   void name_queue(queue_id number, std::string_view name) { name_record(kind::queue_name, to_number(number), name); }
   void name_engine(queue_id number, std::string_view name) { name_record(kind::engine_name, to_number(number), name); }
   void name_fence(fence_id number, std::string_view name) { name_record(kind::fence_name, to_number(number), name); }
@@ -110,7 +111,8 @@ class trace_file_writer {
   void on_queued(queue_id queue_number, trace_event event, fence_id fence_number, std::uint64_t value,
                  std::uint64_t nanoseconds);
 
-  /// As trace::on_executed(), but where the assertion returns, an entry of the verbose log becomes a signal.
+  /// As trace::on_executed(). Asserts that the entry is wait_unblocked or signal_executed. Otherwise it becomes a
+  /// signal.
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
@@ -125,8 +127,8 @@ class trace_file_writer {
   /// flushed, and what the writer gave the stream in between, 64 KiB at a time.
   trace_write_status flush();
 
-  /// Ends the file, and flushes it. Asserts that nothing is received afterwards. Otherwise that counts as dropped.
-  /// Another call does nothing and returns status().
+  /// Ends the file, and flushes it. Afterwards every function that writes a record asserts that the writer is open.
+  /// Otherwise the record counts as dropped. Another call does nothing and returns status().
   trace_write_status close();
 
   /// Returns whether the stream has taken all that it was given so far; more may be waiting for a flush. Progress:
@@ -135,8 +137,8 @@ class trace_file_writer {
     return failed_ ? trace_write_status::refused : trace_write_status::written;
   }
 
-  /// Returns how many records the writer has received that are not in the file for certain, because the stream failed.
-  /// Progress: wait-free.
+  /// Returns how many received records may be missing in the file, because the stream failed or the writer was closed
+  /// before. Progress: wait-free.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:

@@ -19,8 +19,9 @@
 
 namespace tidemark::detail {
 
-/// make_array, destroy_array: arrays in memory of a backing source. block_source: a source whose backings are plain
-/// memory.
+// make_array, destroy_array: arrays in memory of a backing source. block_source: a source whose backings are plain
+// memory.
+
 template <class Source>
 concept block_source = backing_source<Source> && std::same_as<typename Source::backing, std::byte*>;
 
@@ -53,15 +54,15 @@ void destroy_array(Source& source, T* array, std::size_t size) noexcept {
   source.destroy(reinterpret_cast<std::byte*>(array), traits_of_array<T>(size));
 }
 
-/// block_pool: blocks of one size, for one context. Blocks begin at cache lines and share none.
-///
-///   chunk   | header: a line | 0 to 15 lines | block | block | ... |       4 blocks, then 8, ... then 64
-///
-/// The distance of two blocks is no multiple of 8 lines, and each chunk begins with one line more than the one before,
-/// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways.
-///
-/// The context's thread takes blocks. Any thread may give one back; the context's thread finds it when it has none
-/// left.
+// block_pool: blocks of one size, for one context. Blocks begin at cache lines and share none.
+//
+//   chunk   | header: a line | 0 to 15 lines | block | block | ... |       4 blocks, then 8, ... then 64
+//
+// The distance of two blocks is no multiple of 8 lines, and each chunk begins with one line more than the one before,
+// of 16. So at most 8 of 64 blocks fall into one set of a cache with 64 sets, which has as many ways.
+//
+// The context's thread takes blocks. Any thread may give one back; the context's thread finds it when it has none left.
+
 inline constexpr std::size_t most_block_distance = SIZE_MAX / 8 / cache_line * cache_line;  // more than any memory has
 
 /// Returns the distance of two blocks of `bytes` bytes; `most_block_distance` if it would be more.

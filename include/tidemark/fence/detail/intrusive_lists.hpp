@@ -149,7 +149,8 @@ class linked_sort {
     return result;
   }
 
-  /// Merges ascending runs, always two of similar length. One run alone is passed over once.
+  /// Merges ascending runs: lists of equally many runs in pairs, and at the end what is left. One run alone is passed
+  /// over once.
   static Entry* merged_runs(Entry* first) noexcept {
     std::array<Entry*, 64> pending{};  // at i: what 2^i runs were merged into
     std::size_t used = 0;
@@ -187,20 +188,21 @@ class linked_sort {
   }
 };
 
-/// ordered_waits: waits in the order of their keys; those with equal keys in the order in which they came. The links
-/// lie in the waits, so nothing is allocated.
-///
-/// It is a pairing heap of runs. A run is a list in ascending order. A wait that comes with a key no less than the one
-/// before it is appended to that one's run, in constant time; any other begins a run of its own. So waits that come in
-/// ascending order, as most do, stand in one list, and the least one is taken without a comparison. Waits in random
-/// order take O(log n), amortized. Those that are due together are taken out together and then sorted, which is faster
-/// than to take out the least one again and again.
-///
-///   head of a run   child: the first of the heads below it;  sibling: the next head below the same one;
-///                   back: the head above it if it is the first one below that, else the sibling before it
-///   any wait        later: the next of its run;  in all but the head, back: the one before it
-///
-/// Not thread-safe: the owner's lock protects it.
+// ordered_waits: waits in the order of their keys; those with equal keys in the order in which they came. The links lie
+// in the waits, so nothing is allocated.
+//
+// It is a pairing heap of runs. A run is a list in ascending order. A wait that comes with a key no less than the one
+// before it is appended to that one's run, in constant time; any other begins a run of its own. So waits that come in
+// ascending order, as most do, stand in one list, and the least one is taken without a comparison. Waits in random
+// order take O(log n), amortized. Those that are due together are taken out together and then sorted, which is faster
+// than to take out the least one again and again.
+//
+//   head of a run   child: the first of the heads below it;  sibling: the next head below the same one;
+//                   back: the head above it if it is the first one below that, else the sibling before it
+//   any wait        later: the next of its run;  in all but the head, back: the one before it
+//
+// Not thread-safe: the owner's lock protects it.
+
 template <class Wait>
 struct wait_links {
   Wait* child = nullptr;

@@ -22,10 +22,11 @@
 
 namespace tidemark::detail {
 
-/// loop_ready: the work that a loop is to run, by rank. Rank 0 comes first, and work of one rank runs in the order in
-/// which it became ready. Work that others have been preferred to a few times runs nevertheless, so none starves.
-///
-/// Not thread-safe: the loop's lock protects it.
+// loop_ready: the work that a loop is to run, by rank. Rank 0 comes first, and work of one rank runs in the order in
+// which it became ready. Work that others have been preferred to a few times runs nevertheless, so none starves.
+//
+// Not thread-safe: the loop's lock protects it.
+
 inline constexpr std::size_t loop_ranks = 3;
 inline constexpr std::uint8_t usual_rank = 1;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lock-free min-trees inside a waiter heap: threads set and clear leaves, and the root holds the least leaf.
+// The lock-free min-trees inside a waiter heap: threads set and clear leaves, and the root holds the least leaf. Also
+// the shapes of its blocks.
 //
 //            root {least, version}  <--- lane, and one top for each block by which the heap has grown
 //           /    \                       The root lies in the heap; below it, level by level:
@@ -49,8 +50,9 @@
 
 namespace tidemark::detail {
 
-/// How many slots a block of a waiter heap has, and where each level of its tree lies in one array. The first block's
-/// shape is known to the compiler. Later blocks, by which a heap grows, learn theirs when they are made.
+// How many slots a block of a waiter heap has, and where each level of its tree lies in one array. The first block's
+// shape is known to the compiler. Later blocks, by which a heap grows, learn theirs when they are made.
+
 constexpr std::size_t divide_up(std::size_t count, std::size_t by) noexcept { return (count + by - 1) / by; }
 
 /// Where each level of a tree begins. Level 0 holds the leaves. Level `depth` is the top, which does not lie in the

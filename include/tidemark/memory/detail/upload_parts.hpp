@@ -21,8 +21,9 @@
 
 namespace tidemark::detail {
 
-/// Sizes of upload rings: how much a ring can have of what it was asked for, so that no arithmetic on positions
-/// overflows.
+// Sizes of upload rings: how much a ring can have of what it was asked for, so that no arithmetic on positions
+// overflows.
+
 constexpr std::uint64_t too_many_bytes = std::uint64_t{1} << 62;  // for any ring
 
 /// Returns what a ring can have of the bytes that it was asked for: all, or, where that is misuse, none.

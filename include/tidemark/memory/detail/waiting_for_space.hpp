@@ -23,7 +23,7 @@
 namespace tidemark::detail {
 
 // How a block of one writer waits for its memory: it tries; while the memory is in use it sleeps until the timeline has
-// reached the value that helps first; then it tries again. Blocks of several writers use waiting_for_space.hpp.
+// reached the value that helps first; then it tries again. Blocks of several writers use wait_for_space(), below.
 
 /// The result of an attempt in the form that within() needs: it can be compared with a wait_status.
 template <class Result>
@@ -193,19 +193,20 @@ class space_waiters {
   typename Platform::park_word changes_;
 };
 
-/// How a block of several writers waits for memory that another thread has, or that the executor still uses. It tries.
-/// While it gets nothing, it sleeps until another thread gives something back (space_waiters), or until the timeline
-/// has reached the value that helps first. Then it tries again.
-///
-/// A waiter sleeps on one word for both: it registers with the heap of the fence that the block follows, and its
-/// release advances the word of the space_waiters. The registration is fence.hpp's w1; the barrier is w2 and v2 at
-/// once; and the value is looked at once more before each sleep, which is w3. Where no value helps, the waiter
-/// registers for the greatest one, so that the loss of the timeline wakes it.
-///
-/// A waiter that can't register looks again every millisecond: where the fence is full and does not grow (it must not,
-/// or there is no memory), and where the block follows a timeline of the program's own. So does a waiter whose barrier
-/// was refused. For a value of the program's own timeline it sleeps in the timeline's wait_until(), so that a signal
-/// wakes it at once, and what other threads give back is found within a millisecond.
+// How a block of several writers waits for memory that another thread has, or that the executor still uses. It tries.
+// While it gets nothing, it sleeps until another thread gives something back (space_waiters), or until the timeline has
+// reached the value that helps first. Then it tries again.
+//
+// A waiter sleeps on one word for both: it registers with the heap of the fence that the block follows, and its release
+// advances the word of the space_waiters. The registration is fence.hpp's w1; the barrier is w2 and v2 at once; and the
+// value is looked at once more before each sleep, which is w3. Where no value helps, the waiter registers for the
+// greatest one, so that the loss of the timeline wakes it.
+//
+// A waiter that can't register looks again every millisecond: where the fence is full and does not grow (it must not,
+// or there is no memory), and where the block follows a timeline of the program's own. So does a waiter whose barrier
+// was refused. For a value of the program's own timeline it sleeps in the timeline's wait_until(), so that a signal
+// wakes it at once, and what other threads give back is found within a millisecond.
+
 template <platform Platform, fence_options Options>
 const fence_core<Platform, Options>* as_fence(const fence_core<Platform, Options>& followed) noexcept {
   return &followed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The parts of which a platform's fallbacks are made (the lock-based double word, and parking on condition
-// variables): here those of the standard library. The model checker has parts of its own
-// (verify/relacy_portable_platform.hpp).
+// Words and fields over the standard library, a scope without cancellation, and the parts of which a platform's
+// fallbacks are made (the lock-based double word, and parking on condition variables). The model checker has parts of
+// its own (verify/relacy_portable_platform.hpp).
 #ifndef TIDEMARK_PLATFORM_DETAIL_NATIVE_PRIMITIVES_HPP
 #define TIDEMARK_PLATFORM_DETAIL_NATIVE_PRIMITIVES_HPP
 

@@ -48,10 +48,6 @@ class hub_marks {
   std::array<typename Platform::template atomic<std::uint64_t>, words> words_;
 };
 
-// The fences of a hub. Each lies in a slot, and is known by an id that names the slot and counts the fences that were
-// in it. The hub's owner fills and empties slots; notifiers and the server look fences up, and the server walks over
-// all fences or over those of one device.
-
 // The devices of a hub, and the fences of each: lists of places, so that a pass over the fences of one device costs in
 // proportion to them, and not to all fences of the hub.
 //
@@ -130,6 +126,10 @@ class hub_devices {
   std::array<device, Count> entries_;
   std::array<word, Places> next_;
 };
+
+// The fences of a hub. Each lies in a slot, and is known by an id that names the slot and counts the fences that were
+// in it. The hub's owner fills and empties slots; notifiers and the server look fences up, and the server walks over
+// all fences or over those of one device.
 
 /// \tparam Devices  the greatest number of devices, of fences and queues together
 template <platform Platform, std::size_t Count, std::size_t Devices>
