@@ -2,6 +2,11 @@
 //
 // fence and progress_fence: timelines. A fence has a 64-bit value that only rises, and threads wait for it.
 //
+//   tidemark::progress_fence ready;
+//   ready.signal(7);                              one store and one load, if nobody is due
+//   if (ready.wait(7) == wait_status::reached)    in another thread; sleeps only if it must
+//     ...                                         what was done before the signal is seen here
+//
 //   line 0   current_value    signallers write it, all threads read it
 //   line 1   monitored_value  the root of the waiter heap: least awaited target - 1; waiters and passes write it,
 //            signals read it (fence_layout::one_line puts the value beside the root: better for many fences whose

@@ -3,6 +3,12 @@
 // engine_queue: an in-order queue of an engine. A thread records commands, and rings the doorbell; the engine's threads
 // execute them (engine.hpp).
 //
+//   tidemark::engine_queue blur{compute, {.name = "blur"}};
+//   blur.wait(uploaded, 3);                       parks the queue, not a thread
+//   blur.run([&] { filter(image); });
+//   blur.signal(blurred, 7);
+//   auto rung = blur.submit();                    rung.serial: its number; or rung.status says why it was refused
+//
 //   submitter (one thread at a time)        engine
 //   wait(), run(), signal()                 executes the commands of a submission in order,
 //   submit() -> accepted, retry, aborted    and then signals the progress of the queue: one for each submission
