@@ -21,7 +21,8 @@ needed is an error too. The rows are printed and written to FOLDER as Markdown a
 on where it stopped, as long as headers and checks are the same; --fresh begins anew.
 
 --part weakens of the sites only each N-th, from the K-th on, and those in headers that differ from where this branch
-left main, or from the commit before the last. Which sites are executed is looked at for all.
+left main, or from the commit before the last, unless these are more than a quarter of all: a move of headers would take
+hours. Which sites are executed is looked at for all.
 
 --self-test runs the audit on planted headers, whose needless, needed, missing and unexecuted orders it must tell apart.
 --blind-seam leaves every site as it is and pretends; a self-test must fail then.
@@ -469,11 +470,13 @@ class Audit:
     def sites_in_part(self):
         part, parts = self.sites_of
         changed = {Path(name) for name in changed_files(None)}
+        touched = {site.name for site in self.sites if (self.headers / site.file).relative_to(ROOT) in changed}
+        if 4 * len(touched) > len(self.sites):
+            touched = set()
         # What no check notices takes longest, so each such site is in another part.
         reviewed = {tag for tag, _ in self.reviewed}
         in_turn = sorted(self.sites, key=lambda site: site.tag not in reviewed)
-        return {site.name for place, site in enumerate(in_turn, 1)
-                if place % parts == part % parts or (self.headers / site.file).relative_to(ROOT) in changed}
+        return touched | {site.name for place, site in enumerate(in_turn, 1) if place % parts == part % parts}
 
     def try_mutant(self, mutant):
         outcome = self.runner.run(mutant["executable"], mutant["check"], bounded_search(mutant["bound"]))
