@@ -33,7 +33,7 @@ TEST_CASE("five blocks of one program follow one timeline") {
   tidemark::rename_ring ring{done.view(), {.bytes = 64, .max_renames = 2}};
   const auto first = ring.map(tidemark::map_mode::discard);
   REQUIRE(first);
-  *static_cast<std::uint64_t*>(static_cast<void*>(first.memory)) = 7;
+  first.memory[0] = std::byte{7};
   CHECK(ring.retire(first, 1));
 
   tidemark::ring_log<sample, 4> log;
@@ -42,7 +42,7 @@ TEST_CASE("five blocks of one program follow one timeline") {
   std::thread executor{[&] {
     static_cast<void>(table.apply({.allocation = std::uint64_t{9}, .slot = tidemark::slot_id{2}, .split_offset = 0}));
     table.close();
-    log.append({*static_cast<const std::uint64_t*>(static_cast<const void*>(first.memory))});
+    log.append({std::to_integer<std::uint64_t>(first.memory[0])});
     done.signal(1);
   }};
   CHECK(done.wait(1) == tidemark::wait_status::reached);
