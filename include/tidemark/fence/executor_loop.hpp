@@ -136,16 +136,12 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   bool is_closed_ = false;      // the loop has ended, or is about to when no turn is under way
 };
 
-}  // namespace tidemark::detail
-
-namespace tidemark {
-
-namespace detail {
-
 template <class Core, class Executor>
 class executor_turns;
 
-}  // namespace detail
+}  // namespace tidemark::detail
+
+namespace tidemark {
 
 /// What an executor runs to run a loop.
 template <platform Platform>

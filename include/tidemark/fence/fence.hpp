@@ -49,30 +49,9 @@
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
 // system refuses the barrier later, waiters look again every millisecond.
 //
-// poison() marks a lost device. The mark is a word of its own on the waiters' side and not a value, because a plain
-// store of a signaller could overwrite a value. It releases every waiter. A wait for a value that was reached still
-// returns `reached`, others return `lost`. Later signals change nothing that current_value() shows, and nothing in
-// memory of the caller. Inside the fence the value still rises, because a test of the poison would double the loads of
-// a signal. So signal() and signal_next() return and assert what they would without the poison. A wait for a value that
-// is signalled after the poison returns `reached`, and sees what was done before that signal. There is one exception:
-// if the value lies in memory of the caller, a signal that runs at the same time as poison() may get lost. Then one
-// waiter may see its value and return `reached`, and a later one may not see it and return `lost`; signal_next() may
-// return the same value twice.
-//
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
 // is not enough. The same holds for poison(). All waits must have returned, too.
-//
-// fork(). The child has a copy of each fence as it was at that moment, and neither process sees what the other one
-// does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
-// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
-// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
-// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-// the copy has. Three kinds of fences must not be used in the child:
-//   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
-//   - fences for which other threads waited for several timelines or for a block's memory: a release uses their stacks
-//   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
-//     threads slept or woke others on any block of that kind, because all of them share the condition variables
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -185,17 +164,22 @@ using value_holder =
     std::conditional_t<Storage == Choice::own, own_value<Platform>,
                        std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
 
-}  // namespace tidemark::detail
-
-namespace tidemark {
-
-namespace detail {
-
 /// What both kinds of fence share: the value, the waiters, everything but s1.
 ///
 /// The wait functions, which block, are those of `waitable` in wait.hpp: wait(target), wait_for(target, duration) and
 /// wait_until(target, time_point), each with an optional stop token last. They return `reached`, `timeout`, `stopped`
 /// or `lost`.
+///
+/// fork(). The child has a copy of each fence as it was at that moment, and neither process sees what the other one
+/// does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
+/// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
+/// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
+/// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
+/// the copy has. Three kinds of fences must not be used in the child:
+///   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
+///   - fences for which other threads waited for several timelines or for a block's memory: a release uses their stacks
+///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
+///     threads slept or woke others on any block of that kind, because all of them share the condition variables
 template <tidemark::platform Platform, fence_options Options>
 class fence_core : public waitable<fence_core<Platform, Options>> {
  public:
@@ -239,12 +223,20 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// thread may call it.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
-  /// Declares the timeline lost, for ever: a wait for a value that is not reached returns `lost`, now and later. Calls
-  /// that begin after the first call of poison() has returned do not touch the caller's storage. If several threads
-  /// call poison() at the same time, any of their calls may be the first, so all of them must have returned. Any thread
-  /// may call it, any number of times, also while others signal. Progress: lock-free except for the system calls that
-  /// wake.
+  /// Declares the timeline lost, for ever, as of a lost device: releases every waiter. A wait for a value that was
+  /// reached still returns `reached`, others return `lost`, now and later. Calls that begin after the first call of
+  /// poison() has returned do not touch the caller's storage. If several threads call poison() at the same time, any of
+  /// their calls may be the first, so all of them must have returned. Any thread may call it, any number of times, also
+  /// while others signal. Progress: lock-free except for the system calls that wake.
+  ///
+  /// Later signals change nothing that current_value() shows, and nothing in memory of the caller. Inside the fence the
+  /// value still rises, because a test of the poison would double the loads of a signal. So signal() and signal_next()
+  /// return and assert what they would without the poison, and a wait for a value that is signalled afterwards returns
+  /// `reached`, and sees what was done before that signal. There is one exception: if the value lies in memory of the
+  /// caller, a signal that runs at the same time as poison() may get lost. Then one waiter may see its value and return
+  /// `reached`, and a later one may not see it and return `lost`; signal_next() may return the same value twice.
   void poison() noexcept {
+    // A word of its own on the waiters' side and not a value, which a plain store of a signaller could overwrite.
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
     // meanwhile is found, or finds the word.
     const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
@@ -514,7 +506,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[no_unique_address]] mutable std::conditional_t<Options.statistics, fence_counts<Platform>, does_nothing> counts_;
 };
 
-}  // namespace detail
+}  // namespace tidemark::detail
+
+namespace tidemark {
 
 /// A timeline that any thread may signal; the greatest value wins.
 /// \tparam Platform  symmetric_platform, unless waiters are rare: on x86-64 a compare-exchange is a full barrier anyway

@@ -136,12 +136,6 @@ ended_wait get_past(const Timeline& input, std::uint64_t value, const TellStall&
   return {status, observed};
 }
 
-}  // namespace tidemark::detail
-
-namespace tidemark {
-
-namespace detail {
-
 /// Lets the executor of an engine know when a signal is about to run code of the user.
 struct queue_access {
   static void signal(auto& queue, const auto& output, std::uint64_t value, const auto& before_user_code,
@@ -153,7 +147,9 @@ struct queue_access {
   }
 };
 
-}  // namespace detail
+}  // namespace tidemark::detail
+
+namespace tidemark {
 
 /// An in-order queue; see the head of this file. It follows and signals `Progress`, whose value is the serial of the
 /// last piece of work that is finished. A queue can be neither copied nor moved.
