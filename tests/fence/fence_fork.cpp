@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// fork() in a process that uses fences: what the child may do with its copies of them; see the head of fence.hpp.
+// fork() in a process that uses fences: what the child may do with its copies of them; see fence_core in fence.hpp.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
