@@ -22,7 +22,8 @@ on where it stopped, as long as headers and checks are the same; --fresh begins 
 
 --part weakens of the sites only each N-th, from the K-th on, and those in headers that differ from where this branch
 left main, or from the commit before the last, unless these are more than a quarter of all: a move of headers would take
-hours. Which sites are executed is looked at for all.
+hours. What is reviewed takes longest, since no check notices it; so each part makes an N-th of the searches for each of
+these weakenings. Which sites are executed is looked at for all.
 
 --self-test runs the audit on planted headers, whose needless, needed, missing and unexecuted orders it must tell apart.
 --blind-seam leaves every site as it is and pretends; a self-test must fail then.
@@ -31,6 +32,7 @@ hours. Which sites are executed is looked at for all.
 import argparse
 import concurrent.futures
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -437,30 +439,31 @@ class Audit:
                 pairs = [pair for pair in pairs if pair[0].tag in self.only]
             if self.sites_of:
                 chosen = self.sites_in_part()
-                pairs = [pair for pair in pairs if pair[0].site in chosen or pair[0].verdict == "uncovered"]
+                pairs = [pair for pair in pairs if pair[0].site in chosen or pair[0].verdict == "uncovered"
+                         or self.is_reviewed(pair[0])]
 
             def one(pair, at_once=False):
                 row, checks = pair
-                if row.verdict or row.key in self.done:
+                is_in_parts = at_once and self.sites_of  # such a row is not complete
+                if row.verdict or (row.key in self.done and not is_in_parts):
                     return self.done.get(row.key, row)
-                known = favourites.get(row.site, ())
-                order = sorted(checks, key=lambda check: (str(check) not in known, check.seconds))
-                searches = searches_for(order, self.twins.get(row.tag, ()), self.full)
+                searches = self.searches_of(row, checks, favourites.get(row.site, ()))
                 outcomes = (outcomes_at_once(self.runner, pool, row, searches) if at_once
                             else outcomes_in_turn(self.runner, row, searches))
                 judge(row, checks, outcomes, favourites)
                 with lock:
                     if self.journal:
-                        self.journal.write(json.dumps(vars(row)) + "\n")
-                        self.journal.flush()
+                        if not is_in_parts:
+                            self.journal.write(json.dumps(vars(row)) + "\n")
+                            self.journal.flush()
                         say = print if at_once else progress.say
                         say(f"  {row.tag:<4} {row.site:<28} {row.order} -> {row.step}: {row.verdict}")
                 return row
 
             # What no check notices takes longest.
             places = {row.key: place for place, (row, _) in enumerate(pairs)}
-            expected = [pair for pair in pairs if (pair[0].tag, pair[0].step) in self.reviewed]
-            others = [pair for pair in pairs if (pair[0].tag, pair[0].step) not in self.reviewed]
+            expected = [pair for pair in pairs if self.is_reviewed(pair[0])]
+            others = [pair for pair in pairs if not self.is_reviewed(pair[0])]
             rows = [one(pair, at_once=True) for pair in expected]
             progress = progress_of("weakened sites")
             rows += each(pool, progress, one, others)
@@ -473,10 +476,20 @@ class Audit:
         touched = {site.name for site in self.sites if (self.headers / site.file).relative_to(ROOT) in changed}
         if 4 * len(touched) > len(self.sites):
             touched = set()
-        # What no check notices takes longest, so each such site is in another part.
-        reviewed = {tag for tag, _ in self.reviewed}
-        in_turn = sorted(self.sites, key=lambda site: site.tag not in reviewed)
-        return touched | {site.name for place, site in enumerate(in_turn, 1) if place % parts == part % parts}
+        return touched | {site.name for place, site in enumerate(self.sites, 1) if place % parts == part % parts}
+
+    def searches_of(self, row, checks, known):
+        """What may catch a weakening: first by checks that are known to have caught another one there. Of what is
+        reviewed each part has its own searches, so in an order that is always the same."""
+        twins = self.twins.get(row.tag, ())
+        if self.sites_of and self.is_reviewed(row):
+            part, parts = self.sites_of
+            return itertools.islice(searches_for(sorted(checks, key=str), twins, self.full), part - 1, None, parts)
+        order = sorted(checks, key=lambda check: (str(check) not in known, check.seconds))
+        return searches_for(order, twins, self.full)
+
+    def is_reviewed(self, row):
+        return (row.tag, row.step) in self.reviewed
 
     def try_mutant(self, mutant):
         outcome = self.runner.run(mutant["executable"], mutant["check"], bounded_search(mutant["bound"]))
