@@ -221,7 +221,7 @@ class allocation_backing {
   void set_written(bool is_written) noexcept {
     // (K14): relaxed alone. A move that is under way may take either value: it only looks to its own reads, and no work
     // runs beside it. One that comes after the work comes after this, by what the work has synchronized.
-    was_written_.store(is_written, std::memory_order_relaxed);
+    was_written_.store(is_written ? 1 : 0, std::memory_order_relaxed);
   }
 
  private:
@@ -278,7 +278,7 @@ class allocation_backing {
   static constexpr std::uint32_t word_of(residence where) noexcept { return static_cast<std::uint32_t>(where); }
   bool was_written() const noexcept {
     // (K16): relaxed alone, as (K14).
-    return was_written_.load(std::memory_order_relaxed);
+    return was_written_.load(std::memory_order_relaxed) != 0;
   }
   void is_now(residence there) noexcept {
     // (K12): release, pairs with (K11) and (K13): the bytes, and the numbers of their pages. Not stronger: nothing is
@@ -311,7 +311,7 @@ class allocation_backing {
   aperture_view window_;                                     // of its window
   std::optional<mapped_view> shown_;
   std::optional<coherency_tracker<Timeline, cache_of_backing>> tracked_;
-  typename platform::template atomic<bool> was_written_;
+  typename platform::template atomic<std::uint32_t> was_written_;
   typename platform::template var<std::uint64_t> used_until_;
   typename platform::template var<std::uint32_t> writers_;  // how many of its locks may write
 };

@@ -64,6 +64,7 @@ class cancellation_delay {
 template <class T>
 class native_atomic {
  public:
+  static_assert(sizeof(T) >= 4, "smaller words are not lock-free on every machine (RISC-V, for one)");
   static_assert(std::atomic<T>::is_always_lock_free, "a shared word must never be torn");
 
   constexpr native_atomic() noexcept : value_{} {}
