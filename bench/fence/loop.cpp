@@ -42,6 +42,7 @@
 namespace {
 
 using benchmark::State;
+using tidemark::callback_progress_fence;
 using tidemark::detached;
 using tidemark::fence;
 using tidemark::progress_fence;
@@ -121,11 +122,11 @@ void resume_coroutines(State& state) {
 }
 
 /// Signals one value after the other, each of which must count one more.
-template <class Counted>
+template <class Fence, class Counted>
 void signal_each(State& state, const Counted& register_all) {
   std::vector<double> samples;
   for (auto _ : state) {
-    progress_fence subject;
+    Fence subject;
     std::uint64_t runs = 0;
     const auto registered = register_all(subject, runs);
     const auto start = bench::steady::now();
@@ -141,21 +142,21 @@ void signal_each(State& state, const Counted& register_all) {
 }
 
 void callables_in_signaller(State& state) {
-  using own_call = decltype(tidemark::call_in_signaller(std::declval<const progress_fence&>(), 1, counts{}));
-  signal_each(state, [](progress_fence& subject, std::uint64_t& runs) {
+  using own_call = decltype(tidemark::call_in_signaller(std::declval<const callback_progress_fence&>(), 1, counts{}));
+  signal_each<callback_progress_fence>(state, [](auto& subject, std::uint64_t& runs) {
     std::deque<own_call> calls;
     for (std::uint64_t target = 1; target <= many; ++target) calls.emplace_back(subject, target, counts{&runs});
     return calls;
   });
 }
 
-detached wait_in_signaller(const progress_fence& subject, std::uint64_t target, std::uint64_t& resumed) {
+detached wait_in_signaller(const callback_progress_fence& subject, std::uint64_t target, std::uint64_t& resumed) {
   static_cast<void>(co_await tidemark::reached_in_signaller(subject, target));
   ++resumed;
 }
 
 void resume_in_signaller(State& state) {
-  signal_each(state, [](progress_fence& subject, std::uint64_t& resumed) {
+  signal_each<callback_progress_fence>(state, [](auto& subject, std::uint64_t& resumed) {
     for (std::uint64_t target = 1; target <= many; ++target) wait_in_signaller(subject, target, resumed);
     return 0;
   });

@@ -96,7 +96,7 @@ void wait_for_fences_and_descriptors(int socket) {
 }
 
 void run_a_callable_in_the_signaller() {
-  tidemark::progress_fence copied;
+  tidemark::callback_progress_fence copied;
   std::uint64_t frames = 0;
   auto counted = tidemark::call_in_signaller(copied, 3, [&] { ++frames; });
   copied.signal(2);
@@ -105,13 +105,13 @@ void run_a_callable_in_the_signaller() {
   expect(frames == 1, "it has run in this signal");
 }
 
-tidemark::detached count_a_frame(const tidemark::progress_fence& copied, std::uint64_t& frames) {
+tidemark::detached count_a_frame(const tidemark::callback_progress_fence& copied, std::uint64_t& frames) {
   const wait_status how = co_await tidemark::reached_in_signaller(copied, 3);
   if (how == wait_status::reached) ++frames;
 }
 
 void resume_a_coroutine_in_the_signaller() {
-  tidemark::progress_fence copied;
+  tidemark::callback_progress_fence copied;
   std::uint64_t frames = 0;
   count_a_frame(copied, frames);
   copied.signal(3);

@@ -32,7 +32,7 @@ detached wait_on(wait_loop& loop, const fence& done, step& at, std::shared_ptr<i
   at = step::ended;
 }
 
-detached wait_in_signaller(const fence& done, step& at) {
+detached wait_in_signaller(const tidemark::callback_fence& done, step& at) {
   at = step::begun;
   const wait_status status = co_await reached_in_signaller(done, 1);
   CHECK(status == wait_status::reached);
@@ -62,7 +62,7 @@ TEST_CASE("a detached coroutine runs to its first wait in the call, and ends on 
 }
 
 TEST_CASE("a detached coroutine goes on in the signaller") {
-  fence done;
+  tidemark::callback_fence done;
   step at = step::before;
   wait_in_signaller(done, at);
   CHECK(at == step::begun);

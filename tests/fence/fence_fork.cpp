@@ -198,7 +198,7 @@ TEST_CASE_TEMPLATE("if waiters of the parent share the overflow lane, a signal i
 TEST_CASE(
     "what waits on a loop of the parent, or for its signallers, goes on after a fork, whatever the child signals") {
   tidemark::wait_loop loop;
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   int runs = 0;
   auto on_loop = loop.on_reached(fence, 1, [&] { ++runs; });
   auto in_signaller = tidemark::call_in_signaller(fence, 2, [&] { runs += 10; });

@@ -61,7 +61,7 @@ class followed {
 };
 
 template <class Kind>
-void wait_in_a_thread(const typename Kind::progress_fence& fence, followed& of, std::latch& ready) {
+void wait_in_a_thread(const typename Kind::callback_progress_fence& fence, followed& of, std::latch& ready) {
   ready.count_down();
   for (const std::uint64_t target : of.targets()) {
     if (fence.wait(target) == wait_status::reached) of.report(target, fence.current_value());
@@ -71,7 +71,7 @@ void wait_in_a_thread(const typename Kind::progress_fence& fence, followed& of, 
 /// Follows with a loop. All targets are registered before the first one is awaited.
 /// \param make_sleep  returns for a loop what sleeps until it should be polled, and returns whether it has done so
 template <class Kind, class MakeSleep>
-void serve_a_loop(const typename Kind::progress_fence& fence, followed& of, std::latch& ready,
+void serve_a_loop(const typename Kind::callback_progress_fence& fence, followed& of, std::latch& ready,
                   const MakeSleep& make_sleep) {
   typename Kind::loop loop;
   std::list<typename Kind::any_callback> registered;
@@ -121,8 +121,8 @@ class sleep_in_uring {
 
 /// Follows with an eventfd, which counts the targets that were reached.
 template <class Kind>
-void read_an_eventfd(const typename Kind::progress_fence& fence, followed& of, std::latch& ready) {
-  using callback = tidemark::signaller_callback<typename Kind::progress_fence, std::function<void()>>;
+void read_an_eventfd(const typename Kind::callback_progress_fence& fence, followed& of, std::latch& ready) {
+  using callback = tidemark::signaller_callback<typename Kind::callback_progress_fence, std::function<void()>>;
   const int event = ::eventfd(0, EFD_CLOEXEC);
   std::list<callback> registered;
   for (const std::uint64_t target : of.targets()) {
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE(
     "[A19] [A37] an eventfd, four loops and two threads follow one fence: each reports every target once, in order",
     Kind, testing::native_loop, testing::symmetric_loop) {
   const std::uint64_t seed = fresh_seed();
-  typename Kind::progress_fence fence;
+  typename Kind::callback_progress_fence fence;
   const watchdog dog([&] { return state_of(fence); });
   std::list<followed> all;
   const auto next = [&]() -> followed& { return all.emplace_back(seed, all.size()); };

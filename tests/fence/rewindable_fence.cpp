@@ -63,7 +63,7 @@ static_assert(!tidemark::timeline<rewindable> && tidemark::timeline<tidemark::fe
 static_assert(!tidemark::signalled_timeline<rewindable>);
 static_assert(!std::constructible_from<tidemark::awaited, const rewindable&, std::uint64_t>);
 static_assert(!followed_by_a_loop<rewindable> && followed_by_a_loop<tidemark::fence>);
-static_assert(!calls_in_signaller<rewindable> && calls_in_signaller<tidemark::fence>);
+static_assert(!calls_in_signaller<rewindable> && calls_in_signaller<tidemark::callback_fence>);
 
 // Fences that only rise have gained nothing by it.
 template <class Fence>

@@ -25,13 +25,13 @@ using tidemark::wait_status;
 
 namespace {
 
-constexpr tidemark::fence_options fixed{.capacity = 16, .growth = tidemark::heap_growth::forbidden};
+constexpr tidemark::fence_options fixed{.capacity = 16, .growth = tidemark::heap_growth::forbidden, .callbacks = true};
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("[A13] [A19] a signal resumes a coroutine before it returns, or the coroutine does not suspend",
                    Kind, EVERY_LOOP_KIND) {
-  typename Kind::fence fence{1};
+  typename Kind::callback_fence fence{1};
   std::vector<int> steps;
   const auto wait = [&]() -> coroutine {
     CHECK(co_await reached_in_signaller(fence, 1) == wait_status::reached);
@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("[A13] [A19] a signal resumes a coroutine before it returns, 
 
 TEST_CASE_TEMPLATE("[A120] a coroutine is told that its timeline is lost, also if it was lost before", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::fence fence;
+  typename Kind::callback_fence fence;
   std::vector<wait_status> ended;
   const auto wait = [&](std::uint64_t target) -> coroutine {
     ended.push_back(co_await reached_in_signaller(fence, target));
@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("[A120] a coroutine is told that its timeline is lost, also i
 }
 
 TEST_CASE_TEMPLATE("[A34] coroutines go on in the order of their targets", Kind, EVERY_LOOP_KIND) {
-  typename Kind::fence fence;
+  typename Kind::callback_fence fence;
   std::vector<std::uint64_t> order;
   const auto wait = [&](std::uint64_t target) -> coroutine {
     CHECK(co_await reached_in_signaller(fence, target) == wait_status::reached);
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("[A34] coroutines go on in the order of their targets", Kind,
 }
 
 TEST_CASE_TEMPLATE("[trap 9] a coroutine may signal and await the fence that has resumed it", Kind, EVERY_LOOP_KIND) {
-  typename Kind::progress_fence fence;
+  typename Kind::callback_progress_fence fence;
   std::uint64_t last = 0;
   const auto step = [&](std::uint64_t from) -> coroutine {
     for (std::uint64_t target = from; target <= 1'000; target += 2) {
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("[trap 9] a coroutine may signal and await the fence that has
 }
 
 TEST_CASE("a coroutine that is destroyed while it is suspended leaves no registration") {
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   int ran = 0;
   {
     const auto wait = [&]() -> coroutine {
@@ -127,7 +127,7 @@ TEST_CASE("[A32] where the heap is full and must not grow, the coroutine goes on
 }
 
 TEST_CASE("nothing is allocated for a wait but the coroutine's frame") {
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   const auto wait = [&]() -> coroutine {
     for (std::uint64_t target = 1; target <= 100; ++target) {
       static_cast<void>(co_await reached_in_signaller(fence, target));
@@ -143,8 +143,8 @@ TEST_CASE("nothing is allocated for a wait but the coroutine's frame") {
 TEST_CASE_TEMPLATE("[A28] [A37] while a thread signals each value, a coroutine that awaits it goes on once, with data",
                    Kind, EVERY_LOOP_KIND) {
   constexpr std::uint64_t rounds = 5'000;
-  typename Kind::fence asked;
-  typename Kind::fence answered;
+  typename Kind::callback_fence asked;
+  typename Kind::callback_fence answered;
   std::uint64_t data = 0;
   std::uint64_t seen = 0;
   const auto wait = [&]() -> coroutine {

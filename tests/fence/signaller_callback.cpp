@@ -46,7 +46,8 @@ template <class Fence>
 using any_callback = tidemark::signaller_callback<Fence, std::function<void()>>;
 
 /// One slot, and no more.
-inline constexpr tidemark::fence_options one_slot{.capacity = 1, .growth = tidemark::heap_growth::forbidden};
+inline constexpr tidemark::fence_options one_slot{
+    .capacity = 1, .growth = tidemark::heap_growth::forbidden, .callbacks = true};
 
 }  // namespace
 
@@ -85,7 +86,7 @@ TEST_CASE_TEMPLATE("a callable that has run, was cancelled or was lost leaves it
 // ---- when they run --------------------------------------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("[A19] a callable runs once, in the signal that reaches its value", Kind, EVERY_LOOP_KIND) {
-  typename Kind::progress_fence fence;
+  typename Kind::callback_progress_fence fence;
   int runs = 0;
   std::thread::id ran_in;
   auto registered = call_in_signaller(fence, 3, [&] {
@@ -109,7 +110,7 @@ TEST_CASE_TEMPLATE("[A19] a callable runs once, in the signal that reaches its v
 }
 
 TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the constructor", Kind, EVERY_LOOP_KIND) {
-  const typename Kind::fence fence{7};
+  const typename Kind::callback_fence fence{7};
   int runs = 0;
   auto zero = call_in_signaller(fence, 0, [&] { ++runs; });
   auto seven = call_in_signaller(fence.view(), 7, [&] { ++runs; });
@@ -121,9 +122,9 @@ TEST_CASE_TEMPLATE("[A123] a callable for a value that is reached runs in the co
 
 TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in the order of registration", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::progress_fence fence;
+  typename Kind::callback_progress_fence fence;
   std::vector<int> order;
-  std::list<any_callback<typename Kind::progress_fence>> registered;
+  std::list<any_callback<typename Kind::callback_progress_fence>> registered;
   // More of them than slots, and more than a pass wakes threads.
   std::vector<int> expected;
   for (int i = 0; i < 100; ++i) {
@@ -140,10 +141,10 @@ TEST_CASE_TEMPLATE("[A19] the lowest target runs first, and equal targets run in
 }
 
 TEST_CASE("[A19] threads that wait are woken before callables run, and all of them are") {
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   std::atomic<int> woken{0};
   std::atomic<int> ran{0};
-  std::list<any_callback<tidemark::fence>> registered;
+  std::list<any_callback<tidemark::callback_fence>> registered;
   std::vector<std::thread> threads;
   for (int i = 0; i < 40; ++i) {
     threads.emplace_back([&] {
@@ -160,7 +161,7 @@ TEST_CASE("[A19] threads that wait are woken before callables run, and all of th
 
 TEST_CASE("[A55] a callable runs in the pass of a hub that notifies for the signaller") {
   tidemark::hub hub;
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   const auto added = hub.add(fence);
   int runs = 0;
   auto registered = call_in_signaller(fence, 1, [&] { ++runs; });
@@ -189,9 +190,9 @@ TEST_CASE("allocations: none, where the fence has a free slot or must not grow")
 
 TEST_CASE_TEMPLATE("[trap 9] a callable may signal, wait without time, register, cancel and look", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::fence fence;
-  typename Kind::fence other;
-  using callback = any_callback<typename Kind::fence>;
+  typename Kind::callback_fence fence;
+  typename Kind::callback_fence other;
+  using callback = any_callback<typename Kind::callback_fence>;
   std::list<callback> registered;
   std::vector<int> order;
   std::optional<callback> cancelled;
@@ -222,8 +223,8 @@ TEST_CASE_TEMPLATE("[trap 9] a callable may signal, wait without time, register,
 }
 
 TEST_CASE_TEMPLATE("[trap 10] a callable may destroy its own registration and others", Kind, EVERY_LOOP_KIND) {
-  typename Kind::progress_fence fence;
-  using callback = any_callback<typename Kind::progress_fence>;
+  typename Kind::callback_progress_fence fence;
+  using callback = any_callback<typename Kind::callback_progress_fence>;
   std::optional<callback> own;
   std::optional<callback> next;
   int runs = 0;
@@ -244,9 +245,9 @@ TEST_CASE_TEMPLATE("[trap 10] a callable may destroy its own registration and ot
 
 TEST_CASE("[trap 9] callables that signal their own fence on and on don't run within each other") {
   constexpr std::uint64_t last = 100'000;
-  tidemark::fence fence;
-  std::optional<any_callback<tidemark::fence>> odd;
-  std::optional<any_callback<tidemark::fence>> even;
+  tidemark::callback_fence fence;
+  std::optional<any_callback<tidemark::callback_fence>> odd;
+  std::optional<any_callback<tidemark::callback_fence>> even;
   int depth = 0;
   int deepest = 0;
   std::function<void(std::uint64_t)> step = [&](std::uint64_t reached) {
@@ -300,8 +301,8 @@ constexpr std::size_t most_bytes_a_link = 1'500;
 
 TEST_CASE_TEMPLATE("callables that signal from fence to fence take 1,500 bytes of stack for each, and on a loop none",
                    Kind, EVERY_LOOP_KIND) {
-  fence_chain<typename Kind::progress_fence> nested(1'000);
-  std::list<any_callback<typename Kind::progress_fence>> callbacks;
+  fence_chain<typename Kind::callback_progress_fence> nested(1'000);
+  std::list<any_callback<typename Kind::callback_progress_fence>> callbacks;
   for (std::size_t i = 0; i < nested.length(); ++i) callbacks.emplace_back(nested.fence(i), 1, nested.callable(i));
   nested.fence(0).signal(1);
   for (const auto& each : callbacks) REQUIRE(each.state() == callback_state::ran);
@@ -309,7 +310,7 @@ TEST_CASE_TEMPLATE("callables that signal from fence to fence take 1,500 bytes o
   CHECK(nested.bytes() < nested.length() * most_bytes_a_link);
 
   typename Kind::loop loop;
-  fence_chain<typename Kind::progress_fence> in_turn(1'000);
+  fence_chain<typename Kind::callback_progress_fence> in_turn(1'000);
   std::list<typename Kind::any_callback> registered;
   for (std::size_t i = 0; i < in_turn.length(); ++i) {
     registered.emplace_back(loop, typename Kind::awaited{in_turn.fence(i), 1}, in_turn.callable(i));
@@ -324,14 +325,14 @@ TEST_CASE_TEMPLATE("callables that signal from fence to fence take 1,500 bytes o
 TEST_CASE("a callable or a coroutine that throws in a signaller ends the program") {
   const auto end = run_in_child([] {
     std::set_terminate([] { _exit(3); });
-    tidemark::fence fence;
+    tidemark::callback_fence fence;
     auto throws = call_in_signaller(fence, 1, [] { throw std::runtime_error{"told"}; });
     fence.signal(1);
   });
   CHECK(end.exit_status == 3);
   const auto in_coroutine = run_in_child([] {
     std::set_terminate([] { _exit(3); });
-    tidemark::fence fence;
+    tidemark::callback_fence fence;
     const auto wait = [&]() -> coroutine {
       static_cast<void>(co_await tidemark::reached_in_signaller(fence, 1));
       throw std::runtime_error{"told"};
@@ -344,8 +345,8 @@ TEST_CASE("a callable or a coroutine that throws in a signaller ends the program
 
 TEST_CASE_TEMPLATE("a chain of callables is as deep as it has fences, however long it is", Kind, EVERY_LOOP_KIND) {
   constexpr std::uint64_t last = 100'000;
-  typename Kind::fence fences[2];
-  std::optional<any_callback<typename Kind::fence>> registered[2];
+  typename Kind::callback_fence fences[2];
+  std::optional<any_callback<typename Kind::callback_fence>> registered[2];
   int depth = 0;
   int deepest = 0;
   std::function<void(std::uint64_t)> step = [&](std::uint64_t reached) {
@@ -361,7 +362,7 @@ TEST_CASE_TEMPLATE("a chain of callables is as deep as it has fences, however lo
 }
 
 TEST_CASE_TEMPLATE("[A14] a registration that is cancelled or destroyed never runs", Kind, EVERY_LOOP_KIND) {
-  typename Kind::fence fence;
+  typename Kind::callback_fence fence;
   int runs = 0;
   auto cancelled = call_in_signaller(fence, 1, [&] { ++runs; });
   {
@@ -376,7 +377,7 @@ TEST_CASE_TEMPLATE("[A14] a registration that is cancelled or destroyed never ru
 }
 
 TEST_CASE_TEMPLATE("[A120] a poison runs those callables that take a wait_status", Kind, EVERY_LOOP_KIND) {
-  typename Kind::fence fence;
+  typename Kind::callback_fence fence;
   std::vector<wait_status> told;
   int runs = 0;
   const auto tell = [&](wait_status how) { told.push_back(how); };
@@ -415,7 +416,7 @@ TEST_CASE("[A31] where the heavy barrier is refused later, the registration is r
   struct platform : tidemark::native_platform {
     static bool heavy_barrier() noexcept { return false; }
   };
-  tidemark::basic_progress_fence<platform> fence;
+  tidemark::basic_progress_fence<platform, tidemark::fence_options{.callbacks = true}> fence;
   int runs = 0;
   auto refused = call_in_signaller(fence, 1, [&] { ++runs; });
   CHECK(refused.state() == (platform::heavy_barrier_available() ? callback_state::refused : callback_state::waiting));
@@ -425,13 +426,13 @@ TEST_CASE("[A31] where the heavy barrier is refused later, the registration is r
 // ---- several threads ------------------------------------------------------------------------------------------------
 
 TEST_CASE("[trap 10] a thread that destroys a registration waits until its callable has returned") {
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   for (int round = 0; round < 200; ++round) {
     const std::uint64_t target = fence.current_value() + 1;
     std::atomic<bool> is_running{false};
     std::atomic<bool> may_return{false};
     bool has_returned = false;
-    auto registered = std::make_optional<any_callback<tidemark::fence>>(fence, target, [&] {
+    auto registered = std::make_optional<any_callback<tidemark::callback_fence>>(fence, target, [&] {
       is_running = true;
       is_running.notify_all();
       may_return.wait(false);
@@ -451,7 +452,7 @@ TEST_CASE("[trap 10] a thread that destroys a registration waits until its calla
 }
 
 TEST_CASE("[A14] a callable that waits behind another one can be cancelled while that one runs") {
-  tidemark::fence fence;
+  tidemark::callback_fence fence;
   std::atomic<bool> is_running{false};
   std::atomic<bool> may_return{false};
   int runs = 0;
@@ -474,7 +475,7 @@ TEST_CASE("[A14] a callable that waits behind another one can be cancelled while
 TEST_CASE_TEMPLATE("[A14] [A19] [trap 11] signals, registrations and cancellations: each ran once, or was cancelled",
                    Kind, EVERY_LOOP_KIND) {
   constexpr std::uint64_t last = 20'000;
-  typename Kind::fence fence;
+  typename Kind::callback_fence fence;
   std::atomic<std::uint64_t> ran{0};
   std::atomic<std::uint64_t> cancelled{0};
   std::atomic<std::uint64_t> made{0};

@@ -122,7 +122,7 @@ enum class code_in { own_timeline, reserved, changed_fence, callable, coroutine,
 template <class Kind>
 class signal_with_code {
  public:
-  using fence = typename Kind::fence;
+  using fence = typename Kind::callback_fence;
 
   signal_with_code(code_in how, std::function<void()> code) : how_{how}, code_{std::move(code)} {
     own_.code = code_;
@@ -343,7 +343,7 @@ TEST_CASE_TEMPLATE("a notifier of the user wakes a thread that sleeps for a queu
                    EVERY_LOOP_KIND) {
   using platform = typename Kind::platform;
   beside_sleeper<Kind> test;
-  typename Kind::fence due;
+  typename Kind::callback_fence due;
   const auto makes_it_due = tidemark::call_in_signaller(due, 1, [] {});
   tidemark::basic_engine_queue<platform, tidemark::no_log_clock, code_in_notifier> third(test.on, {},
                                                                                          {&due, [&] {

@@ -21,6 +21,9 @@ struct loop_kind {
   using loop = tidemark::basic_wait_loop<Platform>;
   using fence = tidemark::basic_fence<Platform>;
   using progress_fence = tidemark::basic_progress_fence<Platform>;
+  /// Their signallers run callables.
+  using callback_fence = tidemark::basic_fence<Platform, tidemark::fence_options{.callbacks = true}>;
+  using callback_progress_fence = tidemark::basic_progress_fence<Platform, tidemark::fence_options{.callbacks = true}>;
   using awaited = tidemark::basic_awaited<Platform>;
   template <class Callable>
   using callback = tidemark::basic_callback<Platform, Callable>;

@@ -69,7 +69,6 @@
 #include "../platform/platform.hpp"
 #include "detail/fence_operations.hpp"
 #include "detail/learning_spin.hpp"
-#include "detail/signaller_calls.hpp"
 #include "detail/waker.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
@@ -164,6 +163,12 @@ using value_holder =
     std::conditional_t<Storage == Choice::own, own_value<Platform>,
                        std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
 
+/// The callables that signallers run. Complete where signaller_callback.hpp is included, which such a fence needs.
+template <platform Platform, class Ticket>
+class signaller_calls;
+/// A fence without any.
+struct no_signaller_calls {};
+
 /// What both kinds of fence share: the value, the waiters, everything but s1.
 ///
 /// The wait functions, which block, are those of `waitable` in wait.hpp: wait(target), wait_for(target, duration) and
@@ -243,7 +248,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if (is_first) holder().leave_storage();
     // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX: any waiter keeps the root below.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
-    if (least < UINT64_MAX) heap().release_lost([this] { calls_.run(heap()); });
+    if (least < UINT64_MAX) heap().release_lost(last_of_pass(does_nothing{}));
   }
 
   /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
@@ -400,11 +405,18 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return release(current, before_calls);
   }
   std::size_t release(const auto& current, const auto& before_calls) noexcept {
-    const auto run_calls = [&] {
-      before_calls();
-      calls_.run(heap());
-    };
-    return heap().release_due(current, [this] { spin_.waking(); }, run_calls);
+    return heap().release_due(current, [this] { spin_.waking(); }, last_of_pass(before_calls));
+  }
+  /// Returns what a pass over the heap calls last.
+  auto last_of_pass(const auto& before_calls) noexcept {
+    if constexpr (Options.callbacks) {
+      return [this, &before_calls] {
+        before_calls();
+        calls_.run(heap());
+      };
+    } else {
+      return does_nothing{};
+    }
   }
 
   [[gnu::noinline]] void notify() noexcept {
@@ -502,7 +514,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   [[no_unique_address]] mutable spin spin_;
-  mutable signaller_calls<Platform, waiter_ticket> calls_;
+  using calls = std::conditional_t<Options.callbacks, signaller_calls<Platform, waiter_ticket>, no_signaller_calls>;
+  [[no_unique_address]] mutable calls calls_;
   [[no_unique_address]] mutable std::conditional_t<Options.statistics, fence_counts<Platform>, does_nothing> counts_;
 };
 
@@ -520,8 +533,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may call
-  /// it. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it takes no lock,
-  /// and a signal handler may call it. Once the fence is poisoned, it raises only the value inside the fence, which
+  /// it. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock, and a
+  /// signal handler may call it. Once the fence is poisoned, it raises only the value inside the fence, which
   /// current_value() does not show.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
@@ -565,8 +578,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
   /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
-  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the fence has no signaller_callback, it
-  /// takes no lock. A signal handler may call it then, but not in the middle of another call.
+  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it takes
+  /// no lock. A signal handler may call it then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

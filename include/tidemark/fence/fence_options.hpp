@@ -45,6 +45,9 @@ struct fence_options {
   std::uint32_t max_spin_ns = 200'000;
   fence_layout layout = fence_layout::two_lines;  ///< Where the value lies.
   value_storage storage = value_storage::own;     ///< Who provides the bytes of the value.
+  /// Lets signallers run callables and resume coroutines: include signaller_callback.hpp or signaller_awaiter.hpp. Such
+  /// a fence has a lock, which a signal takes only if a callable is due.
+  bool callbacks = false;
   /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
   bool statistics = false;
 };

@@ -2,6 +2,7 @@
 //
 // signaller_awaiter: a coroutine that goes on in the thread whose signal reaches its value.
 //
+//   tidemark::callback_progress_fence uploaded;   or any fence with fence_options::callbacks
 //   wait_status how = co_await tidemark::reached_in_signaller(uploaded, 3);
 //
 // No loop and no other thread takes part: signal() resumes the coroutine before it returns. What signaller_callback.hpp
@@ -30,9 +31,9 @@
 namespace tidemark {
 
 /// What reached_in_signaller() returns, for `co_await`. It lies in the coroutine's frame, and can't be moved.
-/// \tparam Fence   the kind of fence
+/// \tparam Fence   the kind of fence, with fence_options::callbacks
 /// \tparam Handle  has resume(), as std::coroutine_handle does
-template <class Fence, class Handle = std::coroutine_handle<>>
+template <detail::runs_callbacks Fence, class Handle = std::coroutine_handle<>>
 class signaller_awaiter {
  public:
   signaller_awaiter(const Fence& on, std::uint64_t target) noexcept : fence_{on}, target_{target} {}
@@ -84,17 +85,16 @@ class signaller_awaiter {
 /// poisoned before; or `timeout`, at once, if the fence can't take the registration, see signaller_callback.hpp.
 /// Allocates nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
 /// signaller_callback; one load if the target was reached before.
-/// \param on  a fence or a progress_fence, which must outlive the wait
+/// \param on  a fence with fence_options::callbacks, which must outlive the wait
 template <class Platform, fence_options Options>
+  requires detail::runs_callbacks<detail::fence_core<Platform, Options>>
 [[nodiscard]] auto reached_in_signaller(const detail::fence_core<Platform, Options>& on,
                                         std::uint64_t target) noexcept {
   return signaller_awaiter<detail::fence_core<Platform, Options>>(on, target);
 }
 /// The same for a view of a fence.
-template <class Fence>
-[[nodiscard]] auto reached_in_signaller(const timeline_view<Fence>& on, std::uint64_t target) noexcept
-  requires requires { detail::fence_access::calls(detail::fence_access::followed(on)); }
-{
+template <detail::runs_callbacks Fence>
+[[nodiscard]] auto reached_in_signaller(const timeline_view<Fence>& on, std::uint64_t target) noexcept {
   return signaller_awaiter<Fence>(detail::fence_access::followed(on), target);
 }
 

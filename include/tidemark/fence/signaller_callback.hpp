@@ -2,6 +2,7 @@
 //
 // signaller_callback: a callable that runs in the thread whose signal reaches its value.
 //
+//   tidemark::callback_progress_fence uploaded;   or any fence with fence_options::callbacks
 //   auto counted = tidemark::call_in_signaller(uploaded, 3, [&]() noexcept { ++frames; });
 //
 // For work that is as short as the wake-up of a thread which would do it: to count, to set a flag, to post to an
@@ -31,7 +32,7 @@
 // loop, which runs one callable after the other.
 //
 // A signal costs what it does without callables, when none is due. If one is due, it takes a lock of the fence, so a
-// signal handler must not signal a fence that has any. Each callable takes a slot of the fence. Where the heap is full
+// signal handler must not signal such a fence. Each callable takes a slot of the fence. Where the heap is full
 // and must not grow, or there is no memory for that, or the heavy barrier is refused later, nobody would run it. Then
 // the registration is refused, and its state says so.
 //
@@ -56,11 +57,24 @@
 
 namespace tidemark {
 
+namespace detail {
+
+/// A fence with fence_options::callbacks.
+template <class Fence>
+concept runs_callbacks = requires { requires Fence::options.callbacks; };
+
+}  // namespace detail
+
+/// A fence whose signallers run callables; any thread may signal it, and the greatest value wins.
+using callback_fence = basic_fence<symmetric_platform, fence_options{.callbacks = true}>;
+/// The same with exactly one signaller at a time.
+using callback_progress_fence = basic_progress_fence<native_platform, fence_options{.callbacks = true}>;
+
 /// The registration of a callable that a signaller runs. It is cancelled when it is destroyed, and can't be moved.
-/// \tparam Fence     the kind of fence
+/// \tparam Fence     the kind of fence, with fence_options::callbacks
 /// \tparam Callable  takes nothing; or a wait_status, which is `reached` or `lost`. One that takes nothing is not
 ///                   called if the timeline is lost
-template <class Fence, detail::reached_callable Callable>
+template <detail::runs_callbacks Fence, detail::reached_callable Callable>
 class signaller_callback : private detail::signaller_call<typename Fence::platform, waiter_ticket> {
  public:
   using platform = typename Fence::platform;
@@ -165,17 +179,16 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
 };
 
 /// Registers a callable that runs in the thread whose signal reaches the target, see signaller_callback.
-/// \param on  a fence or a progress_fence, which must outlive the registration
+/// \param on  a fence with fence_options::callbacks, which must outlive the registration
 template <class Platform, fence_options Options, detail::reached_callable Callable>
+  requires detail::runs_callbacks<detail::fence_core<Platform, Options>>
 [[nodiscard]] auto call_in_signaller(const detail::fence_core<Platform, Options>& on, std::uint64_t target,
                                      Callable callable) noexcept {
   return signaller_callback<detail::fence_core<Platform, Options>, Callable>(on, target, std::move(callable));
 }
 /// The same for a view of a fence.
-template <class Fence, detail::reached_callable Callable>
-[[nodiscard]] auto call_in_signaller(const timeline_view<Fence>& on, std::uint64_t target, Callable callable) noexcept
-  requires requires { detail::fence_access::calls(detail::fence_access::followed(on)); }
-{
+template <detail::runs_callbacks Fence, detail::reached_callable Callable>
+[[nodiscard]] auto call_in_signaller(const timeline_view<Fence>& on, std::uint64_t target, Callable callable) noexcept {
   return signaller_callback<Fence, Callable>(detail::fence_access::followed(on), target, std::move(callable));
 }
 

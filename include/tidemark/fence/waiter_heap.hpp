@@ -214,18 +214,19 @@ class waiter_heap {
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
   ///                       at all if it has released none. From the 17th waiter on, other threads may wake one before.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
-  ///                    signaller may call (detail/waker.hpp).
+  ///                    signaller may call (detail/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
   std::size_t release_due(const CurrentValue& current, const BeforeWaking& before_waking = {},
                           const AtTheEnd& at_the_end = {}) noexcept {
+    constexpr bool has_calls = !std::same_as<AtTheEnd, detail::does_nothing>;
     few_released few;
     std::size_t released = 0;
     std::size_t called = 0;
     const auto release_from = [&](auto& of, block* grown, std::uint64_t reached) {
       of.tree().clear_due(reached, current, [&](std::size_t slot) {
-        if (of.is_for_signaller(slot)) {
+        if (has_calls && of.is_for_signaller(slot)) {
           of.wake(slot, reason());
           ++called;
         } else if (released++ < few.due.size()) {

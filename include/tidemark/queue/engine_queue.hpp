@@ -42,6 +42,7 @@
 #include "../fence/awaited.hpp"
 #include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
+#include "../fence/signaller_callback.hpp"
 #include "../fence/wait.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
@@ -96,8 +97,10 @@ struct [[nodiscard]] doorbell_result {
 
 namespace detail {
 
-/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues.
-inline constexpr fence_options engine_progress_options{.capacity = 2, .arity = 2, .layout = fence_layout::one_line};
+/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues. Nobody but the queue
+/// chooses its type, so callables may wait for it, too.
+inline constexpr fence_options engine_progress_options{
+    .capacity = 2, .arity = 2, .layout = fence_layout::one_line, .callbacks = true};
 
 /// Gives unbroken_run access to parts of a queue that are not public.
 struct unbroken_access {

@@ -24,7 +24,7 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 
 template <heap_shape Shape>
-using timeline_of = model::shaped_fence<platform, Shape>;
+using timeline_of = model::shaped_callback_fence<platform, Shape>;
 
 /// Whether a fence of this shape has a slot for a callable. In the lane it refuses them.
 constexpr bool has_slot(heap_shape shape) {
@@ -90,7 +90,7 @@ struct barrier_is_refused : model::suite<2> {
       of->ran.store(of->ran.load() + 1);
     }
   };
-  using timeline_type = model::shaped_progress_fence<refused_later, model::one_slot>;
+  using timeline_type = model::shaped_callback_fence<refused_later, model::one_slot>;
   timeline_type timeline;
   payload data;
   payload ran;

@@ -275,7 +275,7 @@ class signal_with_code {
   }
 
  private:
-  using fence = tidemark::basic_fence<platform, model::options_of(model::one_slot)>;
+  using fence = tidemark::basic_fence<platform, model::options_with_callbacks(model::one_slot)>;
   struct timeline {
     std::uint64_t current_value() const noexcept { return 0; }
     wait_status wait_until(std::uint64_t, tidemark::deadline) const noexcept { return wait_status::timeout; }

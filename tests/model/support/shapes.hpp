@@ -64,6 +64,12 @@ constexpr tidemark::fence_options options_of(heap_shape shape, spins spin = spin
           .max_spin_ns = static_cast<std::uint32_t>(spin),
           .statistics = statistics};
 }
+/// The same for a fence whose signallers run callables.
+constexpr tidemark::fence_options options_with_callbacks(heap_shape shape) {
+  tidemark::fence_options options = options_of(shape);
+  options.callbacks = true;
+  return options;
+}
 
 /// Registers the bystanders of a shape.
 template <heap_shape Shape, class Heap>
@@ -119,6 +125,8 @@ template <class Platform, heap_shape Shape, spins Spin = spins::never>
 using shaped_progress_fence = shaped<tidemark::basic_progress_fence<Platform, options_of(Shape, Spin)>, Shape>;
 template <class Platform, heap_shape Shape>
 using shaped_fence = shaped<tidemark::basic_fence<Platform, options_of(Shape)>, Shape>;
+template <class Platform, heap_shape Shape>
+using shaped_callback_fence = shaped<tidemark::basic_fence<Platform, options_with_callbacks(Shape)>, Shape>;
 
 /// Adds a check on each shape. `Least` is the smallest heap of one level on which the check makes sense.
 template <template <heap_shape> class Suite, heap_shape Least, name Name>

@@ -33,7 +33,7 @@ inline void expect(bool is_true, const char* what) {
 template <class Platform>
 struct types {
   using function = std::function<void()>;
-  using fence = tidemark::basic_fence<Platform, tidemark::fence_options{.capacity = 1}>;
+  using fence = tidemark::basic_fence<Platform, tidemark::fence_options{.capacity = 1, .callbacks = true}>;
   using loop = tidemark::basic_wait_loop<Platform>;
   using callback = std::optional<tidemark::basic_callback<Platform, function>>;
   using task = std::optional<tidemark::basic_loop_task<Platform, function>>;
