@@ -31,7 +31,7 @@ def functions_of(assembly: pathlib.Path) -> dict[str, list[str]]:
         elif line.startswith("\t.size"):
             body = None
         elif body is not None and (match := INSTRUCTION.match(line)):
-            body.append(re.sub(r"\.L\w+", "label", match["text"].strip()))
+            body.append(re.sub(r"\.L[\w.]+", "label", match["text"].strip()))
     return found
 
 

@@ -34,8 +34,17 @@ function(refuse words compiler)
 endfunction()
 
 refuse("C++20" "${COMPILER}" ${FLAGS} -std=c++17)
-refuse("64-bit atomics" "${COMPILER}" ${FLAGS} -std=c++20 -w -U__GCC_ATOMIC_LLONG_LOCK_FREE
-       -D__GCC_ATOMIC_LLONG_LOCK_FREE=1)
+# libc++ looks at Clang's word for it, where there is one.
+refuse(
+  "64-bit atomics"
+  "${COMPILER}"
+  ${FLAGS}
+  -std=c++20
+  -w
+  -U__GCC_ATOMIC_LLONG_LOCK_FREE
+  -D__GCC_ATOMIC_LLONG_LOCK_FREE=1
+  -U__CLANG_ATOMIC_LLONG_LOCK_FREE
+  -D__CLANG_ATOMIC_LLONG_LOCK_FREE=1)
 foreach(
   compiler_and_words IN
   ITEMS "arm-linux-gnueabi-g++:64-bit atomics" "mipsel-linux-gnu-g++:64-bit atomics"

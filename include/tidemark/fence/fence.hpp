@@ -419,7 +419,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
   }
 
-  [[gnu::noinline]] void notify() noexcept {
+  [[gnu::cold, gnu::noinline]] void notify() noexcept {
     if constexpr (Options.statistics) {
       // (F12): relaxed alone, a statistic.
       counts_.notifies.get().fetch_add(1, std::memory_order_relaxed);
@@ -449,8 +449,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Registers, sleeps and withdraws: from w1 on. Returns whether it must be done again, because the waiter was
   /// released from the lane before the wait was over.
   template <class Token>
-  bool register_and_sleep(std::uint64_t target, deadline until, const Token& token,
-                          spinning_wait& spinning) const noexcept {
+  [[gnu::cold, gnu::noinline]] bool register_and_sleep(std::uint64_t target, deadline until, const Token& token,
+                                                       spinning_wait& spinning) const noexcept {
     const auto ticket = add(target, nullptr);
     // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
@@ -578,8 +578,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
   /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
-  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it takes
-  /// no lock. A signal handler may call it then, but not in the middle of another call.
+  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it
+  /// takes no lock. A signal handler may call it then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

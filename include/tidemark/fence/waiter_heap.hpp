@@ -79,16 +79,6 @@ struct does_nothing {
   void operator()() const noexcept {}
 };
 
-/// A block by which a heap has grown. Its top is a child of the heap's root.
-template <class Platform, std::size_t Arity>
-struct grown_block : slot_block<Platform, grown_shape<Arity>> {
-  grown_block(std::size_t size, grown_block* older) noexcept
-      : slot_block<Platform, grown_shape<Arity>>{grown_shape<Arity>{size}}, next{older} {}
-
-  tree_word<Platform> top;
-  grown_block* const next;
-};
-
 }  // namespace detail
 
 /// The registration of one waiter. waiter_heap::add() makes it, and withdraw() ends it; withdraw() must be called
@@ -105,7 +95,7 @@ class waiter_ticket {
 
   waiter_ticket(void* block, std::size_t slot, versioned armed) noexcept : block_{block}, slot_{slot}, armed_{armed} {}
 
-  void* block_;  // null for the first one
+  void* block_;  // null for the lane
   std::size_t slot_;
   versioned armed_;  // what is in the leaf; for the lane, its version is when the waiter joined
 };
@@ -120,7 +110,8 @@ template <std::size_t Capacity, platform Platform = native_platform, std::size_t
           class Neighbor = detail::no_neighbor, heap_growth Growth = heap_growth::allowed>
 class waiter_heap {
  public:
-  static_assert(Capacity > 0 && Capacity < (std::size_t{1} << 30), "a waiter heap has 1 to 2^30 - 1 slots");
+  static_assert(Capacity > 0 && Capacity <= detail::tree_shape<Arity>::most_leaves,
+                "a waiter heap has 1 to 2^30 - 1 slots");
 
   using ticket = waiter_ticket;
   using counter = typename Platform::park_word;
@@ -131,7 +122,7 @@ class waiter_heap {
   waiter_heap(const waiter_heap&) = delete;
   waiter_heap& operator=(const waiter_heap&) = delete;
   ~waiter_heap() {
-    for (block* rest = newest_block(); rest != nullptr;) delete std::exchange(rest, rest->next);
+    for (grown* rest = newest_block(); rest != nullptr;) delete std::exchange(rest, rest->next);
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
@@ -151,7 +142,7 @@ class waiter_heap {
   /// thread may call it.
   std::size_t capacity() const noexcept {
     std::size_t count = Capacity;
-    for (const block* of = newest_block(); of != nullptr; of = of->next) count += of->size();
+    for (const grown* of = newest_block(); of != nullptr; of = of->next) count += of->size();
     return count;
   }
 
@@ -169,10 +160,10 @@ class waiter_heap {
   [[nodiscard]] ticket add(std::uint64_t target, detail::waker* woken) noexcept {
     TIDEMARK_ASSERT(target > 0, "a waiter was added for 0, which every timeline has reached");
     const std::size_t slot = first_.take_slot();
-    if (slot != first_.no_slot) return arm(first_, nullptr, slot, target, woken);
+    if (slot != block::no_slot) return arm(first_, slot, target, woken);
     if constexpr (Growth == heap_growth::allowed) {
-      const auto [of, grown_slot] = take_grown_slot();
-      if (of != nullptr) return arm(*of, of, grown_slot, target, woken);
+      const slot_of taken = take_grown_slot();
+      if (taken.of != nullptr) return arm(*taken.of, taken.slot, target, woken);
     }
     const std::uint64_t joined_at = lane_.join(target - 1);
     refresh_root();
@@ -192,7 +183,7 @@ class waiter_heap {
       if (withdrawn) refresh_root();
       return withdrawn;
     }
-    return visit(waiting, [&](auto& of) { return withdraw(of, waiting); });
+    return withdraw(block_of(waiting), waiting);
   }
 
   /// Returns whether release_due() has released this waiter. If it returns true, what the releasing thread had seen is
@@ -200,7 +191,7 @@ class waiter_heap {
   /// thread may call it before withdraw().
   bool is_released(const ticket& waiting) const noexcept {
     if (waiting.is_in_lane()) return lane_.is_claimed(waiting.armed_.version);
-    return visit(waiting, [&](auto& of) { return !of.tree().is_armed(waiting.slot_, waiting.armed_.version); });
+    return !block_of(waiting).tree().is_armed(waiting.slot_, waiting.armed_.version);
   }
 
   /// Releases every waiter whose target is at most the value that `current()` returns, and all waiters in the lane if
@@ -224,25 +215,25 @@ class waiter_heap {
     few_released few;
     std::size_t released = 0;
     std::size_t called = 0;
-    const auto release_from = [&](auto& of, block* grown, std::uint64_t reached) {
+    const auto release_from = [&](block& of, std::uint64_t reached) {
       of.tree().clear_due(reached, current, [&](std::size_t slot) {
         if (has_calls && of.is_for_signaller(slot)) {
           of.wake(slot, reason());
           ++called;
         } else if (released++ < few.due.size()) {
-          few.due[few.count++] = {grown, slot};
+          few.due[few.count++] = {&of, slot};
         } else {
           put_unwoken(of, slot);
         }
       });
     };
     const std::uint64_t reached = current();
-    release_from(first_, nullptr, reached);
+    release_from(first_, reached);
     const std::size_t released_in_lane = lane_.claim_if_due(current);
-    for (block* of = newest_block(); of != nullptr; of = of->next) {
+    for (grown* of = newest_block(); of != nullptr; of = of->next) {
       // (H19): seq_cst, like (H9).
       if (of->top.load_value(std::memory_order_seq_cst) >= reached) continue;
-      release_from(*of, of, reached);
+      release_from(*of, reached);
       refresh_top(*of);
     }
     refresh_root();
@@ -292,7 +283,7 @@ class waiter_heap {
   /// call it, but only before the waiter withdraws. Progress: wait-free except for the system call.
   void nudge(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) return lane_.wake_all();
-    visit(waiting, [&](auto& of) { of.nudge(waiting.slot_); });
+    block_of(waiting).nudge(waiting.slot_);
   }
 
   /// Pins the heap: keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path.
@@ -309,7 +300,8 @@ class waiter_heap {
   const Neighbor& neighbor() const noexcept { return neighbor_; }
 
  private:
-  using block = detail::grown_block<Platform, Arity>;
+  using block = detail::slot_block<Platform, Arity>;
+  using grown = detail::grown_block<Platform, Arity>;
 
   /// A platform may say how many waiters a thread wakes itself, for tests of what happens beyond that.
   static constexpr std::size_t most_woken = [] {
@@ -330,7 +322,7 @@ class waiter_heap {
   static constexpr std::uint32_t lost_mark = std::uint32_t{1} << 31;
 
   struct slot_of {
-    block* of = nullptr;  // null for the first block
+    block* of = nullptr;
     std::size_t slot = 0;
   };
   struct few_released {
@@ -338,46 +330,29 @@ class waiter_heap {
     std::size_t count = 0;
   };
 
-  /// Calls `act` with the block of a ticket, or of a slot.
-  template <class Act>
-  auto visit(void* grown, const Act& act) {
-    return grown == nullptr ? act(first_) : act(*static_cast<block*>(grown));
-  }
-  template <class Act>
-  auto visit(const ticket& waiting, const Act& act) noexcept {
-    return visit(waiting.block_, act);
-  }
-  template <class Act>
-  auto visit(const ticket& waiting, const Act& act) const noexcept {
-    return waiting.block_ == nullptr ? act(first_) : act(*static_cast<const block*>(waiting.block_));
-  }
+  static block& block_of(const ticket& waiting) noexcept { return *static_cast<block*>(waiting.block_); }
 
   counter& wakes_of(const ticket& waiting) noexcept {
-    if (waiting.is_in_lane()) return lane_.wakes();
-    return waiting.block_ == nullptr ? first_.state(waiting.slot_)
-                                     : static_cast<block*>(waiting.block_)->state(waiting.slot_);
+    return waiting.is_in_lane() ? lane_.wakes() : block_of(waiting).state(waiting.slot_);
   }
 
-  block* newest_block() const noexcept {
+  grown* newest_block() const noexcept {
     // (H18): seq_cst. A pass that must find a waiter in a new block finds the block, and so does a refresh of the root:
     // (H17) comes before the waiter's (H2) (H8) in the single total order. Its acquire half pairs with (H17).
     return newest_.load(std::memory_order_seq_cst);
   }
 
   /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory.
-  slot_of take_grown_slot() noexcept {
-    for (block* newest = newest_block();;) {
+  [[gnu::cold, gnu::noinline]] slot_of take_grown_slot() noexcept {
+    for (grown* newest = newest_block();;) {
       std::size_t count = Capacity;
-      for (block* of = newest; of != nullptr; of = of->next) {
+      for (grown* of = newest; of != nullptr; of = of->next) {
         const std::size_t slot = of->take_slot();
-        if (slot != of->no_slot) return {of, slot};
+        if (slot != block::no_slot) return {of, slot};
         count += of->size();
       }
-      block* const made = ::new (std::nothrow) block{2 * count, newest};
-      if (made == nullptr || !made->has_memory()) {
-        delete made;
-        return {};
-      }
+      grown* const made = grown::make(2 * count, newest);
+      if (made == nullptr) return {};
       const std::size_t slot = made->take_slot();
       // (H17): seq_cst, see (H18); release half for what the block holds. Acquire on failure: for the block of the
       // thread that was faster.
@@ -387,16 +362,14 @@ class waiter_heap {
     }
   }
 
-  template <class Block>
-  ticket arm(Block& of, block* grown, std::size_t slot, std::uint64_t target, detail::waker* woken) noexcept {
+  ticket arm(block& of, std::size_t slot, std::uint64_t target, detail::waker* woken) noexcept {
     of.set_waker(slot, woken);
     const std::uint64_t version = of.tree().arm(slot, target - 1);
     refresh_path(of, slot);
-    return ticket{grown, slot, versioned{target - 1, version}};
+    return ticket{&of, slot, versioned{target - 1, version}};
   }
 
-  template <class Block>
-  bool withdraw(Block& of, const ticket& waiting) noexcept {
+  bool withdraw(block& of, const ticket& waiting) noexcept {
     const std::size_t slot = waiting.slot_;
     // Look first: an exchange that fails would take the leaf's cache line away from the threads that release.
     if (of.tree().is_armed(slot, waiting.armed_.version) && of.tree().clear(slot, waiting.armed_)) {
@@ -419,28 +392,24 @@ class waiter_heap {
     const bool is_lost = (unwoken_.load(std::memory_order_relaxed) & lost_mark) != 0;
     return is_lost ? detail::release_reason::lost : detail::release_reason::due;
   }
-  bool wake(const slot_of& released) noexcept {
-    return visit(released.of, [&](auto& of) { return of.wake(released.slot, reason()); });
-  }
+  bool wake(const slot_of& released) noexcept { return released.of->wake(released.slot, reason()); }
 
   void count_unwoken(std::int32_t change) noexcept {
     // (W18): relaxed alone: the count is at least the number of bits, because it rises before (W10) and falls after
     // (W11), which order it.
     unwoken_.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
   }
-  template <class Block>
-  void put_unwoken(Block& of, std::size_t slot) noexcept {
+  void put_unwoken(block& of, std::size_t slot) noexcept {
     count_unwoken(1);
     of.put_unwoken(slot);
   }
   /// Takes and wakes unwoken waiters, until so many of them are sure to take part, or until none is left.
-  void wake_unwoken(std::size_t most) noexcept {
+  [[gnu::cold, gnu::noinline]] void wake_unwoken(std::size_t most) noexcept {
     std::size_t awake = wake_unwoken(first_, most);
-    for (block* of = newest_block(); of != nullptr && awake < most; of = of->next)
+    for (grown* of = newest_block(); of != nullptr && awake < most; of = of->next)
       awake += wake_unwoken(*of, most - awake);
   }
-  template <class Block>
-  std::size_t wake_unwoken(Block& of, std::size_t most) noexcept {
+  std::size_t wake_unwoken(block& of, std::size_t most) noexcept {
     std::size_t awake = 0;
     while (awake < most) {
       const std::size_t slot = of.take_unwoken();
@@ -451,13 +420,12 @@ class waiter_heap {
     return awake;
   }
 
-  template <class Block>
-  void refresh_path(Block& of, std::size_t slot) noexcept {
+  [[gnu::noinline]] void refresh_path(block& of, std::size_t slot) noexcept {
     of.tree().refresh_path(slot);
-    if constexpr (requires { of.top; }) refresh_top(of);
+    if (&of != &first_) refresh_top(static_cast<grown&>(of));
     refresh_root();
   }
-  void refresh_top(block& of) noexcept {
+  static void refresh_top(grown& of) noexcept {
     detail::refresh_node(of.top, [&] { return of.tree().least_below_top(); });
   }
   void refresh_root() noexcept {
@@ -466,7 +434,7 @@ class waiter_heap {
       std::uint64_t least = lane_.least();
       const auto include = [&least](std::uint64_t other) { least = other < least ? other : least; };
       include(first_.tree().least_below_top());
-      for (const block* of = newest_block(); of != nullptr; of = of->next) {
+      for (const grown* of = newest_block(); of != nullptr; of = of->next) {
         // (H20): seq_cst like (H6).
         include(of->top.load_value(std::memory_order_seq_cst));
       }
@@ -480,8 +448,8 @@ class waiter_heap {
   [[no_unique_address]] detail::overflow_lane<Platform> lane_;
   typename Platform::template atomic<std::uint32_t>
       unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
-  typename Platform::template atomic<block*> newest_;
-  [[no_unique_address]] alignas(cache_line) detail::slot_block<Platform, detail::fixed_shape<Capacity, Arity>> first_;
+  typename Platform::template atomic<grown*> newest_;
+  [[no_unique_address]] alignas(cache_line) detail::first_block<Platform, Capacity, Arity> first_;
   bool is_pinned_ = false;
 };
 

@@ -4,10 +4,13 @@
 #ifndef TIDEMARK_FENCE_DETAIL_HEAP_SLOTS_HPP
 #define TIDEMARK_FENCE_DETAIL_HEAP_SLOTS_HPP
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <utility>
 
 #include "../../platform/platform.hpp"
 #include "min_tree.hpp"
@@ -106,6 +109,16 @@ class overflow_lane {
   counter wakes_;
 };
 
+/// Where the words of a block lie.
+template <class Platform, std::size_t Arity>
+struct slot_words {
+  detail::siblings<Platform, Arity>* siblings;                 // one for each group of the tree's shape
+  typename Platform::template atomic<std::uint64_t>* taken;    // one for each 64 slots
+  typename Platform::template atomic<std::uint64_t>* unwoken;  // likewise
+  typename Platform::park_word* states;                        // one for each slot
+  typename Platform::template var<waker*>* wakers;             // likewise
+};
+
 /// A block of slots of a waiter heap: a tree with one leaf for each slot, and what else belongs to a slot. A heap has
 /// one block from the start and may link larger ones to it.
 ///
@@ -118,16 +131,22 @@ class overflow_lane {
 /// Two threads deal with a released slot: its owner, and the one that wakes the owner. Whichever is done second frees
 /// the slot: the waking thread sets `handled` and finds `left`, or the owner finds `handled`. Without a waker neither
 /// waits for the other. With a waker the owner waits for `handled`, after which nobody uses the waker any more.
-template <class Platform, class Shape>
+template <class Platform, std::size_t Arity>
 class slot_block {
  public:
   using counter = typename Platform::park_word;
+  using shape_type = tree_shape<Arity>;
+  using words_type = slot_words<Platform, Arity>;
   static constexpr std::size_t no_slot = SIZE_MAX;
 
-  explicit slot_block(const Shape& shape = Shape{}) noexcept
-      : tree_{shape}, taken_{shape}, unwoken_{shape}, states_{shape}, wakers_{shape} {
-    if (!has_memory()) return;
-    for (std::size_t word = 0; word < words(); ++word) {
+  /// Both must outlive the block.
+  slot_block(const shape_type& shape, const words_type& words) noexcept
+      : tree_{shape, words.siblings},
+        taken_{words.taken},
+        unwoken_{words.unwoken},
+        states_{words.states},
+        wakers_{words.wakers} {
+    for (std::size_t word = 0; word < shape.sets(); ++word) {
       const std::size_t rest = shape.leaves() - word * 64;
       // (W1): relaxed alone, because no other thread knows the block yet. Bits beyond the last slot stay taken for
       // ever.
@@ -135,17 +154,13 @@ class slot_block {
     }
   }
 
-  bool has_memory() const noexcept {
-    return tree_.has_memory() && taken_.has_memory() && unwoken_.has_memory() && states_.has_memory() &&
-           wakers_.has_memory();
-  }
   std::size_t size() const noexcept { return tree_.shape().leaves(); }
   auto& tree() noexcept { return tree_; }
   const auto& tree() const noexcept { return tree_; }
 
   /// Takes a free slot and returns it, or no_slot. Tries each bit at most once, so other threads can't delay this one.
   std::size_t take_slot() noexcept {
-    for (std::size_t word = 0; word < words(); ++word) {
+    for (std::size_t word = 0; word < sets(); ++word) {
       // (W5): relaxed alone: a guess, which (W6) verifies.
       std::uint64_t free = ~taken_[word].load(std::memory_order_relaxed);
       while (free != 0) {
@@ -251,7 +266,7 @@ class slot_block {
   }
   /// Takes one of the slots and returns it, or no_slot.
   std::size_t take_unwoken() noexcept {
-    for (std::size_t word = 0; word < words(); ++word) {
+    for (std::size_t word = 0; word < sets(); ++word) {
       // (W12): relaxed alone: a guess, which (W11) verifies. A thread whose wake was handled (W4) sees the bits of the
       // pass that released it, see (W16).
       for (std::uint64_t rest = unwoken_[word].load(std::memory_order_relaxed); rest != 0; rest &= rest - 1) {
@@ -263,7 +278,6 @@ class slot_block {
   }
 
  private:
-  using set_word = typename Platform::template atomic<std::uint64_t>;
   static constexpr std::uint32_t handled = 1;
   static constexpr std::uint32_t left = 2;
   static constexpr std::uint32_t one_wake = 4;
@@ -275,7 +289,7 @@ class slot_block {
     }
   }();
 
-  std::size_t words() const noexcept { return divide_up(size(), 64); }
+  std::size_t sets() const noexcept { return tree_.shape().sets(); }
   static constexpr std::uint64_t bit_of(std::size_t slot) noexcept { return std::uint64_t{1} << (slot % 64); }
 
   /// Both threads are done with the slot.
@@ -287,11 +301,95 @@ class slot_block {
     free_slot(slot);
   }
 
-  min_tree<Platform, Shape> tree_;
-  typename Shape::template sets<set_word> taken_;
-  typename Shape::template sets<set_word> unwoken_;
-  typename Shape::template slot_array<counter> states_;
-  typename Shape::template slot_array<typename Platform::template var<waker*>> wakers_;
+  min_tree<Platform, Arity> tree_;
+  typename Platform::template atomic<std::uint64_t>* taken_;
+  typename Platform::template atomic<std::uint64_t>* unwoken_;
+  counter* states_;
+  typename Platform::template var<waker*>* wakers_;
+};
+
+/// The words of a block whose number of slots the compiler knows.
+template <class Platform, std::size_t Slots, std::size_t Arity>
+class fixed_slots {
+ protected:
+  static constexpr tree_shape<Arity> shape{Slots};
+
+  slot_words<Platform, Arity> words() noexcept {
+    return {siblings_.data(), taken_.data(), unwoken_.data(), states_.data(), wakers_.data()};
+  }
+
+ private:
+  std::array<siblings<Platform, Arity>, shape.groups()> siblings_;
+  std::array<typename Platform::template atomic<std::uint64_t>, shape.sets()> taken_;
+  std::array<typename Platform::template atomic<std::uint64_t>, shape.sets()> unwoken_;
+  std::array<typename Platform::park_word, Slots> states_;
+  std::array<typename Platform::template var<waker*>, Slots> wakers_;
+};
+
+/// The first block of a heap.
+template <class Platform, std::size_t Slots, std::size_t Arity>
+struct first_block : private fixed_slots<Platform, Slots, Arity>, slot_block<Platform, Arity> {
+  first_block() noexcept : slot_block<Platform, Arity>{this->shape, this->words()} {}
+};
+
+/// The words of a block that is made later. They are allocated.
+template <class Platform, std::size_t Arity>
+class grown_slots {
+ public:
+  [[gnu::cold]] explicit grown_slots(std::size_t slots) noexcept : shape_{slots} {
+    allocate(words_.siblings, shape_.groups());
+    allocate(words_.taken, shape_.sets());
+    allocate(words_.unwoken, shape_.sets());
+    allocate(words_.states, slots);
+    allocate(words_.wakers, slots);
+  }
+  grown_slots(grown_slots&& from) noexcept
+      : shape_{from.shape_}, words_{std::exchange(from.words_, {})}, has_memory_{from.has_memory_} {}
+  grown_slots& operator=(grown_slots&&) = delete;
+  ~grown_slots() {
+    delete[] words_.siblings;
+    delete[] words_.taken;
+    delete[] words_.unwoken;
+    delete[] words_.states;
+    delete[] words_.wakers;
+  }
+
+  bool has_memory() const noexcept { return has_memory_; }
+  const tree_shape<Arity>& shape() const noexcept { return shape_; }
+  const slot_words<Platform, Arity>& words() const noexcept { return words_; }
+
+ private:
+  template <class Word>
+  void allocate(Word*& words, std::size_t count) noexcept {
+    words = ::new (std::nothrow) Word[count];
+    if (words == nullptr) has_memory_ = false;
+  }
+
+  tree_shape<Arity> shape_;
+  slot_words<Platform, Arity> words_{};
+  bool has_memory_ = true;
+};
+
+/// A block by which a heap has grown. Its top is a child of the heap's root.
+template <class Platform, std::size_t Arity>
+class grown_block : private grown_slots<Platform, Arity>, public slot_block<Platform, Arity> {
+ public:
+  /// Returns null if there is no memory for it.
+  /// \param older  the block that was linked before, or null
+  [[gnu::cold, gnu::noinline]] static grown_block* make(std::size_t slots, grown_block* older) noexcept {
+    if (slots > tree_shape<Arity>::most_leaves) return nullptr;
+    grown_slots<Platform, Arity> made{slots};
+    return made.has_memory() ? ::new (std::nothrow) grown_block{std::move(made), older} : nullptr;
+  }
+
+  tree_word<Platform> top;
+  grown_block* const next;
+
+ private:
+  grown_block(grown_slots<Platform, Arity>&& slots, grown_block* older) noexcept
+      : grown_slots<Platform, Arity>{std::move(slots)},
+        slot_block<Platform, Arity>{grown_slots<Platform, Arity>::shape(), grown_slots<Platform, Arity>::words()},
+        next{older} {}
 };
 
 }  // namespace tidemark::detail

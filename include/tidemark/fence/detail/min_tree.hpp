@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lock-free min-trees inside a waiter heap: threads set and clear leaves, and the root holds the least leaf. Also
-// the shapes of its blocks.
+// The lock-free min-trees inside a waiter heap: threads set and clear leaves, and the root holds the least leaf.
 //
 //            root {least, version}  <--- lane, and one top for each block by which the heap has grown
 //           /    \                       The root lies in the heap; below it, level by level:
@@ -44,116 +43,43 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
 
-// How many slots a block of a waiter heap has, and where each level of its tree lies in one array. The first block's
-// shape is known to the compiler. Later blocks, by which a heap grows, learn theirs when they are made.
-
 constexpr std::size_t divide_up(std::size_t count, std::size_t by) noexcept { return (count + by - 1) / by; }
 
-/// Where each level of a tree begins. Level 0 holds the leaves. Level `depth` is the top, which does not lie in the
-/// array. Every level is filled up to whole groups of siblings.
-template <std::size_t MostLevels>
-struct tree_levels {
-  constexpr tree_levels(std::size_t leaves, std::size_t arity) noexcept {
-    std::size_t groups = divide_up(leaves, arity);
-    for (;; groups = divide_up(groups, arity)) {
-      first[depth + 1] = first[depth] + groups * arity;
-      ++depth;
+/// Where each level of a tree begins in its array. Level 0 holds the leaves. Level `depth` is the top, which does not
+/// lie in the array. Every level is filled up to whole groups of siblings.
+template <std::size_t Arity>
+class tree_shape {
+  static_assert(Arity > 1);
+
+ public:
+  static constexpr std::size_t most_leaves = (std::size_t{1} << 30) - 1;
+
+  /// \param leaves  1 to `most_leaves`
+  explicit constexpr tree_shape(std::size_t leaves) noexcept : leaves_{static_cast<std::uint32_t>(leaves)} {
+    for (std::size_t groups = divide_up(leaves, Arity);; groups = divide_up(groups, Arity)) {
+      first_[depth_ + 1] = first_[depth_] + static_cast<std::uint32_t>(groups * Arity);
+      ++depth_;
       if (groups == 1) return;
     }
   }
 
-  std::size_t depth = 0;
-  std::array<std::size_t, MostLevels + 1> first{};
-};
-
-/// An array whose length the compiler knows.
-template <class T, std::size_t Size>
-class fixed_array {
- public:
-  static constexpr bool has_memory() noexcept { return true; }
-  T& operator[](std::size_t at) noexcept { return items_[at]; }
-  const T& operator[](std::size_t at) const noexcept { return items_[at]; }
+  constexpr std::size_t leaves() const noexcept { return leaves_; }
+  constexpr std::size_t depth() const noexcept { return depth_; }
+  constexpr std::size_t first(std::size_t level) const noexcept { return first_[level]; }
+  /// Returns how many groups of siblings there are.
+  constexpr std::size_t groups() const noexcept { return first(depth()) / Arity; }
+  /// Returns how many sets of 64 leaves there are.
+  constexpr std::size_t sets() const noexcept { return divide_up(leaves(), 64); }
 
  private:
-  std::array<T, Size> items_;
-};
-
-/// An array that is allocated. (Not a unique_ptr: <memory> would add a fifth to the preprocessed size of fence.hpp.)
-template <class T>
-class grown_array {
- public:
-  explicit grown_array(std::size_t size) noexcept : items_{::new(std::nothrow) T[size]} {}
-  grown_array(const grown_array&) = delete;
-  grown_array& operator=(const grown_array&) = delete;
-  ~grown_array() { delete[] items_; }
-  bool has_memory() const noexcept { return items_ != nullptr; }
-  T& operator[](std::size_t at) noexcept { return items_[at]; }
-  const T& operator[](std::size_t at) const noexcept { return items_[at]; }
-
- private:
-  T* items_;
-};
-
-/// The shape of a heap's first block.
-template <std::size_t Leaves, std::size_t Arity>
-class fixed_shape {
-  static_assert(Leaves > 0 && Arity > 1);
-  static constexpr tree_levels<64> levels{Leaves, Arity};
-
-  /// An array that is constructed with the shape.
-  template <class T, std::size_t Size>
-  struct sized : fixed_array<T, Size> {
-    explicit sized(const fixed_shape&) noexcept {}
-  };
-
- public:
-  static constexpr std::size_t arity = Arity;
-  static constexpr std::size_t leaves() noexcept { return Leaves; }
-  static constexpr std::size_t depth() noexcept { return levels.depth; }
-  static constexpr std::size_t first(std::size_t level) noexcept { return levels.first[level]; }
-
-  /// One T for each group of siblings, for each slot, and for each 64 slots.
-  template <class T>
-  using groups = sized<T, levels.first[levels.depth] / Arity>;
-  template <class T>
-  using slot_array = sized<T, Leaves>;
-  template <class T>
-  using sets = sized<T, divide_up(Leaves, 64)>;
-};
-
-/// The shape of a block by which a heap has grown.
-template <std::size_t Arity>
-class grown_shape {
- public:
-  static constexpr std::size_t arity = Arity;
-  explicit grown_shape(std::size_t leaves) noexcept : leaves_{leaves}, levels_{leaves, Arity} {}
-
-  std::size_t leaves() const noexcept { return leaves_; }
-  std::size_t depth() const noexcept { return levels_.depth; }
-  std::size_t first(std::size_t level) const noexcept { return levels_.first[level]; }
-
-  template <class T>
-  struct groups : grown_array<T> {
-    explicit groups(const grown_shape& shape) noexcept : grown_array<T>{shape.first(shape.depth()) / Arity} {}
-  };
-  template <class T>
-  struct slot_array : grown_array<T> {
-    explicit slot_array(const grown_shape& shape) noexcept : grown_array<T>{shape.leaves()} {}
-  };
-  template <class T>
-  struct sets : grown_array<T> {
-    explicit sets(const grown_shape& shape) noexcept : grown_array<T>{divide_up(shape.leaves(), 64)} {}
-  };
-
- private:
-  std::size_t leaves_;
-  tree_levels<64> levels_;
+  std::uint32_t leaves_;
+  std::uint32_t depth_ = 0;
+  std::array<std::uint32_t, 31> first_{};  // for 2^30 leaves, where each node has two children
 };
 
 /// The least value of a tree in which no leaf is set.
@@ -178,18 +104,23 @@ void refresh_node(Node& node, const LeastChild& least_child) noexcept {
   }
 }
 
-/// The leaves and nodes of one tree, without its top node.
-/// \tparam Shape  fixed_shape or grown_shape, which say how many leaves there are
-template <class Platform, class Shape>
+/// Siblings, which share a cache line if there is room.
+template <class Platform, std::size_t Arity>
+struct alignas(std::bit_floor(Arity * 16) < cache_line ? std::bit_floor(Arity * 16) : cache_line) siblings {
+  std::array<tree_word<Platform>, Arity> words;
+};
+
+/// The leaves and nodes of one tree, without its top node. They lie in memory of somebody else.
+template <class Platform, std::size_t Arity>
 class min_tree {
  public:
-  explicit min_tree(const Shape& shape) noexcept : shape_{shape}, body_{shape} {}
+  using shape_type = tree_shape<Arity>;
+  /// \param body  as many as the shape has groups
+  min_tree(const shape_type& shape, siblings<Platform, Arity>* body) noexcept : shape_{&shape}, body_{body} {}
   min_tree(const min_tree&) = delete;
   min_tree& operator=(const min_tree&) = delete;
 
-  const Shape& shape() const noexcept { return shape_; }
-  /// Returns whether the memory for a grown tree was there. No other function may be called if not.
-  bool has_memory() const noexcept { return body_.has_memory(); }
+  const shape_type& shape() const noexcept { return *shape_; }
 
   /// Fills the empty leaf. Returns the version that marks this filling. Only the owner of the slot may call it.
   /// Progress: wait-free.
@@ -226,12 +157,12 @@ class min_tree {
 
   /// Recomputes every node above a leaf except the top, which must follow. Progress: wait-free, O(log n).
   void refresh_path(std::size_t leaf) noexcept {
-    std::size_t index = leaf / Shape::arity;
-    for (std::size_t level = 1; level < shape_.depth(); ++level, index /= Shape::arity) refresh(level, index);
+    std::size_t index = leaf / Arity;
+    for (std::size_t level = 1; level < shape().depth(); ++level, index /= Arity) refresh(level, index);
   }
 
   /// Returns the least of the top's children in this tree. Progress: wait-free.
-  std::uint64_t least_below_top() const noexcept { return least_child(shape_.depth(), 0); }
+  std::uint64_t least_below_top() const noexcept { return least_child(shape().depth(), 0); }
 
   /// Makes one pass: empties each leaf whose value is less than `current()`, and calls `on_cleared(leaf)`; refreshes
   /// every node that it enters, children before parents, except the top, which must follow. Progress: wait-free,
@@ -239,26 +170,19 @@ class min_tree {
   /// \param reached  what `current()` has returned before
   template <class CurrentValue, class OnCleared>
   void clear_due(std::uint64_t reached, const CurrentValue& current, const OnCleared& on_cleared) noexcept {
-    clear_due_below(shape_.depth(), 0, reached, current, on_cleared);
+    clear_due_below(shape().depth(), 0, reached, current, on_cleared);
   }
 
  private:
-  static constexpr std::size_t arity = Shape::arity;
-  /// Siblings, which share a cache line if there is room.
-  struct alignas(std::bit_floor(arity * 16) < cache_line ? std::bit_floor(arity * 16) : cache_line) siblings {
-    std::array<tree_word<Platform>, arity> words;
-  };
-
-  tree_word<Platform>& word(std::size_t at) noexcept { return body_[at / arity].words[at % arity]; }
-  const tree_word<Platform>& word(std::size_t at) const noexcept { return body_[at / arity].words[at % arity]; }
+  tree_word<Platform>& word(std::size_t at) const noexcept { return body_[at / Arity].words[at % Arity]; }
 
   void refresh(std::size_t level, std::size_t index) noexcept {
-    refresh_node(word(shape_.first(level) + index), [&] { return least_child(level, index); });
+    refresh_node(word(shape().first(level) + index), [&] { return least_child(level, index); });
   }
 
   std::uint64_t least_child(std::size_t level, std::size_t index) const noexcept {
     std::uint64_t least = no_minimum;
-    for (const auto& child : body_[shape_.first(level - 1) / arity + index].words) {
+    for (const auto& child : body_[shape().first(level - 1) / Arity + index].words) {
       // (H6): seq_cst, so that it is never older than a change (H2) (H3) (H8) that comes before it in the total order.
       const std::uint64_t value = child.load_value(std::memory_order_seq_cst);
       if (value < least) least = value;
@@ -269,17 +193,17 @@ class min_tree {
   template <class CurrentValue, class OnCleared>
   void clear_due_below(std::size_t level, std::size_t index, std::uint64_t reached, const CurrentValue& current,
                        const OnCleared& on_cleared) noexcept {
-    const std::size_t begin = index * arity;
-    for (std::size_t child = begin; child < begin + arity; ++child) {
+    const std::size_t begin = index * Arity;
+    for (std::size_t child = begin; child < begin + Arity; ++child) {
       if (level == 1) {
-        if (child < shape_.leaves() && clear_if_due(child, current)) on_cleared(child);
+        if (child < shape().leaves() && clear_if_due(child, current)) on_cleared(child);
         continue;
       }
       // (H9): seq_cst, in the total order after the signal (F1) that the caller knows of. A waiter that registered
       // before that signal is found, because its (H8) comes before this load; a waiter that registers later sees the
       // value. Relaxed or acquire is not enough if the caller has learnt of the signal from a log and not from the
       // root: it may not have seen any (H8) below the root then.
-      const std::uint64_t least = word(shape_.first(level - 1) + child).load_value(std::memory_order_seq_cst);
+      const std::uint64_t least = word(shape().first(level - 1) + child).load_value(std::memory_order_seq_cst);
       if (least >= reached) continue;
       clear_due_below(level - 1, child, reached, current, on_cleared);
       refresh(level - 1, child);
@@ -298,8 +222,8 @@ class min_tree {
     return seen.value < current() && clear(leaf, seen);
   }
 
-  [[no_unique_address]] Shape shape_;
-  typename Shape::template groups<siblings> body_;
+  const shape_type* shape_;
+  siblings<Platform, Arity>* body_;
 };
 
 }  // namespace tidemark::detail
