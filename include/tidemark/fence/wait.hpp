@@ -110,7 +110,7 @@ class waitable {
   /// is poisoned before it reaches the target.
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
-    return wait_within(target, std::move(token));
+    return self().wait_with(target, no_deadline, std::move(token));
   }
 
   /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. If the duration is zero or
@@ -119,7 +119,7 @@ class waitable {
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                        Token token = {}) const noexcept {
-    return wait_within(target, timeout, std::move(token));
+    return self().wait_with(target, detail::deadline_of<typename Derived::platform>(timeout), std::move(token));
   }
 
   /// Waits like wait(), but until `at` at most, a point of the steady or the system clock, and returns `timeout`
@@ -129,7 +129,8 @@ class waitable {
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
                          Token token = {}) const noexcept {
-    return wait_within(target, at, std::move(token));
+    const auto wait = [&](deadline until, Token with) { return self().wait_with(target, until, std::move(with)); };
+    return detail::within<typename Derived::platform>(wait, at, std::move(token));
   }
 
  protected:
@@ -139,13 +140,7 @@ class waitable {
   ~waitable() = default;
 
  private:
-  template <class... Limits>
-  wait_status wait_within(std::uint64_t target, const Limits&... limits) const noexcept {
-    const auto wait = [&](deadline until, auto token) {
-      return static_cast<const Derived&>(*this).wait_with(target, until, std::move(token));
-    };
-    return detail::within<typename Derived::platform>(wait, limits...);
-  }
+  const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
 };
 
 }  // namespace tidemark
