@@ -5,11 +5,13 @@
 //   check_rooms DIRECTORY ROOM...    reads every .hpp below DIRECTORY; the rooms in their order, the lowest first
 //   check_rooms --self-test          tries the rules on the samples at the end of this file
 //
-// A header lies in a room, in the `detail` folder of a room, or, like tidemark.hpp, in none. The rules:
+// A header lies in a room, in the `detail` or the `tools` folder of a room, or, like tidemark.hpp, in none. Headers in
+// `detail` are of their room alone; those in `tools` are for the rooms after it, too. Users include neither. The rules:
 //
-//   1. A header includes headers of its own room and of rooms before it.
+//   1. A header includes headers of its own room and of rooms before it. Of their `detail` folders it includes none but
+//      those that are open to others still.
 //   2. A header in `detail` includes no public header of its own room.
-//   3. A header in `detail` declares names in a namespace `detail` only, or in one within it.
+//   3. A header in `detail` or `tools` declares names in a namespace `detail` only, or in one within it.
 //   4. A status enumeration uses the words below, so that one outcome has one name in all blocks.
 //   5. A public status enumeration has its names below it (platform/names.hpp). The names are those of the enumerators,
 //      in their order; also where another enumeration has some.
@@ -42,6 +44,16 @@ const std::array vocabulary{"added", "allocated", "applied", "attached", "begun"
                             "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",
                             "stopped", "timeout", "too_large", "truncated", "unknown", "unsatisfiable"};
 
+/// Private headers that other rooms include. Nothing may be added.
+const std::array open_to_others{"fence/detail/fence_operations.hpp",
+                                "fence/detail/learning_spin.hpp",
+                                "fence/detail/loop_access.hpp",
+                                "fence/detail/loop_operation.hpp",
+                                "fence/detail/waker.hpp",
+                                "memory/detail/backing_slot.hpp",
+                                "memory/detail/waiting_for_space.hpp",
+                                "platform/detail/native_primitives.hpp"};
+
 const std::regex include_pattern{R"re(^\s*#include ")re"};
 const std::regex namespace_pattern{R"(^namespace\s+([\w:]+)\s*\{)"};
 const std::regex status_pattern{R"(\benum class (\[\[nodiscard\]\]\s*)?(\w*status)\b)"};
@@ -54,6 +66,7 @@ const std::regex enumerator_pattern{R"(^\s*(\w+)\s*(=[^,]*)?(,|$))"};
 struct place {
   std::optional<std::size_t> room;  // by its index
   bool is_private = false;
+  bool is_tool = false;
 };
 
 class checker {
@@ -65,9 +78,10 @@ class checker {
     for (std::size_t i = 0; i < files.size(); ++i) {
       const std::filesystem::path path = std::filesystem::path{files[i].name}.lexically_relative(root_);
       check_includes(files[i], path, raw[i]);
-      if (place_of(path).is_private) check_namespaces(files[i]);
+      const place own = place_of(path);
+      if (own.is_private || own.is_tool) check_namespaces(files[i]);
       check_outcomes(files[i]);
-      if (place_of(path).room && !place_of(path).is_private) check_names(files[i], raw[i]);
+      if (own.room && !own.is_private && !own.is_tool) check_names(files[i], raw[i]);
     }
     return std::move(violations_);
   }
@@ -83,7 +97,9 @@ class checker {
     const auto room = std::find(rooms_.begin(), rooms_.end(), part->string());
     if (room == rooms_.end()) return found;
     found.room = static_cast<std::size_t>(room - rooms_.begin());
-    found.is_private = (++part)->string() == "detail";
+    const std::string folder = (++part)->string();
+    found.is_private = folder == "detail";
+    found.is_tool = folder == "tools";
     return found;
   }
 
@@ -105,6 +121,9 @@ class checker {
         complain(file, line, target.string() + " lies in no room, or in a later one");
       } else if (own.is_private && !other.is_private && *other.room == *own.room) {
         complain(file, line, "a private header includes " + target.string() + ", a public one of its room");
+      } else if (other.is_private && *other.room != *own.room &&
+                 std::find(open_to_others.begin(), open_to_others.end(), target.string()) == open_to_others.end()) {
+        complain(file, line, target.string() + " is private to another room");
       }
     }
   }
@@ -228,6 +247,10 @@ const std::vector<sample> samples = {
     {"a public one of its own room", "low/detail/a.hpp", "#include \"../b.hpp\"\n", {1}, "public one of its room"},
     {"a public name", "low/detail/a.hpp", "namespace tidemark {\nstruct a;\n", {1}, "declares names"},
     {"a name within detail", "low/detail/a.hpp", "namespace tidemark::detail::inner {\nstruct a;\n", {}},
+    {"a tool of a room before", "high/a.hpp", "#include \"../low/tools/b.hpp\"\n", {}},
+    {"a public one of its room in a tool", "low/tools/a.hpp", "#include \"../b.hpp\"\n", {}},
+    {"a public name in a tool", "low/tools/a.hpp", "namespace tidemark {\nstruct a;\n", {1}, "declares names"},
+    {"a private one of another room", "high/a.hpp", "#include \"../low/detail/b.hpp\"\n", {1}, "private to another"},
     {"a public name in a public header", "low/a.hpp", "namespace tidemark {\nstruct a;\n", {}},
     {"words for outcomes",
      "low/detail/a.hpp",

@@ -21,10 +21,10 @@
 #include <sys/epoll.h>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_descriptor.hpp"
 #include "detail/loop_operation.hpp"
-#include "detail/user_call.hpp"
 
 namespace tidemark {
 

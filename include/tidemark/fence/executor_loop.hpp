@@ -32,11 +32,11 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
-#include "detail/limits.hpp"
+#include "../platform/tools/limits.hpp"
+#include "../platform/tools/park_lock.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_runner.hpp"
 #include "detail/loop_word.hpp"
-#include "detail/park_lock.hpp"
 #include "wait_loop.hpp"
 
 namespace tidemark::detail {

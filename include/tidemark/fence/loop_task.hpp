@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_operation.hpp"
-#include "detail/user_call.hpp"
 
 namespace tidemark {
 

@@ -62,9 +62,9 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
-#include "detail/intrusive_lists.hpp"
-#include "detail/limits.hpp"
-#include "detail/park_lock.hpp"
+#include "../platform/tools/intrusive_lists.hpp"
+#include "../platform/tools/limits.hpp"
+#include "../platform/tools/park_lock.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 

@@ -39,12 +39,12 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/limits.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "awaited.hpp"
-#include "detail/limits.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_operation.hpp"
 #include "detail/sender_vocabulary.hpp"
-#include "detail/user_call.hpp"
 #include "wait.hpp"
 #include "wait_loop.hpp"
 

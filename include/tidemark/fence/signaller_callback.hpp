@@ -46,11 +46,11 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/park_lock.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "callback_state.hpp"
 #include "detail/fence_operations.hpp"
-#include "detail/park_lock.hpp"
 #include "detail/signaller_calls.hpp"
-#include "detail/user_call.hpp"
 #include "fence.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"

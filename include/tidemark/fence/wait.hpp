@@ -19,7 +19,7 @@
 
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
-#include "detail/limits.hpp"
+#include "../platform/tools/limits.hpp"
 
 namespace tidemark {
 

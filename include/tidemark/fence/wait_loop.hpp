@@ -65,16 +65,16 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/limits.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "awaited.hpp"
 #include "callback_state.hpp"
 #include "descriptor_watch.hpp"
-#include "detail/limits.hpp"
 #include "detail/loop_access.hpp"
 #include "detail/loop_core.hpp"
 #include "detail/loop_descriptor.hpp"
 #include "detail/loop_operation.hpp"
 #include "detail/loop_runner.hpp"
-#include "detail/user_call.hpp"
 #include "loop_task.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"

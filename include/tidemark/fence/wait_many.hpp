@@ -54,8 +54,8 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/limits.hpp"
 #include "awaited.hpp"
-#include "detail/limits.hpp"
 #include "detail/waker.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"

@@ -22,8 +22,8 @@
 #include <span>
 #include <type_traits>
 
-#include "../platform/detail/log_word.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/log_word.hpp"
 
 namespace tidemark::detail {
 

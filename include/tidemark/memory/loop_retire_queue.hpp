@@ -39,17 +39,17 @@
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
 #include "../fence/awaited.hpp"
-#include "../fence/detail/intrusive_lists.hpp"
-#include "../fence/detail/limits.hpp"
 #include "../fence/detail/loop_access.hpp"
 #include "../fence/detail/loop_operation.hpp"
-#include "../fence/detail/park_lock.hpp"
-#include "../fence/detail/user_call.hpp"
 #include "../fence/loop_task.hpp"
 #include "../fence/wait_loop.hpp"
 #include "../fence/wait_many.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/intrusive_lists.hpp"
+#include "../platform/tools/limits.hpp"
+#include "../platform/tools/park_lock.hpp"
+#include "../platform/tools/user_call.hpp"
 #include "retire_queue.hpp"
 
 namespace tidemark {

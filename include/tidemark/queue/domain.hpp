@@ -56,8 +56,6 @@
 #include <utility>
 
 #include "../fence/detail/fence_operations.hpp"
-#include "../fence/detail/intrusive_lists.hpp"
-#include "../fence/detail/park_lock.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
 #include "../fence/loop_task.hpp"
@@ -66,6 +64,8 @@
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/intrusive_lists.hpp"
+#include "../platform/tools/park_lock.hpp"
 #include "detail/held_waits.hpp"
 #include "engine_queue.hpp"
 

@@ -56,11 +56,11 @@
 #include <vector>
 
 #include "../fence/detail/loop_access.hpp"
-#include "../fence/detail/park_lock.hpp"
 #include "../fence/wait_loop.hpp"
 #include "../log/ids.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/park_lock.hpp"
 #include "detail/engine_task.hpp"
 #include "hang_report.hpp"
 

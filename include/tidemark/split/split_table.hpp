@@ -54,9 +54,9 @@
 #include <utility>
 
 #include "../platform/assert.hpp"
-#include "../platform/detail/log_word.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/log_word.hpp"
 #include "split_list.hpp"
 
 namespace tidemark {

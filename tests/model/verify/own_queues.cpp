@@ -6,13 +6,13 @@
 // must fail.
 #include <tidemark/verify/check.hpp>
 
-#include <tidemark/fence/detail/intrusive_lists.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/log/ring_log.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>
+#include <tidemark/platform/tools/intrusive_lists.hpp>
 #include <tidemark/queue/detail/command_list.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queue_log.hpp>

@@ -13,9 +13,9 @@
 #include <new>
 #include <utility>
 
-#include "../../fence/detail/intrusive_lists.hpp"
 #include "../../memory/backing_source.hpp"
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
 
 namespace tidemark::detail {
 

@@ -14,9 +14,9 @@
 #include <span>
 #include <utility>
 
-#include "../../fence/detail/intrusive_lists.hpp"
 #include "../../memory/retire_queue.hpp"
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
 #include "block_pool.hpp"
 #include "turns.hpp"
 

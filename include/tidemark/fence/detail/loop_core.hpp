@@ -39,13 +39,13 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
-#include "intrusive_lists.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
+#include "../../platform/tools/limits.hpp"
+#include "../../platform/tools/park_lock.hpp"
 #include "learning_spin.hpp"
-#include "limits.hpp"
 #include "loop_operation.hpp"
 #include "loop_registrations.hpp"
 #include "loop_word.hpp"
-#include "park_lock.hpp"
 
 namespace tidemark::detail {
 

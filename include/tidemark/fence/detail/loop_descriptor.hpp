@@ -102,7 +102,7 @@ class uring_word {
 #include <time.h>
 #include <unistd.h>
 
-#include "intrusive_lists.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
 #include "loop_word.hpp"
 
 namespace tidemark::detail {

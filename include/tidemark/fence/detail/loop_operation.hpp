@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
+#include "../../platform/tools/limits.hpp"
+#include "../../platform/tools/park_lock.hpp"
+#include "../../platform/tools/user_call.hpp"
 #include "fence_operations.hpp"
-#include "intrusive_lists.hpp"
-#include "limits.hpp"
-#include "park_lock.hpp"
-#include "user_call.hpp"
 #include "waker.hpp"
 
 namespace tidemark::detail {

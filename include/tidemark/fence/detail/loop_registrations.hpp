@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
 #include "fence_operations.hpp"
-#include "intrusive_lists.hpp"
 
 namespace tidemark::detail {
 

@@ -16,7 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "limits.hpp"
+#include "../../platform/tools/limits.hpp"
 #include "loop_operation.hpp"
 
 namespace tidemark::detail {

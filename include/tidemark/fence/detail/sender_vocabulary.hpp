@@ -15,7 +15,7 @@
 #include <stdexec/execution.hpp>
 #endif
 
-#include "limits.hpp"
+#include "../../platform/tools/limits.hpp"
 
 namespace tidemark::detail {
 

@@ -24,9 +24,9 @@
 #include <optional>
 
 #include "../../platform/platform.hpp"
-#include "intrusive_lists.hpp"
-#include "park_lock.hpp"
-#include "user_call.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
+#include "../../platform/tools/park_lock.hpp"
+#include "../../platform/tools/user_call.hpp"
 #include "waker.hpp"
 
 namespace tidemark::detail {

@@ -48,8 +48,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../../platform/detail/log_word.hpp"
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/log_word.hpp"
 
 namespace tidemark::detail {
 

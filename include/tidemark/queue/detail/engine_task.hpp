@@ -33,11 +33,11 @@
 #include "../../fence/awaited.hpp"
 #include "../../fence/detail/fence_operations.hpp"
 #include "../../fence/detail/loop_operation.hpp"
-#include "../../fence/detail/user_call.hpp"
 #include "../../fence/wait_loop.hpp"
 #include "../../log/ids.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/user_call.hpp"
 #include "command_list.hpp"
 
 namespace tidemark::detail {

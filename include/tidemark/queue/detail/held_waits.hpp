@@ -18,12 +18,12 @@
 #include <utility>
 
 #include "../../fence/detail/fence_operations.hpp"
-#include "../../fence/detail/intrusive_lists.hpp"
-#include "../../fence/detail/limits.hpp"
-#include "../../fence/detail/park_lock.hpp"
 #include "../../fence/wait.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
+#include "../../platform/tools/limits.hpp"
+#include "../../platform/tools/park_lock.hpp"
 
 namespace tidemark::detail {
 

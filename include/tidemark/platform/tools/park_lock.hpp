@@ -6,13 +6,13 @@
 //   0  free      1  taken      2  taken, and threads may sleep on the word
 //
 // Not promised: fairness.
-#ifndef TIDEMARK_FENCE_DETAIL_PARK_LOCK_HPP
-#define TIDEMARK_FENCE_DETAIL_PARK_LOCK_HPP
+#ifndef TIDEMARK_PLATFORM_TOOLS_PARK_LOCK_HPP
+#define TIDEMARK_PLATFORM_TOOLS_PARK_LOCK_HPP
 
 #include <atomic>
 #include <cstdint>
 
-#include "../../platform/platform.hpp"
+#include "../platform.hpp"
 
 namespace tidemark::detail {
 
@@ -117,4 +117,4 @@ class lock_condition {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_FENCE_DETAIL_PARK_LOCK_HPP
+#endif  // TIDEMARK_PLATFORM_TOOLS_PARK_LOCK_HPP

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include <tidemark/fence/detail/intrusive_lists.hpp>
+#include <tidemark/platform/tools/intrusive_lists.hpp>
 
 #include "support/random.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <new>
 
-#include <tidemark/fence/detail/park_lock.hpp>
+#include <tidemark/platform/tools/park_lock.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/threads.hpp"

@@ -3,8 +3,8 @@
 // A word of a log, or of a clock, that may be overwritten while it is read. These functions store and load it so that
 // the reader can find out afterwards whether that happened: fences order the word against the word that tells, and
 // where there are none, the accesses themselves do.
-#ifndef TIDEMARK_PLATFORM_DETAIL_LOG_WORD_HPP
-#define TIDEMARK_PLATFORM_DETAIL_LOG_WORD_HPP
+#ifndef TIDEMARK_PLATFORM_TOOLS_LOG_WORD_HPP
+#define TIDEMARK_PLATFORM_TOOLS_LOG_WORD_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -30,4 +30,4 @@ template <class Platform>
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_PLATFORM_DETAIL_LOG_WORD_HPP
+#endif  // TIDEMARK_PLATFORM_TOOLS_LOG_WORD_HPP

@@ -2,12 +2,12 @@
 //
 // user_call: runs a user's callable. Other threads can wait until it returns, and it may destroy the object that runs
 // it.
-#ifndef TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
-#define TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
+#ifndef TIDEMARK_PLATFORM_TOOLS_USER_CALL_HPP
+#define TIDEMARK_PLATFORM_TOOLS_USER_CALL_HPP
 
 #include <cstdint>
 
-#include "../../platform/platform.hpp"
+#include "../platform.hpp"
 #include "park_lock.hpp"
 
 namespace tidemark::detail {
@@ -78,4 +78,4 @@ class user_call {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_FENCE_DETAIL_USER_CALL_HPP
+#endif  // TIDEMARK_PLATFORM_TOOLS_USER_CALL_HPP

@@ -2,8 +2,8 @@
 //
 // Converts the limits of a wait: a duration or a time point becomes a deadline of the steady clock, and a stop token a
 // callback that ends the wait.
-#ifndef TIDEMARK_FENCE_DETAIL_LIMITS_HPP
-#define TIDEMARK_FENCE_DETAIL_LIMITS_HPP
+#ifndef TIDEMARK_PLATFORM_TOOLS_LIMITS_HPP
+#define TIDEMARK_PLATFORM_TOOLS_LIMITS_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <stop_token>
 #endif
 
-#include "../../platform/platform.hpp"
+#include "../platform.hpp"
 
 namespace tidemark::detail {
 
@@ -128,4 +128,4 @@ deadline at_once_if_passed(deadline until) noexcept {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_FENCE_DETAIL_LIMITS_HPP
+#endif  // TIDEMARK_PLATFORM_TOOLS_LIMITS_HPP

@@ -2,8 +2,8 @@
 //
 // intrusive_lists: containers whose links lie in their entries, so nothing is allocated: linked_queue, push_stack,
 // linked_sort and ordered_waits.
-#ifndef TIDEMARK_FENCE_DETAIL_INTRUSIVE_LISTS_HPP
-#define TIDEMARK_FENCE_DETAIL_INTRUSIVE_LISTS_HPP
+#ifndef TIDEMARK_PLATFORM_TOOLS_INTRUSIVE_LISTS_HPP
+#define TIDEMARK_PLATFORM_TOOLS_INTRUSIVE_LISTS_HPP
 
 #include <array>
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "../../platform/platform.hpp"
+#include "../platform.hpp"
 
 namespace tidemark::detail {
 
@@ -370,4 +370,4 @@ class ordered_waits {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_FENCE_DETAIL_INTRUSIVE_LISTS_HPP
+#endif  // TIDEMARK_PLATFORM_TOOLS_INTRUSIVE_LISTS_HPP
