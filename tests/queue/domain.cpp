@@ -28,7 +28,6 @@ using namespace std::chrono_literals;
 using tidemark::cross_fence_status;
 using tidemark::domain_doorbell;
 using tidemark::domain_kind;
-using tidemark::domain_options;
 using tidemark::fence_type;
 using tidemark::value_memory;
 using tidemark::wait_status;
@@ -87,6 +86,20 @@ lists list_of(const combination& one) {
   return one.queue_waits ? lists{0, 1, 0} : lists{0, 0, 1};
 }
 
+void check_counts(const combination& one, const cross_fence& both, const attachment& waits, const attachment& signals) {
+  CHECK(both.counts().stores == 1);
+  CHECK(both.counts().notifications == 1);
+  CHECK(waits.counts().told == 1);
+  CHECK(signals.counts().told == 0);
+  CHECK(signals.counts().scans == 0);
+  const lists expected = list_of(one);
+  CHECK(waits.counts().native_waiters == expected.native);
+  CHECK(waits.counts().held_queues == expected.queues);
+  CHECK(waits.counts().held_threads == expected.threads);
+  CHECK(waits.current_value() == 10);
+  CHECK(waits.monitored_value() == 0);
+}
+
 void try_combination(const combination& one) {
   running_side near{one.waits_in};
   running_side far{one.signals_in};
@@ -129,17 +142,7 @@ void try_combination(const combination& one) {
     }
   }
   await([&] { return waits.counts().scans == 1; });
-  CHECK(both.counts().stores == 1);
-  CHECK(both.counts().notifications == 1);
-  CHECK(waits.counts().told == 1);
-  CHECK(signals.counts().told == 0);
-  CHECK(signals.counts().scans == 0);
-  const lists expected = list_of(one);
-  CHECK(waits.counts().native_waiters == expected.native);
-  CHECK(waits.counts().held_queues == expected.queues);
-  CHECK(waits.counts().held_threads == expected.threads);
-  CHECK(waits.current_value() == 10);
-  CHECK(waits.monitored_value() == 0);
+  check_counts(one, both, waits, signals);
 }
 
 constexpr auto native = domain_kind::native;

@@ -336,13 +336,11 @@ struct first_block : private fixed_slots<Platform, Slots, Arity>, slot_block<Pla
 template <class Platform, std::size_t Arity>
 class grown_slots {
  public:
-  [[gnu::cold]] explicit grown_slots(std::size_t slots) noexcept : shape_{slots} {
-    allocate(words_.siblings, shape_.groups());
-    allocate(words_.taken, shape_.sets());
-    allocate(words_.unwoken, shape_.sets());
-    allocate(words_.states, slots);
-    allocate(words_.wakers, slots);
-  }
+  [[gnu::cold]] explicit grown_slots(std::size_t count) noexcept
+      : shape_{count},
+        has_memory_{allocate(words_.siblings, shape_.groups()) && allocate(words_.taken, shape_.sets()) &&
+                    allocate(words_.unwoken, shape_.sets()) && allocate(words_.states, count) &&
+                    allocate(words_.wakers, count)} {}
   grown_slots(grown_slots&& from) noexcept
       : shape_{from.shape_}, words_{std::exchange(from.words_, {})}, has_memory_{from.has_memory_} {}
   grown_slots& operator=(grown_slots&&) = delete;
@@ -360,14 +358,14 @@ class grown_slots {
 
  private:
   template <class Word>
-  void allocate(Word*& words, std::size_t count) noexcept {
+  static bool allocate(Word*& words, std::size_t count) noexcept {
     words = ::new (std::nothrow) Word[count];
-    if (words == nullptr) has_memory_ = false;
+    return words != nullptr;
   }
 
   tree_shape<Arity> shape_;
   slot_words<Platform, Arity> words_{};
-  bool has_memory_ = true;
+  bool has_memory_;
 };
 
 /// A block by which a heap has grown. Its top is a child of the heap's root.
@@ -376,9 +374,9 @@ class grown_block : private grown_slots<Platform, Arity>, public slot_block<Plat
  public:
   /// Returns null if there is no memory for it.
   /// \param older  the block that was linked before, or null
-  [[gnu::cold, gnu::noinline]] static grown_block* make(std::size_t slots, grown_block* older) noexcept {
-    if (slots > tree_shape<Arity>::most_leaves) return nullptr;
-    grown_slots<Platform, Arity> made{slots};
+  [[gnu::cold, gnu::noinline]] static grown_block* make(std::size_t count, grown_block* older) noexcept {
+    if (count > tree_shape<Arity>::most_leaves) return nullptr;
+    grown_slots<Platform, Arity> made{count};
     return made.has_memory() ? ::new (std::nothrow) grown_block{std::move(made), older} : nullptr;
   }
 
@@ -386,8 +384,8 @@ class grown_block : private grown_slots<Platform, Arity>, public slot_block<Plat
   grown_block* const next;
 
  private:
-  grown_block(grown_slots<Platform, Arity>&& slots, grown_block* older) noexcept
-      : grown_slots<Platform, Arity>{std::move(slots)},
+  grown_block(grown_slots<Platform, Arity>&& made, grown_block* older) noexcept
+      : grown_slots<Platform, Arity>{std::move(made)},
         slot_block<Platform, Arity>{grown_slots<Platform, Arity>::shape(), grown_slots<Platform, Arity>::words()},
         next{older} {}
 };
