@@ -20,9 +20,9 @@
 //
 //   a discard   The backing becomes the current one, in use until the list's value. The backing that was current until
 //               then is in use until the greatest value that was told of it.
-//   a binding   Where the recording had no backing of its own, it gets the current one, which is in use until the
-//               list's value, too.
-//   a copy      Both: what was current is copied to the new backing first ("copy on write").
+//   a binding   It names the current backing, unless the recording had one of its own. The current backing is then in
+//               use until the list's value, too.
+//   a copy      A discard and a binding: first what was current is copied to the new backing ("copy on write").
 //
 // A list that is dropped, or a recording that is removed, gives its backings back, and the current one stays.
 //
@@ -64,7 +64,7 @@ class renamed_resource {
  public:
   using platform = timeline_platform<Timeline>;
   using backing = typename Source::backing;
-  /// A backing that was taken, or why there is none: its members are `status` and `memory`.
+  /// A backing that was taken, or why there is none: see its `status` and `memory`.
   using taken = typename ring_type::mapping;
 
   /// What a map returns. There is nothing to give back.
@@ -89,7 +89,8 @@ class renamed_resource {
 
   // ---- the thread that submits: one at a time ----------------------------------------------------------------------
 
-  /// Returns the backing that work uses which is submitted now; false if there is none. Progress: wait-free.
+  /// Returns the backing for work that is submitted now; if there is none, one that converts to false. Progress:
+  /// wait-free.
   [[nodiscard]] backing current() const noexcept { return current_.memory; }
 
   /// Work that was submitted uses the current backing until the timeline reaches `value`. Of several values the
@@ -101,8 +102,9 @@ class renamed_resource {
 
   /// Maps the resource for this thread, which sees nothing of recordings that were not adopted. A discard returns the
   /// current backing if nothing uses it; otherwise it makes another one current, which no_overwrite maps return from
-  /// then on. Reads and writes need the values of used_until(). Returns the mapping, or `busy`, `invalid`, or, where
-  /// there is no current backing, what rename_ring::try_map() returns; and then nothing was changed. Progress: as that.
+  /// then on. A read or a write is `busy` until the timeline has reached every value that adopt() and used_until() were
+  /// given for the current backing. Returns the mapping, or `busy` or `invalid`; without a current backing also
+  /// `no_space` or `no_memory`. Unless it maps, nothing is changed. Progress: as rename_ring::try_map().
   mapping try_map(map_mode mode) noexcept {
     std::uint64_t target = 0;
     if (!needs_another(mode)) return attempt(mode, target);
@@ -132,7 +134,9 @@ class renamed_resource {
 
   /// Makes a backing current that a recording has taken. The one that was current is in use until its greatest value.
   /// \param made    of take(), and neither adopted nor given back before
-  /// \param serial  until when the backing is in use: what the list's end will signal. As in used_until()
+  /// \param serial  the value that the end of the list signals; the backing is in use until then. Asserts that it is
+  ///                less than 2^64 - 2^33 - 1. Otherwise the backing becomes current all the same, and is in use as
+  ///                long as the one before
   /// Progress: as rename_ring::retire().
   void adopt(const taken& made, std::uint64_t serial) noexcept { replace(made, can_keep(serial) ? serial : until_); }
 
@@ -160,8 +164,8 @@ class renamed_resource {
   /// it was given back before. Progress: as rename_ring::unmap().
   bool give_back(const taken& made) noexcept { return ring_.unmap(made); }
 
-  /// Destroys idle backings while there are more than `keep`, but never the current one, nor the one that was taken
-  /// last. Returns how many it has destroyed. Progress: as rename_ring::trim().
+  /// Destroys idle backings while there are more than `keep` backings of any kind. Spares the current one and the one
+  /// that was taken last. Returns how many it has destroyed. Progress: as rename_ring::trim().
   std::size_t trim(std::size_t keep = 1) noexcept { return ring_.trim(keep); }
   /// Returns how many backings there are, as rename_ring::backings() does. Progress: wait-free.
   [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }

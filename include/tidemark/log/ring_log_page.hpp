@@ -6,9 +6,8 @@
 // A page is needed by itself where a reader has no ring_log: in another process that has mapped the page, or in a tool
 // that finds it in memory.
 //
-// Asserts that a log can have the number of entries or the memory that it is given. Otherwise the log works
-// nevertheless: it takes the nearest possible number of entries; and it does not touch memory that is unfit, but
-// allocates its own.
+// The constructors assert that a log can have the number of entries, or the memory, that they get. Otherwise the log
+// takes the nearest possible number of entries; it does not touch memory that is unfit, and allocates its own.
 #ifndef TIDEMARK_LOG_RING_LOG_PAGE_HPP
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
 
@@ -30,9 +29,9 @@ namespace tidemark::detail {
 // How an entry lies in its slot, word by word, and how the position of a log is packed into one word. The head of
 // ring_log.hpp says what lies where, and why.
 
-/// The words of a slot: the stamp, unless a word of the entry is left to it; the word that names a dropped entry, where
-/// there are several producers; the entry.
-/// \tparam StampInside  whether word `StampWord` of the entry is left to the stamp
+/// The words of a slot, in their order: the stamp, if the log has stamps and no word of the entry serves as one; with
+/// several producers the word that names an entry which was given up; the entry.
+/// \tparam StampInside  whether word `StampWord` of the entry serves as the stamp
 template <class Entry, bool HasStamp, bool HasGivenUp, bool StampInside, std::size_t StampWord>
 struct log_slot {
   static_assert(std::is_trivially_copyable_v<Entry>, "an entry is copied word by word");
@@ -63,7 +62,8 @@ struct log_slot {
   }
 };
 
-/// Turns a position with its index in the low half into the word that has the index first in memory, and back.
+/// Swaps the halves of a position on big-endian machines, so that its index comes first in memory. It is its own
+/// inverse.
 constexpr std::uint64_t index_first(std::uint64_t position) noexcept {
   return std::endian::native == std::endian::big ? std::rotl(position, 32) : position;
 }
@@ -216,7 +216,7 @@ class alignas(cache_line) ring_log_page {
   static_assert(has_stamp || Writers == writers::one, "only stamps tell the entries of several producers apart");
 
   /// Allocates unless N is fixed, and throws what the allocation throws.
-  /// \param entries         the capacity, a number that can_have() accepts; of a fixed page N (asserted)
+  /// \param entries         the capacity: N where N is fixed, otherwise a number that can_have() accepts (asserted)
   /// \param type            stands in the header for whoever finds the page; without a meaning to the log
   /// \param first_sequence  the number of the first entry
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
@@ -238,15 +238,14 @@ class alignas(cache_line) ring_log_page {
     return static_cast<std::size_t>(std::min<std::uint64_t>(room, most_entries));
   }
 
-  /// Asserts that `entries` is a possible number: 2 to most_entries, or with 32-bit addresses to what fits. A fixed N
-  /// does not matter here. Returns whether it is possible.
+  /// Asserts that `entries` is a possible number: at least 2, and at most most_entries or, with 32-bit addresses, what
+  /// fits. A fixed N does not matter here. Returns whether it is possible.
   static bool can_have(std::size_t entries) noexcept {
     const bool is_possible = entries >= 2 && entries <= most_allocated;
     TIDEMARK_ASSERT(is_possible, "a ring log needs at least two entries and fewer than 2^31");
     return is_possible;
   }
-  /// Asserts that a log can lie at this address: it is not null, and aligned to 8 bytes. Returns whether it can, where
-  /// the assertion returns.
+  /// Asserts that a log can lie at this address: it is not null, and aligned to 8 bytes. Returns whether it can.
   static bool can_lie_in(const std::byte* memory) noexcept {
     const bool is_aligned = memory != nullptr && reinterpret_cast<std::uintptr_t>(memory) % alignof(word) == 0;
     TIDEMARK_ASSERT(is_aligned, "a ring log needs memory aligned to 8 bytes");

@@ -59,7 +59,8 @@ enum class coherency : std::uint8_t {
 };
 
 /// What a program can do to caches. Offsets and sizes are multiples of a line: where the memory ends within a line, an
-/// operation on that line reaches beyond it. The functions must not call the tracker or the allocation that calls them.
+/// operation on that line reaches beyond it. The functions must not call the object that calls them: the tracker, or
+/// the mapped allocation that uses it.
 template <class Cache>
 concept cache_operations = requires(Cache& cache, std::uint64_t offset, std::uint64_t bytes) {
   cache.write_back(offset, bytes);  ///< Dirty lines are written to memory.

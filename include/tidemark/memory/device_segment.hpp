@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// device_segment: a memory segment of a device, over real pages, with the window through which the processor sees it if
-// it does not see all of it. For mapped_allocation.hpp. Linux only.
+// device_segment: a memory segment of a device, over real pages. Where the processor can't address all of it, it has a
+// window of pages through which the processor sees it. For mapped_allocation.hpp. Linux only.
 //
 //   auto memory = device_segment<>::make(uploads, {.pages = 1024, .window_pages = 64});
 //
 //   memory    pages that the device uses: an allocation may have any of them, side by side or not
-//   places    which pages are given to allocations: a host_aperture that gives out all of them
-//   window    how many pages the processor may see at a time; missing where it sees all of them, or none
+//   places    a host_aperture over all pages of the segment: it gives them to allocations
+//   window    how many pages the processor may see at a time; missing where `window_pages` is 0
 //
 // Both kinds of pages are given out and taken back by host_aperture.hpp, so any thread may do that at any time.
 //
-// Not promised: that the processor can't reach the pages past the window. They are memory of this process: the window
-// counts and orders what is seen, as it would before a device.
+// Not promised: that the processor can't reach the pages past the window. They are memory of this process, and nothing
+// stops an access. The window only keeps account of its pages, as it would in front of a real device.
 #ifndef TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
 #define TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
 
@@ -36,7 +36,7 @@ namespace tidemark {
 
 struct segment_options {
   std::size_t pages = 0;         ///< The pages of the segment.
-  bool cpu_visible = false;      ///< The processor can address all of it. Then a window is of no use.
+  bool cpu_visible = false;      ///< The processor can address all of it. Then nothing uses a window.
   std::size_t window_pages = 0;  ///< The pages of the window. 0: there is no window.
 };
 
@@ -64,9 +64,10 @@ class device_segment {
     return made;
   }
 
-  /// Returns what decide() asks of a segment.
+  /// Returns the traits of the segment, for decide() (lock_decision.hpp).
   [[nodiscard]] segment_traits traits() const noexcept { return {.cpu_visible = is_visible_}; }
-  /// Returns what decide() asks of a window. Another thread may change it at any moment.
+  /// Returns the state of the window, for decide(); without a window `exists` is false. Another thread may change it at
+  /// any moment.
   [[nodiscard]] window_state window() const noexcept {
     if (window_ == nullptr) return {};
     return {.exists = true, .free_bytes = window_->value->unmapped_pages() * memory_pages::page_bytes()};
@@ -74,9 +75,10 @@ class device_segment {
   /// Returns how many pages no allocation has. Another thread may change the number at any moment.
   [[nodiscard]] std::size_t free_pages() const noexcept { return places_->value->unmapped_pages(); }
 
-  /// The pages, for what stands for the device.
+  /// Returns the pages, for the code that plays the device.
   [[nodiscard]] const memory_pages& memory() const noexcept { return memory_; }
-  /// Gives out the pages: page `window` of a view is a page of the segment. For mapped_allocation.
+  /// Gives out the pages of the segment. The member `window` of an aperture_page is the number of the page in the
+  /// segment. For mapped_allocation.
   [[nodiscard]] aperture& places() noexcept { return *places_->value; }
   /// Gives out the pages of the window. nullptr if there is none. For mapped_allocation.
   [[nodiscard]] aperture* window_pages() noexcept { return window_ == nullptr ? nullptr : &*window_->value; }

@@ -52,8 +52,8 @@
 
 namespace tidemark::detail {
 
-/// followed_serials: how a retire queue keeps and asks what it follows. A queue, which has last_queued(), is kept by
-/// its address; a timeline as every block keeps it. wrong_serial_source: the error for what can't be followed.
+/// Holds one queue or timeline that a retire queue follows. A queue, which has last_queued(), is held by its address; a
+/// timeline is copied if it is copyable, and otherwise held by its address.
 template <class Source>
 class followed_serials {
  public:
@@ -229,7 +229,7 @@ enum class retire_status : std::uint8_t {
 template <>
 inline constexpr auto detail::names_of<retire_status> = detail::names("retired", "timeout", "stopped", "invalid");
 
-/// How a retirement ended that waited for the object.
+/// What retire_and_wait() and its timed forms return.
 struct [[nodiscard]] retire_result {
   retire_status status = retire_status::invalid;
 
@@ -369,15 +369,14 @@ class retire_queue {
 
   /// Blocks, parked, until nothing that was retired is in use any more, and disposes of it; also of what the disposers
   /// retire, and of what other threads retire meanwhile. So it does not return as long as other threads retire without
-  /// a pause: stop them first, or set a limit. It can't tell their objects from those that the disposers retire; for
-  /// that, each retire() would have to look for drains. (The drain() of a loop_retire_queue can.) Takes all objects
-  /// that it finds, and disposes of them only when all of them are finished. While it sleeps, reclaim() of another
-  /// thread does not find them. Returns `reached`; work that a lost queue never will finish counts as finished. Returns
-  /// `stopped` if it would have to sleep and `token` is triggered: then it disposes of those that are finished, and the
-  /// others stay retired. In both cases there may be objects left that another thread retired meanwhile or has in hand,
-  /// and after `stopped` those that the last disposers retired. The token and the time limits end only a sleep: as long
-  /// as objects are retired that are not in use, it goes on. A token, and the two functions below, need queues with
-  /// time limits.
+  /// a pause: stop them first, or set a limit. It can't tell objects of other threads from those that disposers retire;
+  /// the drain() of a loop_retire_queue can. Takes all objects that it finds, and disposes of them only when all of
+  /// them are finished. While it sleeps, reclaim() of another thread does not find them. Returns `reached`; work that a
+  /// lost queue never will finish counts as finished. Returns `stopped` if it would have to sleep and `token` is
+  /// triggered: then it disposes of those that are finished, and the others stay retired. After any return, objects may
+  /// be left that another thread has in hand or retired meanwhile; after `stopped`, also those that its last disposers
+  /// retired. The token and the time limits end only a sleep: as long as objects are retired that are not in use, it
+  /// goes on. A token, and the two functions below, need queues with time limits.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)

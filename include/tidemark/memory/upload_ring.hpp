@@ -59,8 +59,8 @@ enum class upload_status : std::uint8_t {
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
   /// ring, or took bytes back during the call. From try_allocate().
   busy,
-  timeout,  ///< Still `busy`, or with writers::several `no_space`, at the deadline of a form that waits.
-  stopped,  ///< Still `busy`, or with writers::several `no_space`, when the stop token was triggered.
+  timeout,  ///< The deadline of a form that waits has come. With writers::several it may have been `no_space`.
+  stopped,  ///< The stop token of a form that waits was triggered; likewise.
   /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
   lost,
   /// Not now, and there is no value to wait for: the oldest part was not retired yet. From try_allocate(); with
@@ -85,8 +85,8 @@ struct [[nodiscard]] upload_part {
 };
 
 struct upload_options {
-  /// Bytes of the buffer: more than 0 and less than 2^62: asserts that. A ring with any other capacity has no bytes:
-  /// whatever is asked for is `too_large`.
+  /// The size of the buffer in bytes. The constructor asserts that it is more than 0 and less than 2^62. A ring with
+  /// any other capacity has no bytes: whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
   /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
   /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
@@ -152,11 +152,11 @@ class upload_ring {
   /// Gives out some bytes. While the ring is busy it blocks, parked, until the timeline has reached the value of the
   /// oldest record. With writers::several it also waits until another thread has retired the oldest part, or is done
   /// with a trim. Then it tries again, so it may sleep several times. If the calling thread has the oldest part itself,
-  /// it waits for ever: then use another form. Returns as try_allocate(), but instead of `busy`, and with
-  /// writers::several instead of `no_space`, it returns `stopped` once `token` is triggered, or `lost`. With
-  /// writers::one it may return `no_space` after a sleep. What other threads do may be noticed a millisecond late if
-  /// the timeline is neither a fence nor a view of one, if the fence has no slot and does not grow, or if the system
-  /// refuses a heavy barrier.
+  /// it waits for ever then: use another form. Never returns `busy`. Returns `stopped` once `token` is triggered, and
+  /// otherwise as try_allocate(), with writers::one also `no_space` after a sleep. With writers::several it does not
+  /// return `no_space`, but `lost` if the timeline is lost. It may notice up to a millisecond late what other threads
+  /// do: where the timeline is neither a fence nor a view of one, where the fence has no free slot for a waiter and
+  /// does not grow (fence_options.hpp), or where the system refuses heavy barriers.
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -188,8 +188,9 @@ class upload_ring {
   /// before it are free too. Only the thread that has the part may call it: the one that allocated it, or one to which
   /// it was handed on. Returns true. Asserts that the part was not refused and not retired before. Otherwise returns
   /// false and changes nothing. A part that this ring has not given out is misuse: it may be taken for one of this
-  /// ring's parts, now or later. Of this, asserts only that the number was given out. Only with writers::several.
-  /// Progress: wait-free, except for the system call that wakes other threads if they wait for room.
+  /// ring's parts, now or later. The only check is an assertion that the ring has given out a part with this number.
+  /// Only with writers::several. Progress: wait-free, except for the system call that wakes other threads if they wait
+  /// for room.
   bool retire(const upload_part& part, std::uint64_t finished) noexcept
     requires(Writers == writers::several)
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// domain: queues and threads that see the values of a fence by themselves. A fence of several domains has an attachment
-// in each of them, and whoever signals it in one domain tells the others.
+// domain: a group of queues and threads that see each other's values of a fence without being told. A fence of several
+// domains has an attachment in each of them, and whoever signals it in one domain tells the others.
 //
 //   tidemark::domain near{first.loop()};                                  native
 //   tidemark::domain far{second.loop(), {.kind = tidemark::domain_kind::legacy}};
@@ -13,7 +13,8 @@
 //   copies.signal(there, 10);              or there.signal(10) in a thread
 //
 //   cross_fence     the one word of the value; which attachments there are
-//   attachment      native waiters, with a monitored value that is 0 for ever; held waiters
+//   attachment      the waiters of one domain: native ones, in a fence whose monitored value (fence.hpp) stays 0, so
+//                   that each signal looks for them; and held ones, see below
 //   domain          the loop that receives signals of other domains
 //
 // What a signal does:
@@ -34,16 +35,17 @@
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
 // In a native domain a queue whose own kind is legacy is held, too. A native queue or thread that looks at the value
-// gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain keep
-// the short way.
+// gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain need
+// no task of the loop.
 //
-// Why no wait is missed: step 1 happens-before the look in step 4, because the task takes the lock with which it was
-// posted. A native waiter registers and then looks, which is the handshake of fence.hpp with the pass of step 4 in the
-// signaller's place. detail/held_waits.hpp says the same of held ones. An attachment that is made during a signal is
-// told, or the lock of the fence has made the value visible to the thread that makes it.
+// Why no wait is missed: step 1 happens-before the look in step 4, because the task was posted under the lock of the
+// fence, and takes the same lock. A native waiter registers and then looks, which is the handshake of fence.hpp with
+// the pass of step 4 in the signaller's place. detail/held_waits.hpp says the same of held ones. An attachment that is
+// made during a signal is told, or the lock of the fence has made the value visible to the thread that makes it.
 //
-// Lifetime: a cross_fence and a domain outlive the attachments, an attachment its waits and signals, and the loop the
-// domain. The threads of the loop must run for held waiters, and for registered ones, to be released.
+// Lifetime: the loop outlives the domain; the cross_fence and the domain outlive the attachments; an attachment
+// outlives its waits and signals. The threads of the loop must run for held waiters, and for registered ones, to be
+// released.
 //
 // Not promised: lock-freedom. Steps 2 and 3 take locks, for the time of a scan and of the posts.
 #ifndef TIDEMARK_QUEUE_DOMAIN_HPP
@@ -99,7 +101,7 @@ inline constexpr auto detail::names_of<cross_fence_status> = detail::names("vali
 /// What a fence of several domains has done.
 struct cross_fence_counts {
   std::uint64_t stores;         ///< How often the value was stored.
-  std::uint64_t notifications;  ///< How many signals have notified: all of them.
+  std::uint64_t notifications;  ///< How often other domains were told. A hub may tell once for several.
 };
 
 /// What make() returns. It converts to true if there is a fence.
@@ -113,11 +115,11 @@ struct [[nodiscard]] cross_fence_result {
 
 /// What has reached an attachment, and whom it has released.
 struct attachment_counts {
-  std::uint64_t told;            ///< Signals of other domains.
-  std::uint64_t scans;           ///< How often it was looked at because of them. Several may lead to one scan.
-  std::uint64_t native_waiters;  ///< Registrations that were released: of threads, and of loops with their queues.
+  std::uint64_t told;            ///< How often another domain told of a signal, or of the loss.
+  std::uint64_t scans;           ///< How often it was looked at because of that. Several may lead to one scan.
+  std::uint64_t native_waiters;  ///< Threads and loops with queues that had registered, and were released.
   std::uint64_t held_queues;     ///< Queues that were held, and let go.
-  std::uint64_t held_threads;    ///< Threads that were on the list of the legacy domain.
+  std::uint64_t held_threads;    ///< Threads that waited in a legacy domain, and were released.
 };
 
 /// How a domain learns of the signals of others.
@@ -142,7 +144,7 @@ struct attachment_link {
   Attachment* of = nullptr;
 };
 
-/// The waiters of one domain. The value is that of the cross_fence.
+/// The options of the fence that keeps the waiters of one domain: its value lies in the cross_fence.
 inline constexpr fence_options attachment_options{.storage = value_storage::shared};
 
 }  // namespace detail
@@ -270,9 +272,8 @@ class basic_domain {
 };
 
 /// A fence in one domain: a timeline that queues and threads of the domain wait for, and that any thread signals. The
-/// greatest value wins. Its wait functions are those of `waitable` (fence/wait.hpp). In a native domain it is a native
-/// fence, in a legacy one a fence of the older kind, whichever of the two was first. It can be neither copied nor
-/// moved.
+/// greatest value wins. Its wait functions are those of `waitable` (fence/wait.hpp). Its kind is that of its domain, in
+/// whatever order the attachments were made. It can be neither copied nor moved.
 template <platform Platform>
 class basic_attachment : public waitable<basic_attachment<Platform>> {
  public:
@@ -291,8 +292,8 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   }
   basic_attachment(const basic_attachment&) = delete;
   basic_attachment& operator=(const basic_attachment&) = delete;
-  /// Waits for the end of a scan of this fence. All its waits and signals must have returned, and a signaller_callback
-  /// must not destroy it. The other attachments may signal meanwhile.
+  /// Waits for the end of a scan of this fence. All its waits and signals must have returned, and a callable that a
+  /// signal runs must not destroy it. The other attachments may signal meanwhile.
   ~basic_attachment() {
     fence_.remove(in_fence_);
     domain_.remove(in_domain_);
@@ -305,12 +306,13 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   std::uint64_t current_value() const noexcept { return native_.current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return native_.is_reached(target); }
   bool is_poisoned() const noexcept { return native_.is_poisoned(); }
-  /// Returns 0, whoever waits. It is this domain's own.
+  /// Always returns 0, so that each signal looks for waiters.
   std::uint64_t monitored_value() const noexcept { return native_.monitored_value(); }
 
   /// Raises the value, releases the waiters of this domain, and tells the other domains. Returns false if the value is
-  /// not above the current one; nothing is changed, released or told then. Any thread may call it. Progress: takes
-  /// locks, see the head of this file.
+  /// not above the current one; nothing is changed, released or told then. Once the timeline is lost, it still raises
+  /// the stored value, which current_value() does not show, tells the other domains, and returns true. Any thread may
+  /// call it. Progress: takes locks, see the head of this file.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     if (is_due(value)) release_due();

@@ -31,13 +31,13 @@
 //
 // Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
 // leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
-// waiters that registered later, and each of these sees the value. The full barrier (U27) ensures that. On a platform
-// where this barrier is empty, the single total order of (F1) (F3) (H8) (H9) does.
+// waiters that registered later, and each of these sees the value. The full barrier between the two steps, (U27),
+// ensures that; where a platform has none, the single total order of (F1), (F3), (H8) and (H9) ensures it.
 //
-// Programming errors. They are asserted not to happen, and otherwise counted as `stale`: a notification, a removal or a
-// batch names a fence or a queue that is not in the hub; that name is ignored. Or a queue with a hub_notifier of the
-// hub signals a fence that is not in the hub, and finds a waiter due. No pass would find the waiters of that fence, so
-// the queue's executor releases them.
+// Two programming errors are asserted not to happen, and otherwise counted as `stale`. A notification, a removal or a
+// batch names a fence or a queue that is not in the hub: that name is ignored. A queue with a hub_notifier of the hub
+// signals a fence that is not in the hub, and finds a waiter due: no pass would find the waiters of that fence, so the
+// queue's executor releases them.
 //
 // Not promised: that a call that serves returns while notifications keep coming, or that a pass ends while a queue logs
 // signals as fast as the pass reads them; use of the hub in signal handlers.
@@ -84,7 +84,7 @@ struct fence_update {
 /// What a hub counts.
 enum class hub_event {
   pass,         ///< A pass over the marks.
-  scan,         ///< A scan of all fences that was asked for.
+  scan,         ///< A scan that notify_all() asked for. Calls that coalesce count once.
   overrun,      ///< A scan of the fences of a device because entries of a queue were lost.
   value_read,   ///< A fence was released by its current value.
   log_release,  ///< An entry was served by the value in the log.
@@ -193,8 +193,8 @@ class basic_hub {
 
   /// Removes a fence. After the return no pass touches the fence any more. Blocks until the pass that runs now, if one
   /// does, has ended; so it must not be called from within a pass. No queue may be within a signal of the fence, and
-  /// none may signal it under this id later. The same goes for signal_batch(), which uses the fence outside of passes.
-  /// Asserts that the hub has a fence with this id. Otherwise it counts `stale` and does nothing.
+  /// none may signal it under this id later. Nor may a signal_batch() of the fence be under way: it uses the fence
+  /// outside of passes. Asserts that the hub has a fence with this id. Otherwise it counts `stale` and does nothing.
   ///
   /// Notifications of the fence that were not served yet are dropped, and the waiters that they were for go on
   /// sleeping. If there may be any, call release_due() of the fence after the removal.
@@ -315,9 +315,8 @@ class basic_hub {
   /// call. Asserts that the hub has each id. One that it does not have counts as `stale` and is left out. No log gets
   /// an entry.
   ///
-  /// Adds no full barrier to those of publish() and is_due() of the fences; the passes have their own. If heavy
-  /// barriers are refused, a fence is pinned (fence.hpp). A pinned fence is always due, and gets its full barrier in
-  /// the pass.
+  /// Needs no full barrier besides those in publish() and is_due(). A fence that is pinned (fence.hpp) is always due,
+  /// and gets its full barrier in the pass.
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const auto* const slot = fences_.find(update.fence)) {
@@ -347,10 +346,11 @@ class basic_hub {
     return {serve_status::served};
   }
 
-  /// Sleeps until there is something to serve, or until `token` is triggered, and then serves as try_serve() does. For
-  /// a dispatcher thread. Blocking. Returns `served`; or `stopped` if the token was triggered before or during the
-  /// sleep. If there is something to serve already when it is called, it serves that and returns `served`, even if the
-  /// token was triggered. So a loop that must end although notifications keep coming has to look at the token itself.
+  /// Sleeps until there is something to serve or `token` is triggered. In both cases it then serves what was asked for,
+  /// as try_serve() does. For a dispatcher thread. Blocking. Returns `served`; or `stopped` if the token was triggered
+  /// before or during the sleep. If there is something to serve already when it is called, it serves that and returns
+  /// `served`, even if the token was triggered. So a loop that must end although notifications keep coming has to look
+  /// at the token itself.
   template <stop_token_like Token = never_stops>
   serve_result serve(Token token = {}) noexcept
     requires(Service::has_thread)
@@ -358,8 +358,8 @@ class basic_hub {
     return serve_within(std::move(token));
   }
   /// The same, but sleeps for `timeout` at most, and returns `timeout` if there is nothing to serve then. With zero or
-  /// less it does not sleep, and serves as try_serve() does. Where try_serve() would return `idle`, it returns
-  /// `stopped` if the token was triggered, and `timeout` otherwise.
+  /// less it does not sleep: it serves what there is and returns `served`; or, if there is nothing, `stopped` if the
+  /// token was triggered, and otherwise `timeout`.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   serve_result serve_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
     requires(Service::has_thread)

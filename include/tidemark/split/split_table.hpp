@@ -21,12 +21,12 @@
 //   entry n   the words of the allocation, then one word {slot 24, split offset 40}
 //
 // Only the writer writes: first the words of an entry, then the status. It overwrites an entry only after reset(),
-// which gives the next work item another number before it overwrites the first word. What apply() needs for its
-// checks lies on a cache line that a reader touches only while it is made.
+// which gives the next work item another number before it overwrites the first word. What apply() needs for its checks
+// lies on a cache line that a reader touches only in its constructor.
 //
 // Invariant: an answer holds for the whole work item.
-//   - A reader answers `not_yet` while entries that would change the answer may still follow: inside the group that is
-//     being applied, and beyond it.
+//   - A reader answers `not_yet` while entries that would change the answer may still follow, that is for offsets in or
+//     behind the group that is being applied.
 //   - A reader answers `stale` once its work item is over, also if that happens during the call.
 //   - What the writer did before it applied an entry, or called close(), happens-before the return of a call whose
 //     answer depends on that entry, or on close().
@@ -365,8 +365,8 @@ class split_table_reader {
   ///
   /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
   /// shows it, even if more groups of the part follow. A group is complete when an entry with a greater offset has been
-  /// applied, or close() was called. Returns `stale` once the work item is over. Costs, besides the rows, O(rows +
-  /// entries of the part), and O(entries of its group) for each entry that binds the allocation.
+  /// applied, or close() was called. Returns `stale` once the work item is over. Costs what rows_after(from) costs, and
+  /// O(rows + entries of the part), and O(entries of its group) for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");
@@ -415,8 +415,8 @@ class split_table_reader {
     return is_current(log_->status().load(std::memory_order_relaxed));
   }
 
-  /// Returns a bound: all entries whose offset is below it have been applied, because an entry at that offset has been
-  /// applied, or because no entry follows.
+  /// Returns a bound: all entries below it have been applied. It is the offset of the last entry, or the greatest
+  /// number once the work item is closed.
   std::uint64_t known_up_to(std::uint64_t status) const noexcept {
     if ((status & log_->closed_bit()) != 0) return (std::numeric_limits<std::uint64_t>::max)();
     const std::uint64_t count = log_->count_of(status);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A splitter cuts a work item that needs more than fits at once into parts that fit. For each part it says what must be
-// paged in and out before the part may run.
+// Where a work item needs more memory than there is, a splitter cuts it into parts that fit. For each part it says what
+// must be paged in and out before the part may run.
 //
 //   using tidemark::slot_id;
 //   tidemark::splitter<region_id, tidemark::address_space<>> parts{
@@ -41,8 +41,8 @@
 // that its commands use is resident. An allocation is resident only while the placement policy has a place reserved for
 // it.
 //
-// Not promised: the least number of parts, or of bytes moved. One thread at a time; what a part says is for that
-// thread. Other threads that want to know what is needed ask a split table.
+// Threads: one at a time, which also reads the parts. Other threads that want to know what is needed ask a split table.
+// Not promised: the least number of parts, or of bytes moved.
 #ifndef TIDEMARK_SPLIT_SPLITTER_HPP
 #define TIDEMARK_SPLIT_SPLITTER_HPP
 
@@ -139,7 +139,7 @@ class splitter {
   using operation = paging_operation<Allocation>;
   /// Returns the size of an allocation in the units of the placement policy, at least 1. The size must stay the same
   /// from begin() to the end of the work item, and as long as the allocation is resident. What it throws comes out of
-  /// begin().
+  /// begin() and would_fail().
   using size_function = std::function<std::uint64_t(const Allocation&)>;
 
   /// Allocates the rows. Throws std::bad_alloc, as nearly all functions of a splitter do; there is no make() that
@@ -179,8 +179,8 @@ class splitter {
   ///
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
   /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
-  /// std::bad_alloc, the splitter does not know what is resident. It may only be destroyed or assigned to then, as
-  /// begin(), next(), would_fail(), forget() and evict_all() assert.
+  /// std::bad_alloc, the splitter does not know what is resident. After that the splitter may only be destroyed or
+  /// assigned to: begin(), next(), would_fail(), forget() and evict_all() assert this.
   part next() {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     residents_.begin_part();
@@ -343,8 +343,8 @@ class splitter {
     return position_ == entries_.size() ? 0 : detail::group_length(std::span<const entry>{entries_}.subspan(position_));
   }
 
-  /// Calls `what(index, allocation)` for each entry that counts, from `first` up to the end of the next group: the
-  /// last one for its slot in its group. The allocation may be `none`.
+  /// Calls `what(index, allocation)` for each entry from `first` to the end of the next group, but not for one that a
+  /// later entry of its group replaces. The allocation may be `none`.
   template <class What>
   void for_each_holding(std::size_t first, std::size_t group, const What& what) {
     for (std::size_t i = first; i < position_ + group; ++i) {
@@ -362,7 +362,7 @@ class splitter {
     return needed;
   }
 
-  /// Enters the first group of a part. From here on only the group is needed, and what the other rows hold.
+  /// Enters the first group of a part. From here on, only what the group binds and what the other rows hold is needed.
   bool enter_first(std::size_t group) {
     std::vector<std::pair<slot_id, number>> before;  // the slots of the group, and what they held
     for_each_holding(position_, group, [&](std::size_t index, number) {
@@ -477,7 +477,7 @@ class splitter {
   std::vector<number> bound_;           // for each entry: the allocation that it binds
   std::vector<std::size_t> next_bind_;  // for each entry: the next one that binds the same allocation
   std::vector<number> rows_;            // for each slot: the allocation that it holds
-  std::vector<number> let_go_;          // what was replaced within the part that has used it
+  std::vector<number> let_go_;          // what this part has used and replaced
   std::uint64_t bound_bytes_ = 0;       // the sum of what the rows hold
 
   std::size_t position_ = 0;  // the next entry
