@@ -26,9 +26,9 @@
 //
 // PRECONDITION. What storage.hpp says of objects holds here, too. Beyond that, the commands of a list must use no block
 // of the context: the context may record again while the list is executed, so a command copies what it needs. If a
-// command uses the object itself, then so does the list, from its recording to its end. Neither the storage nor a queue
-// knows of a list that is finished and not yet submitted: the object must not be retired before the list is submitted,
-// and what retires it must follow the queue, too.
+// command uses the object itself, the list counts as a user of it, from the time when the command is recorded until the
+// list ends. Neither the storage nor a queue knows of a list that is finished and not yet submitted: the object must
+// not be retired before the list is submitted, and what retires it must follow the queue, too.
 //
 // Not promised: that what a block contains is what a new block would contain. Blocks stay when a recording ends or is
 // removed; reset() gives them back.
@@ -76,8 +76,8 @@ inline constexpr auto detail::names_of<context_error> =
 
 /// What errors of a context are told to: `sink(context, error)`, with the context's number. Only the thread of the
 /// context calls it, after the context has done everything else that the error causes. It may call functions of the
-/// context: abandon the recording, and begin another one. While the maker creates a block for the context, it is told
-/// of no error but `stale`, and the recording can't end. It must neither throw nor destroy the context.
+/// context: abandon the recording, and begin another one. While the maker creates a block for the context, the sink is
+/// told of no error but `stale`, and the recording can't end. It must neither throw nor destroy the context.
 template <class Sink>
 concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, context_id context, context_error error) {
   { sink(context, error) } noexcept;
@@ -87,7 +87,7 @@ concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, conte
 enum class finish_status : std::uint8_t {
   ended,      ///< There is a list.
   no_memory,  ///< The recording was removed. There is no list.
-  invalid,    ///< There was no recording: an assertion fails.
+  invalid,    ///< There was no recording, or it can't end now, for example in the maker's create(): an assertion fails.
 };
 
 template <>
@@ -95,8 +95,9 @@ inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "
 
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
 /// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it. While the
-/// context makes or drops a command, the command's constructors, its destructor and the source must not call it, but
-/// for id(), is_open(), is_recording() and was_removed(). Asserts that. Otherwise the call does nothing.
+/// context makes or drops a command, the command's constructors, its destructor and the source may call no functions of
+/// the context but id(), is_open(), is_recording() and was_removed(). The same holds for the maker while it destroys
+/// the context's blocks. Asserts that. Otherwise the call does nothing.
 /// \tparam Storage  a context_storage
 /// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
 /// \tparam Sink     receives the errors of this context, and of no other one
@@ -136,7 +137,7 @@ class alignas(cache_line) command_context {
   }
 
   /// Returns the number by which the sink knows the context. While the context is not open it has none, and this
-  /// returns 0.
+  /// returns 0, which is otherwise the number of the immediate context.
   [[nodiscard]] context_id id() const noexcept { return is_immediate_ ? immediate_context : own_.id(); }
   /// Returns whether it can record: false after a reset() that was refused.
   [[nodiscard]] bool is_open() const noexcept { return is_immediate_ || own_.is_open(); }
@@ -144,9 +145,9 @@ class alignas(cache_line) command_context {
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the
-  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of what fails
-  /// there when the maker has returned: first that the recording is removed, then, once each, the errors of objects.
-  /// Asserts that this is the immediate context.
+  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of what failed
+  /// meanwhile only when the maker has returned: first that the recording is removed, then of the errors of objects,
+  /// each kind of error once, however often it occurred. Asserts that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
@@ -178,13 +179,13 @@ class alignas(cache_line) command_context {
     state_ = state::recording;
   }
   /// Returns whether begin_recording() was called and not yet finish() or abandon(): true of a recording that was
-  /// removed, too.
+  /// removed, too. It also returns true while finish(), reset() or the destructor is under way.
   [[nodiscard]] bool is_recording() const noexcept { return state_ != state::idle; }
   /// Returns whether the recording was removed, so that finish() will return `no_memory`.
   [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
 
-  // All functions up to abandon() assert that a recording is open. In one that was removed they do nothing. Progress:
-  // wait-free but for the source and for what is copied.
+  // All functions up to finish() assert that a recording is open. In one that was removed they do nothing, except for
+  // finish(). Progress: wait-free but for the source and for what is copied.
 
   /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
   /// it, the recording is removed. `no_memory` is also what it returns from then on. If the maker's create() records in
@@ -215,8 +216,8 @@ class alignas(cache_line) command_context {
     }
   }
 
-  /// Records a wait for a value, for the queue's wait(). The timeline must outlive it. One that is copyable (a view) is
-  /// copied.
+  /// Records a wait for a value, for the queue's wait(). The timeline must outlive the list, unless it is copyable (a
+  /// view) and so is copied.
   template <class Timeline>
     requires requires(Queue& queue, const logged_fence<Timeline>& input) { queue.wait(input, 1); }
   void wait(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {
@@ -246,7 +247,7 @@ class alignas(cache_line) command_context {
   /// has; no_overwrite returns the last one. Other modes are `invalid`, and so is no_overwrite before the recording has
   /// a backing of its own. Returns as renamed_resource::try_take() otherwise. If there is no memory for the list, the
   /// recording is removed, and `no_memory` is also what it returns from then on. Progress: as try_take(), and O(n) in
-  /// the number of renames that the recording has made of other resources since the last one of this.
+  /// the number of other resources' renames that the recording has made since it last renamed this one.
   /// \tparam Resource  a renamed_resource
   template <class Resource>
   typename Resource::mapping try_map(Resource& of, map_mode mode) noexcept {
@@ -283,8 +284,8 @@ class alignas(cache_line) command_context {
   }
 
   /// As bind(), for commands that write a part of the resource: the recording gets a backing of its own. If it had
-  /// none, a call of `copy(to, from)` is recorded first, with both backings, where `from` is what is current when the
-  /// list is adopted; false if there is none. Returns where commands find it, or a status as try_map() does.
+  /// none, a call of `copy(to, from)` is recorded first, with both backings. `from` is what is current when the list is
+  /// adopted; if there is none, it converts to false. Returns where commands find it, or a status as try_map() does.
   /// \param copy  must not throw, nor may moving it
   template <class Resource, class Copy>
   bound_copy_of<Resource> try_bind_for_copy(Resource& of, Copy copy) noexcept {
@@ -389,7 +390,8 @@ class alignas(cache_line) command_context {
     const detail::busy_scope closing{state_, state::busy};
     own_.close();
   }
-  /// Returns whether the storage's recording is to be ended: that of a recording that was removed may still be.
+  /// Returns whether the storage's recording must still be ended. After a removal it may be open still, if the maker
+  /// was creating a block then.
   bool holds_recording(state of) noexcept {
     return of == state::recording || (of == state::removed && context().is_recording());
   }
@@ -460,7 +462,8 @@ class alignas(cache_line) command_context {
     }
     return {map_status::mapped, bound_backing_of<Resource>{used->memory}};
   }
-  /// As keep_use(), with a backing that was taken just now. Null, too, if what took it has ended the recording.
+  /// As keep_use(), with a backing that was taken just now. Returns null, too, if the recording has ended while the
+  /// backing was taken.
   template <class Resource>
   auto* keep_own(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
     if (state_ == state::recording) return keep_use(of, made, reads_current);
@@ -482,7 +485,8 @@ class alignas(cache_line) command_context {
     return added;
   }
 
-  /// Returns what a use returns that failed, or in which the maker's calls of this context had no memory.
+  /// Does what follows a use() that failed, or in which the maker's calls of this context had no memory. Returns the
+  /// result of that use().
   [[gnu::noinline]] block_use_result failed_use(block_use_status why) noexcept {
     if (state_ == state::removed) {
       end_removed();
@@ -526,7 +530,8 @@ class alignas(cache_line) command_context {
   storage_context own_;
   bool is_immediate_ = false;
   state state_ = state::idle;
-  unsigned untold_ = 0;  // a bit for each error of objects that could not be created while the maker was creating one
+  // A bit for each kind of error of objects that could not be created while the maker was creating one.
+  unsigned untold_ = 0;
   [[no_unique_address]] Sink sink_;
   commands_type commands_;
 };

@@ -15,8 +15,8 @@
 // They may be called by any thread: by signallers, too, in the middle of a signal, so they must not block. They must
 // not throw (std::terminate), nor call the turn before they return, nor use the loop. A turn is copyable, as large as a
 // shared pointer and a time, and may be called by any thread, at any time, even after the loop has ended; it does
-// nothing then. There is at most one turn at a time that was given to execute() and was not called. A turn runs at most
-// 64 callables and asks for another one, so that the executor can do something else in between. It passes on what a
+// nothing then. At any time, execute() has at most one turn that it has not called yet. A turn runs at most 64
+// callables and asks for another one, so that the executor can do something else in between. It passes on what a
 // callable throws, and the loop goes on with the next turn.
 //
 // In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's.
@@ -41,7 +41,7 @@
 
 namespace tidemark::detail {
 
-// loop_turns: the sleep outside of a loop that an executor runs. To wake the loop is to let the executor run a turn. A
+// loop_turns: the outside_sleep of a loop that an executor runs. To wake the loop is to let the executor run a turn. A
 // turn polls the loop, and leaves it again.
 //
 // The executor may keep turns for longer than the loop lives: a turn that comes too late does nothing.
@@ -104,7 +104,7 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
  private:
   using platform = typename Core::platform;
 
-  /// So many runs, and then the executor has something else to do.
+  /// How many callables a turn runs before the executor can do something else.
   static constexpr std::size_t most_runs = 64;
 
   /// Lets the executor take a turn, soon or at this time.
@@ -132,8 +132,8 @@ class loop_turns : public outside_sleep, public std::enable_shared_from_this<loo
   park_lock<platform> lock_;
   lock_condition<platform> ends_;
   std::size_t turns_ = 0;       // that are under way
-  deadline set_ = no_deadline;  // the time of the next turn that was made for one
-  bool is_closed_ = false;      // the loop has ended, or is about to when no turn is under way
+  deadline set_ = no_deadline;  // when the next turn that waits for a time is due
+  bool is_closed_ = false;      // the loop has ended, or ends as soon as no turn is under way
 };
 
 template <class Core, class Executor>
@@ -193,7 +193,7 @@ class executor_turns final : public loop_turns<Core> {
   Executor& executor_;
 };
 
-/// What outlives the loop: signallers may wake it until its last registration has ended.
+/// Keeps the turns alive for longer than the loop: signallers may call them until its last registration has ended.
 template <class Turns>
 struct outlives_loop {
   std::shared_ptr<Turns> turns_;

@@ -7,18 +7,18 @@
 //   value inside      0xFFFFFFFE   0xFFFFFFFF   0x100000000   0x100000001
 //
 // A serial stands for the value nearest to the current one that has these low 32 bits. A serial that is ahead of the
-// current value by 1 to UINT32_MAX / 2 is not reached yet; one that is equal, or behind by at most that, is. One that
-// would lie before the beginning of the timeline counts as value 0, which is reached.
+// current value by 1 to UINT32_MAX / 2 is not reached yet. One that is equal to it, or behind it by UINT32_MAX / 2 at
+// most, is reached. One that would lie below value 0 counts as value 0, which is reached.
 //
 // The window: while a call with a serial runs, the current value must be within UINT32_MAX / 2 of the serial. So
 // signallers must not run further ahead than that of a thread that is about to wait. A call reads the current value
 // once to extend its serial to 64 bits. From then on it does not matter how far the value rises: a thread that sleeps
 // waits for a 64-bit value.
 //
-// A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. Asserts that there is none; with
-// NDEBUG it counts as behind. A serial further away looks like the one in the window that has the same 32 bits, and is
-// taken for that one. If signal() takes a serial for one behind, it does what the fence inside does with a lower value:
-// a fence returns false, and a progress fence asserts.
+// A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. A call asserts that its serial is not
+// such a one; with NDEBUG the serial counts as behind. A serial further away looks like the one in the window that has
+// the same 32 bits, and is taken for that one. If signal() takes a serial for one behind, it does what the fence inside
+// does with a lower value: a fence returns false, and a progress fence asserts.
 //
 // Other blocks, waits for several timelines and loops follow view(), which is a 64-bit timeline, and take extended()
 // serials:
@@ -47,7 +47,7 @@ namespace tidemark {
 
 /// A timeline of 32-bit serials.
 /// \tparam Fence  the fence inside: a basic_fence, so that any thread may signal, or a basic_progress_fence, for one
-///                signaller at a time. It holds its value itself
+///                signaller at a time. Its value must lie in the fence itself, not in memory of the program's
 template <class Fence>
   requires std::derived_from<Fence, detail::fence_core<typename Fence::platform, Fence::options>>
 class basic_fence32 {

@@ -6,19 +6,19 @@
 //   ready.prepare(*io_uring_get_sqe(&ring));      its completion says: call loop.poll(), and prepare the next one
 //
 // The operation is the kernel's futex operation where the ring has one (Linux 6.7); otherwise it polls the loop's
-// descriptor, where a wake-up takes one system call more. While the loop has a deadline or watches descriptors it polls
-// as well, because a futex knows of neither. The program need not care which it is.
+// descriptor, where a wake-up takes one system call more. While the loop has a deadline or watches descriptors it
+// always polls, because a futex knows of neither. The program need not care which it is.
 //
 // An operation may complete although nothing is to be run, and the first one does so. Its result says nothing: -EAGAIN
 // is no error here. But the kernel takes it for a failure, so no other operation should be linked to this one.
 //
-// An operation may be cancelled, and its ring closed. Before this object is destroyed it should be complete or
-// cancelled, and what was prepared must have been submitted. A futex operation that is left is completed. A poll stays
-// in its ring until that is closed, and touches neither the loop nor this object.
+// An operation may be cancelled, and its ring closed. Before this object is destroyed, each operation should be
+// complete or cancelled, and what was prepared must have been submitted. The destructor completes a futex operation
+// that still waits. A poll stays in its ring until that is closed, and touches neither the loop nor this object.
 //
-// Not promised: that the loop's descriptor is readable while an operation waits. A program may use it at other times;
-// only one thread at a time should sleep for a loop outside of it. Nor that a futex operation completes where a sandbox
-// refuses futexes to the thread that signals.
+// Not promised: that the loop's descriptor is readable while an operation waits. A program may use the descriptor at
+// other times; but only one operation or thread at a time should sleep for a loop in this way. Nor that a futex
+// operation completes where a sandbox refuses futexes to the thread that signals.
 //
 // The layout of an operation is written down here. So neither liburing nor the kernel's header is needed, and it does
 // not matter how old they are; the struct `io_uring_sqe` of either one fits.
@@ -75,7 +75,8 @@ struct uring_entry {
 
   static constexpr std::uint8_t poll_add = 6;
   static constexpr std::uint8_t futex_wait = 51;
-  static constexpr std::int32_t word_of_32_bits = 2;  // without the private flag, as unpark_operations()
+  // FUTEX2_SIZE_U32; without the private flag, because unpark_operations() wakes without it
+  static constexpr std::int32_t word_of_32_bits = 2;
   static constexpr std::uint64_t every_bit = 0xFFFFFFFF;
 };
 static_assert(sizeof(uring_entry) == 64 && offsetof(uring_entry, user_data) == 32);
@@ -109,7 +110,7 @@ inline bool has_futex_wait(int ring) noexcept {
 #endif
 }
 
-/// Fills in a sleep on the word, as long as it has the value.
+/// Fills in an operation that sleeps while the word has the value.
 inline void sleep_on(uring_entry& filled, futex_parking::park_word& word, std::uint32_t value) noexcept {
   filled.operation = uring_entry::futex_wait;
   filled.descriptor = uring_entry::word_of_32_bits;
@@ -154,7 +155,7 @@ class loop_uring_wait : private detail::loop_guest {
   }
   loop_uring_wait(const loop_uring_wait&) = delete;
   loop_uring_wait& operator=(const loop_uring_wait&) = delete;
-  /// From now on the loop's descriptor tells of what the operations would have told of.
+  /// From now on the loop's descriptor becomes readable when an operation would have completed.
   ~loop_uring_wait() {
     if (this->has_lost_loop) return;
     const keeper kept(core().lock());
@@ -163,8 +164,8 @@ class loop_uring_wait : private detail::loop_guest {
   }
 
   /// Makes an entry of the ring an operation that completes when loop.poll() should be called: also when a deadline has
-  /// passed. It keeps the entry's user_data. Must be called again after each poll() that follows a completion; a poll()
-  /// before that may complete the operation, too. Progress: takes the loop's lock.
+  /// passed. It keeps the entry's user_data. Must be called again after each poll() that follows a completion. A poll()
+  /// while an operation waits may complete it, too. Progress: takes the loop's lock.
   void prepare(io_uring_sqe& entry) noexcept {
     detail::uring_entry filled;
     char* const bytes = reinterpret_cast<char*>(&entry);

@@ -12,7 +12,7 @@
 //
 // The waiter is woken once: wait_any() by the first release, wait_all() by the last one. A timeline that is lost wakes
 // it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use that word, because
-// the word goes with the wait.
+// the word ends with the wait.
 //
 // A woken waiter looks at the values themselves, so no signal can be counted twice. A timeline may jump over several
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
@@ -22,15 +22,16 @@
 // Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
 // length. For up to 64 timelines nothing is allocated; for more, one array. A full fence may grow, as in any wait.
 //
-// Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: because a fence is full
-// that must not grow, or because there is no memory for more than 64 registrations.
+// Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: the fence is full and
+// must not grow, or there is no memory for more than 64 registrations. If the system refuses the barrier and a timeline
+// relies on it, the waiter looks at all timelines as often.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
 // possible at the return, the same one wins as in a wait for one timeline (wait.hpp).
 //
-// Before it registers, the waiter spins as for one timeline. The first timeline of the list that allows spinning gives
-// the time, and learns from the wait.
+// Before it registers, the waiter spins as for one timeline. The first timeline of the list that allows spinning says
+// for how long, and learns from the wait.
 //
 // Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees); and a
 // return just at the deadline or the stop. The return is late if a signaller is preempted between releasing a
@@ -120,8 +121,8 @@ class many_waits {
   static bool is_reached(const entry& one) noexcept { return target_of(one).is_reached(); }
   static bool is_lost(const entry& one) noexcept { return target_of(one).is_lost(); }
 
-  /// Returns what the first timeline whose waiters spin has learnt; null if there is none. It keeps what this wait
-  /// learns, too.
+  /// Returns what the first timeline whose waiters spin has learnt; null if there is none. That timeline keeps what
+  /// this wait learns, too.
   typename spinning_wait::memory* learnt() const noexcept {
     for (const entry& one : those_) {
       if (auto* const memory = target_of(one).learnt()) return memory;
@@ -161,8 +162,8 @@ class many_waits {
   /// The waiter's registrations with the timelines that it still waits for.
   class registrations {
    public:
-    /// w1 of all timelines. A wait for all may leave out those that are reached. A wait for any must not, because the
-    /// look at such a timeline is what ends the wait.
+    /// Registers with all timelines (w1 in fence.hpp). A wait for all may leave out those that are reached. A wait for
+    /// any must not, because the look at such a timeline is what ends the wait.
     registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
         : many_{those.size() > few_.size() ? ::new(std::nothrow) registration[those.size()] : nullptr}, others_{those} {
       const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};
@@ -192,7 +193,7 @@ class many_waits {
       for (const registration& one : open_) one.withdraw();
     }
 
-    /// Returns whether a release wakes the waiter, for each timeline that it waits for.
+    /// Returns whether every timeline that the waiter waits for wakes it when it releases it.
     bool are_complete() const noexcept { return is_complete_ && others_.empty(); }
 
     /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
@@ -206,8 +207,8 @@ class many_waits {
                           [](const registration& r) { return target_of(*r.of).needs_barrier(); });
     }
 
-    /// w3 of all timelines. Returns whether the wait may be over. Ends the registrations with timelines that are
-    /// reached, where that is not enough to end the wait, and counts those down that it has withdrawn itself.
+    /// w3 of all timelines. Returns whether the wait may be over. In a wait for all, it ends the registrations with
+    /// timelines that are reached, and takes each one that no signaller has released off the count in `woken` itself.
     bool look(quantifier needed, shared_word<Platform>& woken, std::uint32_t& prepared) noexcept {
       for (std::size_t i = 0; i < open_.size();) {
         const registration& one = open_[i];

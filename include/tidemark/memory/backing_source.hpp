@@ -34,7 +34,8 @@ struct backing_traits {
 /// for. If the source refuses, one discard may ask it several times. Neither function may throw. The ring moves the
 /// source into itself. A backing must be default-constructible and copyable, without exceptions. With writers::several,
 /// several threads call both functions at the same time. Both functions may map, retire and trim in the ring that calls
-/// them, unless that is being made or destroyed. A backing that is being made counts as one already.
+/// them, unless that is being made or destroyed. A backing counts as one of the ring's from before its create() is
+/// called.
 template <class Source>
 concept backing_source = requires { typename Source::backing; } && std::copyable<typename Source::backing> &&
                          std::default_initializable<typename Source::backing> &&

@@ -13,9 +13,9 @@
 //
 // Each page of the window has one word: a value, and the page is free once the timeline has reached it; or `open` while
 // the page is mapped. A map counts its pages first, so that never more are mapped than there are. Then it takes free
-// pages one by one, each by an exchange from a value that is reached. The pages that it counted can be had at the
-// latest when all values are reached. Until then the map is `busy`, or waits for the value that comes first. It also
-// waits for pages that other threads have (memory/detail/waiting_for_space.hpp).
+// pages one by one, each by an exchange from a value that is reached. So once all values are reached, it finds the
+// pages that it counted. Until then the map is `busy`, or waits for the value that comes first. It also waits for pages
+// that other threads have (memory/detail/waiting_for_space.hpp).
 //
 // A map looks for pages from the first one on. It passes over those that have a hint that they are mapped, 64 at a time
 // or more (memory/detail/mapped_pages.hpp). So in a window that is nearly full it finds a free page as quickly as in an
@@ -67,7 +67,7 @@ enum class aperture_status : std::uint8_t {
   stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
   lost,     ///< The timeline is lost, and too few pages are unmapped. From forms that wait.
   /// Not now, and there is no value to wait for: fewer pages are unmapped than the view needs. Pages that another
-  /// thread's map has counted are missing, too, even if that map then turns out to be busy. From try_map().
+  /// thread's map has counted do not count as unmapped, even if that map then turns out to be busy. From try_map().
   no_space,
   too_large,  ///< Never: more pages than the window gives out.
   invalid,    ///< No pages, or the range yields another number of pages than it says.
@@ -177,10 +177,10 @@ class host_aperture {
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
   /// `too_large` or `invalid`, and then nothing is mapped. Progress: never waits; lock-free apart from its calls of the
   /// timeline and one system call: an attempt that fails gives its pages back, which may wake threads that wait for
-  /// pages. It looks at the pages of the view and at those in use that lie before them, and at O(log(pages of the
-  /// window)) words for each. That is an average: the first map that comes to pages that others have mapped looks at
-  /// these, too. Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at
-  /// all pages of the window.
+  /// pages. On average it looks at the pages of the view and at those in use that lie before them, and at O(log(pages
+  /// of the window)) words for each. The first map that comes to pages that others have mapped looks at those, too.
+  /// Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of
+  /// the window.
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>
@@ -328,7 +328,7 @@ class host_aperture {
 
   /// Returns the number of the view.
   std::uint64_t begin_view(std::size_t first) noexcept { return renumber(slots_[first], 1); }
-  /// The thread that has taken the page has what the number was.
+  /// A load and a store are enough: the exchange that took the page has made its last number visible to this thread.
   static std::uint64_t renumber(slot& one, std::uint64_t more) noexcept {
     // (J9): relaxed alone: it tells views apart and hands nothing over.
     const std::uint64_t fresh = one.number.load(std::memory_order_relaxed) + more;
@@ -362,9 +362,9 @@ class host_aperture {
   struct search {
     chain taken;
     std::size_t wanted;
-    bool has_seen_all = false;         // in one look at the window
-    std::size_t in_use = 0;            // pages, in that look
-    std::uint64_t first_value = open;  // for which they are in use
+    bool has_seen_all = false;         // one pass has looked at all pages of the window
+    std::size_t in_use = 0;            // how many pages that pass found in use
+    std::uint64_t first_value = open;  // the least value that one of them waits for
 
     bool is_over() const noexcept { return taken.pages == wanted; }
     bool is_settled() const noexcept { return is_over() || (has_seen_all && taken.pages + in_use >= wanted); }
@@ -372,8 +372,8 @@ class host_aperture {
   enum class look : std::uint8_t { taken, mapped, in_use };
 
   /// Takes that many free pages, which the caller has counted. Returns the first one; or `none`, with what to wait for.
-  /// Then pages that are in use are missing. Or a hint was wrong for a moment, so that another thread's map took a page
-  /// that it should have left; then there is nothing to wait for.
+  /// If pages in use are what it lacks, `target` is the least of their values. If a hint was wrong for a moment, so
+  /// that another thread's map took a page that it should have left, `target` is 0: there is nothing to wait for.
   std::size_t take_pages(std::size_t pages, std::uint64_t& target) noexcept {
     search found{.taken = {}, .wanted = pages};
     search_unhinted(found);
@@ -415,8 +415,8 @@ class host_aperture {
   }
 
   /// Takes free pages, whether they have hints or not. Every thread looks from the beginning and takes what is free. So
-  /// threads that count on a page which comes free behind another thread's back take that one, and leave to it what
-  /// lies ahead, unless a hint hides that page from them.
+  /// if a page comes free that one thread has already passed, the others take that page, and leave to that thread the
+  /// pages further on, unless a hint hides the page from them.
   void search_all(search& found) noexcept {
     found.has_seen_all = true;
     found.in_use = 0;
@@ -457,7 +457,7 @@ class host_aperture {
     waiters_.given_back();
   }
 
-  /// Gives pages back, and counts them as unmapped, those together that have their hints in one word.
+  /// Gives pages back, and counts them as unmapped, in one step for all that have their hints in one word.
   template <class Until>
   void give_back(std::size_t first, std::size_t pages, const Until& until) noexcept {
     std::size_t window = first;

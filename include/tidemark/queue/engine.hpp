@@ -16,24 +16,25 @@
 // thread that finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all
 // of them. A fence at which the engine has looked a few thousand times in vain is registered, too, because that costs
 // less by then. If some threads sleep while others work, the values are registered before work begins. A signal of a
-// queue wakes a sleeper only if this thread begins something else before it looks at what the signal has let go: so a
-// chain of queues stays on one thread. Before a queue parks on a thread that has nothing else to execute, the thread
-// looks at its value for about a microsecond, unless that was of no use lately: so two busy engines hand over nearly as
-// fast as two threads that spin.
+// queue wakes a sleeper only if the thread that executed it begins something else before it looks at what the signal
+// has released: so a chain of queues stays on one thread. Before a queue parks on a thread that has nothing else to
+// execute, the thread looks at its value for about a microsecond, unless that was of no use lately: so two busy engines
+// hand over nearly as fast as two threads that spin.
 //
 // Code of yours that a signal of a queue runs counts as work: the signal() of a timeline of your own, a callable or a
-// coroutine in the signaller (signaller_callback.hpp), a notifier. So does the destruction of what a queue drops that
-// is given up. All of these may block, and the engine has one thread less meanwhile. Recorders and clocks do not count
-// as work: they must take no longer than an entry of a log.
+// coroutine in the signaller (signaller_callback.hpp), a notifier. So does the destruction of what a queue drops when
+// it is given up. All of these may block, and the engine has one thread less meanwhile. Recorders and clocks do not
+// count as work: a call of one must take no longer than writing an entry of a log.
 //
-// The threads run a wait_loop, of which the queues are work: its callables, coroutines and tasks are executed by the
-// same threads, between the turns of the queues. What one of these throws on a thread of the engine ends the program
-// (std::terminate), because there is no caller to whom it could be passed on.
+// The threads run a wait_loop, and the queues are work of that loop. Its callables, coroutines and tasks are executed
+// by the same threads, between the turns of the queues. What one of these throws on a thread of the engine ends the
+// program (std::terminate), because there is no caller to whom it could be passed on.
 //
-// A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then
-// the next queue has its turn: those of higher priority first, but after eight turns of others each queue that is ready
-// has one. A command is never interrupted. So a signal that stands behind a wait, in any queue of the engine, never
-// blocks the engine; why_waiting() says which queues wait for each other in a circle, also across several engines.
+// A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then the
+// next queue has its turn: those of higher priority first, but after eight turns of other priorities, a priority with a
+// ready queue has one. Queues of one priority take turns. A command is never interrupted. So a signal that stands
+// behind a wait, in any queue of the engine, never blocks the engine; why_waiting() says which queues wait for each
+// other in a circle, also across several engines.
 //
 // Lifetime: an engine must outlive its queues. Its destructor stops its threads.
 #ifndef TIDEMARK_QUEUE_ENGINE_HPP
@@ -123,7 +124,7 @@ class loop_threads {
   std::vector<std::thread> threads_;
 };
 
-/// What fences have come to that are waited for, by their keys.
+/// The values of the fences that queues wait for, by the fences' keys.
 using fence_values = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 /// What engines have to execute, as long as their locks are kept.
@@ -144,7 +145,7 @@ void with_locks(std::span<park_lock<Platform>* const> locks, const Act& act) {
 }  // namespace detail
 
 /// Executes queues; see the head of this file. It can be neither copied nor moved.
-/// \tparam Platform  of the loop: asymmetric if one of the fences is that the queues wait for
+/// \tparam Platform  of the loop: asymmetric if the queues wait for a fence that is
 template <platform Platform>
 class basic_engine {
  public:
@@ -155,7 +156,8 @@ class basic_engine {
   /// it has started are stopped and joined first. In a program without exceptions, a thread that can't be started ends
   /// the program. An engine with 0 threads starts none, and throws nothing.
   explicit basic_engine(const engine_options& options = {}) : name_{options.name} { threads_.start(options.threads); }
-  /// Returns an engine as the constructor makes it; or nothing where a thread can't be started. Throws nothing.
+  /// Returns an engine as the constructor makes it; or nothing if a thread can't be started. In a program without
+  /// exceptions, that ends the program here, too. Throws nothing.
   [[nodiscard]] static std::optional<basic_engine> make(const engine_options& options = {}) noexcept {
 #if defined(__cpp_exceptions)
     try {
@@ -173,16 +175,17 @@ class basic_engine {
   ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may
-  /// run it, too. Nobody but the engine can stop it; a thread of the program leaves it by a stop token, or with poll().
+  /// run it, too. Nobody but the engine can stop it; a thread of the program leaves its run() by a stop token, or calls
+  /// poll() instead.
   loop_type& loop() noexcept { return loop_; }
 
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
   /// are made later are not concerned. Any thread may call it, any number of times. A callable in the signaller that
   /// runs because a progress is lost may use the engine: it may make queues, destroy others than the one that is lost,
-  /// and call why_waiting() and abort(). The one that is lost is not always the only one. Where a callable calls
-  /// abort() and another callable runs in it, queues are being lost further up in the same thread, and must not be
-  /// destroyed either. That is asserted. Two threads whose callables, or whose work, destroy each other's queues wait
-  /// for each other for ever. Progress: takes the locks of the engine.
+  /// and call why_waiting() and abort(). If a callable calls abort(), and another callable runs in that call, then
+  /// several queues are being lost in this thread, and none of them may be destroyed. Asserts that. Two threads whose
+  /// callables, or whose work, destroy each other's queues wait for each other for ever. Progress: takes the locks of
+  /// the engine.
   void abort() noexcept {
     detail::lock_keeper kept(members_lock_);
     const queue_id later{next_id_};
@@ -194,10 +197,11 @@ class basic_engine {
     }
   }
 
-  /// Returns which queues wait for what, which queue of this engine has the signal next, and which of them wait for
-  /// each other in a circle. A submission that is not finished is a signal of the queue's progress. A queue that
-  /// executes something just now is not looked into. Allocates, and throws what that throws. Any thread may call it.
-  /// Progress: takes the locks of the engine, O(n) in the commands that are to be executed; and after that O(n log n).
+  /// Returns which queues wait for what, which queue of this engine has the signal that each of them needs, and which
+  /// of them wait for each other in a circle. A submission that is not finished is a signal of the queue's progress. A
+  /// queue that executes something just now is not looked into. Allocates, and throws what that throws. Any thread may
+  /// call it. Progress: takes the locks of the engine, O(n) in the commands that are to be executed; and after that O(n
+  /// log n).
   [[nodiscard]] hang_report why_waiting();
 
  private:
@@ -219,7 +223,7 @@ class basic_engine {
     }
   }
   /// Returns the waits and signals that a queue has not executed. The end of a submission signals its progress.
-  /// \param values  gets what the fences have come to that are waited for
+  /// \param values  receives the values of the fences that the queue waits for
   static std::vector<pending_command> pending_of(member& of, detail::fence_values& values) {
     std::vector<pending_command> found;
     detail::engine_task_progress progress = of.progress_of_queue();
@@ -265,11 +269,11 @@ class basic_engine {
       loop_};  // last, so that they are joined before anything else goes
 };
 
-/// The same as why_waiting() of one engine for the queues of several, at one moment. So a queue of one engine that
-/// waits for a signal of another one's is named with that, and a circle across engines is found. The reports number the
-/// engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws what that
-/// throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still meanwhile, O(n)
-/// in the commands that are to be executed; and after that O(n log n).
+/// The same as why_waiting() of one engine for the queues of several, at one moment. So where a queue waits for a
+/// signal of another engine's queue, the report names that queue, and a circle across engines is found. The reports
+/// number the engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws
+/// what that throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still
+/// meanwhile, O(n) in the commands that are to be executed; and after that O(n log n).
 template <platform Platform>
 [[nodiscard]] hang_report why_waiting(std::span<basic_engine<Platform>* const> engines) {
   using lock = detail::park_lock<Platform>;

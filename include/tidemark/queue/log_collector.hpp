@@ -14,8 +14,9 @@
 //   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done.
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.
-//   3. It reads those that had, each to its end or as far as collect() is allowed to, and does not touch the others.
-//      First it reads what was queued, then the work, and then of each queue the waits before the signals.
+//   3. It reads, each to its end or as far as collect() is allowed to: of the queues' logs those that had something
+//      new, and of the queued events and the work all. First it reads what was queued, then the work, and then of each
+//      queue the waits before the signals.
 //
 // It tells what it finds to a sink (trace_sink in recorder.hpp):
 //
@@ -26,9 +27,9 @@
 //   sink.template on_work<Clock>(queue, name, begin, end)       each piece of work, if the sink has this function
 //   sink.on_work_lost(queue, count)                             pieces that are missing, likewise
 //
-// A sink may throw. The exception goes through collect(). The next round begins with the entry, or the loss, at which
-// the sink threw, tells it again, and goes on with what follows. So nothing is lost, and only what the sink did not
-// take is told twice. A sink that does not throw is told each entry once.
+// A sink may throw. The exception goes through collect(). In that log, the next round begins with the entry, or the
+// loss, at which the sink threw, tells it again, and goes on with what follows. So nothing is lost, and only what the
+// sink did not take is told twice. A sink that does not throw is told each entry once.
 //
 // The verbose log is not collected.
 //
@@ -64,7 +65,7 @@ struct collected_entries {
   std::uint64_t entries = 0;      ///< Entries given to the sink.
   std::uint64_t lost = 0;         ///< Lost entries that the sink was called for, with on_lost().
   std::uint64_t queued = 0;       ///< Queued events given to the sink.
-  std::uint64_t queued_lost = 0;  ///< How many queued events are missing, whether or not the sink asks for that.
+  std::uint64_t queued_lost = 0;  ///< How many queued events are missing, even if the sink has no on_queued_lost().
   std::uint64_t work = 0;         ///< Pieces of work given to the sink.
   std::uint64_t work_lost = 0;    ///< How many pieces of work are missing, likewise.
 
@@ -116,8 +117,8 @@ class basic_log_collector {
 
   /// Makes one round, and returns what it told. What a round told before its sink threw is not counted. It reads at
   /// most `most` entries of each log, and up to 64 more, so that a producer that is faster than the sink can't keep the
-  /// caller here; the next round goes on. Allocates nothing, but may free logs that were replaced. Progress: at most
-  /// one heavy barrier, otherwise as the sink's.
+  /// caller here; the next round goes on. Allocates nothing, but may free logs that were replaced. Progress: as the
+  /// sink's functions; makes at most one heavy barrier.
   template <trace_sink<Clock> Sink>
   collected_entries collect(Sink& sink, std::uint64_t most = 65'536) {
     collected_entries found;
@@ -153,7 +154,7 @@ class basic_log_collector {
   }
 
  private:
-  /// A round is under way, also where a sink throws.
+  /// Marks a round as under way. The mark is taken back where a sink throws, too.
   class collection {
    public:
     explicit collection(bool& is_collecting) noexcept : is_collecting_{is_collecting} { is_collecting_ = true; }
@@ -174,8 +175,9 @@ class basic_log_collector {
     fence_log_type type;
     queue_log_reader<Platform> reader;
     bool changed = false;  ///< in this round
-    bool untold =
-        false;  ///< batch_ is of this log; true of one log at most, and between rounds only after a sink threw
+    /// batch_ has entries of this log that were not told: of one log at most, and between rounds only after a sink
+    /// threw.
+    bool untold = false;
   };
 
   /// Entries of one log on their way to the sink.
@@ -201,7 +203,8 @@ class basic_log_collector {
   using queued_log = told_log<basic_queued_events<Platform, Clock>>;
   using work_log = told_log<basic_executed_work<Platform, Clock>>;
 
-  /// Calls `lose(count)` and `tell(entry)` for what is new. Each step is noted when that has returned, as in tell().
+  /// Calls `lose(count)` and `tell(entry)` for what is new. Each step is noted when the call for it has returned, as in
+  /// tell().
   template <class Log, class Lose, class Tell>
   static void tell_each(told_log<Log>& from, std::uint64_t most, const Lose& lose, const Tell& tell) {
     for (std::uint64_t told = 0; told < most; ++told) {
@@ -277,8 +280,7 @@ class basic_log_collector {
   bool is_collecting_ = false;
 };
 
-/// For tidemark::queue, and for queues that differ from it in their progress on the same platform, or in their
-/// notifier.
+/// For tidemark::queue, and for queues with another progress on the same platform, or with another notifier.
 using log_collector = basic_log_collector<>;
 
 }  // namespace tidemark

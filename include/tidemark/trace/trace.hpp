@@ -2,8 +2,10 @@
 //
 // trace: the life of each wait and each signal of some queues, joined from what was queued and what was executed.
 //
-// A command is seen at up to four moments. The thread that records it knows when it was queued. The logs of the queues
-// know when it was executed (fence_log.hpp). Neither source knows of the other, so the trace joins them:
+// A wait is seen at up to three moments: when it was queued, when it stalled its queue, and when it ended. A signal is
+// seen at two: when it was queued, and when it was executed. The thread that records it knows when it was queued. The
+// logs of the queues know when it was executed (fence_log.hpp). Neither source knows of the other, so the trace joins
+// them:
 //
 //      on_queued     wait_queued, signal_queued         at any time, early, in any order
 //      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
@@ -22,10 +24,10 @@
 // Losses. After a loss nobody knows which commands the lost entries were. Commands that were executed before the loss
 // are still numbered exactly. Those after it are joined only if, of all commands with the same queue, operation, fence
 // and value, as many were executed as were queued; then none of them was lost. With any other count a join would be a
-// guess, so the trace does not join them. It marks the queued ones that are left over as `uncertain`, and with them the
-// executed ones. Where only executed ones are left over, it marks none: nobody said that they were queued. The values
-// of a timeline hardly ever repeat, so in practice the mark means: this queued command may have been executed, and its
-// entry was lost.
+// guess, so the trace does not join them. It marks the queued ones that are left over as `uncertain`, and then the
+// executed ones that are left over, too. Where only executed ones are left over, it marks none: nobody said that they
+// were queued. The values of a timeline hardly ever repeat, so in practice the mark means: this queued command may have
+// been executed, and its entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
 // awaited one. Time stamps say which signal was first. Where there are none the values say it, since a fence only
@@ -36,8 +38,8 @@
 //   - The time stamp of the first such signal is greater than that of the wait's end. Perhaps a signal that the trace
 //     does not know has released the wait. Perhaps it was this one: a queue raises the value of a fence before it takes
 //     the time, so a waiter may be quicker.
-//   - The first such signal has a greater value than the awaited one, and entries of signals were lost since the signal
-//     before it. One of the lost signals may have released the wait.
+//   - The first such signal has a greater value than the awaited one, and entries of signals were lost between it and
+//     the signal before it. One of the lost signals may have released the wait.
 //
 // All times are nanoseconds; 0 means "not known". The trace does not correct clocks: the times of all queues must be on
 // one time line, and so must the times of on_queued if they are to be compared with them.
@@ -107,15 +109,16 @@ class trace {
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
   /// \param  entry         wait_unblocked or signal_executed. Asserts that; otherwise an entry of the verbose log
-  ///                       becomes a command with its own operation, and counts as an entry of the log of signals. One
-  ///                       that was cancelled only marks the command that was queued; if none was, it is left out
+  ///                       becomes a command with its own operation, and counts as an entry of the log of signals. An
+  ///                       entry of a command that was cancelled only marks the command that was queued; if none was
+  ///                       queued, the entry is left out
   template <class Clock = default_log_clock>
   void on_executed(queue_id queue_number, const fence_log_entry& entry);
 
   /// Says that entries of a log were overwritten before they were read. Must be called after on_executed for the
-  /// entries before the gap, and before on_executed for those after it. A call adds no gap if no entry of that log was
-  /// told since its last gap, and the lost entries begin inside that gap or right after it. Then that gap grows if the
-  /// lost entries go beyond its end, and stays as it is if they do not.
+  /// entries before the gap, and before on_executed for those after it. If no entry of that log was told since its last
+  /// gap, and the lost entries begin inside that gap or right after it, the call adds no gap: it extends that gap to
+  /// the end of the lost entries, if they go beyond it.
   /// \param queue_number    the queue whose log it is
   /// \param log             waits or signals. Asserts that; any other one counts as the log of signals
   /// \param first_sequence  the number of the first lost entry
@@ -125,7 +128,8 @@ class trace {
   /// Says that a queue executed a piece of work, from `begin` to `end`. Calls may come in any order. If a time is 0, or
   /// `end` is smaller than `begin`, the span is not added; queues() contains the queue nevertheless. Spans of one queue
   /// may overlap one another and its waits, which is not checked. Exporters show a span within another one on top of
-  /// that. Where two overlap in part, trace events have a further thread, and the page shows the later one on top.
+  /// it. Where two overlap in part, the export as trace events shows the later one in a further thread, and the page
+  /// shows it on top.
   /// \tparam Clock         turns both times, which are ticks, into nanoseconds
   /// \param  queue_number  the queue that executed the work
   /// \param  name          what it did, the same for all work of one kind, so that a reader can group by it. Any bytes,
@@ -169,7 +173,7 @@ class trace {
   [[nodiscard]] std::string fence_name(fence_id number) const;
 
  private:
-  /// What is the same in all commands that only their number tells apart.
+  /// The queue, operation, fence and value of a command.
   using subject = detail::command_subject;
   struct queued_record {
     subject what;
