@@ -34,6 +34,10 @@ TEST_CASE("the names of the front page mean what they should") {
   MESSAGE("sizeof: fence " << sizeof(tidemark::fence) << ", progress_fence " << sizeof(tidemark::progress_fence)
                            << ", waiter_heap<16> " << sizeof(tidemark::waiter_heap<16>));
   CHECK(sizeof(tidemark::fence) % tidemark::cache_line == 0);
+#if defined(__x86_64__) && defined(__LP64__)
+  CHECK(sizeof(tidemark::fence) <= 768);
+  CHECK(sizeof(tidemark::progress_fence) <= 768);
+#endif
 }
 
 TEST_CASE("[A34] a fence that is made before main() knows whether there is a heavy barrier") {

@@ -7,8 +7,9 @@
 #
 #   compilers.sh [--install] [--part K/N]
 #
-# --install first installs the compilers that are missing. There are three parts, of which --part does each N-th, from
-# the K-th on: that with g++; that with clang++-14, and what is done with libc++; that with clang++-19, and 32 bits.
+# --install first installs the compilers that are missing. There are six parts, of which --part does each N-th, from the
+# K-th on: the build with g++, and its stricter warnings; that with clang++-14, and what is done with libc++; that with
+# clang++-19, and its stricter warnings, also for 32 bits.
 set -euo pipefail
 unset CDPATH
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -178,16 +179,12 @@ with_32_bits() {
 
 is_in_part() { (($1 % parts == part % parts)); }
 
-if is_in_part 1; then
-  with_compiler "$gcc"
-  stricter_warnings "$gcc" "$strict_gcc"
-fi
-if is_in_part 2; then
-  with_compiler clang++-14
-  with_libcxx clang++-19
-fi
-if is_in_part 3; then
-  with_compiler clang++-19
+if is_in_part 1; then with_compiler "$gcc"; fi
+if is_in_part 2; then stricter_warnings "$gcc" "$strict_gcc"; fi
+if is_in_part 3; then with_compiler clang++-14; fi
+if is_in_part 4; then with_libcxx clang++-19; fi
+if is_in_part 5; then with_compiler clang++-19; fi
+if is_in_part 6; then
   # Older versions of clang take the operators of a defaulted <=> for a zero.
   if has_command clang++-19; then stricter_warnings clang++-19 "$strict_clang"; fi
   with_32_bits i686-linux-gnu-g++

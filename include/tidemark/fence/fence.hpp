@@ -514,6 +514,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
   mutable typename Platform::template atomic<std::uint32_t> poisoned_;
   [[no_unique_address]] mutable spin spin_;
+  static_assert(
+      !Options.callbacks || requires { sizeof(signaller_calls<Platform, waiter_ticket>); },
+      "fence_options::callbacks needs <tidemark/fence/signaller_callback.hpp>");
   using calls = std::conditional_t<Options.callbacks, signaller_calls<Platform, waiter_ticket>, no_signaller_calls>;
   [[no_unique_address]] mutable calls calls_;
   [[no_unique_address]] mutable std::conditional_t<Options.statistics, fence_counts<Platform>, does_nothing> counts_;

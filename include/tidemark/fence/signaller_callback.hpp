@@ -27,7 +27,7 @@
 // fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
-// for each fence in it, however often it comes back to them: some 700 bytes beside what the callables take themselves,
+// for each fence in it, however often it comes back to them: some 500 bytes beside what the callables take themselves,
 // and up to 1,400 without optimization. At worst 8 MiB of stack are full after 5,000 fences. Longer chains belong on a
 // loop, which runs one callable after the other.
 //
@@ -61,7 +61,7 @@ namespace detail {
 
 /// A fence with fence_options::callbacks.
 template <class Fence>
-concept runs_callbacks = requires { requires Fence::options.callbacks; };
+concept runs_callbacks = requires { requires Fence::options.callbacks; };  // a callback_fence, for one
 
 }  // namespace detail
 

@@ -37,9 +37,10 @@
 // without delay. Nobody is forgotten: a waiter that was released and leaves by itself takes part as if it had been
 // woken, or is replaced by another one (see slot_block::wake() and wake_unwoken()).
 //
-// Not promised: any order among waiters that are released together; that a wake-up means a release (a woken thread
-// must look again); that monitored_value() is exact while other threads add, withdraw or release; wait-freedom and
-// lock-freedom of add(), withdraw() and release_due() where the platform's double word is not lock-free.
+// Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
+// until a thread that was woken before it runs; that a wake-up means a release (a woken thread must look again); that
+// monitored_value() is exact while other threads add, withdraw or release; wait-freedom and lock-freedom of add(),
+// withdraw() and release_due() where the platform's double word is not lock-free.
 //
 // Lifetime: the heap must outlive every call on it, also release_due(), which still uses the heap after the waiters
 // that it has released may have gone.
@@ -303,9 +304,9 @@ class waiter_heap {
   using block = detail::slot_block<Platform, Arity>;
   using grown = detail::grown_block<Platform, Arity>;
 
-  /// How many waiters a pass wakes itself. With 16, the signaller came back three to seven times later from 8 waiters
-  /// on, and all of them ran hardly sooner; with 2, fewer than 8 ran a quarter later. A platform may say another
-  /// number, for tests of what happens beyond it.
+  /// How many waiters a pass wakes itself. With 16, the signaller came back three to six times later with 8 to 64
+  /// waiters, and all of them ran up to an eighth sooner; with 2, fewer than 8 ran a quarter later. A platform may say
+  /// another number, for tests of what happens beyond it.
   static constexpr std::size_t most_woken = [] {
     if constexpr (requires { Platform::most_woken; }) {
       return Platform::most_woken;
@@ -344,7 +345,8 @@ class waiter_heap {
     return newest_.load(std::memory_order_seq_cst);
   }
 
-  /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory.
+  /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory, or if
+  /// the heap would grow beyond 2^30 slots.
   [[gnu::cold, gnu::noinline]] slot_of take_grown_slot() noexcept {
     for (grown* newest = newest_block();;) {
       std::size_t count = Capacity;

@@ -36,8 +36,9 @@
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
 //   P::most_woken, P::most_helped    optional, for tests: how many waiters one release wakes itself before the woken
-//                         ones wake the rest, and how many each of these wakes; 16 and 2 where they are missing
-//   P::is_async_signal_safe          whether a signal handler may signal a fence of it; no block needs this member
+//                         ones wake the rest, and how many each of these wakes; 4 and 2 where they are missing
+//   P::is_async_signal_safe          whether a signal handler may signal a fence of it that has no
+//                                    fence_options::callbacks; no block needs this member
 //
 // The concept `platform` below checks the members that every block needs, but not the operations of P::atomic and of
 // P::double_word: where one of those is missing, the compiler reports an error inside a block.

@@ -372,7 +372,7 @@ class grown_slots {
 template <class Platform, std::size_t Arity>
 class grown_block : private grown_slots<Platform, Arity>, public slot_block<Platform, Arity> {
  public:
-  /// Returns null if there is no memory for it.
+  /// Returns null if there is no memory for it, or if it had too many slots.
   /// \param older  the block that was linked before, or null
   [[gnu::cold, gnu::noinline]] static grown_block* make(std::size_t count, grown_block* older) noexcept {
     if (count > tree_shape<Arity>::most_leaves) return nullptr;

@@ -54,10 +54,9 @@ constexpr std::size_t divide_up(std::size_t count, std::size_t by) noexcept { re
 /// lie in the array. Every level is filled up to whole groups of siblings.
 template <std::size_t Arity>
 class tree_shape {
-  static_assert(Arity > 1);
-
  public:
   static constexpr std::size_t most_leaves = (std::size_t{1} << 30) - 1;
+  static_assert(Arity > 1 && Arity <= most_leaves, "a node of a waiter heap has at least two children");
 
   /// \param leaves  1 to `most_leaves`
   explicit constexpr tree_shape(std::size_t leaves) noexcept : leaves_{static_cast<std::uint32_t>(leaves)} {
