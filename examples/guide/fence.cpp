@@ -3,12 +3,14 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/event_count.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence32.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -102,6 +104,29 @@ void wait_for_several() {
   expect(tidemark::wait_all_for(needed, 1h) == wait_status::reached, "both were there");
 }
 
+void wait_for_a_value_or_a_change() {
+  tidemark::progress_fence copied;                      // value n: the device has read what was used up to copy n
+  std::atomic<std::uint64_t> in_use_until{UINT64_MAX};  // of a buffer; another thread has it at first
+  tidemark::event_count returned;
+
+  std::thread owner([&] {
+    in_use_until = 3;   // gives it back: the device reads it until then,
+    returned.notify();  // and says so
+    copied.signal(3);
+  });
+
+  const auto take = [&]() -> tidemark::attempt_result {
+    const std::uint64_t until = in_use_until;
+    if (until == UINT64_MAX) return tidemark::attempt_result::again();  // when it is returned
+    if (!copied.is_reached(until)) return tidemark::attempt_result::again_at(until);
+    in_use_until = UINT64_MAX;
+    return true;
+  };
+  expect(returned.wait(copied, take) == wait_status::reached,
+         "the buffer was returned, and the device is done with it");
+  owner.join();
+}
+
 void lose_the_device() {
   tidemark::progress_fence drawn;
   drawn.signal(7);
@@ -155,6 +180,7 @@ int main() {
   allocate_nothing();
   signal_from_many_threads();
   wait_for_several();
+  wait_for_a_value_or_a_change();
   lose_the_device();
   follow_32_bit_values();
   set_a_value_back();

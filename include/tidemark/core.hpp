@@ -11,6 +11,7 @@
 
 // Timelines, and waits that take a thread. senders.hpp and loop_uring.hpp are left out: the one brings std::execution
 // or stdexec with it, the other is for programs with an io_uring.
+#include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The order in which a loop runs what is ready.
-#include <tidemark/fence/detail/loop_operation.hpp>
+#include <tidemark/fence/tools/loop_operation.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include <tidemark/fence/detail/loop_access.hpp>
+#include <tidemark/fence/tools/loop_operation.hpp>
 #include <tidemark/fence/wait_loop.hpp>
 
 #include "support/watchdog.hpp"

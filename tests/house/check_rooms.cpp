@@ -8,8 +8,8 @@
 // A header lies in a room, in the `detail` or the `tools` folder of a room, or, like tidemark.hpp, in none. Headers in
 // `detail` are of their room alone; those in `tools` are for the rooms after it, too. Users include neither. The rules:
 //
-//   1. A header includes headers of its own room and of rooms before it. Of their `detail` folders it includes none but
-//      those that are open to others still.
+//   1. A header includes headers of its own room and of rooms before it, but none in the `detail` folder of another
+//      room.
 //   2. A header in `detail` includes no public header of its own room.
 //   3. A header in `detail` or `tools` declares names in a namespace `detail` only, or in one within it.
 //   4. A status enumeration uses the words below, so that one outcome has one name in all blocks.
@@ -43,16 +43,6 @@ const std::array vocabulary{"added", "allocated", "applied", "attached", "begun"
                             // How it ends otherwise.
                             "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",
                             "stopped", "timeout", "too_large", "truncated", "unknown", "unsatisfiable"};
-
-/// Private headers that other rooms include. Nothing may be added.
-const std::array open_to_others{"fence/detail/fence_operations.hpp",
-                                "fence/detail/learning_spin.hpp",
-                                "fence/detail/loop_access.hpp",
-                                "fence/detail/loop_operation.hpp",
-                                "fence/detail/waker.hpp",
-                                "memory/detail/backing_slot.hpp",
-                                "memory/detail/waiting_for_space.hpp",
-                                "platform/detail/native_primitives.hpp"};
 
 const std::regex include_pattern{R"re(^\s*#include ")re"};
 const std::regex namespace_pattern{R"(^namespace\s+([\w:]+)\s*\{)"};
@@ -119,10 +109,9 @@ class checker {
       const place other = place_of(target);
       if (!other.room || *other.room > *own.room) {
         complain(file, line, target.string() + " lies in no room, or in a later one");
-      } else if (own.is_private && !other.is_private && *other.room == *own.room) {
+      } else if (own.is_private && !other.is_private && !other.is_tool && *other.room == *own.room) {
         complain(file, line, "a private header includes " + target.string() + ", a public one of its room");
-      } else if (other.is_private && *other.room != *own.room &&
-                 std::find(open_to_others.begin(), open_to_others.end(), target.string()) == open_to_others.end()) {
+      } else if (other.is_private && *other.room != *own.room) {
         complain(file, line, target.string() + " is private to another room");
       }
     }

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <ios>
 #include <istream>
+#include <new>
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
@@ -331,7 +332,33 @@ TEST_CASE("what was flushed is in the stream, and can be read before the writer 
   CHECK(lines.text == "executed 1 0 2 3 0 4\n");
 }
 
+TEST_CASE("a name for which there is no memory leaves nothing behind in the file") {
+  std::ostringstream stream;
+  trace_file_writer writer{stream};
+  writer.on_executed<nanosecond_clock>(queue_id{1}, signal_entry(fence_id{2}, 3, 4));
+  const std::string name(100'000, 'n');
+  {
+    const counted_allocations none{true};
+    CHECK_THROWS_AS(writer.on_work<nanosecond_clock>(queue_id{1}, name, 5, 6), std::bad_alloc);
+    CHECK_THROWS_AS(writer.name_queue(queue_id{1}, name), std::bad_alloc);
+  }
+  writer.on_executed<nanosecond_clock>(queue_id{1}, signal_entry(fence_id{2}, 4, 5));
+  CHECK(writer.close() == trace_write_status::written);
+  told_lines lines;
+  const auto read = read_text(stream.str(), lines);
+  CHECK(read.status == trace_read_status::ended);
+  CHECK(lines.text == "executed 1 0 2 3 0 4\nexecuted 1 0 2 4 0 5\n");
+}
+
 // ---- files that are not whole ---------------------------------------------------------------------------------------
+
+TEST_CASE("a stream that was never open is refused") {
+  std::ifstream none{"there is no such directory/trace"};
+  told_lines lines;
+  const auto read = tidemark::read_trace_file(none, lines);
+  CHECK(read.status == trace_read_status::refused);
+  CHECK(read.records == 0);
+}
 
 TEST_CASE("a file that is cut off anywhere is said to be truncated, and gives all whole records before the cut") {
   const std::string file = sample_file();

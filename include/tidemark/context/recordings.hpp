@@ -3,9 +3,9 @@
 // context_recordings: knows which contexts are recording, so that a retire queue can tell when all recordings are over
 // that may use an object. It is a submission queue; see memory/retire_queue.hpp.
 //
-//   epoch    rises by 1 with each last_queued(): the serial that it returns
+//   epoch    rises by 1 with each last_queued(), which returns the value before
 //   began    for each context: the epoch at which its recording began, or 0 if it does not record
-//   turns    for each context: rises with each end of a recording that a thread waits for. Threads sleep on it
+//   ends     an event count: threads that wait try again when a recording ends
 //
 // A serial is finished when no context is in a recording that began at this epoch or earlier. That is conservative: a
 // recording that began just after last_queued() may still have the old epoch, and is then waited for, too.
@@ -13,8 +13,9 @@
 // PRECONDITION, as for every retire queue: the beginning of each recording that uses the object happens-before the call
 // of last_queued().
 //
-// Not promised: that a serial stays finished while a context begins to record at the same time. Whoever has found a
-// serial finished once, under the precondition, need not look again.
+// Not promised: that a serial stays finished. A context that begins to record meanwhile may still take an older epoch.
+// Under the precondition, such a recording does not use the object, so whoever has found the serial finished once need
+// not look again.
 #ifndef TIDEMARK_CONTEXT_RECORDINGS_HPP
 #define TIDEMARK_CONTEXT_RECORDINGS_HPP
 
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <span>
 
+#include "../fence/event_count.hpp"
 #include "../fence/wait.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
@@ -39,7 +41,6 @@ class context_recordings {
   class alignas(cache_line) line {
     friend context_recordings;
     typename Platform::template atomic<std::uint64_t> began_{0};
-    typename Platform::park_word turns_{0};
   };
 
   /// \param all  one line for each context; they must outlive this
@@ -61,20 +62,14 @@ class context_recordings {
     lines_[context].began_.store(now, std::memory_order_release);
   }
 
-  /// Ends the recording. Asserts that the context records. What the recording did happens-before the return of
-  /// is_finished() or wait_finished() that find it over. Progress: wait-free; a store, which is a full barrier, and one
-  /// load if nobody waits.
+  /// Ends the recording. Asserts that the context records. What the recording did happens-before the return of a call
+  /// of is_finished() or wait_finished() that finds it over. Progress: wait-free; a store, and what
+  /// event_count::notify() does: one load if nobody waits for any context.
   void end(std::size_t context) noexcept {
     TIDEMARK_ASSERT(is_recording(context), "a context ended a recording that it had not begun");
-    line& own = lines_[context];
-    // (CR4): seq_cst. Release, pairs with (CR5). And in the order of all seq_cst accesses, either (CR8) comes later and
-    // finds that the recording is over, or (CR9) comes later than (CR7) and finds the waiter.
-    own.began_.store(0, std::memory_order_seq_cst);
-    // (CR9): seq_cst, pairs with (CR7).
-    if (waiting_.load(std::memory_order_seq_cst) == 0) return;
-    // (CR6): release, pairs with (CR12): a waiter that finds the new number finds that the recording is over.
-    own.turns_.fetch_add(1, std::memory_order_release);
-    Platform::unpark(own.turns_, UINT32_MAX);
+    // (CR4): release, pairs with (CR5). The event count orders it with its look for threads that wait.
+    lines_[context].began_.store(0, std::memory_order_release);
+    ends_.notify();
   }
 
   /// Returns whether the context records. For its thread.
@@ -106,18 +101,12 @@ class context_recordings {
 
   /// The same until the deadline at most, and then returns `timeout`.
   wait_status wait_finished_until(std::uint64_t serial, deadline until) const noexcept {
-    // (CR7): seq_cst, pairs with (CR9): see (CR4).
-    waiting_.fetch_add(1, std::memory_order_seq_cst);
-    wait_status status = wait_status::reached;
-    for (line& each : lines_) {
-      if (!wait_for(each, serial, until)) {
-        status = wait_status::timeout;
-        break;
-      }
-    }
-    // (CR11): relaxed alone: who finds a waiter that has left wakes nobody.
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-    return status;
+    std::size_t over = 0;  // the recordings of these contexts
+    const auto look = [&]() noexcept {
+      while (over < lines_.size() && !is_open(lines_[over], serial)) ++over;
+      return over == lines_.size();
+    };
+    return ends_.wait_until(look, until);
   }
 
  private:
@@ -127,21 +116,9 @@ class context_recordings {
     return began != 0 && began <= serial;
   }
 
-  static bool wait_for(line& asked, std::uint64_t serial, deadline until) noexcept {
-    while (is_open(asked, serial)) {
-      // (CR12): acquire, pairs with (CR6). Loaded before (CR8), so that a number that is new when it sleeps wakes it.
-      const std::uint32_t turn = asked.turns_.load(std::memory_order_acquire);
-      // (CR8): seq_cst, pairs with (CR4): see there.
-      const std::uint64_t began = asked.began_.load(std::memory_order_seq_cst);
-      if (began == 0 || began > serial) return true;
-      if (!Platform::park(asked.turns_, turn, until)) return !is_open(asked, serial);
-    }
-    return true;
-  }
-
   std::span<line> lines_;
   alignas(cache_line) mutable typename Platform::template atomic<std::uint64_t> epoch_{1};
-  mutable typename Platform::template atomic<std::uint32_t> waiting_{0};
+  mutable basic_event_count<Platform> ends_;
 };
 
 }  // namespace tidemark

@@ -45,10 +45,9 @@
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../memory/backing_source.hpp"
-#include "../memory/detail/backing_slot.hpp"
-#include "../memory/detail/waiting_for_space.hpp"
 #include "../memory/map_mode.hpp"
 #include "../memory/rename_ring.hpp"
+#include "../memory/tools/attempts.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 
@@ -97,7 +96,7 @@ class renamed_resource {
   /// greatest counts.
   /// \param value  less than 2^64 - 2^33 - 1. Asserts that; any other value changes nothing. Progress: wait-free.
   void used_until(std::uint64_t value) noexcept {
-    if (can_keep(value)) until_ = (std::max)(until_, value);
+    if (keeps(value)) until_ = (std::max)(until_, value);
   }
 
   /// Maps the resource for this thread, which sees nothing of recordings that were not adopted. A discard returns the
@@ -138,7 +137,7 @@ class renamed_resource {
   ///                less than 2^64 - 2^33 - 1. Otherwise the backing becomes current all the same, and is in use as
   ///                long as the one before
   /// Progress: as rename_ring::retire().
-  void adopt(const taken& made, std::uint64_t serial) noexcept { replace(made, can_keep(serial) ? serial : until_); }
+  void adopt(const taken& made, std::uint64_t serial) noexcept { replace(made, keeps(serial) ? serial : until_); }
 
   // ---- any thread --------------------------------------------------------------------------------------------------
 
@@ -171,10 +170,9 @@ class renamed_resource {
   [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
 
  private:
-  static bool can_keep(std::uint64_t value) noexcept {
-    const bool is_value = detail::backing_word::is_value(value);
-    TIDEMARK_ASSERT(is_value, "a renamed resource keeps values less than 2^64 - 2^33 - 1");
-    return is_value;
+  static bool keeps(std::uint64_t value) noexcept {
+    TIDEMARK_ASSERT(ring_type::can_keep(value), "a renamed resource keeps values less than 2^64 - 2^33 - 1");
+    return ring_type::can_keep(value);
   }
 
   bool needs_another(map_mode mode) const noexcept {

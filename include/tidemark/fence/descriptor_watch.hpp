@@ -5,9 +5,9 @@
 //
 //   auto received = loop.on_readable(socket, [&] { read_from(socket); });
 //
-// One of the threads that run the loop sleeps in the system's wait for descriptors, the others on the loop's word.
-// While the loop is busy, it looks at the descriptors whenever it has run all that was ready. A loop without watches
-// makes no system call for any of this.
+// One of the threads that run the loop sleeps in the system's wait for descriptors, and the others sleep as they do
+// without a watch. While the loop is busy, it looks at the descriptors whenever it has run all that was ready. A loop
+// without watches makes no system call for any of this.
 #ifndef TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 #define TIDEMARK_FENCE_DESCRIPTOR_WATCH_HPP
 
@@ -22,9 +22,8 @@
 
 #include "../platform/platform.hpp"
 #include "../platform/tools/user_call.hpp"
-#include "detail/loop_access.hpp"
 #include "detail/loop_descriptor.hpp"
-#include "detail/loop_operation.hpp"
+#include "tools/loop_operation.hpp"
 
 namespace tidemark {
 
@@ -43,7 +42,7 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
 
  public:
   /// Begins to watch. error() says whether the system has refused that. Any thread may call it. Progress: takes the
-  /// loop's lock and makes a system call.
+  /// loop's lock and makes system calls.
   /// \param watched  must stay open until the watch is destroyed. A file can't be watched, and neither can a descriptor
   ///                 that this loop watches already
   descriptor_watch(Loop& on, int watched, descriptor_readiness what, Callable callable)
@@ -74,8 +73,9 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
     if (this->phase == detail::call_phase::running) call_.destroyed();
   }
 
-  /// Returns 0 if the descriptor is watched; otherwise the reason why not, as in errno: EPERM for a file, EEXIST for a
-  /// descriptor that the loop watches already, EBADF. Progress: wait-free. Any thread may call it.
+  /// Returns 0 if the descriptor is watched; otherwise the reason why not, as in errno: for example EPERM for a file,
+  /// EEXIST for a descriptor that the loop watches already, or ENOTSUP where an executor runs the loop. Progress:
+  /// wait-free. Any thread may call it.
   int error() const noexcept { return error_; }
 
  private:

@@ -34,9 +34,9 @@
 #include "../platform/platform.hpp"
 #include "../platform/tools/limits.hpp"
 #include "../platform/tools/park_lock.hpp"
-#include "detail/loop_access.hpp"
 #include "detail/loop_runner.hpp"
 #include "detail/loop_word.hpp"
+#include "tools/loop_operation.hpp"
 #include "wait_loop.hpp"
 
 namespace tidemark::detail {

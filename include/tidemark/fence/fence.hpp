@@ -13,6 +13,8 @@
 //            lines are not in the cache when they are signalled)
 //   then     the rest of the waiter heap; whether the fence is poisoned; how long a waiter spins
 //
+// Lines 0 and 1 are a pair that processors fetch together, so that no other object slows down a hand-over.
+//
 // A signal stores the value and loads the monitored value. Only if the new value is greater does it do more: it makes
 // one pass over the heap and releases every waiter that is due.
 //
@@ -258,6 +260,13 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return poisoned_.load(std::memory_order_acquire) != 0;
   }
 
+  /// Returns the value signalled so far, which current_value() hides once the fence is poisoned, and whether it is
+  /// poisoned. A value that was reached before the poison is seen with it. Progress: wait-free. Any thread may call it.
+  [[nodiscard]] detail::fence_state state() const noexcept {
+    const bool is_poisoned_now = is_poisoned();  // first, so that a value is seen that was reached before
+    return {reached_value(), is_poisoned_now};
+  }
+
   /// Returns a view, which can look and wait, but not signal. The fence must outlive it. Any thread may call it.
   auto view() const noexcept { return timeline_view<fence_core>{*this}; }
 
@@ -275,7 +284,13 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
   /// pass. Progress: as waiter_heap::release_due(). Any thread may call it.
-  std::size_t release_due() noexcept { return release_due_and_tell(does_nothing{}); }
+  std::size_t release_due() noexcept { return release_due(does_nothing{}); }
+  /// The same. If callables are among those who are due, it calls `before_calls()` once, before the first one runs.
+  std::size_t release_due(const auto& before_calls) noexcept {
+    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
+    Platform::full_barrier();
+    return release_by_own_value(before_calls);
+  }
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
   /// learnt of the signal. One barrier is enough for several fences.
   std::size_t release_due_after_barrier() noexcept { return release_by_own_value(does_nothing{}); }
@@ -390,12 +405,6 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return holder().get().load(std::memory_order_acquire);
   }
 
-  /// Does what release_due() does. If it is to run callables, it calls `before_calls()` first, once.
-  std::size_t release_due_and_tell(const auto& before_calls) noexcept {
-    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
-    Platform::full_barrier();
-    return release_by_own_value(before_calls);
-  }
   std::size_t release_by_own_value(const auto& before_calls) noexcept {
     const auto current = [this] {
       // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
@@ -506,7 +515,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
   }
 
-  struct alignas(cache_line) apart : holder_type {
+  struct alignas(polled_alignment) apart : holder_type {
     using holder_type::holder_type;
   };
 
@@ -623,6 +632,9 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
     }
   }
 };
+
+/// What a fence has come to: its value, and whether it is poisoned. state() returns it.
+using fence_state = detail::fence_state;
 
 /// A fence that any thread may signal; the greatest value wins.
 using fence = basic_fence<symmetric_platform>;

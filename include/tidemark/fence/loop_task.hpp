@@ -15,22 +15,22 @@
 
 #include "../platform/platform.hpp"
 #include "../platform/tools/user_call.hpp"
-#include "detail/loop_access.hpp"
-#include "detail/loop_operation.hpp"
+#include "tools/loop_operation.hpp"
 
 namespace tidemark {
 
 template <platform Platform>
 class basic_loop;
 
-/// A callable that can be posted to a loop any number of times, without an allocation. Two threads never run it at the
-/// same time: if it is posted while it runs, it runs again afterwards, unless it is being destroyed.
+/// A callable that can be posted to a loop any number of times, without an allocation. Posts that come before it begins
+/// to run count as one. Two threads never run it at the same time: if it is posted while it runs, it runs again
+/// afterwards, unless it is being destroyed.
 /// \tparam Callable  takes nothing
 template <platform Platform, std::invocable Callable>
 class basic_loop_task : private detail::loop_work<Platform>, private detail::loop_guest {
  public:
-  /// A task of the loop `on`. Asserts that the loop outlives it. Progress: takes the loop's lock. Any thread may call
-  /// it.
+  /// A task of the loop `on`. The loop must outlive it, which the loop's destructor asserts. Progress: takes the loop's
+  /// lock. Any thread may call it.
   basic_loop_task(basic_loop<Platform>& on, Callable callable)
       : detail::loop_work<Platform>(&act), loop_{&detail::loop_access::core_of(on)}, callable_(std::move(callable)) {
     const keeper kept(loop_->lock());
@@ -39,8 +39,8 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
   basic_loop_task(const basic_loop_task&) = delete;
   basic_loop_task& operator=(const basic_loop_task&) = delete;
   /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until that
-  /// run has returned. There is no other one, even if the callable posts the task meanwhile. All other posts must have
-  /// returned before. The task itself may destroy it, and must not use its own captures afterwards.
+  /// run has returned. It does not run again, even if the callable posts it meanwhile. All other posts must have
+  /// returned before. The callable itself may destroy the task, and must not use its own captures afterwards.
   ~basic_loop_task() {
     if (this->has_lost_loop) return;
     {

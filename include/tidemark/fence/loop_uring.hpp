@@ -39,8 +39,7 @@
 
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
-#include "detail/loop_access.hpp"
-#include "detail/loop_operation.hpp"
+#include "tools/loop_operation.hpp"
 #include "wait_loop.hpp"
 
 struct io_uring_sqe;

@@ -42,9 +42,8 @@
 #include "../platform/tools/limits.hpp"
 #include "../platform/tools/user_call.hpp"
 #include "awaited.hpp"
-#include "detail/loop_access.hpp"
-#include "detail/loop_operation.hpp"
 #include "detail/sender_vocabulary.hpp"
+#include "tools/loop_operation.hpp"
 #include "wait.hpp"
 #include "wait_loop.hpp"
 

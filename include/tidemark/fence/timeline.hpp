@@ -123,6 +123,12 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
   {
     return timeline_->is_poisoned();
   }
+  /// Returns the timeline's state(); see fence.hpp. Only for timelines that have that function.
+  auto state() const noexcept
+    requires requires(const Timeline& followed) { followed.state(); }
+  {
+    return timeline_->state();
+  }
 
  private:
   friend waitable<timeline_view>;

@@ -70,12 +70,11 @@
 #include "awaited.hpp"
 #include "callback_state.hpp"
 #include "descriptor_watch.hpp"
-#include "detail/loop_access.hpp"
 #include "detail/loop_core.hpp"
 #include "detail/loop_descriptor.hpp"
-#include "detail/loop_operation.hpp"
 #include "detail/loop_runner.hpp"
 #include "loop_task.hpp"
+#include "tools/loop_operation.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 

@@ -15,7 +15,7 @@
 // the page is mapped. A map counts its pages first, so that never more are mapped than there are. Then it takes free
 // pages one by one, each by an exchange from a value that is reached. So once all values are reached, it finds the
 // pages that it counted. Until then the map is `busy`, or waits for the value that comes first. It also waits for pages
-// that other threads have (memory/detail/waiting_for_space.hpp).
+// that other threads have (fence/event_count.hpp).
 //
 // A map looks for pages from the first one on. It passes over those that have a hint that they are mapped, 64 at a time
 // or more (memory/detail/mapped_pages.hpp). So in a window that is nearly full it finds a free page as quickly as in an
@@ -47,6 +47,7 @@
 
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
+#include "../fence/event_count.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
@@ -54,7 +55,7 @@
 #include "../platform/platform.hpp"
 #include "detail/mapped_pages.hpp"
 #include "detail/page_list.hpp"
-#include "detail/waiting_for_space.hpp"
+#include "tools/attempts.hpp"
 
 namespace tidemark {
 
@@ -246,7 +247,7 @@ class host_aperture {
     if (!was_mapped) return false;
     const std::uint64_t until = (std::min)(finished, open - 1);
     give_back(view.first, view.pages, [until](const slot&) { return until; });
-    waiters_.given_back();
+    given_back_.notify();
     return true;
   }
   /// Ends a view whose pages no submitted work uses, and returns as retire(): its pages are free at once.
@@ -271,14 +272,15 @@ class host_aperture {
 
   template <class Sources, class... Limits>
   aperture_view map_within(const Sources& sources, const Limits&... limits) noexcept {
-    const auto attempt_once = [&](std::uint64_t& target, bool is_again) -> aperture_view {
+    bool is_again = false;
+    const auto attempt_once = [&](std::uint64_t& target) -> aperture_view {
       // A thread that waits looks before it counts: if its attempts in vain woke the others, and theirs woke it, they
       // would not sleep.
-      if (is_again && !may_be_free(std::size(sources), target))
+      if (std::exchange(is_again, true) && !may_be_free(std::size(sources), target))
         return {target == detail::no_value_helps ? aperture_status::no_space : aperture_status::busy};
       return attempt(sources, target);
     };
-    return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+    return detail::wait_for_space(given_back_, finished_, attempt_once, limits...);
   }
 
   /// Returns whether it has seen enough free pages. Otherwise `target` is the value to wait for, if there is one. It
@@ -288,7 +290,7 @@ class host_aperture {
     std::size_t free = 0;
     std::uint64_t least = open;
     for (std::size_t window = reserved_; window < pages_ && free < pages; ++window) {
-      // (J21): relaxed alone: a guess. The barriers of space_waiters keep it from being too old.
+      // (J21): relaxed alone: a guess. The barriers of the event count keep it from being too old.
       const std::uint64_t until = slots_[window].word.load(std::memory_order_relaxed);
       if (until == open) continue;
       finished_.is_reached(until) ? void(++free) : void(least = (std::min)(least, until));
@@ -454,7 +456,7 @@ class host_aperture {
   void take_back(std::size_t first, std::size_t taken, std::size_t counted) noexcept {
     give_back(first, taken, [](const slot& one) { return one.before.load(); });
     if (counted > taken) mapped_.remove(counted - taken);
-    waiters_.given_back();
+    given_back_.notify();
   }
 
   /// Gives pages back, and counts them as unmapped, in one step for all that have their hints in one word.
@@ -481,7 +483,7 @@ class host_aperture {
   const std::size_t pages_;
   const std::size_t reserved_;
   const std::unique_ptr<slot[]> slots_;
-  detail::space_waiters<platform> waiters_;
+  basic_event_count<platform> given_back_;
   mapped_pages mapped_;
 };
 

@@ -6,23 +6,25 @@
 //   tidemark::loop_retire_queue<> reclaimer(loop);
 //   if (!reclaimer.add_queue(graphics)) ...           it follows Most queues already
 //   ... make `mesh` unreachable for new submissions ...
-//   reclaimer.retire(mesh, dispose);                  never waits: a thread that runs the loop disposes of it
+//   reclaimer.retire(mesh, dispose);                  never waits for work: the loop disposes of it, or drain()
 //
-// What retire_queue.hpp says of the precondition, of serials, of aborted queues and of lost timelines holds here, too:
-// every submission that uses the object happens-before the call of retire().
+// What retire_queue.hpp says of the precondition, of aborted queues and of lost timelines holds here, too: every
+// submission that uses the object happens-before the call of retire(). But retire() takes no serials: it covers the
+// work that last_queued() knows of, and no other.
 //
 // An object waits for one queue after the other. The objects that wait for the same queue stand in the order of the
-// serials that they wait for, and the loop awaits the least of these. So executors pay nothing while nothing is due,
-// and each object costs O(log n) for each queue that it waits for, wherever the others stand. The loop's lock protects
-// all this. It is not held while a disposer runs.
+// serials that they wait for, and the loop awaits the least of these. So the executors of the queues pay nothing while
+// nothing is due. Each of n objects costs O(log n), amortized, for each queue that it waits for. The loop's lock
+// protects all this. It is not held while a disposer runs.
 //
-// drain() waits for what was retired before it was called. Objects are numbered by waves: each drain() ends one. What a
-// disposer retires belongs to the wave of the object that it disposes of. So each thread in drain() can count what it
-// waits for, and the others' objects may come and go for ever.
+// drain() waits for what was retired before it was called. Each object belongs to a wave. Each drain() ends the wave:
+// what is retired later belongs to the next one. What a disposer retires belongs to the wave of the object that it
+// disposes of. So each thread in drain() counts the objects of its wave and of those before, and later ones do not keep
+// it.
 //
-// Order: the loop's threads dispose of one object at a time, in the order in which the objects become free; of those
-// that become free together, the ones with lower serials come first. After 64 objects another callable of the loop has
-// its turn.
+// Order: the loop's threads dispose of one object at a time, and threads in drain() do so beside them. Objects come in
+// the order in which they are found free. Of those that waited for the same queue last, and are found free together,
+// the ones with lower serials come first. After 64 objects another callable of the loop has its turn.
 #ifndef TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 #define TIDEMARK_MEMORY_LOOP_RETIRE_QUEUE_HPP
 
@@ -39,9 +41,8 @@
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
 #include "../fence/awaited.hpp"
-#include "../fence/detail/loop_access.hpp"
-#include "../fence/detail/loop_operation.hpp"
 #include "../fence/loop_task.hpp"
+#include "../fence/tools/loop_operation.hpp"
 #include "../fence/wait_loop.hpp"
 #include "../fence/wait_many.hpp"
 #include "../platform/assert.hpp"
@@ -80,7 +81,7 @@ class loop_retire_hook {
 
   struct use {
     std::uint64_t until = 0;       // a serial of the queue
-    std::uint64_t generation = 0;  // of the place in which the queue is
+    std::uint64_t generation = 0;  // how many queues were put into that place of followed_ by then
   };
   struct order {
     static detail::wait_links<loop_retire_hook>& links(loop_retire_hook& of) noexcept { return of.links_; }
@@ -129,8 +130,8 @@ class basic_loop_retire_queue {
   // ---- what it follows: any thread ---------------------------------------------------------------------------------
 
   /// Follows a queue from now on: objects that are retired later wait for it, too. Returns false, and does nothing, if
-  /// it follows `Most` queues already. Asserts that it does not follow this one; if it does, returns true and does
-  /// nothing. Progress: takes the loop's lock.
+  /// it follows `Most` other queues already. Asserts that it does not follow this one; if it does, returns true and
+  /// does nothing. Progress: takes the loop's lock.
   /// \param added  must stay until it is removed, or this object is destroyed; and so must its progress fence
   template <awaitable_queue<Platform> Queue>
   [[nodiscard]] bool add_queue(const Queue& added) noexcept {
@@ -166,9 +167,10 @@ class basic_loop_retire_queue {
 
   // ---- objects: any thread -----------------------------------------------------------------------------------------
 
-  /// Has `dispose(object)` called once, by a thread that runs the loop, when all work that was queued before this call
-  /// is finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
-  /// nothing. Progress: takes the loop's lock; O(log n), amortized; allocates nothing.
+  /// Has `dispose(object)` called once, by a thread that runs the loop or is in drain(), when all work is finished that
+  /// was queued before this call in the queues that it follows. Returns true. Asserts that the object is not retired
+  /// already. Otherwise returns false and changes nothing. Progress: takes the loop's lock; O(log n), amortized;
+  /// allocates only where the loop's table of timelines or a full fence grows.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&) noexcept {
     hook& retired = object;
@@ -201,8 +203,8 @@ class basic_loop_retire_queue {
   /// `stopped` if it would have to sleep and `token` is triggered; the objects stay retired. The token and the time
   /// limits end only a sleep. This thread disposes of what it finds, beside those that run the loop, so the loop need
   /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. What a disposer
-  /// retires waits for the work that was queued before that, as every object does. With more than 64 queues it
-  /// allocates while it waits for them. A disposer must not call it.
+  /// retires waits for the work that was queued before that, as every object does. While it sleeps it may allocate, as
+  /// wait_any() does. A disposer must not call it.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept {
     return drain_within(std::move(token));
@@ -257,7 +259,7 @@ class basic_loop_retire_queue {
       asked.target = serial;
       return asked.is_over();
     }
-    /// Lets the loop await the least serial. If it is about to run advance(), it will do so then.
+    /// Lets the loop await the least serial. Does nothing if the loop is about to run advance(), which ends with this.
     void await_least() noexcept {
       const hook* const least = objects.least();
       if (least == nullptr || this->phase == detail::call_phase::ready) return;
@@ -302,8 +304,8 @@ class basic_loop_retire_queue {
     }
   };
 
-  /// Lets an object wait for the first queue from this place on whose serial is not finished. If there is none, it is
-  /// to be disposed of.
+  /// Lets an object wait for a queue: for the first one, from this place on, that has not finished the object's serial.
+  /// If there is none, it is to be disposed of.
   void wait_from(std::size_t place, hook& object) noexcept {
     for (; place < Most; ++place) {
       const auto& use = object.used_[place];
@@ -408,7 +410,7 @@ class basic_loop_retire_queue {
       const keeper kept(core_.lock());
       wake_drainers();
     };
-    // It takes the lock, so it is made and destroyed without that.
+    // The callback takes the lock, so it is made and destroyed while this thread does not have it.
     const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
     keeper kept(core_.lock());
     for (;;) {
@@ -423,8 +425,8 @@ class basic_loop_retire_queue {
     }
   }
   /// Sleeps until the least serial of some queue is finished. Some object must wait for a queue, and none may be due.
-  /// Until then nothing can become free, so nobody needs to wake this thread. What is retired meanwhile waits for all
-  /// queues, and for no lower serials. No queue is removed meanwhile.
+  /// Until then nothing can become free, so nobody needs to wake this thread. What is retired meanwhile waits for these
+  /// queues, too, and for serials that are no lower. No queue is removed meanwhile.
   template <class Token, std::size_t... Place>
   wait_status sleep(keeper& kept, deadline until, const Token& token, std::index_sequence<Place...>) noexcept {
     std::array<std::optional<awaited_type>, Most> found;
@@ -455,7 +457,7 @@ class basic_loop_retire_queue {
   hook** due_end_ = &due_;
   std::size_t count_ = 0;
   std::uint64_t next_number_ = 0;
-  std::uint64_t wave_ = 0;   // of what is retired now, but by disposers
+  std::uint64_t wave_ = 0;   // of what is retired now, except by disposers
   std::size_t waiting_ = 0;  // objects that wait for queues
   detail::linked_queue<drainer> drainers_;
   detail::linked_queue<disposal> disposals_;

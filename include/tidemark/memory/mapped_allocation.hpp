@@ -35,7 +35,7 @@
 // are copied; or, if another thread has moved it there after that look, while the caches are written back. A discard
 // passes over such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the
 // device can commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes
-// are (allocation_backing.hpp), and of what lets the locking thread sleep (memory/detail/waiting_for_space.hpp).
+// are (allocation_backing.hpp), and of what lets the locking thread sleep (fence/event_count.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
@@ -69,17 +69,17 @@
 
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
+#include "../fence/event_count.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "allocation_backing.hpp"
 #include "coherency_tracker.hpp"
-#include "detail/backing_slot.hpp"
-#include "detail/waiting_for_space.hpp"
 #include "device_segment.hpp"
 #include "lock_decision.hpp"
 #include "rename_ring.hpp"
+#include "tools/attempts.hpp"
 
 namespace tidemark {
 
@@ -243,7 +243,7 @@ class mapped_allocation {
   ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
   /// \param use       what that work does
   unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads) noexcept {
-    const bool can_keep = detail::backing_word::is_value(finished);
+    const bool can_keep = ring::can_keep(finished);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     if (!can_keep) return unlock_status::invalid;
     const bool was_locked = is_mine(held) && held && ring_.retire(held.mapped_, finished);
@@ -269,7 +269,7 @@ class mapped_allocation {
   /// \param of     any lock of the backing, held or ended
   /// \param value  as in unlock()
   void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
-    const bool can_keep = detail::backing_word::is_value(value);
+    const bool can_keep = ring::can_keep(value);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     TIDEMARK_ASSERT(is_mine(of), "this lock names no backing of the allocation");
     if (!can_keep || !is_mine(of)) return;
@@ -278,7 +278,7 @@ class mapped_allocation {
   }
   /// The same for the current backing: the one that was discarded last, of which other locks give the address.
   void used_until(std::uint64_t value, device_use use = device_use::reads) noexcept {
-    const bool can_keep = detail::backing_word::is_value(value);
+    const bool can_keep = ring::can_keep(value);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     if (!can_keep) return;
     ring_.used_until(value);
@@ -330,7 +330,7 @@ class mapped_allocation {
  private:
   static constexpr bool is_coherent = std::is_same_v<Cache, coherent_caches>;
 
-  /// The words of waiting_for_space.hpp; `ended` is every outcome that does not wait.
+  /// The words of tools/attempts.hpp; `ended` is every outcome that does not wait.
   enum class attempt_status : std::uint8_t { ended, busy, no_space, timeout, stopped, lost };
   struct attempted_lock {
     attempt_status status = attempt_status::busy;
@@ -368,8 +368,8 @@ class mapped_allocation {
   template <class... Limits>
   locking lock_within(map_mode mode, const Limits&... limits) noexcept {
     if (has(mode, map_mode::do_not_wait)) return try_lock(mode);
-    const auto attempt_once = [&](std::uint64_t& target, bool) { return attempt(mode, target); };
-    attempted_lock made = detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(mode, target); };
+    attempted_lock made = detail::wait_for_space(given_back_, finished_, attempt_once, limits...);
     if (made.status == attempt_status::timeout) made.made.status = lock_status::timeout;
     if (made.status == attempt_status::stopped) made.made.status = lock_status::stopped;
     return made.made;
@@ -508,7 +508,7 @@ class mapped_allocation {
     }
     put(one, to, places);
     one.pin.evict();
-    waiters_.given_back();
+    given_back_.notify();
     return move_status::placed;
   }
   /// Another thread may have moved it since move() has looked. Whatever is left to do, the caches are written back: the
@@ -529,7 +529,7 @@ class mapped_allocation {
   [[no_unique_address]] Cache cache_;
   backing* all_ = nullptr;
   backing* current_ = nullptr;  // the one that was discarded last
-  detail::space_waiters<platform> waiters_;
+  basic_event_count<platform> given_back_;
   ring ring_;
 };
 template <class Timeline, class Cache = coherent_caches>

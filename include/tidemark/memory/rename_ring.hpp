@@ -25,7 +25,7 @@
 // finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
 // memory/detail/backing_slot.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
 // exchange only to make or to destroy a backing. A map that waits beside other writers is woken by what they give back
-// (memory/detail/waiting_for_space.hpp).
+// (fence/event_count.hpp).
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -48,14 +48,15 @@
 
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
+#include "../fence/event_count.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "backing_source.hpp"
 #include "detail/backing_slot.hpp"
-#include "detail/waiting_for_space.hpp"
 #include "map_mode.hpp"
+#include "tools/attempts.hpp"
 
 namespace tidemark {
 
@@ -211,7 +212,7 @@ class rename_ring {
     requires(Writers == writers::several)
   {
     bool was_refused = false;
-    const auto attempt_once = [&](std::uint64_t& target, bool) {
+    const auto attempt_once = [&](std::uint64_t& target) {
       const bool is_own = own && finished_.is_reached(until);
       mapping made = is_own ? own : map_idle(target, was_refused);
       made.renamed = !is_own;
@@ -219,7 +220,7 @@ class rename_ring {
       target = (std::min)(target, until);
       return mapping{map_status::busy};
     };
-    return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+    return detail::wait_for_space(given_back_, finished_, attempt_once, limits...);
   }
 
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
@@ -234,7 +235,7 @@ class rename_ring {
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
-    if (made.slot_ == nullptr || !can_keep(finished)) return false;
+    if (made.slot_ == nullptr || !keeps(finished)) return false;
     slot& which = *made.slot_;
     const bool was_mapped = made.is_guest_ ? which.use.may_be_here(made.number_) && which.retire_guest(finished)
                                            : which.retire_owner(made.number_, finished);
@@ -246,7 +247,7 @@ class rename_ring {
   bool retire(std::uint64_t finished) noexcept
     requires(Writers == writers::one)
   {
-    if (!can_keep(finished)) return false;
+    if (!keeps(finished)) return false;
     slot& which = current();
     return which.retire_owner(which.use.owner(), finished) || which.retire_guest(finished);
   }
@@ -262,13 +263,13 @@ class rename_ring {
     requires(Writers == writers::one)
   {
     TIDEMARK_ASSERT(of.slot_ != nullptr, "what was refused is not in use");
-    if (of.slot_ != nullptr && can_keep(value)) of.slot_->use.extend(value);
+    if (of.slot_ != nullptr && keeps(value)) of.slot_->use.extend(value);
   }
   /// The same for the current backing, for a caller that has not kept a mapping.
   void used_until(std::uint64_t value) noexcept
     requires(Writers == writers::one)
   {
-    if (can_keep(value)) current().use.extend(value);
+    if (keeps(value)) current().use.extend(value);
   }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
@@ -302,6 +303,12 @@ class rename_ring {
 
   // ---- any thread --------------------------------------------------------------------------------------------------
 
+  /// Returns whether a backing can be in use until the timeline has reached `value`: whether it is less than
+  /// 2^64 - 2^33 - 1.
+  [[nodiscard]] static constexpr bool can_keep(std::uint64_t value) noexcept {
+    return detail::backing_word::is_value(value);
+  }
+
   /// Returns how many backings there are, those that are being made included. Another thread may change the number at
   /// any moment. Progress: wait-free.
   [[nodiscard]] std::size_t backings() const noexcept {
@@ -327,9 +334,9 @@ class rename_ring {
     if (!is_valid(mode)) return map_status::invalid;
     if (has(mode, map_mode::do_not_wait)) return try_map(mode);
     bool was_refused = false;
-    const auto attempt_once = [&](std::uint64_t& target, bool = false) { return attempt(mode, target, was_refused); };
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(mode, target, was_refused); };
     if constexpr (Writers == writers::several) {
-      return detail::wait_for_space(waiters_, finished_, attempt_once, limits...);
+      return detail::wait_for_space(given_back_, finished_, attempt_once, limits...);
     } else {
       return detail::retry_while_busy<platform>(finished_, attempt_once, limits...);
     }
@@ -337,7 +344,7 @@ class rename_ring {
 
   /// The calling thread has given back something that others may wait for.
   void gave_back() noexcept {
-    if constexpr (Writers == writers::several) waiters_.given_back();
+    if constexpr (Writers == writers::several) given_back_.notify();
   }
 
   /// Where it is busy, `target` is the value to wait for. Where there is no space, `target` stays as it is.
@@ -381,8 +388,8 @@ class rename_ring {
 
   template <class MayTake = take_any>
   mapping map_idle(std::uint64_t& target, bool& was_refused, const MayTake& may_take = {}) noexcept {
-    const std::uint64_t reached = finished_.current_value();
     slot& first = current();
+    const std::uint64_t reached = finished_.current_value();
     if (take(first, reached, may_take) == taking::taken) return make_current(first, false);
     slot& oldest = *first.next_slot();
     if (take(oldest, reached, may_take) == taking::taken) return make_current(oldest, true);
@@ -498,9 +505,9 @@ class rename_ring {
     return true;
   }
 
-  static bool can_keep(std::uint64_t finished) noexcept {
-    TIDEMARK_ASSERT(backing_word::is_value(finished), "a rename ring keeps values less than 2^64 - 2^33 - 1");
-    return backing_word::is_value(finished);
+  static bool keeps(std::uint64_t finished) noexcept {
+    TIDEMARK_ASSERT(can_keep(finished), "a rename ring keeps values less than 2^64 - 2^33 - 1");
+    return can_keep(finished);
   }
 
   slot& current() const noexcept {
@@ -521,8 +528,8 @@ class rename_ring {
   typename platform::template atomic<std::size_t> count_;
   typename platform::template atomic<std::uint64_t> marks_;
   struct no_waiters {};  // with writers::one no thread waits for another one
-  [[no_unique_address]] std::conditional_t<Writers == writers::several, detail::space_waiters<platform>, no_waiters>
-      waiters_;
+  [[no_unique_address]] std::conditional_t<Writers == writers::several, basic_event_count<platform>, no_waiters>
+      given_back_;
   alignas(cache_line) typename platform::template atomic<slot*> current_;
   slot first_;
 };

@@ -114,6 +114,14 @@ namespace tidemark {
 /// The alignment in bytes at which two objects do not share a cache line.
 inline constexpr std::size_t cache_line = 64;
 
+/// The alignment in bytes at which what threads poll has no neighbour that slows it down. Processors of these kinds
+/// fetch two lines at a time, an even one and the odd one behind it.
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+inline constexpr std::size_t polled_alignment = 2 * cache_line;
+#else
+inline constexpr std::size_t polled_alignment = cache_line;
+#endif
+
 /// A point in time of the steady clock, at which a wait ends.
 using deadline = std::chrono::steady_clock::time_point;
 

@@ -57,7 +57,6 @@
 #include <optional>
 #include <utility>
 
-#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
 #include "../fence/loop_task.hpp"

@@ -56,7 +56,7 @@
 #include <utility>
 #include <vector>
 
-#include "../fence/detail/loop_access.hpp"
+#include "../fence/tools/loop_operation.hpp"
 #include "../fence/wait_loop.hpp"
 #include "../log/ids.hpp"
 #include "../platform/assert.hpp"

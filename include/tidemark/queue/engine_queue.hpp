@@ -40,7 +40,6 @@
 #include <utility>
 
 #include "../fence/awaited.hpp"
-#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/signaller_callback.hpp"
 #include "../fence/wait.hpp"
@@ -503,7 +502,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Returns the functions of a command that keeps a `Kept` with an entry.
   template <class Kept>
   static constexpr typename command::call_table calls_of(void (*run)(command&, void*),
-                                                         detail::fence_state (*look)(command&) noexcept = nullptr) {
+                                                         fence_state (*look)(command&) noexcept = nullptr) {
     return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
             [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
   }
@@ -568,7 +567,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       [](void* self) noexcept { timeline_of(self).abort(); },
       [](void* self) noexcept {
         const logged_fence<progress_type> known = timeline_of(self).progress();
-        const std::uint64_t finished = detail::fence_access::reached_value(*known.fence);
+        const std::uint64_t finished = known.fence->state().value;
         return detail::engine_task_progress{address_of(*known.fence), known.id, finished};
       }};
 

@@ -320,13 +320,13 @@ class basic_hub {
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const auto* const slot = fences_.find(update.fence)) {
-        fence_table::apply(*slot, &fence_operations::publish, update.value);
+        fence_table::take(&detail::signal_steps::publish, *slot, update.value);
       }
     }
     bool any = false;
     for (const fence_update& update : updates) {
       const auto* const slot = known(update.fence);
-      if (slot != nullptr && fence_table::apply(*slot, &fence_operations::is_due, update.value)) {
+      if (slot != nullptr && fence_table::take(&detail::signal_steps::is_due, *slot, update.value)) {
         fence_marks_.leave(fence_table::index_of(update.fence));
         any = true;
       }
@@ -391,7 +391,6 @@ class basic_hub {
 
   using fence_table = detail::hub_fences<Platform, Fences, Fences + Queues>;
   using queue_table = detail::hub_queues<Platform, reader_type, Queues>;
-  using fence_operations = typename fence_table::operations;
   using fence_slot = typename fence_table::slot;
   template <class T>
   using word = typename Platform::template atomic<T>;
@@ -514,7 +513,7 @@ class basic_hub {
     if (is_cancelled(entry)) return note(hub_event::cancelled);
     const fence_slot* const slot = fences_.find(entry.fence);
     note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
-    if (slot != nullptr) fence_table::apply(*slot, &fence_operations::release_by, entry.fence_value);
+    if (slot != nullptr) fence_table::take(&detail::signal_steps::release_by, *slot, entry.fence_value);
   }
 
   void release_all(bool legacy) noexcept {
@@ -534,7 +533,7 @@ class basic_hub {
     if (!fence_table::is_filled(slot)) return;
     if (!legacy && slot.is_legacy.load() != 0) return;
     note(hub_event::value_read);
-    fence_table::apply(slot, &fence_operations::release);
+    fence_table::take(&detail::signal_steps::release, slot);
   }
 
   void note(hub_event what) noexcept {

@@ -52,13 +52,13 @@ struct [[nodiscard]] serve_result {
 ///   ring<Platform>(requests)      tells the thread that serves that there is something to serve. Not needed if
 ///                                 `serves_itself` is true. If `has_thread` is true, it must wake the thread that
 ///                                 sleeps on `requests`, by Platform::unpark(). It must not change `requests`. The hub
-///                                 calls it in the threads that notify, once for all notifications since the last
-///                                 pass. It also calls it in the thread that triggers the stop token of a serve()
+///                                 calls it in the threads that notify, but only for the first notification after all
+///                                 was served. It also calls it in the thread that triggers the stop token of a serve()
 ///
 /// It may also have begin(hub), which is called once the service is in its hub, before anything else, and end(), which
 /// is called when the hub is destroyed.
 ///
-/// ring() and the move constructor must not throw. For the move constructor this is not checked.
+/// ring(), begin(), end() and the move constructor must not throw. This is checked of ring() alone, if it is needed.
 template <class Service, class Platform = native_platform>
 concept hub_service =
     std::move_constructible<Service> && std::convertible_to<decltype(Service::serves_itself), bool> &&
@@ -100,7 +100,8 @@ class event_driven {
     if (descriptor < 0) return std::nullopt;
     return event_driven{descriptor};
   }
-  /// Takes the descriptor of `other`, which then has none: it can't be used, except to be destroyed or assigned to.
+  /// Takes the descriptor of `other`. That may then only be destroyed, be assigned to, or be asked for its
+  /// descriptor().
   event_driven(event_driven&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
   /// Closes the descriptor that this object had, and takes that of `other`. The event loop must not watch the former.
   event_driven& operator=(event_driven&& other) noexcept {
@@ -111,7 +112,7 @@ class event_driven {
   ~event_driven() { close_it(descriptor_); }
 
   /// Returns the descriptor to watch for reading, or -1 if this object was moved from. The descriptor belongs to this
-  /// object. Once the object has moved into a hub, it is the hub's: use hub.service().
+  /// object. Once the object was moved into a hub, ask hub.service() for the descriptor.
   int descriptor() const noexcept { return descriptor_; }
 
   /// Makes the descriptor unreadable. Call it before try_serve(), not after it. Then always call try_serve(): while one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// local_fence: a fence between the queues of engines of one domain. No thread waits for it, so it has no wait functions
-// and no monitored value that a program could see; a wait of a thread does not compile.
+// local_fence: a fence between the queues of engines of one domain. No thread waits for it, so it has neither wait
+// functions nor monitored_value(): a wait of a thread does not compile.
 //
 //   tidemark::local_fence copied;
 //   copies.signal(copied, 1);
@@ -19,8 +19,8 @@
 
 namespace tidemark {
 
-/// A fence that only queues of engines wait for; see the head of this file. Its functions are those of basic_fence.
-/// Any thread may signal it.
+/// A fence that only queues of engines wait for; see the head of this file. It has the functions of basic_fence that
+/// signal, look, poison and release waiters. Any thread may signal it.
 /// \tparam Storage  `own` or `caller`
 template <platform Platform, value_storage Storage = value_storage::own>
   requires(Storage != value_storage::shared)

@@ -12,7 +12,6 @@
 #include <concepts>
 #include <cstdint>
 
-#include "../fence/detail/fence_operations.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
 #include "../log/ids.hpp"
@@ -78,7 +77,7 @@ void notify_telling(Notifier& notify, const logged_fence<Fence>& due, const auto
   } else if constexpr (is_of_domain<Fence>) {
     notify(due);
   } else {
-    fence_access::release_due(*due.fence, before_user_code);
+    static_cast<void>(due.fence->release_due(before_user_code));
   }
 }
 

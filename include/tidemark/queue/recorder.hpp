@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// recorder: where a queue writes the waits that it got past and the signals that it executed.
+// recorder: where a queue writes the waits that it got past, the signals that it executed, and what was cancelled of
+// both.
 //
-//   log_recorder      two logs, which can't be left out, and a verbose one on request. The default
+//   log_recorder      a log of the waits, one of the signals, and a verbose one on request. The default
 //   direct_recorder   tells each operation to a sink at once, and keeps no log
 #ifndef TIDEMARK_QUEUE_RECORDER_HPP
 #define TIDEMARK_QUEUE_RECORDER_HPP
@@ -24,7 +25,7 @@ namespace tidemark {
 
 /// What a queue tells its waits and signals to. The queue's executor calls both functions, in the order of the
 /// operations. They must not throw, and must take no longer than an entry of a log: they run in the middle of a wait or
-/// a signal, and an engine may wake no other thread meanwhile.
+/// a signal, and an engine may put off the wake-ups of other threads meanwhile.
 ///
 /// A recorder that has a function log() is taken for one with logs (basic_queue::has_logs). It then needs all that
 /// log_recorder has, which is not checked.
@@ -37,8 +38,8 @@ concept recorder = requires(Recorder& made, const fence_log_entry& entry) {
 /// What takes the entries of queues: a `trace` (trace.hpp), or a type of the program's own. A log_collector and a
 /// direct_recorder tell entries to it.
 ///
-///   sink.template on_executed<Clock>(queue, entry)          a wait or a signal; its time stamps are ticks of `Clock`,
-///                                                           unless is_cancelled(entry) says that it was cancelled
+///   sink.template on_executed<Clock>(queue, entry)          a wait or a signal; its time stamps are ticks of `Clock`.
+///                                                           If is_cancelled(entry) is true, it has no times
 ///   sink.on_lost(queue, log, first_sequence, count)         entries that were overwritten before they were read
 template <class Sink, class Clock = default_log_clock>
 concept trace_sink = log_clock<Clock> && requires(Sink& sink, queue_id queue, const fence_log_entry& entry,
@@ -84,14 +85,15 @@ class log_recorder {
   /// basic_queue_log::append().
   void record_wait(const fence_log_entry& entry) noexcept { waits_.append(entry); }
   void record_signal(const fence_log_entry& entry) noexcept { signals_.append(entry); }
-  /// The same where an entry may have been reserved.
+  /// The same for an entry that may have been reserved; see basic_queue_log::commit().
   void commit_wait(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
     waits_.commit(reserved, entry);
   }
   void commit_signal(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
     signals_.commit(reserved, entry);
   }
-  /// Returns the turns of the reservations of waits and of signals that must be committed next. For the executor.
+  /// Returns which turn must be committed next in the log of the waits, and which one in that of the signals; see
+  /// log_reservation.hpp. For the executor.
   [[nodiscard]] std::array<std::uint64_t, 2> next_turns() const noexcept {
     return {waits_.next_turn(), signals_.next_turn()};
   }
@@ -123,9 +125,9 @@ class log_recorder {
 
   /// Turns these events on and all others off. For the owner. Each call that turns events on makes a new verbose log of
   /// `entries` entries, which takes the place of the last one, as replace() does. It allocates, and throws what the
-  /// allocation throws; then nothing is changed. Asserts that the number of entries is possible. Otherwise the events
-  /// are turned on nevertheless: if there is a verbose log already, it stays; otherwise the new one gets the nearest
-  /// number of entries. `none` turns all events off; then the log stays, and `entries` is not used.
+  /// allocation throws; then nothing is changed. Asserts that the number of entries is possible. If it is not, the
+  /// events are turned on all the same: a verbose log that is there stays, and a first one gets the nearest possible
+  /// number. `none` turns all events off; then the log stays, and `entries` is not used.
   void enable_verbose(verbose_events events, std::size_t entries) {
     if (events != verbose_events::none) {
       if (own_verbose_) {

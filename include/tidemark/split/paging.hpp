@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Paging: what must be done before a part of a work item may run, as a splitter plans it, and the sums of it. Plain
-// data; nothing is shared.
+// Paging: what must be done before a part of a work item may run, as a splitter plans it, and statistics of what it has
+// planned. Plain data; nothing is shared.
 #ifndef TIDEMARK_SPLIT_PAGING_HPP
 #define TIDEMARK_SPLIT_PAGING_HPP
 
@@ -19,8 +19,8 @@ enum class paging_kind : std::uint8_t {
 };
 
 /// One operation. Operations must be carried out in the order in which they are listed. In another order, an operation
-/// might write to a place that still holds another allocation. If allocations have to move in a circle, one of them is
-/// evicted, and paged in again after the moves.
+/// might write to a place that still holds another allocation. If allocations have to move in a circle, one or more of
+/// those that have to move are evicted, and paged in again after the moves.
 template <class Allocation>
 struct paging_operation {
   paging_kind kind = paging_kind::page_in;
@@ -41,7 +41,7 @@ struct split_statistics {
   std::uint64_t bytes_evicted = 0;
   std::uint64_t bytes_moved = 0;
   std::uint64_t bytes_kept = 0;        ///< Bound bytes that kept their place at a cut; the sum over all cuts.
-  std::uint64_t bytes_fixed = 0;       ///< The share of `bytes_kept` that had to stay (the texts: pinned).
+  std::uint64_t bytes_fixed = 0;       ///< The share that had to stay: slots outside the group hold it (splitter.hpp).
   std::uint64_t most_bytes_fixed = 0;  ///< The greatest number of bytes that had to stay in place at one cut.
 
   /// Counts one cut.

@@ -101,12 +101,13 @@ enum class fit {
 /// The choices of an address space.
 struct address_space_options {
   std::uint64_t bytes = 0;      ///< The size of the range; a remainder below the alignment is not used.
-  std::uint64_t alignment = 1;  ///< At least 1 (asserted). Addresses are multiples of it; sizes are rounded up to one.
+  std::uint64_t alignment = 1;  ///< At least 1 (asserted). Addresses and rounded-up sizes are multiples of it.
 };
 
 /// Addresses from 0 on. What is not reserved lies in holes between the places. place() takes O(holes), release() and
 /// take() O(log holes). These three, the constructor and a copy may allocate, and may throw std::bad_alloc. Nothing has
-/// changed then, except where a copy is assigned: the object on the left may only be destroyed or assigned to then.
+/// changed then, with one exception: after a copy assignment that throws, the target may only be destroyed or assigned
+/// to.
 /// \tparam Fit  which hole place() chooses
 template <fit Fit = fit::first>
 class address_space {

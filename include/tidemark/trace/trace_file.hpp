@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// trace_file: a trace as a file that grows while the program runs: a long run loses nothing and takes no memory.
+// trace_file: a trace as a file that grows while the program runs, so that a long run needs no more memory than a short
+// one.
 //
-//   trace_file_writer   receives what a trace receives, and writes it to a stream at once
+//   trace_file_writer   receives what a trace receives, and writes it to a stream, about 64 KiB at a time
 //   read_trace_file     tells a trace, or another target, what a file holds, in the same order
 //
 // A collector that is called often enough brings entries from the logs to the writer before they are overwritten:
@@ -12,14 +13,14 @@
 //   collector.collect(writer);                                       now and then
 //   if (writer.close() != trace_write_status::written) ...           at the end
 //
-// The format. The file begins with the 16 bytes "tidemark trace\n" and the version 1. Records follow, of a byte for the
-// kind and numbers of as many bytes as they need (detail/trace_bytes.hpp); a value and a time are written as the
-// difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last record has the number
-// of the others. So a file that was cut off can be told from a whole one, and what precedes the cut can be read. All
-// times are nanoseconds, whatever the clocks of the queues; 0 is no time.
+// The format. The file begins with 16 bytes: "tidemark trace\n" and one byte for the version, 1. Records follow, of a
+// byte for the kind and numbers of as many bytes as they need (detail/trace_bytes.hpp); a value and a time are written
+// as the difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last record has the
+// number of the others. So a file that was cut off can be told from a whole one, and what precedes the cut can be read.
+// All times are nanoseconds, whatever the clocks of the queues; 0 is no time.
 //
-// Not promised: that a reader finds bytes that were changed. It refuses what has no meaning, but a changed
-// value is a value.
+// Not promised: that a reader notices changed bytes. It refuses what has no meaning, but a wrong value may look like a
+// right one.
 #ifndef TIDEMARK_TRACE_TRACE_FILE_HPP
 #define TIDEMARK_TRACE_TRACE_FILE_HPP
 
@@ -57,7 +58,7 @@ concept trace_target = requires(Target& target, queue_id queue, fence_id fence, 
 
 /// Whether a stream has taken all that it was given.
 enum class [[nodiscard]] trace_write_status : std::uint8_t {
-  written,  ///< The stream has taken all that was flushed.
+  written,  ///< The stream has taken all that it was given; more may wait for a flush.
   refused,  ///< The stream has failed, for example because the disk is full. The file holds a beginning only.
 };
 
@@ -66,10 +67,13 @@ inline constexpr auto detail::names_of<trace_write_status> = detail::names("writ
 
 /// What a read has come to.
 enum class trace_read_status : std::uint8_t {
-  ended,      ///< The file is whole: the target has received everything.
-  truncated,  ///< The file is cut off, or its writer was not closed. The target has received what is before the cut.
-  invalid,    ///< No trace file, one of another version, or a damaged one. The target has received what is before.
-  refused,    ///< The stream has failed. The target has received what is before.
+  ended,  ///< The file is whole: the target has received everything.
+  /// The file is cut off or empty, or its writer was not closed. The target has received what is before the cut.
+  truncated,
+  invalid,  ///< No trace file, one of another version, or a damaged one. The target has received what is before.
+  /// The stream had failed before, for example because it was not open, or a read has failed, so that it is bad(). The
+  /// target has received what is before.
+  refused,
 };
 
 template <>
@@ -87,9 +91,9 @@ struct [[nodiscard]] trace_read_result {
 /// parameters and rules (trace.hpp), and is a `trace_sink`. It keeps 64 KiB at most, beside the longest name.
 ///
 /// Errors: once the stream has failed, nothing more is written, and each record counts as dropped; status() says so.
-/// What the stream throws, if its exceptions() allow it, and std::bad_alloc for a long name, pass through.
-/// Thread-safety: one thread at a time, for all functions. Progress: as that of the stream. Allocates in the
-/// constructor, and for names that do not fit into the 64 KiB.
+/// What the stream throws, if its exceptions() allow it, passes through. So does std::bad_alloc for a name that does
+/// not fit into the 64 KiB; then nothing of that record is written. Thread-safety: one thread at a time, for all
+/// functions. Progress: as that of the stream. Allocates in the constructor, and for such names.
 class trace_file_writer {
  public:
   /// \param stream  must be binary and at its end, and must outlive the writer. Nothing else may write to it meanwhile
@@ -128,7 +132,7 @@ class trace_file_writer {
   trace_write_status flush();
 
   /// Ends the file, and flushes it. Afterwards every function that writes a record asserts that the writer is open.
-  /// Otherwise the record counts as dropped. Another call does nothing and returns status().
+  /// Otherwise the record counts as dropped. A second call of close() does nothing and returns status().
   trace_write_status close();
 
   /// Returns whether the stream has taken all that it was given so far; more may be waiting for a flush. Progress:
@@ -146,7 +150,7 @@ class trace_file_writer {
   static constexpr std::size_t enough = 65'536 - 128;
   static constexpr std::size_t longest_record = 64;  // without names
 
-  bool open(kind record, std::uint8_t flags = 0);
+  bool open(kind record, std::uint8_t flags = 0, std::size_t characters = 0);
   void complete();
   void spill();
   void name_record(kind record, std::uint32_t number, std::string_view name);
@@ -161,17 +165,17 @@ class trace_file_writer {
   std::ostream& stream_;
   std::string buffer_;
   detail::trace_file_state state_;
-  std::uint64_t records_ = 0;   ///< told of, if none was dropped
+  std::uint64_t records_ = 0;   ///< in the file and in buffer_, if none was dropped
   std::uint64_t buffered_ = 0;  ///< records in buffer_
   std::uint64_t dropped_ = 0;
   bool failed_ = false;
   bool closed_ = false;
 };
 
-/// Reads a trace file and tells the target everything in it, in the order in which the writer received it. It keeps one
-/// record at a time.
-/// \param stream  must be binary. It is read up to the end mark, and perhaps beyond it. What it throws, if its
-///                exceptions() allow it, passes through
+/// Reads a trace file and tells the target everything in it, in the order in which the writer received it. It keeps 16
+/// KiB of the file, and one record at a time.
+/// \param stream  must be binary. It is read up to the end mark, and perhaps beyond it. What it throws passes through;
+///                its exceptions() must not have failbit or eofbit, which the end of each file sets
 /// \param target  usually a trace. What it throws passes through
 /// Progress: as that of the stream and the target.
 template <trace_target Target>
@@ -226,7 +230,7 @@ void trace_file_writer::on_work(queue_id queue_number, std::string_view name, st
   TIDEMARK_ASSERT(!name.empty(), "a piece of work needs a name");
   const std::uint64_t from = begin == 0 ? 0 : Clock::to_nanoseconds(begin);
   const std::uint64_t to = end == 0 ? 0 : Clock::to_nanoseconds(end);
-  if (!open(kind::work, times(from, to))) return;
+  if (!open(kind::work, times(from, to), name.size())) return;
   detail::append_number(buffer_, to_number(queue_number));
   time(from);
   time(to);
@@ -235,19 +239,22 @@ void trace_file_writer::on_work(queue_id queue_number, std::string_view name, st
 }
 
 inline void trace_file_writer::name_record(kind record, std::uint32_t number, std::string_view name) {
-  if (!open(record)) return;
+  if (!open(record, 0, name.size())) return;
   detail::append_number(buffer_, number);
   detail::append_characters(buffer_, name);
   complete();
 }
 
 /// Begins a record, unless it can't be written any more.
-inline bool trace_file_writer::open(kind record, std::uint8_t flags) {
+/// \param characters  how long its name is. There is room for them then, so that no part of a record is written where
+///                    there is no memory
+inline bool trace_file_writer::open(kind record, std::uint8_t flags, std::size_t characters) {
   TIDEMARK_ASSERT(!closed_, "a trace file was told something after it was closed");
   if (failed_ || closed_) {
     ++dropped_;
     return false;
   }
+  buffer_.reserve(buffer_.size() + longest_record + characters);
   buffer_ += static_cast<char>(static_cast<std::uint8_t>(record) | flags);
   return true;
 }
@@ -296,6 +303,7 @@ class trace_file_reader {
   trace_file_reader(std::istream& stream, Target& target) : stream_{stream}, bytes_{stream}, target_{target} {}
 
   trace_read_result run() {
+    if (!stream_) return {trace_read_status::refused, 0};
     for (const char expected : trace_file_head) {
       const auto found = static_cast<char>(bytes_.byte());
       if (bytes_.found() == trace_byte_reader::fault::none && found != expected) bytes_.fail();
@@ -333,7 +341,7 @@ class trace_file_reader {
     }
   }
 
-  /// Counts the record. Returns whether it is whole: only then the target receives it.
+  /// Counts the record if it is whole. Returns whether it is whole: only then the target receives it.
   bool whole() {
     if (bytes_.found() != trace_byte_reader::fault::none) return false;
     ++records_;

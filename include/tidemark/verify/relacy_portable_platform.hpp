@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "../platform/detail/native_primitives.hpp"
+#include "../platform/platform.hpp"
 #include "relacy_platform.hpp"
 
 namespace tidemark::verify {

@@ -4,7 +4,7 @@
 // them sees what the other one left there.
 #include "support/model_check.hpp"
 
-#include <tidemark/memory/detail/waiting_for_space.hpp>
+#include <tidemark/fence/event_count.hpp>
 #include <tidemark/memory/lock_decision.hpp>
 
 #include <array>
@@ -164,18 +164,12 @@ struct lock_instead_of_commit : model::suite<2>, locked_memory<1> {
 /// not.
 struct woken_by_a_move : model::suite<2> {
   gate_type pin;
-  tidemark::detail::space_waiters<platform> waiters;
+  tidemark::basic_event_count<platform> given_back;
   payload moved;
 
   void thread(unsigned index) { index == 0 ? lock() : move(); }
   void lock() {
-    typename tidemark::detail::space_waiters<platform>::waiter counted{waiters};
-    counted.order(false);
-    for (;;) {
-      const std::uint32_t seen = counted.changes();
-      if (pin.try_lock()) break;
-      counted.park(seen, tidemark::no_deadline);
-    }
+    MODEL_REQUIRE(given_back.wait([this] { return pin.try_lock(); }) == tidemark::wait_status::reached);
     MODEL_REQUIRE(moved.load() == 0 || moved.load() == 1);
     MODEL_REQUIRE(pin.unlock() == unlock_status::unlocked);
   }
@@ -183,7 +177,7 @@ struct woken_by_a_move : model::suite<2> {
     if (!pin.try_commit()) return;
     moved.store(1);
     pin.evict();
-    waiters.given_back();
+    given_back.notify();
   }
 };
 

@@ -42,8 +42,8 @@
 #include "../../platform/tools/intrusive_lists.hpp"
 #include "../../platform/tools/limits.hpp"
 #include "../../platform/tools/park_lock.hpp"
+#include "../tools/loop_operation.hpp"
 #include "learning_spin.hpp"
-#include "loop_operation.hpp"
 #include "loop_registrations.hpp"
 #include "loop_word.hpp"
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "../../platform/tools/limits.hpp"
-#include "loop_operation.hpp"
+#include "../tools/loop_operation.hpp"
 
 namespace tidemark::detail {
 

@@ -14,10 +14,11 @@
 #include <new>
 #include <utility>
 
+#include "../../fence/event_count.hpp"
 #include "../../fence/timeline.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
-#include "waiting_for_space.hpp"
+#include "../tools/attempts.hpp"
 
 namespace tidemark::detail {
 
@@ -98,8 +99,8 @@ class upload_parts {
 
   template <class... Limits>
   Part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
-    const auto attempt_once = [&](std::uint64_t& target, bool) { return attempt(bytes, alignment, target); };
-    return wait_for_space(waiters_, finished_, attempt_once, limits...);
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(bytes, alignment, target); };
+    return wait_for_space(given_back_, finished_, attempt_once, limits...);
   }
 
   /// Returns false, and changes nothing, where the part was refused or retired before.
@@ -116,7 +117,7 @@ class upload_parts {
     own.busy_until.store(finished, std::memory_order_relaxed);
     // (E6): release, pairs with (E5): where the part ends, and until when it is in use.
     own.retired.store(part.number + 1, std::memory_order_release);
-    waiters_.given_back();
+    given_back_.notify();
     return true;
   }
 
@@ -162,7 +163,7 @@ class upload_parts {
       // (E23): release, pairs with (E24): an allocation that counts this trim as ended sees its part retired (E6).
       ring.trims_ended_.fetch_add(1, std::memory_order_release);
       // An allocation that took this trim for what is missing may find now that it is an open part.
-      ring.waiters_.given_back();
+      ring.given_back_.notify();
     }
     static Part take_whole(upload_parts& ring) noexcept {
       // (E19): relaxed, (E2) is behind it.
@@ -287,7 +288,7 @@ class upload_parts {
   const std::uint64_t capacity_;
   const std::size_t mask_;
   const std::unique_ptr<record[]> records_;
-  space_waiters<platform> waiters_;
+  basic_event_count<platform> given_back_;
   typename platform::template atomic<std::uint64_t> trims_begun_;
   typename platform::template atomic<std::uint64_t> trims_ended_;
   typename platform::template atomic<std::uint64_t> lap_;

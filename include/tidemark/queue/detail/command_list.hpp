@@ -27,7 +27,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../fence/detail/fence_operations.hpp"
+#include "../../fence/fence.hpp"
 #include "../../log/ids.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"

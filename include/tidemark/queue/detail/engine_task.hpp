@@ -31,8 +31,7 @@
 #include <utility>
 
 #include "../../fence/awaited.hpp"
-#include "../../fence/detail/fence_operations.hpp"
-#include "../../fence/detail/loop_operation.hpp"
+#include "../../fence/tools/loop_operation.hpp"
 #include "../../fence/wait_loop.hpp"
 #include "../../log/ids.hpp"
 #include "../../platform/assert.hpp"

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../fence/detail/fence_operations.hpp"
+#include "../../fence/fence.hpp"
 #include "../../fence/wait.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
@@ -134,7 +134,7 @@ class held_waits {
  private:
   using keeper = lock_keeper<park_lock<platform>>;
 
-  fence_state look() const noexcept { return fence_access::look(fence_); }
+  fence_state look() const noexcept { return fence_.state(); }
   template <class Release>
   static std::size_t take_over(linked_queue<entry>& list, const fence_state& now, const Release& release) noexcept {
     std::size_t taken = 0;

@@ -12,9 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "../../fence/detail/fence_operations.hpp"
 #include "../../fence/wait.hpp"
-#include "../../fence/waiter_heap.hpp"
 #include "../../log/ids.hpp"
 #include "../../platform/platform.hpp"
 
@@ -131,16 +129,40 @@ class hub_devices {
 // in it. The hub's owner fills and empties slots; notifiers and the server look fences up, and the server walks over
 // all fences or over those of one device.
 
+/// The steps of a signal of a fence of any type, by function pointers. The first parameter of each is the fence.
+struct signal_steps {
+  bool (*publish)(void*, std::uint64_t value) noexcept;
+  bool (*is_due)(void*, std::uint64_t value) noexcept;
+  std::size_t (*release)(void*) noexcept;                          // those that are due by the fence's value
+  std::size_t (*release_by)(void*, std::uint64_t value) noexcept;  // those that are due by this value
+
+  template <class Fence>
+  static constexpr signal_steps of() noexcept {
+    return {
+        .publish = [](void* self, std::uint64_t value) noexcept { return as<Fence>(self).publish(value); },
+        .is_due = [](void* self, std::uint64_t value) noexcept { return as<Fence>(self).is_due(value); },
+        .release = [](void* self) noexcept { return as<Fence>(self).release_due_after_barrier(); },
+        .release_by = [](void* self,
+                         std::uint64_t value) noexcept { return as<Fence>(self).release_due_after_barrier(value); }};
+  }
+
+ private:
+  template <class Fence>
+  static Fence& as(void* self) noexcept {
+    return *static_cast<Fence*>(self);
+  }
+};
+template <class Fence>
+inline constexpr signal_steps signal_steps_of = signal_steps::of<Fence>();
+
 /// \tparam Devices  the greatest number of devices, of fences and queues together
 template <platform Platform, std::size_t Count, std::size_t Devices>
 class hub_fences {
  public:
-  using operations = fence_operations<typename Platform::template atomic<std::uint32_t>, waiter_ticket>;
-
   struct slot {
     typename Platform::template atomic<std::uint32_t> number;  // the id; 0: no fence
     typename Platform::template var<void*> object;
-    typename Platform::template var<const operations*> calls;
+    typename Platform::template var<const signal_steps*> steps;
     typename Platform::template var<int> is_legacy;
     typename Platform::template var<std::uint32_t> device;  // its entry in devices()
     std::uint32_t generation = 0;                           // the owner's
@@ -159,7 +181,7 @@ class hub_fences {
       if (free.is_used) continue;
       free.is_used = true;
       free.object.store(&fence);
-      free.calls.store(&signal_operations_of<operations, Fence>);
+      free.steps.store(&signal_steps_of<Fence>);
       free.is_legacy.store(is_legacy ? 1 : 0);
       const std::uint32_t device = devices_.enter(of);
       free.device.store(device);
@@ -204,11 +226,11 @@ class hub_fences {
     return one.number.load(std::memory_order_acquire) != 0;
   }
 
-  /// Calls one of the fence's operations.
-  template <class Operation, class... Value>
-  static auto apply(const slot& to, Operation operations::* operation, Value... value) noexcept {
-    void* const object = to.object.load();
-    return (to.calls.load()->*operation)(object, value...);
+  /// Takes one step of a signal of the fence.
+  template <class Step, class... Value>
+  static auto take(Step signal_steps::* step, const slot& of, Value... value) noexcept {
+    void* const fence = of.object.load();
+    return (of.steps.load()->*step)(fence, value...);
   }
 
   const std::array<slot, Count>& all() const noexcept { return slots_; }

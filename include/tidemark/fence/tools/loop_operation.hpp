@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // loop_operation: what a loop runs, and what waits on it: work by rank, an operation with its waits, and both together
-// as coroutines and senders have them.
-#ifndef TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
-#define TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
+// as coroutines, senders, engines and queues of retired objects have them.
+#ifndef TIDEMARK_FENCE_TOOLS_LOOP_OPERATION_HPP
+#define TIDEMARK_FENCE_TOOLS_LOOP_OPERATION_HPP
 
 #include <array>
 #include <cstddef>
@@ -17,10 +17,17 @@
 #include "../../platform/tools/limits.hpp"
 #include "../../platform/tools/park_lock.hpp"
 #include "../../platform/tools/user_call.hpp"
-#include "fence_operations.hpp"
-#include "waker.hpp"
+#include "../detail/fence_operations.hpp"
+#include "../detail/waker.hpp"
 
 namespace tidemark::detail {
+
+/// Gives the blocks that wait on a loop access to its parts.
+struct loop_access {
+  static auto& core_of(auto& loop) noexcept { return loop.core_; }
+  static auto& runner_of(auto& loop) noexcept { return loop.runner_; }
+  static auto& descriptor_of(auto& loop) noexcept { return loop.descriptor_; }
+};
 
 // loop_ready: the work that a loop is to run, by rank. Rank 0 comes first, and work of one rank runs in the order in
 // which it became ready. Work that others have been preferred to a few times runs nevertheless, so none starves.
@@ -357,4 +364,4 @@ class loop_waits : protected Core::operation {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_FENCE_DETAIL_LOOP_OPERATION_HPP
+#endif  // TIDEMARK_FENCE_TOOLS_LOOP_OPERATION_HPP
