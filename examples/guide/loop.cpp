@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// The second program of docs/guide-fence.md: waits without a thread for each.
+// The program of docs/guide-loop.md: waits without a thread for each.
 
 #include "expect.hpp"
 
 #include <tidemark/fence/detached.hpp>
-#include <tidemark/fence/executor_loop.hpp>
-#include <tidemark/fence/senders.hpp>
 #include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/executor_loop.hpp>
+#include <tidemark/loop/senders.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include <array>
 #include <chrono>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// The third program of docs/guide-fence.md: waits in an io_uring. Exit status: 77 if the system refuses io_uring.
+// The second program of docs/guide-loop.md: waits in an io_uring. Exit status: 77 if the system refuses io_uring.
 
 #include "expect.hpp"
 
-#include <tidemark/fence/loop_uring.hpp>
+#include <tidemark/loop/loop_uring.hpp>
 
 #include <cstdio>
 #include <thread>

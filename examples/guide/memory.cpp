@@ -4,7 +4,7 @@
 #include "executor.hpp"
 #include "expect.hpp"
 
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/memory/loop_retire_queue.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>

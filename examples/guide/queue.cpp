@@ -4,7 +4,7 @@
 
 #include "expect.hpp"
 
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/queue/hub.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/loop_served.hpp>

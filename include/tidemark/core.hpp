@@ -9,8 +9,7 @@
 #include "platform/assert.hpp"    // the hook for misuse
 #include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
 
-// Timelines, and waits that take a thread. senders.hpp and loop_uring.hpp are left out: the one brings std::execution
-// or stdexec with it, the other is for programs with an io_uring.
+// Timelines, and threads that wait for them.
 #include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
@@ -18,12 +17,14 @@
 #include "fence/wait_many.hpp"         // waits for any or all of several values
 #include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
 
-// Waits that take no thread.
 #include "fence/detached.hpp"            // a coroutine that nobody waits for
-#include "fence/executor_loop.hpp"       // an executor of yours runs the loop
 #include "fence/signaller_awaiter.hpp"   // a coroutine that goes on in the signalling thread
 #include "fence/signaller_callback.hpp"  // a callable that the signalling thread runs
-#include "fence/wait_loop.hpp"           // callables, coroutines, tasks and descriptors; a few threads run them
+
+// Waits that take no thread each. loop/senders.hpp and loop/loop_uring.hpp are left out: the one brings std::execution
+// or stdexec with it, the other is for programs with an io_uring.
+#include "loop/executor_loop.hpp"  // an executor of yours runs the loop
+#include "loop/wait_loop.hpp"      // callables, coroutines, tasks and descriptors; a few threads run them
 
 // Logs that overwrite.
 #include "log/fence_log.hpp"  // the entries in which waits and signals are logged

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All of tidemark but the model checker's platform, the senders of fence/senders.hpp and fence/loop_uring.hpp.
+// All of tidemark but the model checker's platform, the senders of loop/senders.hpp and loop/loop_uring.hpp.
 #ifndef TIDEMARK_TIDEMARK_HPP
 #define TIDEMARK_TIDEMARK_HPP
 

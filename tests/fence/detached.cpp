@@ -5,7 +5,7 @@
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/wait.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include <memory>
 #include <utility>

@@ -16,7 +16,7 @@
 
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include "support/child.hpp"
 #include "support/kinds.hpp"

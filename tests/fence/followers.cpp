@@ -18,9 +18,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <tidemark/fence/loop_uring.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/loop_uring.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include "support/loop_kinds.hpp"
 #include "support/random.hpp"

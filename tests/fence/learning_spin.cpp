@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tidemark/fence/detail/learning_spin.hpp>
+#include <tidemark/fence/tools/learning_spin.hpp>
 
 #include "support/kinds.hpp"
 

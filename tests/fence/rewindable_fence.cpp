@@ -17,7 +17,7 @@
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/timeline.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"

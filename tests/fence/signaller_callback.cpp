@@ -22,7 +22,7 @@
 
 #include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/queue/hub.hpp>
 
 #include "support/child.hpp"

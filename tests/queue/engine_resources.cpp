@@ -11,7 +11,7 @@
 #include <new>
 #include <optional>
 
-#include <tidemark/fence/executor_loop.hpp>
+#include <tidemark/loop/executor_loop.hpp>
 
 #include "support/executors.hpp"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/log/log_clock.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/queue/engine.hpp>
 #include <tidemark/queue/engine_queue.hpp>
 

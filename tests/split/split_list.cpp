@@ -53,6 +53,9 @@ TEST_CASE("[C11][C12] a check names a slot above the largest one, and an offset 
   CHECK(defect_of({{1, 3, largest + 1}}, 3_slot, UINT64_MAX) ==
         split_defect{split_fault::bad_offset, 0, 3_slot, largest + 1});
   CHECK(defect_of({}, 0_slot, 0) == std::nullopt);
+  constexpr auto beyond = static_cast<std::uint32_t>(tidemark::largest_slot) + 1;
+  CHECK(defect_of({{1, beyond, 0}}, slot_id{beyond}, 300) ==
+        split_defect{split_fault::bad_slot, 0, slot_id{beyond}, 0});
 }
 
 TEST_CASE("[C9][C29] a slot that stays bound across a split point is a leak, named by slot and offset") {

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include "counting_platform.hpp"
 #include "parts_of_kinds.hpp"

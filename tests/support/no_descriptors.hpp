@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-#include <tidemark/fence/wait_loop.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 namespace testing {
 

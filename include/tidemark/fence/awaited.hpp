@@ -13,9 +13,9 @@
 #include <cstdint>
 
 #include "../platform/platform.hpp"
-#include "detail/fence_operations.hpp"
 #include "fence.hpp"
 #include "timeline.hpp"
+#include "tools/fence_operations.hpp"
 #include "waiter_heap.hpp"
 
 namespace tidemark {

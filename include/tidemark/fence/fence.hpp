@@ -69,11 +69,11 @@
 
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
-#include "detail/fence_operations.hpp"
-#include "detail/learning_spin.hpp"
-#include "detail/waker.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
+#include "tools/fence_operations.hpp"
+#include "tools/learning_spin.hpp"
+#include "tools/waker.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 

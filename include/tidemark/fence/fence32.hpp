@@ -39,8 +39,8 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
-#include "detail/fence_operations.hpp"
 #include "fence.hpp"
+#include "tools/fence_operations.hpp"
 #include "wait.hpp"
 
 namespace tidemark {

@@ -41,7 +41,7 @@ struct fence_options {
   std::size_t arity = 4;                      ///< How many children each node of the heap has, at least 2.
   heap_growth growth = heap_growth::allowed;  ///< What a waiter does that finds no free slot.
   /// How many nanoseconds a waiter may look at the value before it sleeps; 0 for none. A fence learns from its waits
-  /// how long that pays (fence/detail/learning_spin.hpp), up to three times what a sleep costs on the machine.
+  /// how long that pays (fence/tools/learning_spin.hpp), up to three times what a sleep costs on the machine.
   std::uint32_t max_spin_ns = 200'000;
   fence_layout layout = fence_layout::two_lines;  ///< Where the value lies.
   value_storage storage = value_storage::own;     ///< Who provides the bytes of the value.

@@ -22,10 +22,10 @@
 
 #include "../platform/platform.hpp"
 #include "callback_state.hpp"
-#include "detail/fence_operations.hpp"
 #include "fence.hpp"
 #include "signaller_callback.hpp"
 #include "timeline.hpp"
+#include "tools/fence_operations.hpp"
 #include "wait.hpp"
 
 namespace tidemark {

@@ -49,10 +49,10 @@
 #include "../platform/tools/park_lock.hpp"
 #include "../platform/tools/user_call.hpp"
 #include "callback_state.hpp"
-#include "detail/fence_operations.hpp"
 #include "detail/signaller_calls.hpp"
 #include "fence.hpp"
 #include "timeline.hpp"
+#include "tools/fence_operations.hpp"
 #include "wait.hpp"
 
 namespace tidemark {

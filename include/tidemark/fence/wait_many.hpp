@@ -7,7 +7,7 @@
 //
 // The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
 // Then it issues one StoreLoad barrier for all of them and looks at each value once more. Then it sleeps on one word,
-// which every registration names (fence/detail/waker.hpp). For every timeline this is the protocol of fence.hpp
+// which every registration names (fence/tools/waker.hpp). For every timeline this is the protocol of fence.hpp
 // (register, barrier, look again), with one barrier for all. Signallers do not know of it.
 //
 // The waiter is woken once: wait_any() by the first release, wait_all() by the last one. A timeline that is lost wakes
@@ -57,7 +57,7 @@
 #include "../platform/platform.hpp"
 #include "../platform/tools/limits.hpp"
 #include "awaited.hpp"
-#include "detail/waker.hpp"
+#include "tools/waker.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 

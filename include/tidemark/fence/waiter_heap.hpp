@@ -58,7 +58,7 @@
 #include "../platform/platform.hpp"
 #include "detail/heap_slots.hpp"
 #include "detail/min_tree.hpp"
-#include "detail/waker.hpp"
+#include "tools/waker.hpp"
 
 namespace tidemark {
 

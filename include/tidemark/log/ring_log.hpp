@@ -16,8 +16,9 @@
 //   type, number_of_entries, first_sequence                           constants
 //   slot[N]            the words of an entry, and what the form needs before them
 //
-// Only the producer writes: the slots, then the position. Its own state is kept outside the page. Entries are numbered
-// from first_sequence on. These numbers have 64 bits and don't wrap.
+// Only producers write: one producer the slots and then the position; several the position and then the slots. Its own
+// state is kept outside the page. Entries are numbered from first_sequence on. These numbers have 64 bits and don't
+// wrap.
 //
 // What proves to a reader that an entry was whole while it was copied:
 //
@@ -37,8 +38,8 @@
 // copies in chunks and makes one pass, so behind a fast producer a call may bring few entries or none.
 //
 // Not promised: a minimum that a slow reader gets; that entries of several producers are in the order of time; any
-// order between different logs. With several producers, a thread that is suspended inside append() holds up the readers
-// at its entry until up to N more entries were appended. With one producer no thread waits for another.
+// order between different logs. With several producers, readers stop at the entry of a thread that is suspended inside
+// append(), until it goes on or N more appends have begun. With one producer no thread waits for another.
 #ifndef TIDEMARK_LOG_RING_LOG_HPP
 #define TIDEMARK_LOG_RING_LOG_HPP
 
@@ -90,12 +91,12 @@ class log_producer {
     return ((position >> 32) + 1) << 32;
   }
 
-  // Where the page has 4096 bytes and this object follows it, as in fence_log, the address of next_ would share its low
-  // 12 bits with the position, which was stored just before. Processors compare these bits first, so the load would
-  // wait for the store (Zen 5: an append took 1.3 to 2.7 times as long). With a word between them it shares the bits
-  // with a constant of the page.
+  // Where the page has 4096 bytes and this object follows it, as in fence_log, next_ would lie exactly 4096 bytes
+  // behind the position, which was stored just before. Processors compare the low 12 bits of two addresses first, so
+  // the load would wait for the store (Zen 5: an append took 1.3 to 2.7 times as long). With this word in front, next_
+  // lies 4096 bytes behind a constant of the page.
   [[maybe_unused]] std::uint64_t apart_ = 0;
-  std::uint64_t next_;                 // the position after the next append, its index in the low half
+  std::uint64_t next_;                 // the position of the next entry, its index in the low half
   std::uint64_t stamp_of_first_slot_;  // in this lap
 };
 
@@ -134,8 +135,8 @@ class log_producer<Page> {
     return stamp.compare_exchange_strong(seen, busy(sequence), std::memory_order_acquire, std::memory_order_relaxed);
   }
 
-  /// Tells readers that have come to this entry not to wait for it. Of two entries that are dropped here the later one
-  /// stands; readers of the earlier one see that they were lapped.
+  /// Tells readers that have come to this entry not to wait for it. If two entries of one slot are dropped, the later
+  /// one stays noted; readers of the earlier one see that they were lapped.
   static void give_up(typename Page::word& given_up, std::uint64_t sequence) noexcept {
     // (L15): relaxed alone: no data comes with it.
     std::uint64_t seen = given_up.load(std::memory_order_relaxed);
@@ -246,8 +247,8 @@ class ring_log_reader {
   /// The last N entries; one fewer where only the position proves them.
   std::uint64_t readable() const noexcept { return page_->entries() - (Page::form == log_form::header_only ? 1 : 0); }
 
-  /// Returns how many entries were written, counted from number 0 and not from first_sequence; never more than there
-  /// are.
+  /// Returns how many entries were written, or with several producers begun, counted from number 0 and not from
+  /// first_sequence; never more than there are.
   std::uint64_t written() const noexcept {
     if constexpr (is_several) {
       // (L18): relaxed alone: the stamps say what may be read.
@@ -258,7 +259,7 @@ class ring_log_reader {
     return bound + distance(bound, page_->position().load(std::memory_order_acquire));
   }
 
-  /// Returns a number of entries that is not above what the position, loaded next, stands for.
+  /// Returns a lower bound of the number of entries that the position stands for, if that is loaded next.
   std::uint64_t lower_bound() const noexcept {
     if constexpr (Page::form == log_form::header_only) return next_;
     // The stamp of an entry q was stored after the fence of the entry before it, so at least q - 1 entries are written.
@@ -271,7 +272,7 @@ class ring_log_reader {
     return stamp < next_ + 2 ? next_ : stamp - 2;
   }
 
-  /// Returns how far it is from a number of entries to the next number that the position can stand for.
+  /// Returns how many entries must at least be added to `from`, so that the position stands for the sum.
   std::uint64_t distance(std::uint64_t from, std::uint64_t position) const noexcept {
     const std::uint64_t modulus = page_->entries() << 32;
     const std::uint64_t to = detail::unpacked_position(position, page_->entries());

@@ -13,10 +13,10 @@
 // segment; a view through the window, and its pages of the window, only while the backing is locked.
 //
 // The pin keeps the threads apart (lock_decision.hpp). It is locked while the processor has an address, and committed
-// while a thread moves the bytes, or looks for an address. Where the bytes are, and what their pages are there, belongs
-// to the thread that has committed the pin; and to the thread that locks, while the pin is locked. Between system
-// memory and an aperture segment no byte moves, so any thread may change that at any time. What locks and work are
-// known of belongs to the thread that locks.
+// while a thread moves the bytes, looks for an address, or writes the caches back. Where the bytes are, and what their
+// pages are there, belongs to the thread that has committed the pin; and to the thread that locks, while the pin is
+// locked. Between system memory and an aperture segment no byte moves, so any thread may change that at any time. What
+// is known of locks and of work belongs to the thread that locks.
 //
 // Not promised: thread-safety of the other functions; the allocation calls them only where they are allowed.
 #ifndef TIDEMARK_MEMORY_ALLOCATION_BACKING_HPP
@@ -65,7 +65,8 @@ class allocation_backing {
  public:
   using gate = basic_commit_gate<platform>;
 
-  /// Returns a backing in system memory, all zero, or nullptr if the system refuses.
+  /// Returns a backing in system memory, all zero, which the caller deletes; or nullptr if the system refuses. With a
+  /// cache, the program ends if there is no memory for the coherency_tracker.
   /// \param cache  nullptr if it needs no cache operations
   static allocation_backing* make(const Timeline& finished, device_segment<Timeline>& segment, std::size_t pages,
                                   Cache* cache) noexcept {
@@ -106,7 +107,8 @@ class allocation_backing {
 
   // ---- the segment ------------------------------------------------------------------------------------------------
 
-  /// Takes pages of the segment for all bytes; a view that is false if too few are free. Any thread may call it.
+  /// Takes pages of the segment for all bytes, and returns them as a view. The view is false if too few are free, or if
+  /// another thread is just looking at them. Any thread may call it.
   [[nodiscard]] aperture_view take_places() noexcept { return segment_.places().try_map(some_pages{pages()}); }
   /// Gives back what take_places() returned. Any thread may call it.
   void give_back_places(const aperture_view& taken) noexcept {
@@ -188,7 +190,7 @@ class allocation_backing {
     const std::uint32_t before = writers_.load();
     writers_.store(before + 1);
   }
-  /// The processor has written for the last time, as far as the matching begin_processor_write() goes.
+  /// The writes that the matching begin_processor_write() allowed are over.
   void end_processor_write() noexcept {
     note_processor_write();
     const std::uint32_t before = writers_.load();
@@ -216,7 +218,7 @@ class allocation_backing {
   void extend_use(std::uint64_t until) noexcept {
     if (until > used_until()) used_until_.store(until);
   }
-  /// Says whether the device may have written the bytes since the processor last prepared a read for a lock. Any thread
+  /// Sets whether the device may have written the bytes since the last prepare_processor_read() for a lock. Any thread
   /// may move the backing meanwhile.
   void set_written(bool is_written) noexcept {
     // (K14): relaxed alone. A move that is under way may take either value: it only looks to its own reads, and no work

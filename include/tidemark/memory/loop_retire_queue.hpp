@@ -41,10 +41,10 @@
 #include "../fence/wait.hpp"  // before the others: then errors about stop tokens are short
 
 #include "../fence/awaited.hpp"
-#include "../fence/loop_task.hpp"
-#include "../fence/tools/loop_operation.hpp"
-#include "../fence/wait_loop.hpp"
 #include "../fence/wait_many.hpp"
+#include "../loop/loop_task.hpp"
+#include "../loop/tools/loop_operation.hpp"
+#include "../loop/wait_loop.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/intrusive_lists.hpp"

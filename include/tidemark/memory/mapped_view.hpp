@@ -9,8 +9,8 @@
 //
 // A view reserves a range of addresses, then maps each page into it. Making a view is slow: each page takes a system
 // call. Linux limits how many mappings a process has (vm.max_map_count, often 65530). Each page of a view takes one
-// mapping, but pages that follow each other in the memory, too, may share one. Which views may exist at the same time
-// is decided by host_aperture.hpp.
+// mapping, but pages that follow each other in the memory, too, may share one. Nothing here limits which views exist at
+// the same time; host_aperture.hpp can keep account of that.
 //
 // Threads may use pages and views as they use other memory. Making, moving and destroying one object must not run
 // beside any other use of the object.
@@ -71,8 +71,9 @@ class address_range {
 }  // namespace detail
 
 /// Pages of anonymous memory that can be mapped one by one. Movable: the other object has no pages then, and an
-/// assignment gives those back at once that were here. A view may outlive the memory_pages that it was made of, and
-/// keeps its pages. After fork() both processes use the same pages.
+/// assignment gives those back at once that were here. A view may outlive the memory_pages that it was made of. As long
+/// as there is one, all pages that were used keep their memory, also those that it does not show. After fork() both
+/// processes use the same pages.
 class memory_pages {
  public:
   /// Returns that many pages, all zero. Returns nothing, and errno is EINVAL, if the number is 0, or if the pages have

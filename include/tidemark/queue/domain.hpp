@@ -59,9 +59,9 @@
 
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
-#include "../fence/loop_task.hpp"
 #include "../fence/wait.hpp"
-#include "../fence/wait_loop.hpp"
+#include "../loop/loop_task.hpp"
+#include "../loop/wait_loop.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"

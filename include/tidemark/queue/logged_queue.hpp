@@ -101,8 +101,8 @@ class logged_queue {
     return recorder_.log(type).replace(entries);
   }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
-  /// other log, and outlive the queue and its readers. The log has as many entries as fit. Misaligned or too small
-  /// memory is refused in the same way. This allocates, too.
+  /// other log, and outlive the queue, its readers and what reserves entries. The log has as many entries as fit.
+  /// Misaligned or too small memory is refused in the same way. This allocates, too.
   bool set_log(fence_log_type type, std::span<std::byte> memory)
     requires(has_logs)
   {

@@ -14,8 +14,8 @@
 
 #include <optional>
 
-#include "../fence/loop_task.hpp"
-#include "../fence/wait_loop.hpp"
+#include "../loop/loop_task.hpp"
+#include "../loop/wait_loop.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {

@@ -136,7 +136,7 @@ ended_wait get_past(const Timeline& input, std::uint64_t value, const TellStall&
   return {status, observed};
 }
 
-/// Lets the executor of an engine know when a signal is about to run code of the user.
+/// Signals for the executor of an engine, and tells it before a signal runs code of the user.
 struct queue_access {
   static void signal(auto& queue, const auto& output, std::uint64_t value, const auto& before_user_code,
                      const auto&... entry) noexcept {
@@ -218,9 +218,10 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     return last_queued_.load(std::memory_order_relaxed);
   }
 
-  /// Returns whether all submitted work is finished. Never returns true while work is visible that is not finished.
-  /// Returns false once the queue is aborted or the progress timeline is lost, although is_finished() then returns true
-  /// for every serial: such work is given up, not finished. Progress: as that of the timeline's current_value().
+  /// Returns whether all submitted work is finished. Never returns true while the calling thread can see work that is
+  /// not finished. Returns false once the queue is aborted or the progress timeline is lost, although is_finished()
+  /// then returns true for every serial: such work is given up, not finished. Progress: as that of the timeline's
+  /// current_value().
   [[nodiscard]] bool is_idle() const noexcept {
     // The progress is read first. What is submitted after that makes the last serial too large, never too small.
     const std::uint64_t finished = progress_.fence->current_value();
@@ -239,8 +240,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// Waits until the work of this serial is finished, or until `token` is triggered. Returns `reached`; `stopped` by
   /// the token; `lost` if the queue is aborted or the progress timeline is lost, and the work is not finished. If the
   /// executor finishes the work after the abort, a later call may return `reached`. What the work did happens-before a
-  /// return with `reached`. If the progress timeline has no poison(), the wait looks at the token once in a
-  /// millisecond. Blocking.
+  /// return with `reached`. If the progress timeline has no poison(), or its wait_until() takes no stop token, the wait
+  /// looks at the token once in a millisecond. Blocking.
   template <stop_token_like Token = never_stops>
   wait_status wait_finished(std::uint64_t serial, Token token = {}) const noexcept {
     return wait_within(serial, std::move(token));
@@ -281,17 +282,17 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
 
   /// The other way to end a queue: refuses further work, and makes wait_finished() and drain() return `lost` for work
   /// that is not finished. A submission that has already begun may still succeed. If the progress timeline can be
-  /// poisoned, this poisons it, so all its waiters are released at once. With any other timeline the queue's own waits
-  /// notice the abort within a millisecond. The executor's waits go on: the program must stop the executor by other
-  /// means, and what the executor does meanwhile is still logged. Any thread may call it, any number of times.
-  /// Progress: as the timeline's poison(); wait-free if it has none.
+  /// poisoned, this poisons it, so all its waiters are released at once. With any other timeline, wait_finished() and
+  /// drain() notice the abort within a millisecond, and other waiters of the timeline do not. The executor's waits go
+  /// on: the program must stop the executor by other means, and what the executor does meanwhile is still logged. Any
+  /// thread may call it, any number of times. Progress: as the timeline's poison(); wait-free if it has none.
   void abort() noexcept {
     refuse();
     if constexpr (can_be_poisoned) progress_.fence->poison();
   }
   /// The first step of abort(), for an executor that ends its own wait before anybody learns of the abort: refuses
-  /// further work. If the progress timeline can be poisoned, nobody is released. abort() must follow. Progress:
-  /// wait-free.
+  /// further work. If the progress timeline can be poisoned, no wait notices that. Otherwise wait_finished() and
+  /// drain() may return `lost` from now on. abort() must follow. Progress: wait-free.
   void refuse() noexcept {
     // (Q14): release, pairs with (Q9).
     is_aborted_.store(1, std::memory_order_release);
@@ -304,7 +305,7 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   // ---- executing: one thread, in order ------------------------------------------------------------------------------
 
   // Pass the reservation to an operation whose log entry was reserved when it was recorded; log_reservation.hpp says
-  // more. If nothing was reserved, because there was no space, it does what it does without one.
+  // more. With a reservation that says `no_space`, an operation does what it does without one.
 
   /// Gets past a wait: waits until the timeline has reached `value`, or until `token` is triggered, and then logs the
   /// wait. Returns as the timeline's own wait does: `reached`, `stopped` or `lost`. Only a wait that returns `reached`
@@ -368,11 +369,11 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   }
 
   /// Signals a fence: value, entry, notification; or another timeline: entry, then its signal(), which must not throw;
-  /// see the head of this file. Returns what the publish() of the fence, or the signal() of the timeline, returns:
-  /// whether the value rose. That is false for a `fence` that had already come so far, and always true for a
-  /// `progress_fence` and where signal() returns no bool. The entry is written in every case. Progress: as the
-  /// timeline's signal(), one append, and one call of the notifier if a waiter of a fence is due. A hub that serves
-  /// itself may run its passes in that call.
+  /// see the head of this file. Returns whether the value rose, as publish() of the fence or signal() of the timeline
+  /// says. That is false for a `fence` that had already come so far, and always true for a `progress_fence` and where
+  /// signal() returns no bool. The entry is written in every case. Progress: as the timeline's signal(), one append,
+  /// and one call of the notifier if a waiter of a fence is due. A hub that serves itself may run its passes in that
+  /// call.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -396,9 +397,9 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   }
 
   /// Gives up the work with the serials `first` to `last`: none of it will be executed. Writes an entry for each of
-  /// `commands`, which are the waits, the signals and the ends of that work, in their order; and for each end that is
-  /// not among them, behind them. All have cancelled_timestamp in the place of the time. Nothing is signalled and
-  /// nobody is released.
+  /// `commands`, which are the waits, the signals and the ends of that work, in their order. Then writes one for each
+  /// end that is not among them. All have cancelled_timestamp in the place of the time. Nothing is signalled and nobody
+  /// is released.
   ///
   /// Returns `cancelled` and the number of entries. Returns `refused`, and nothing is written, where something would be
   /// left out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which
@@ -518,8 +519,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
                    [&] { return fence_log_entry{value, input, fence_operation::wait_stalled, 0, observed, 0, 0}; });
   }
 
-  /// Signals. Before code of the user runs in it, `before_user_code()` is called, unless that is the recorder's or the
-  /// clock's. `entry` may be the reserved one.
+  /// Signals. Calls `before_user_code()` before it runs code of the user. Code of the recorder and of the clock does
+  /// not count. `entry` may be the reserved one.
   template <class Fence, class... Entry>
   bool signal_telling(const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code,
                       const Entry&... entry) noexcept {

@@ -10,8 +10,8 @@
 // since the entry with which it began, over all of the logs.
 //
 // A log is freed when the producer, the owner, the previous log and all readers have left it; a count of references
-// says when. The owner leaves a log that was replaced only with its next call of replace() or reader(), or with the
-// destructor. So each of these calls may free logs, as a reader's destructor may.
+// says when. The owner leaves a log that was replaced only with its next call of replace(), reader() or reserver(), or
+// with the destructor. So each of these calls may free logs, as a reader's destructor may.
 //
 // Who calls what: the producer, which is the queue's executor, calls append() and commit(). The queue's owner, one
 // thread at a time, calls replace(), reader() and reserver(). A reader's own operations are called by the thread that
@@ -44,7 +44,7 @@ class queue_log_node {
   using page_type = typename log_type::page_type;
   using pointer_word = typename Platform::template atomic<queue_log_node*>;
 
-  /// \param entries  as many as a log can have
+  /// \param entries  a number that a log can have
   explicit queue_log_node(std::size_t entries)
       : own_{std::make_unique<unit[]>(page_type::bytes_for(entries) / sizeof(unit) + 1)},
         memory_{reinterpret_cast<std::byte*>(own_.get())},
@@ -184,7 +184,8 @@ class basic_log_reserver {
  public:
   /// Reserves the entry that follows those that were appended or reserved so far. Returns `reserved` with the number of
   /// the entry, or `no_space` if as many entries are reserved and not yet committed as the log has. That may be said
-  /// too early, since a recent commit may not be seen yet. Progress: wait-free, but may free logs that were replaced.
+  /// too early, since a recent commit may not be seen yet; or too late, since each entry that was appended without a
+  /// reservation counts as a commit. Progress: wait-free, but may free logs that were replaced.
   [[nodiscard]] log_reservation reserve() noexcept {
     while (auto* const next = at_.node_->next()) at_.go_to(next);
     const std::uint64_t written = at_.reader_.end_sequence();
@@ -194,8 +195,9 @@ class basic_log_reserver {
   }
 
   /// Gives back what was reserved from `first` on, because the commands were dropped before any executor has learnt of
-  /// them. The next reservations are these entries again. Does nothing if `first` says `no_space`. Asserts that `first`
-  /// was reserved here and not given back. Otherwise nothing is given back. Progress: wait-free.
+  /// them. The next reservations are these entries again. Does nothing if `first` says `no_space`. `first` must have
+  /// been reserved here and not given back. Asserts that its turn was given out. Otherwise nothing is given back.
+  /// Progress: wait-free.
   void take_back(const log_reservation& first) noexcept {
     if (!first) return;
     TIDEMARK_ASSERT(first.turn < turn_, "an entry is taken back that is not reserved");
@@ -210,7 +212,7 @@ class basic_log_reserver {
   explicit basic_log_reserver(queue_log_reader<Platform> at) noexcept : at_{std::move(at)} {}
 
   queue_log_reader<Platform> at_;  // never read: it says which log the producer writes to, and how far it has come
-  std::uint64_t next_ = 0;         // the number of the next reservation, if nothing else was appended
+  std::uint64_t next_ = 0;         // the number of the next reservation, or less if others were appended
   std::uint64_t turn_ = 0;
 };
 
@@ -238,7 +240,7 @@ class basic_queue_log {
   }
 
   /// Appends an entry. In a full log it writes over the oldest one. For the producer. Progress: wait-free, except that
-  /// the first entry of a new log may free the old one. That entry also clears the whole new log, which takes time in
+  /// the first entry of a new log may free the old one. That append also clears the whole new log, which takes time in
   /// proportion to its size.
   void append(const fence_log_entry& entry) noexcept {
     // (Q5): relaxed, (Q6) does the rest.
@@ -247,8 +249,8 @@ class basic_queue_log {
     current_->log().append(entry);
   }
 
-  /// Appends the entry that was reserved; in turn and in its place, or else see log_reservation.hpp. If nothing was
-  /// reserved, it does what append() does. For the producer. Progress: as append().
+  /// Appends the entry that was reserved. log_reservation.hpp says what happens if it is not its turn, or if its place
+  /// is taken. If nothing was reserved, it does what append() does. For the producer. Progress: as append().
   void commit(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
     turns_.note(reserved, current_->log().next_sequence());
     append(entry);
@@ -267,8 +269,8 @@ class basic_queue_log {
     return true;
   }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
-  /// other log, and outlive the queue and its readers. The log has as many entries as fit, at most 2^31 - 1. Memory
-  /// that is misaligned or too small is refused in the same way. This allocates, too.
+  /// other log, and outlive the queue, its readers and the log's reserver. The log has as many entries as fit, at most
+  /// 2^31 - 1. Memory that is misaligned or too small is refused in the same way. This allocates, too.
   bool replace(std::span<std::byte> memory) {
     if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
     announce(new node{memory});
@@ -282,8 +284,9 @@ class basic_queue_log {
     return reader_type{front_};
   }
 
-  /// Returns what reserves entries of the log. Asserts that it is the only one of the log, since it counts the turns.
-  /// Otherwise its entries are committed out of turn. For the owner. Allocates nothing.
+  /// Returns what reserves entries of the log. Asserts that this is called once for a log, since the reserver counts
+  /// the turns from 0. Otherwise the entries of the second one may be committed out of turn. For the owner. Allocates
+  /// nothing.
   [[nodiscard]] basic_log_reserver<Platform> reserver() noexcept {
     TIDEMARK_ASSERT(!has_reserver_, "a log has one reserver");
     has_reserver_ = true;

@@ -51,7 +51,7 @@ template <class T>
 concept split_allocation =
     std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> && std::equality_comparable<T>;
 
-/// The number of a slot: 24 bits, as in the texts (SlotId).
+/// The number of a slot: 24 bits, the SlotId of a patch location (patch_location.hpp).
 enum class slot_id : std::uint32_t {};
 
 /// The largest slot that a list can name.
@@ -166,18 +166,20 @@ std::size_t group_length(std::span<const split_entry<Allocation>> entries) noexc
 
 }  // namespace detail
 
-/// Returns whether a list can be used. In a valid list no slot is above `max_slot`, offsets never fall, and no offset
-/// is above `end` (the length of the work item) or largest_split_offset. An offset that equals `end` is valid; such an
-/// entry takes effect after the last command.
+/// Returns whether a list can be used. In a valid list no slot is above `max_slot` or largest_slot, offsets never fall,
+/// and no offset is above `end` (the length of the work item) or largest_split_offset. An offset that equals `end` is
+/// valid; such an entry takes effect after the last command.
 ///
 /// O(entries); allocates nothing. Any thread may call it.
 template <split_allocation Allocation>
 split_check_result check_split_list(std::span<const split_entry<Allocation>> entries, slot_id max_slot,
                                     std::uint64_t end) noexcept {
+  const slot_id last_slot = (std::min)(max_slot, largest_slot);
+  const std::uint64_t last_offset = (std::min)(end, largest_split_offset);
   std::uint64_t before = 0;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const auto& [allocation, slot, offset] = entries[index];
-    const auto fault = detail::entry_fault(slot, offset, before, max_slot, (std::min)(end, largest_split_offset));
+    const auto fault = detail::entry_fault(slot, offset, before, last_slot, last_offset);
     if (fault) return {split_check_status::invalid, split_defect{*fault, index, slot, offset}};
     before = offset;
   }
@@ -216,9 +218,9 @@ template <split_allocation Allocation>
   return {};
 }
 
-/// Builds a list in order. Each call of bind() and unbind() declares a split point. One thread at a time. All functions
-/// but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept slots. A call that has
-/// thrown may be repeated.
+/// Builds a list in order. Each entry that bind() or unbind() adds declares a split point at its offset. One thread at
+/// a time. All functions but clear() may throw std::bad_alloc, also entries(), which may have to add entries of kept
+/// slots. A call that has thrown may be repeated.
 template <split_allocation Allocation>
 class split_list_builder {
  public:
@@ -226,7 +228,7 @@ class split_list_builder {
 
   /// Adds an entry: from `offset` on, `slot` holds `allocation`. Returns `added`, or `invalid` where the offset is
   /// below that of the last entry, or the offset or the slot is too large; the list is unchanged then. Asserts that
-  /// `allocation` is not the null handle.
+  /// `allocation` is not the null handle. Otherwise the entry unbinds the slot.
   split_add_result bind(std::uint64_t offset, slot_id slot, Allocation allocation) {
     TIDEMARK_ASSERT(allocation != Allocation{}, "bind() was given the null handle; use unbind()");
     return add({allocation, slot, offset});
@@ -237,8 +239,8 @@ class split_list_builder {
 
   /// Keeps `slot` bound: from now on, the builder binds the slot again at each split point that does not mention it, as
   /// long as the slot holds an allocation. So a splitter may move that allocation there. Meant for large allocations.
-  /// This begins at the split point that was added last. If entries(), or keep_bound() with `false`, was called after
-  /// that point was added, it begins at the split point of the next entry.
+  /// The first split point where it may do so is the one that was added last; or that of the next entry, if entries(),
+  /// or keep_bound() with `false`, was called since then.
   /// \param is_kept  false ends this: the split point that was added last is then the last one to bind the slot again
   void keep_bound(slot_id slot, bool is_kept = true) {
     if (is_kept) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// trace_hangs: who waits for what, and in a circle, from what a trace has received of some queues: of any queues,
-// engines' or not, also of a program that has ended.
+// trace_hangs: which queues wait for what, and which of them in a circle, by what a trace has received. The queues may
+// be of engines or not, and their program may have ended.
 //
 //   tidemark::hang_report report = find_hangs(trace);
 //
@@ -10,17 +10,19 @@
 // of these times is 0. What a fence has come to is the greatest value that a queue signalled, or got past.
 //
 // The end of a submission is a signal of the queue's progress, and must be told as queued like any other: its fence is
-// the progress, and its value the serial. Otherwise nobody seems to have that signal.
+// the progress, and its value the serial. Otherwise no queue seems to have that signal, and waits for it count as if
+// the program could still end them.
 //
 // The queues need not be read at one moment. A queue whose newest entries have not arrived yet looks as if it stood at
-// an earlier command. It would get past that one, so no false cycle is reported, as long as
+// an earlier command. The search gets past that command, too, so no false cycle is reported, as long as
 //
 //   - all commands of the queues that signal these fences were told as queued, before the queues were read
 //   - each queue executes its commands in the order of their queueing
 //   - no other signaller than the queues breaks the cycle
 //
 // Where entries of a log were lost, a command that was queued may have been executed. It counts as executed, unless it
-// was queued later than all that its queue has executed for certain.
+// was queued later than all that its queue has executed for certain, of which at least one time of queueing must be
+// known. If one of the executed commands is itself uncertain, all uncertain commands of its queue count as executed.
 //
 // Not promised: that a queue of the report waits already. It may be busy before the wait.
 #ifndef TIDEMARK_TRACE_TRACE_HANGS_HPP

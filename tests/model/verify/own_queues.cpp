@@ -7,8 +7,8 @@
 #include <tidemark/verify/check.hpp>
 
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/log/ring_log.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>

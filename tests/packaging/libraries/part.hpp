@@ -15,11 +15,11 @@
 #include <functional>
 #include <optional>
 
-#include <tidemark/fence/descriptor_watch.hpp>
 #include <tidemark/fence/detached.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
-#include <tidemark/fence/wait_loop.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/loop/descriptor_watch.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 namespace parts {
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
+#include "../tools/waker.hpp"
 #include "min_tree.hpp"
-#include "waker.hpp"
 
 namespace tidemark::detail {
 

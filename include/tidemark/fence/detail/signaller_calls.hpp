@@ -27,7 +27,7 @@
 #include "../../platform/tools/intrusive_lists.hpp"
 #include "../../platform/tools/park_lock.hpp"
 #include "../../platform/tools/user_call.hpp"
-#include "waker.hpp"
+#include "../tools/waker.hpp"
 
 namespace tidemark::detail {
 

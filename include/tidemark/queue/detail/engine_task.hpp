@@ -31,9 +31,9 @@
 #include <utility>
 
 #include "../../fence/awaited.hpp"
-#include "../../fence/tools/loop_operation.hpp"
-#include "../../fence/wait_loop.hpp"
 #include "../../log/ids.hpp"
+#include "../../loop/tools/loop_operation.hpp"
+#include "../../loop/wait_loop.hpp"
 #include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
 #include "../../platform/tools/user_call.hpp"
