@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
-// The second program of docs/guide-queue.md: engines, which execute queues.
+// The program of docs/guide-engine.md: engines, which execute queues.
 
 #include "expect.hpp"
 
+#include <tidemark/engine/domain.hpp>
+#include <tidemark/engine/engine.hpp>
+#include <tidemark/engine/engine_queue.hpp>
+#include <tidemark/engine/hang_report.hpp>
+#include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/queue/domain.hpp>
-#include <tidemark/queue/engine.hpp>
-#include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/executed_work.hpp>
-#include <tidemark/queue/hang_report.hpp>
 #include <tidemark/queue/log_collector.hpp>
-#include <tidemark/queue/unbroken_run.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_work.hpp>
 

@@ -4,10 +4,10 @@
 
 #include "expect.hpp"
 
+#include <tidemark/hub/hub.hpp>
+#include <tidemark/hub/loop_served.hpp>
 #include <tidemark/loop/wait_loop.hpp>
-#include <tidemark/queue/hub.hpp>
 #include <tidemark/queue/log_collector.hpp>
-#include <tidemark/queue/loop_served.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queued_events.hpp>
 #include <tidemark/trace/trace.hpp>

@@ -3,8 +3,8 @@
 
 #include "expect.hpp"
 
-#include <tidemark/queue/engine_parts.hpp>
-#include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/engine/engine_parts.hpp>
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/split/split_list.hpp>
 #include <tidemark/split/split_placement.hpp>
 #include <tidemark/split/split_table.hpp>

@@ -6,24 +6,24 @@
 #define TIDEMARK_EXECUTORS_HPP
 
 // Queues.
+#include "queue/executed_work.hpp"  // what a queue did between its waits and signals
 #include "queue/log_collector.hpp"  // hands the entries of several logs to a sink
 #include "queue/queue.hpp"          // the timeline of an in-order executor, with its logs
 #include "queue/queued_events.hpp"  // what was queued and when, for a trace
 #include "queue/recorder.hpp"       // whether and how a queue logs
 
 // Engines.
-#include "queue/engine.hpp"         // a few threads execute many queues
-#include "queue/engine_parts.hpp"   // records the parts of a split work item
-#include "queue/engine_queue.hpp"   // a queue of an engine
-#include "queue/executed_work.hpp"  // what a queue did between its waits and signals
-#include "queue/hang_report.hpp"    // who waits for whom
-#include "queue/unbroken_run.hpp"   // commands between which nothing else is executed
+#include "engine/domain.hpp"        // executors that do not see each other's values
+#include "engine/engine.hpp"        // a few threads execute many queues
+#include "engine/engine_parts.hpp"  // records the parts of a split work item
+#include "engine/engine_queue.hpp"  // a queue of an engine
+#include "engine/hang_report.hpp"   // who waits for whom
+#include "engine/local_fence.hpp"   // a fence of one domain
+#include "engine/unbroken_run.hpp"  // commands between which nothing else is executed
 
-// Hubs and domains.
-#include "queue/domain.hpp"       // executors that do not see each other's values
-#include "queue/hub.hpp"          // one pass releases the waiters of many fences
-#include "queue/local_fence.hpp"  // a fence of one domain
-#include "queue/loop_served.hpp"  // a loop serves a hub
+// Hubs.
+#include "hub/hub.hpp"          // one pass releases the waiters of many fences
+#include "hub/loop_served.hpp"  // a loop serves a hub
 
 // Traces.
 #include "trace/trace.hpp"         // joins what was queued with what was executed

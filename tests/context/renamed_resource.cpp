@@ -19,9 +19,9 @@
 
 #include <tidemark/context/command_context.hpp>
 #include <tidemark/context/renamed_resource.hpp>
+#include <tidemark/engine/engine.hpp>
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/queue/engine.hpp>
-#include <tidemark/queue/engine_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 
 #include "support/manual_stop.hpp"

@@ -90,6 +90,14 @@ TEST_CASE("[A14] a wait tries at least once, and once more after its deadline or
   attempts = 0;
   CHECK(events.wait_for(attempt, 1ms) == wait_status::timeout);
   CHECK(attempts >= 2);
+  // Also where each attempt meets another change, so that the thread never sleeps.
+  CHECK(events.wait_for([&] { return events.notify(), false; }, 1ms) == wait_status::timeout);
+  counted_fence timeline{5};
+  const auto names_what_is_reached = [] { return attempt_result::again_at(3); };
+  CHECK(events.wait_for(timeline, names_what_is_reached, 1ms) == wait_status::timeout);
+  std::uint64_t next = 6;
+  CHECK(events.wait_for(timeline, [&] { return attempt_result::again_at(++next); }, 1ms) == wait_status::timeout);
+  CHECK(timeline.monitored_value() == (counted::heavy_barrier_available() ? tidemark::no_waiter : 0));
   manual_stop stop;
   stop.request();
   attempts = 0;
@@ -234,12 +242,15 @@ TEST_CASE("[B12] what an attempt may return") {
   constexpr auto never = [] { return false; };
   constexpr auto no_value = [] { return attempt_result::again(); };
   constexpr auto no_answer = [] {};
+  constexpr auto number = [] { return 5; };  // the next value, perhaps, but it says nothing
   static_assert(tidemark::plain_attempt<decltype(never)>);
   static_assert(!tidemark::plain_attempt<decltype(no_value)>);
   static_assert(!tidemark::plain_attempt<decltype(no_answer)>);
+  static_assert(!tidemark::plain_attempt<decltype(number)>);
   static_assert(tidemark::timeline_attempt<decltype(never)>);
   static_assert(tidemark::timeline_attempt<decltype(no_value)>);
   static_assert(!tidemark::timeline_attempt<decltype(no_answer)>);
+  static_assert(!tidemark::timeline_attempt<decltype(number)>);
   static_assert(attempt_result{true}.has_succeeded());
   static_assert(!attempt_result::again().has_succeeded() && !attempt_result::again().value());
   static_assert(!attempt_result::again_at(7).has_succeeded() && attempt_result::again_at(7).value() == 7U);

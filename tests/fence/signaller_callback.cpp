@@ -22,8 +22,8 @@
 
 #include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/loop/wait_loop.hpp>
-#include <tidemark/queue/hub.hpp>
 
 #include "support/child.hpp"
 #include "support/coroutine.hpp"

@@ -10,11 +10,11 @@
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/hub/hub_services.hpp>
 #include <tidemark/log/fence_log.hpp>
 #include <tidemark/log/log_clock.hpp>
 #include <tidemark/loop/loop_uring.hpp>
 #include <tidemark/loop/wait_loop.hpp>
-#include <tidemark/queue/hub_services.hpp>
 
 using namespace std::chrono_literals;
 

@@ -5,9 +5,9 @@
 #include <tidemark/context/command_context.hpp>
 #include <tidemark/fence/callback_state.hpp>
 #include <tidemark/fence/wait.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/memory/map_mode.hpp>
 #include <tidemark/memory/mapped_allocation.hpp>
-#include <tidemark/queue/hub.hpp>
 #include <tidemark/split/split_list.hpp>
 #include <tidemark/trace/trace_file.hpp>
 

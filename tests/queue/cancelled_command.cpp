@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/cancelled_command.hpp>
-#include <tidemark/queue/hub.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/engine/engine_queue.hpp>
+#include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/log_collector.hpp>
-#include <tidemark/queue/unbroken_run.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_work.hpp>
 

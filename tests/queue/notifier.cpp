@@ -7,7 +7,7 @@
 #include <functional>
 
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/queue/hub.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/notifier.hpp>
 #include <tidemark/queue/queue.hpp>
 

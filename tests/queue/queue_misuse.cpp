@@ -12,9 +12,9 @@
 #include <span>
 #include <string>
 
-#include <tidemark/queue/hub.hpp>
+#include <tidemark/engine/unbroken_run.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/queue.hpp>
-#include <tidemark/queue/unbroken_run.hpp>
 
 using namespace testing;
 

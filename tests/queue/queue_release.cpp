@@ -26,9 +26,9 @@ static void say(const char* text) { said().emplace_back(text); }
 #include <span>
 #include <utility>
 
+#include <tidemark/engine/unbroken_run.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/log/ring_log.hpp>
-#include <tidemark/queue/hub.hpp>
-#include <tidemark/queue/unbroken_run.hpp>
 
 #include "support/hubs.hpp"
 #include "support/threads.hpp"

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include <tidemark/engine/engine.hpp>
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/log/log_clock.hpp>
 #include <tidemark/loop/wait_loop.hpp>
-#include <tidemark/queue/engine.hpp>
-#include <tidemark/queue/engine_queue.hpp>
 
 #include "../support/coroutine.hpp"
 #include "fault.hpp"

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <tidemark/queue/hub.hpp>
+#include <tidemark/hub/hub.hpp>
 
 #include "queues.hpp"
 #include "readable.hpp"

@@ -4,7 +4,7 @@
 #ifndef TIDEMARK_TESTS_SUPPORT_OWNED_LOOP_HPP
 #define TIDEMARK_TESTS_SUPPORT_OWNED_LOOP_HPP
 
-#include <tidemark/queue/engine.hpp>
+#include <tidemark/engine/engine.hpp>
 
 namespace testing {
 

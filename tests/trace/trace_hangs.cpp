@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/fence/fence.hpp>
-#include <tidemark/queue/engine_queue.hpp>
-#include <tidemark/queue/hub.hpp>
+#include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queued_events.hpp>

@@ -32,7 +32,8 @@ namespace tidemark {
 
 /// A finished list; see the head of this file. Movable. One that was moved from is empty, and one that another list is
 /// moved to drops its own commands first. While commands are executed, cancelled, dropped or adopted, what they call
-/// must not call the list, nor move or destroy it. Asserts that. Otherwise the call does nothing, or returns `stopped`.
+/// must not change, move or destroy the list. Asserts that. Otherwise a call does nothing, or returns `stopped`; but to
+/// destroy the list there is undefined.
 /// \tparam Queue   what it is executed on
 /// \tparam Source  where its memory comes from. It gives that back in the thread that executes or destroys it
 template <platform Platform, class Queue, class Source>
@@ -60,11 +61,11 @@ class [[nodiscard]] recorded_list {
   /// Returns whether the list uses renamed resources and was not adopted.
   [[nodiscard]] bool needs_adoption() noexcept { return commands_.renames().needs_adoption(); }
   /// Makes the backings that the recording has written the current ones of their resources (renamed_resource.hpp). Must
-  /// be called once, before a list that uses renamed resources is executed or recorded; does nothing for other lists.
-  /// For the thread that submits.
+  /// be called once, before a list that uses renamed resources is executed or recorded; other lists do not need it.
+  /// Asserts that it is not called twice. Otherwise the second call does nothing. For the thread that submits.
   /// \param serial  what the end of the list will signal on the timelines of the resources. Until then the list's
   ///                backings are in use, also if the list is cancelled or dropped: then a resource that it copies into
-  ///                has undefined contents. As in renamed_resource::used_until()
+  ///                has undefined contents. Less than 2^64 - 2^33 - 1, as in renamed_resource::used_until()
   /// Progress: wait-free but for the system call that wakes threads which wait for backings.
   void adopt(std::uint64_t serial) noexcept {
     if (!is_free()) return;
@@ -75,9 +76,9 @@ class [[nodiscard]] recorded_list {
   }
 
   /// Executes the commands in their order, each once, and drops them. Calls no complete() of the queue. Returns
-  /// `reached`. If a wait ends otherwise, returns its status, and keeps it with all that follow: a later call goes on
-  /// from there. Asserts that no adoption is needed. Otherwise it executes nothing, and returns `stopped`. For the
-  /// executor of the queue. Blocking, as the waits.
+  /// `reached`. If a wait ends otherwise, returns its status. The wait stays in the list with all that follow: a later
+  /// call goes on from there. Asserts that no adoption is needed. Otherwise it executes nothing, and returns `stopped`.
+  /// For the executor of the queue. Blocking, as the waits.
   wait_status execute_on(Queue& by) noexcept
     requires(!detail::recording_queue<Queue>)
   {
@@ -96,10 +97,10 @@ class [[nodiscard]] recorded_list {
   }
 
   /// Has the queue record the commands, in their order; it executes them once they are submitted. The list is empty
-  /// afterwards: the queue keeps its memory until the last command was executed or dropped. The queue records one
-  /// command more than there were, which gives the memory back. Allocates, and throws what the queue throws. Then the
-  /// list is empty, too, and the queue has dropped all that was recorded and not submitted. Asserts that no adoption is
-  /// needed. Otherwise nothing changes. For the submitter of the queue.
+  /// afterwards: the queue keeps its memory until the last command was executed or dropped. If there are commands, the
+  /// queue records one more, which gives the memory back. Otherwise nothing happens. Allocates, and throws what the
+  /// queue throws. Then the list is empty, too, and the queue has dropped all that was recorded and not submitted.
+  /// Asserts that no adoption is needed. Otherwise nothing changes. For the submitter of the queue.
   void record_on(Queue& by)
     requires detail::recording_queue<Queue>
   {

@@ -26,9 +26,10 @@
 // What is destroyed, an object or a whole context, is handed in at one place and destroyed by one thread at a time,
 // without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
 //
-// PRECONDITION. An object is destroyed, or retired, when no recording that begins from now on uses it. Each recording
-// that uses it has begun before, and that beginning happens-before the call. retire() then waits for these recordings;
-// destroy() is for callers who know that they are over. The return of create() happens-before each use of the object.
+// PRECONDITION. An object may be destroyed or retired once no recording that begins later uses it. Each recording that
+// uses it must have begun before, and that beginning must happen-before the call. retire() then waits for these
+// recordings; destroy() is for callers who know that they are over. The return of create() happens-before each use of
+// the object.
 //
 // Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
 // created no blocks of dependencies.
@@ -60,14 +61,14 @@
 namespace tidemark {
 
 /// Names an object of a storage. One that was made without arguments names no object. An id of an object that was
-/// destroyed is stale; it is found out until the object's number was used again 2^32 times.
+/// destroyed is stale. That is noticed until its number has been used 2^32 - 2 times more.
 class object_id {
  public:
   constexpr object_id() noexcept = default;
   /// \param index       the object's number in its storage
-  /// \param generation  which of the objects that had this number
+  /// \param generation  which of the objects that had this number, counted from 1. With 0 it names no object
   constexpr object_id(std::uint32_t index, std::uint32_t generation) noexcept
-      : number_{std::uint64_t{generation} << 32 | index} {}
+      : number_{std::uint64_t{generation != 0 ? generation : UINT32_MAX} << 32 | index} {}
 
   [[nodiscard]] constexpr std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(number_); }
   [[nodiscard]] constexpr std::uint32_t generation() const noexcept {
@@ -88,7 +89,7 @@ enum class object_create_status : std::uint8_t {
   no_memory,  ///< The source, or the maker, has no memory for it.
   no_space,   ///< There are as many objects as the storage may have.
   invalid,    ///< It has too many dependencies, or one of them is no object, or is destroyed.
-  refused,    ///< The maker has told a size that it has not listed for the kind.
+  refused,    ///< The maker has told a size that it has not listed for the kind. An assertion fails then.
 };
 
 template <>
@@ -130,7 +131,7 @@ struct [[nodiscard]] block_use_result {
 /// Whether a context was opened.
 enum class context_open_status : std::uint8_t {
   ready,     ///< It is open.
-  no_space,  ///< As many contexts are open as the storage may have.
+  no_space,  ///< As many contexts are open, or closed and not destroyed yet, as the storage may have.
 };
 
 template <>
@@ -257,26 +258,28 @@ class context_storage {
 
   // ---- destroying objects: any thread -------------------------------------------------------------------------------
 
-  /// Destroys the object's blocks in all contexts, the immediate one's last. The caller knows that no recording uses
-  /// the object, see the head of this file. If objects depend on it, that happens when the last of them is destroyed.
-  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
-  /// Progress: lock-free but for the maker; may destroy what other threads have handed in.
+  /// Destroys the object's blocks in all contexts, the immediate one's last. As with close(), that may be done after
+  /// this returns. The caller knows that no recording uses the object, see the head of this file. If objects depend on
+  /// it, that happens when the last of them is destroyed. Returns true. Asserts that the object is neither destroyed
+  /// nor retired. Otherwise returns false and does nothing. Progress: lock-free but for the maker; may destroy what
+  /// other threads have handed in.
   bool destroy(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
     return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
   }
 
-  /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before.
-  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
-  /// Progress: lock-free; never waits, allocates nothing.
+  /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before, and
+  /// all objects are destroyed that depend on it. Returns true. Asserts that the object is neither destroyed nor
+  /// retired. Otherwise returns false and does nothing. Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
     return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{});
   }
-  /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many it has handed in
-  /// to be destroyed. Progress: lock-free but for the maker; never waits.
+  /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many that were; an
+  /// object on which others depend counts, too, and is destroyed after these. Progress: lock-free but for the maker;
+  /// never waits.
   std::size_t reclaim(std::size_t most = (std::numeric_limits<std::size_t>::max)()) noexcept {
     return reclaimer_.reclaim(most);
   }
@@ -441,8 +444,8 @@ class context_storage {
   }
 
   /// Creates a block when those that it needs are there.
-  /// \param above  gets what the object's entry keeps; null if the maker has used the object meanwhile. Then other
-  ///               entries may have been used, too
+  /// \param above  gets the object that needs this one, which its entry keeps; null if the maker has used the entry
+  ///               meanwhile. Then other entries may have been used, too
   block_use_result create_deferred(std::uint32_t number, record& object, void*& above) noexcept {
     slot& own = parts_.context_slots[number];
     entry* const added = own.table.add(object.index.load(), source_);
@@ -587,7 +590,7 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
 
   [[nodiscard]] bool is_open() const noexcept { return storage_ != nullptr; }
   /// Returns the context's number, which another context may have once this one is closed. Of a closed context it
-  /// returns 0, which is no number of its own.
+  /// returns 0, the number of the immediate one.
   [[nodiscard]] context_id id() const noexcept { return context_id{number_}; }
 
   /// Begins a recording. Objects are used between this and end_recording(); the blocks stay for later recordings.
@@ -633,8 +636,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
 
   /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. Asserts that it is not
   /// the immediate context, which can't be closed. If another thread is destroying an object or a context at this
-  /// moment, that thread does it; otherwise it is done when this returns. Progress: O(n log n) in the blocks at most;
-  /// lock-free but for source and maker; never waits.
+  /// moment, that thread does it. If this is called from a maker's destroy(), it may be done after that. Otherwise it
+  /// is done when this returns. Progress: O(n log n) in the blocks, and O(n) in the pages of the table; lock-free but
+  /// for source and maker, and for a system call if a thread waits for the recording; never waits. May destroy what
+  /// other threads have handed in.
   void close() noexcept {
     TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
     if (storage_ == nullptr || number_ == 0 || !can_end()) return;

@@ -11,15 +11,15 @@
 //
 //   auto attempt = [&]() -> tidemark::attempt_result {  a timeline may help as well:
 //     if (pool.take(mine)) return true;
-//     return attempt_result::again_at(pool.next_free_at());
+//     return tidemark::attempt_result::again_at(pool.next_free_at());
 //   };
 //   given_back.wait(device_progress, attempt);          the same, also tried again when the device has come that far
 //
-//   waiting   how many threads wait; the highest bit is set for ever where the heavy barrier is missing
-//   changes   counts the notifications that found a waiter; the waiters sleep on it
+//   waiting   how many threads wait; the highest bit is set for ever if the system has no heavy barrier (platform.hpp)
+//   changes   counts notifications that found a waiter, stops and releases; the waiters sleep on it
 //
-// Waiters write the first word, and notify() does so without changing it where a platform has no fences. The second
-// word is written by notifications that find a waiter, by stops, and by timelines that release a waiter.
+// Waiters write the first word. Where a platform has no fences, notify() writes it, too, but keeps its value. The
+// second word is written by notifications that find a waiter, by stops, and by timelines that release a waiter.
 //
 // Why no wake-up is lost
 // ----------------------
@@ -31,24 +31,25 @@
 //
 // g2 and v2 are the two sides of one barrier, so one of two things is true. Either g1 comes before v3: then the attempt
 // finds what was changed. Or v1 comes before g3: then the notification finds the waiter, advances `changes` and wakes
-// all waiters. A waiter sleeps only while `changes` is what it read at v3, so it does not miss a wake-up in between.
+// all waiters. A waiter sleeps only while `changes` is what it read at v3. So it misses what comes in between only if
+// these are exactly 2^32 changes, or a multiple of that.
 //
-// What the program itself stores at g1, and reads after v3, keeps the order that it needs to hand anything over. g2 is
-// a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a fence in the symmetric form. Where a
-// platform has no fences, g2 and g3 are one read-modify-write, which comes before v1 or after it. Where the heavy
-// barrier is missing, the highest bit of `waiting` sends every notification the slow way, and g2 and v2 are full
-// barriers.
+// The program must not rely on this to hand anything over: what it stores at g1 and reads after v3 has the memory order
+// that it needs for that. g2 is a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a fence
+// in the symmetric form. Where a platform has no fences, g2 and g3 are one read-modify-write, which comes before v1 or
+// after it. Where the heavy barrier is missing, the highest bit of `waiting` sends every notification the slow way, and
+// g2 and v2 are full barriers.
 //
 // With a timeline, a waiter sleeps on one word for both: it registers with the heap of the fence, and its release
-// advances `changes`. The registration is fence.hpp's w1; the barrier is w2 and v2 at once; and the value is looked at
-// once more before each sleep, which is w3.
+// advances `changes`. In the terms of fence.hpp the registration is w1; the barrier is w2, as well as v2; and a look at
+// the value before each sleep is w3.
 //
-// A waiter looks again every millisecond where it can't register: the fence is full and must not grow, there is no
-// memory, or the timeline is a type of the program's own. So does a waiter whose barrier was refused. For a value of
-// the program's own timeline it sleeps in the timeline's wait_until(), so that a signal wakes it at once, and a
-// notification is found within a millisecond.
+// A waiter calls its attempt again every millisecond where it can't register: the fence is full and must not grow,
+// there is no memory, or the timeline is a type of the program's own. So does a waiter whose barrier was refused. For a
+// value of the program's own timeline it sleeps in the timeline's wait_until(): a signal wakes it at once, and a
+// notification or a stop is found within a millisecond.
 //
-// Not promised: that a waiter which is woken succeeds. All waiters are woken each time, and try again; and fairness.
+// Not promised: fairness; that a waiter which is woken succeeds. All waiters are woken each time, and try again.
 #ifndef TIDEMARK_FENCE_EVENT_COUNT_HPP
 #define TIDEMARK_FENCE_EVENT_COUNT_HPP
 
@@ -76,13 +77,14 @@ namespace tidemark {
 class [[nodiscard]] attempt_result {
  public:
   /// \param has_succeeded  true ends the wait. False is again()
-  constexpr attempt_result(bool has_succeeded) noexcept : what_{has_succeeded ? kind::done : kind::again} {}
+  constexpr attempt_result(std::same_as<bool> auto has_succeeded) noexcept
+      : what_{has_succeeded ? kind::done : kind::again} {}
 
   /// It has failed, and may succeed after a notification. The timeline does not matter, not even its loss.
   static constexpr attempt_result again() noexcept { return false; }
-  /// It has failed, and may succeed after a notification, or when the timeline has reached `value`, which it has not
-  /// reached yet. UINT64_MAX stands for no value: then only the loss of the timeline ends the wait. Only for waits with
-  /// a timeline.
+  /// It has failed, and may succeed after a notification, or when the timeline has reached `value`. If the timeline has
+  /// reached it when the attempt looks, the wait tries again without a sleep. UINT64_MAX stands for no value: then of
+  /// the timeline only its loss counts. Only for waits with a timeline.
   static constexpr attempt_result again_at(std::uint64_t value) noexcept { return {kind::again_at, value}; }
 
   constexpr bool has_succeeded() const noexcept { return what_ == kind::done; }
@@ -99,10 +101,11 @@ class [[nodiscard]] attempt_result {
   kind what_;
 };
 
-/// A callable that a wait without a timeline calls again and again until it returns true. It throws nothing.
+/// A callable that a wait without a timeline calls again and again until it returns true: a bool, and no other type.
+/// It throws nothing.
 template <class F>
 concept plain_attempt = requires(const F& attempt) {
-  { attempt() } -> std::convertible_to<bool>;
+  { attempt() } -> std::same_as<bool>;
 };
 /// A callable that a wait with a timeline calls again and again until it has succeeded: it returns a bool or an
 /// attempt_result. It throws nothing.
@@ -152,10 +155,10 @@ class event_wait {
   template <class Token>
   wait_status operator()(deadline until, const Token& token) noexcept {
     for (;;) {
-      // Before the attempt, so that it finds what was changed before the stop.
+      // Before the attempt, so that it finds what was changed before the stop, or before the deadline.
       const bool is_stopped = token.stop_requested();
-      if (try_once() || is_stopped) return end(is_stopped);
-      if (until == at_once || (until != no_deadline && until <= Platform::now())) return end(false);
+      const bool is_late = has_passed(until);
+      if (try_once() || is_stopped || is_late) return end(is_stopped);
       if constexpr (has_heap) {
         const std::uint64_t target = result_.value().value_or(UINT64_MAX);
         spinning_wait<Platform> spinning{target == UINT64_MAX ? nullptr : fence_access::learnt(fence())};
@@ -182,6 +185,7 @@ class event_wait {
   using waiter = typename events::waiter;
 
   const auto& fence() const noexcept { return *fence_behind(followed_); }
+  static bool has_passed(deadline until) noexcept { return until != no_deadline && until <= Platform::now(); }
 
   /// Returns whether the wait is over.
   bool try_once() noexcept {
@@ -218,7 +222,7 @@ class event_wait {
 
     /// Returns whether the fence wakes the waiter when it must.
     bool is_complete() const noexcept { return ticket_ || !target_; }
-    /// Returns whether the fence may miss the waiter if the heavy barrier was refused.
+    /// Returns whether the fence relies on the heavy barrier to find the waiter.
     bool needs_barrier() const noexcept {
       if constexpr (has_heap) {
         const auto& fence = of_.fence();
@@ -265,11 +269,12 @@ class event_wait {
         // Before the attempt, which may take long: a waiter that was released must withdraw without delay.
         if (registered.is_over()) registered.withdraw();
         if (try_once() || is_stopped || is_late) return end(is_stopped);
+        is_late = has_passed(until);
         if (result_.value() != registered.target()) break;
         if (registered.is_over()) continue;
         const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
         spinning.parks();
-        is_late = !counted.park(seen, limit) && limit == until;
+        if (!counted.park(seen, limit)) is_late = limit == until;
       } while (true);
     }
   }
@@ -289,7 +294,7 @@ class event_wait {
       const bool is_in_time = target == UINT64_MAX
                                   ? counted.park(seen, limit)
                                   : wait_on<Platform>(followed_, target, limit, never_stops{}) != wait_status::timeout;
-      is_late = !is_in_time && limit == until;
+      is_late = is_in_time ? has_passed(until) : limit == until;
     }
   }
 
@@ -307,11 +312,13 @@ class event_wait {
 /// calls of its functions.
 ///
 /// The wait functions have the form that waits have everywhere (wait.hpp): wait(), wait_for() and wait_until(), each
-/// with an optional stop token last. They call the attempt at least once, on the calling thread, and hold nothing
-/// meanwhile; it may be called any number of times. They return `reached` if the attempt has succeeded; `timeout` or
-/// `stopped` if it has failed once more after the deadline or the stop; and `lost` if the timeline is lost, and an
-/// attempt that began after that has returned again_at(). They throw nothing, and allocate nothing unless a waiter
-/// finds no free slot in the heap of the timeline, and the fence may grow.
+/// with an optional stop token last. They call the attempt at least once, on the calling thread, and hold no lock
+/// meanwhile; it may be called any number of times. It should be short, because other waiters of the fence may be woken
+/// only after it. If it fails, it must not notify this object: then the wait would never sleep. They return `reached`
+/// if the attempt has succeeded; `timeout` or `stopped` if it has failed once more after the deadline or the stop; and
+/// `lost` if the timeline is lost, or has reached UINT64_MAX, and an attempt that began after that has returned
+/// again_at(). They throw nothing, and allocate nothing unless a waiter finds no free slot in the heap of the timeline,
+/// and the fence may grow.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if the timelines are, and park as they do
 template <platform Platform>
 class basic_event_count {
@@ -325,8 +332,9 @@ class basic_event_count {
   basic_event_count(const basic_event_count&) = delete;
   basic_event_count& operator=(const basic_event_count&) = delete;
 
-  /// Says that the calling thread has just changed something: all waiters try again. Progress: wait-free, except for
-  /// the system call that wakes. While nobody waits it is one load; in the symmetric form a fence besides, or a
+  /// Says that the calling thread has just changed something: all waiters try again. One that still spins for the value
+  /// of a fence tries again after that, fence_options::max_spin_ns later at most. Progress: wait-free, except for the
+  /// system call that wakes. While nobody waits it is one load; in the symmetric form a fence besides, or a
   /// read-modify-write instead; and a full barrier besides where the heavy barrier is missing. Any thread may call it.
   void notify() noexcept {
     if (may_be_needed()) [[unlikely]]
@@ -402,8 +410,8 @@ class basic_event_count {
 
     /// Does v2, for everything that this thread waits for: also for its registration with a timeline. Returns false if
     /// others may miss the waiter, so that it must look again soon: the barrier was refused, and the object or the
-    /// timeline relies on it. Each of them says so itself, because what the system refuses now may have been there when
-    /// they were made, by another shared library.
+    /// timeline relies on it. Each of them says so itself: it may have been made by another shared library, which had
+    /// the barrier.
     /// \param needs_barrier  whether the registration relies on the heavy barrier
     bool order(bool needs_barrier) noexcept {
       if constexpr (has_fences) {
@@ -422,7 +430,8 @@ class basic_event_count {
     bool park(std::uint32_t seen, deadline until) noexcept { return Platform::park(of_.changes_, seen, until); }
 
    private:
-    // The thread that was woken may be another waiter of the object. Then this one is awake, and withdraws by itself.
+    // The thread that was woken may be another waiter of the object. Then this one is awake, and withdraws by itself,
+    // but only after its attempt.
     static bool on_release(detail::waker& self, detail::release_reason) noexcept {
       return static_cast<waiter&>(self).of_.wake_all();
     }

@@ -184,7 +184,8 @@ struct no_signaller_calls {};
 /// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
 /// the copy has. Three kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
-///   - fences for which other threads waited for several timelines or for a block's memory: a release uses their stacks
+///   - fences for which other threads waited for several timelines, for a block's memory or at an event count: a
+///     release uses their stacks
 ///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
 ///     threads slept or woke others on any block of that kind, because all of them share the condition variables
 template <tidemark::platform Platform, fence_options Options>
@@ -312,8 +313,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   /// Returns how many registrations found no slot: the heap must not grow, or there was no memory. A wait counts again
-  /// each time that it registers again. wait_all(), wait_any() and waits of memory blocks count, too, although they do
-  /// not stay in the overflow lane. Progress: wait-free, one load. Any thread may call it.
+  /// each time that it registers again. wait_all(), wait_any() and waits of event counts and memory blocks count, too,
+  /// although they do not stay in the overflow lane. Progress: wait-free, one load. Any thread may call it.
   std::uint64_t overflow_count() const noexcept
     requires(Options.statistics)
   {

@@ -31,7 +31,7 @@ enum class value_storage {
   /// other processes are not woken.
   caller,
   /// A word that several fences have, each for waiters of its own. Whoever signals one of them must tell the others, as
-  /// an attachment of a cross_fence does (queue/domain.hpp).
+  /// an attachment of a cross_fence does (engine/domain.hpp).
   shared,
 };
 

@@ -16,8 +16,8 @@
 // A wait for t returns `reached` if the value is at least t when the wait begins, or at any moment until it ends. It
 // stays so when the value is set back afterwards: even if the owner signals 8 and goes back to 0 while the thread that
 // waits for 5 still sleeps, that thread returns `reached`. A wait that begins after rewind() has returned knows nothing
-// of earlier values. Each wait ends once: no value is missed, and none ends the same wait twice. A wait begins when it
-// is registered, as monitored_value() shows; before that, no other thread can know of it.
+// of earlier values. No value that a wait needs is missed, and each wait ends once. A wait begins when it is
+// registered, as monitored_value() shows; before that, no other thread can know of it.
 //
 // A thread must not decide by the value that it finds when it wakes up, because the value may be low again. The
 // signaller decides. These are the events of a wait R for target t, and of a signal S of a value v >= t, which a rewind
@@ -34,12 +34,12 @@
 // lock and counts R in. So S takes the lock and marks R, unless R has left before.
 //
 // R leaves with the lock. It looks whether it was marked, and then at the value. Say it finds neither the mark nor a
-// value of at least t. Then B has not undone a signal since w1: B comes after s3, so R would have found the mark. So R
-// has left before such a signal.
+// value of at least t. Then no signal S has come between w1 and this look: if B has set its value back, R finds the
+// mark, because B comes after s3. So R has left before such a signal.
 //
 // This handshake is the symmetric one on every platform. An asymmetric barrier that the system refuses would only be
 // made good by a later look, which may find the value set back. So a signal is an exchange and a load if nobody is due,
-// and a wait makes no system call but for the sleep.
+// and a wait makes no system call but for the sleep, and for the lock if another thread wants it.
 //
 // A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
 // the lock before it returns. Nothing of the user's runs with the lock held.
@@ -169,8 +169,8 @@ class basic_rewindable_fence {
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
     return wait_within(target, std::move(token));
   }
-  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it only
-  /// looks, and blocks only for the lock.
+  /// Waits like wait(), but for the duration `timeout` at most, and returns `timeout` then. With zero or less it
+  /// registers, looks and leaves, and blocks only for the lock.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   wait_status wait_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                        Token token = {}) const noexcept {

@@ -13,14 +13,15 @@
 // an engine makes the signal, the engine has one thread less meanwhile, and its other threads go on. If a pass of a hub
 // runs the callable, the hub serves nobody until it has returned.
 //
-// When it runs: before signal() or poison() returns, once the pass that released it is over. If a queue or a hub
-// notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value reached,
-// or the timeline lost, it runs in the constructor. Signallers run the callables of a fence one at a time: the lowest
-// target first, and of equal targets the one that was registered first.
+// When it runs: as a rule before the signal() or poison() that releases it returns, once its pass is over. If a queue
+// or a hub notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value
+// reached, or the timeline lost, it runs in the constructor. Signallers run the callables of a fence one at a time: the
+// lowest target first, and of equal targets the one that was registered first. One that runs in a constructor may run
+// beside them.
 //
 // Not promised: that a signal has run what is due to it. If another thread runs callables of this fence at that moment,
-// it runs these, too, and the signaller does not wait. So what becomes due because a callable signals its own fence
-// runs after that callable.
+// it runs these, too, and the signaller does not wait. Likewise, what becomes due because a callable signals its own
+// fence runs after that callable.
 //
 // A callable may signal, wait with a time-out of zero, register, cancel, and, unless it runs in the constructor,
 // destroy its own registration, for any fence, also for this one. It must not throw (std::terminate), nor destroy the
@@ -32,9 +33,9 @@
 // loop, which runs one callable after the other.
 //
 // A signal costs what it does without callables, when none is due. If one is due, it takes a lock of the fence, so a
-// signal handler must not signal such a fence. Each callable takes a slot of the fence. Where the heap is full
-// and must not grow, or there is no memory for that, or the heavy barrier is refused later, nobody would run it. Then
-// the registration is refused, and its state says so.
+// signal handler must not signal such a fence. Each callable takes a slot of the fence. Where nobody would run it, the
+// registration is refused, and its state says so: where the heap is full and must not grow, where there is no memory
+// for more slots, or where the system refuses the heavy barrier to a fence that relies on it.
 //
 // Lifetime: the fence must outlive the registration. After a fork, the child must not use registrations that were made
 // before.

@@ -49,7 +49,7 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
 };
 
 /// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
-/// an engine takes it for work, which may block (queue/engine.hpp).
+/// an engine takes it for work, which may block (engine/engine.hpp).
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
 

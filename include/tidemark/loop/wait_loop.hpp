@@ -13,16 +13,18 @@
 // Coroutines wait with `co_await loop.reached(uploaded, 3)`.
 //
 // Any number of waits for a timeline cost its fence one slot: the loop keeps them in the order of their targets, and
-// registers only the least one. While the loop has something to run it registers none, and looks at the values itself.
-// A signaller to which the least target is not due pays nothing. One to which it is due wakes the loop at most once,
-// however many waits end.
+// registers only the least one. While none of its threads sleeps the loop registers none as a rule, and looks at the
+// values itself. A signaller to which the least target is not due pays nothing. One to which it is due wakes the loop
+// at most once, however many waits end.
 //
 // Nothing is allocated for a wait: it lies in the object that on_reached() returns, or in the coroutine's frame. Nor is
-// it for a task (make_task()), which may be posted again and again; post() allocates what it keeps. The table in which
-// the loop finds a timeline grows from the 129th timeline on; without memory it only becomes slower.
+// it for a task (make_task()), which may be posted again and again; post() allocates what it keeps. Two things allocate
+// all the same: the table in which the loop finds a timeline grows from the 129th timeline on, and a fence without a
+// free slot may grow. Without memory the loop only becomes slower.
 //
-// Order: of one timeline the lowest target runs first, and of equal targets the one that was registered first. Nothing
-// is promised for several timelines, or where several threads run the loop.
+// Order: of the waits for one timeline that are found to be over together, the lowest target runs first, and of equal
+// targets the one that was registered first. Nothing is promised for several timelines, or where several threads run
+// the loop.
 //
 // Threads: any thread may call any function of a loop. Any number may run it at the same time; each runs what it finds.
 // A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
@@ -30,25 +32,26 @@
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
 // run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
 // it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
-// run() may be called again. The same is true of a coroutine that the loop resumes. A coroutine that awaits the loop in
-// such a call waits from its co_await on, also if the call throws afterwards. Another thread that runs the loop may
-// resume it at once, and so may the call itself, if it runs the loop.
+// run() may be called again. The same is true of a coroutine that the loop resumes. If a coroutine awaits the loop, and
+// the call in which it ran throws afterwards, it waits all the same, from its co_await on. Another thread that runs the
+// loop may resume it at once, and so may the call itself, if it runs the loop.
 //
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
 // coroutines should be gone before the loop is: its destructor asserts that. Those that are left are cancelled, and may
 // be destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may
 // outlive the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never
-// runs. What is destroyed or told in this way may use the loop once more. What it registers or posts is cancelled or
-// destroyed, too, and so on: the loop's destructor returns only when nothing is left. It never does if each such object
-// posts or begins another one. No other thread may be in a call of the loop then, such as run(), post() or
-// on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and its kin. Such a call may still
-// use the loop when another thread has run the callable or has resumed the coroutine. After a fork the child must not
-// use the loop.
+// runs. Code of yours that runs because of that, such as the destructor of a capture, may use the loop once more. What
+// it registers or posts is cancelled or destroyed, too, and so on: the loop's destructor returns only when nothing is
+// left. It never does if each such object posts or begins another one. No other thread may be in a call of the loop
+// then, such as run(), post() or on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and
+// its kin. Such a call may still use the loop when another thread has run the callable or has resumed the coroutine.
+// After a fork the child must not use the loop.
 //
-// A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. A callable that the
-// loop runs may do so, too. The coroutine takes itself out.
+// A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. Under the same
+// condition, a callable that the loop runs may do so, too. The coroutine takes itself out.
 //
-// Where a heap is full that must not grow, the loop looks at that timeline's value once in a millisecond.
+// The loop looks at a timeline's value once in a millisecond where it can't register: the heap is full and must not
+// grow, there is no memory, or the system refuses the heavy barrier.
 #ifndef TIDEMARK_LOOP_WAIT_LOOP_HPP
 #define TIDEMARK_LOOP_WAIT_LOOP_HPP
 
@@ -119,8 +122,8 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   }
 
   bool await_ready() noexcept { return this->is_reached_already(); }
-  /// The operation begins at once, also in a resumption by the loop itself. The loop can't do it later: whoever else
-  /// runs in that resumption goes on next, and may block, run the loop or throw before the loop is back.
+  /// The operation begins at once, also in a resumption by the loop itself. Later would be too late: what goes on in
+  /// that resumption next may block, run the loop or throw before the loop is back.
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     is_suspended_ = true;
@@ -333,8 +336,8 @@ class basic_loop {
 
   /// Suspends a coroutine that awaits the result until the timeline has reached the target. A thread that runs the loop
   /// resumes it, or it goes on at once if the target was reached before. The `co_await` returns a wait_status, as
-  /// waitable::wait() does. Throws and allocates nothing. Any thread may await. Progress: as for a registration of a
-  /// callable; one load if the target was reached before.
+  /// waitable::wait() does. Throws nothing, and allocates only what the head of this file says. Any thread may await.
+  /// Progress: as for a registration of a callable; one load if the target was reached before.
   template <class Timeline, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
@@ -361,8 +364,8 @@ class basic_loop {
   }
 
   /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
-  /// wait_status, as wait_all() does; at once with an empty list. Throws and allocates nothing. Any thread may await.
-  /// Progress: as for `Count` registrations of callables.
+  /// wait_status, as wait_all() does; at once with an empty list. Throws nothing, and allocates only what the head of
+  /// this file says. Any thread may await. Progress: as for `Count` registrations of callables.
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
@@ -456,8 +459,9 @@ class basic_loop {
     return run_next(detail::deadline_of<Platform>(at), token);
   }
 
-  /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. What becomes
-  /// ready meanwhile may run, too. Throws what a callable throws.
+  /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. A registration
+  /// that is lost counts, even if its callable is not called. What becomes ready meanwhile may run, too. Throws what a
+  /// callable throws.
   std::size_t poll() {
     keeper kept(core_.lock());
     std::size_t ran = 0;
@@ -581,8 +585,8 @@ class basic_wait_loop : public basic_loop<Platform> {
   basic_wait_loop() = default;
 
   /// Calls that begin from now on until restart() return at once: run(), run_one() and their timed forms return
-  /// `stopped`, and poll() returns 0. Calls in progress end, too; a callable that runs is not interrupted. Any thread
-  /// may call it. Progress: takes the loop's lock.
+  /// `stopped`, and poll() returns 0. Calls in progress end, too, unless restart() comes before they have noticed it; a
+  /// callable that runs is not interrupted. Any thread may call it. Progress: takes the loop's lock.
   void stop() noexcept {
     const keeper kept(this->core_.lock());
     this->core_.stop();

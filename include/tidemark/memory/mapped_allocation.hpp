@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// mapped_allocation: an allocation of a device, over real pages, and the operation that the texts call Lock: the
-// processor gets an address of it, by the way that lock_decision.hpp decides. Linux only.
+// mapped_allocation: an allocation of a device, over real pages, and the operation that the texts
+// (docs/requirements.md) call Lock: the processor gets an address of it, by the way that lock_decision.hpp decides.
+// Linux only.
 //
 //   mapped_allocation texture{uploads, segment, {.bytes = 65'536, .supports_aperture_segment = true}};
 //   const auto held = texture.lock(map_mode::write);     waits until the device has done with it; held.data
@@ -31,8 +32,8 @@
 //
 // A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
 // succeed. A move that is refused, that finds no pages, or that sees at its beginning that the backing is there already
-// never touches the pin, and hinders nobody. So a lock is busy beside a move only while the bytes of that very backing
-// are copied; or, if another thread has moved it there after that look, while the caches are written back. A discard
+// never touches the pin, and hinders nobody. So a move makes a lock busy only while the bytes of that very backing are
+// copied. If another move was faster, only the caches are written back, and the lock is busy for that time. A discard
 // passes over such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the
 // device can commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes
 // are (allocation_backing.hpp), and of what lets the locking thread sleep (fence/event_count.hpp).
@@ -44,14 +45,14 @@
 // What is moved while it is locked. Between system memory and an aperture segment no byte moves, and the address stays:
 // that is always allowed. A move into a memory segment, or out of one, would take the address away, so it is refused
 // until the last unlock. The text asks that of one kind only: what "doesn't support an aperture segment [...] must not
-// be committed into a memory segment for the duration of the lock". For the others, the aperture segment is how
-// the device gets at an allocation that is locked: commit it there.
+// be committed into a memory segment for the duration of the lock". An allocation of the other kind can be committed
+// into an aperture segment while it is locked: so the device gets at it.
 //
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
 // "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already. But
-// such a lock always has an address: it needs no way, and it is never refused while the backing has fewer than 2^15
-// locks.
+// what is locked already has an address: another lock of it needs no way, and is never refused while the backing has
+// fewer than 2^15 locks.
 //
 // Not promised: that a move finds the allocation unlocked, however often it tries. A lock does not wait for an
 // allocation's own locks, and a thread that moves does not wait at all.
@@ -90,10 +91,10 @@ enum class lock_status : std::uint8_t {
   busy,
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
-  /// A discard, and the caller has locked every backing itself; or a lock of a backing that has 2^15 locks already, not
-  /// counting a discard: an assertion fails then.
+  /// A discard, and the caller has locked every backing itself. Or the backing has 2^15 locks already, a discard not
+  /// counted: then an assertion fails.
   no_space,
-  no_memory,  ///< As no_space, and one more backing could not be made; or the system has refused a view of the pages.
+  no_memory,  ///< A backing is missing that could not be made; or the system has refused a view of the pages.
   refused,    ///< There is no way to an address; the reason says why.
   invalid,    ///< There is no such combination of modes, or the allocation has no bytes.
 };
@@ -125,8 +126,8 @@ struct allocation_options {
 /// \tparam Cache     how the caches of the processor are written back and invalidated, for machines whose devices do
 ///                   not look into them. Its offsets are addresses here. Its functions must not throw. It is called for
 ///                   allocations in system memory whose access is not uncached. It is kept by value. A thread that
-///                   moves one backing may call it while the locking thread does so for another one. Each backing then
-///                   has a coherency_tracker: if there is no memory to make it, the program ends
+///                   moves one backing may call it while the locking thread does so for another one. Each backing of
+///                   such an allocation has a coherency_tracker: if there is no memory to make it, the program ends
 template <timeline Timeline = progress_fence_view, cache_operations Cache = coherent_caches>
 class mapped_allocation {
   using backing = allocation_backing<Timeline, Cache>;
@@ -200,8 +201,9 @@ class mapped_allocation {
   /// view, the heap, and copies of the bytes.
   ///
   /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
-  /// if it reads or writes while work uses the backing. Beside a discard, a backing has at most 2^15 locks at a time.
-  /// Asserts that it is not one more. Otherwise it is `no_space`. A lock that discards gets another backing.
+  /// if it reads or writes while work uses the backing. A backing has at most 2^15 locks at a time, a discard not
+  /// counted. Asserts that this is not one more. Otherwise it is `no_space`. A discard never gets a backing that is
+  /// locked.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
   ///              machines with cache operations that means: only lines that no work has touched since the last lock
   ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
@@ -276,7 +278,7 @@ class mapped_allocation {
     ring_.used_until(of.mapped_, value);
     name_work(*of.mapped_.memory, value, use);
   }
-  /// The same for the current backing: the one that was discarded last, of which other locks give the address.
+  /// The same for the current backing: the one that was discarded last, which locks without a discard return.
   void used_until(std::uint64_t value, device_use use = device_use::reads) noexcept {
     const bool can_keep = ring::can_keep(value);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
@@ -304,8 +306,8 @@ class mapped_allocation {
 
   // ---- for work that uses the backing, and for threads that may move it -------------------------------------------
   //
-  // A backing stays where it is from an unlock until its value is reached, unless a thread moves it: then these calls
-  // need no other care.
+  // From an unlock until its value is reached, only try_commit() and try_evict() move a backing. As long as nobody
+  // calls these, the calls below need no care.
 
   /// Returns where a backing is. Asserts that the lock names one. Otherwise returns system_memory.
   [[nodiscard]] residence where(const locking& of) const noexcept {

@@ -16,7 +16,7 @@
 #include "../fence/fence_options.hpp"
 #include "../log/ids.hpp"
 #include "../platform/platform.hpp"
-#include "detail/domain_access.hpp"
+#include "tools/domain_access.hpp"
 
 namespace tidemark {
 

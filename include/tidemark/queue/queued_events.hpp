@@ -16,10 +16,12 @@
 //
 // The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
 // allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
-// rounds of the collector. An event that was overwritten is counted and told as lost. A thread that is stopped while it
-// writes an event holds the readers up at this event until the log has gone once around.
+// rounds of the collector. An event that was overwritten, or dropped because its entry was still being written, is
+// counted and told as lost. A thread that is stopped while it writes an event holds the readers up at this event until
+// the log has gone once around.
 //
-// Invariant: the sink gets each event once, or it is counted as lost.
+// Invariant: from the oldest event on that is still there at add(), a sink that does not throw gets each event once, or
+// it is counted as lost.
 //
 // Not promised: an order between events of different threads; their times say it. After a loss, commands of which the
 // queue has more than one with the same operation, fence and value may be joined with the wrong time of queueing.

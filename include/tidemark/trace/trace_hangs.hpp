@@ -34,9 +34,9 @@
 #include <map>
 #include <vector>
 
+#include "../engine/hang_report.hpp"
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
-#include "../queue/hang_report.hpp"
 #include "detail/trace_lists.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"

@@ -7,7 +7,7 @@
 #include "model_check.hpp"
 #include "shapes.hpp"
 
-#include <tidemark/queue/engine_queue.hpp>
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/queue/notifier.hpp>
 #include <tidemark/queue/recorder.hpp>
 

@@ -6,7 +6,7 @@
 
 #include "model_check.hpp"
 
-#include <tidemark/queue/engine.hpp>
+#include <tidemark/engine/engine.hpp>
 
 namespace model {
 

@@ -6,6 +6,7 @@
 // must fail.
 #include <tidemark/verify/check.hpp>
 
+#include <tidemark/engine/detail/command_list.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/log/ring_log.hpp>
 #include <tidemark/loop/wait_loop.hpp>
@@ -13,7 +14,6 @@
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>
 #include <tidemark/platform/tools/intrusive_lists.hpp>
-#include <tidemark/queue/detail/command_list.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queue_log.hpp>
 

@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// engine_queue: an in-order queue of an engine. A thread records commands, and rings the doorbell; the engine's threads
+// execute them (engine.hpp).
+//
+//   tidemark::engine_queue blur{compute, {.name = "blur"}};
+//   blur.wait(uploaded, 3);                       parks the queue, not a thread
+//   blur.run([&] { filter(image); });
+//   blur.signal(blurred, 7);
+//   auto rung = blur.submit();                    rung.serial: its number; or rung.status says why it was refused
+//
+//   submitter (one thread at a time)        engine
+//   wait(), run(), signal()                 executes the commands of a submission in order,
+//   submit() -> accepted, retry, aborted    and then signals the progress of the queue: one for each submission
+//
+// What basic_queue says of serials, logs and notifications holds here, too: submit() stores the serial as last queued
+// before the doorbell rings; waits and signals are logged where they are executed.
+//
+// Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
+// progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
+// progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more.
+//
+// Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
+// turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
+// submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries are contiguous, from the
+// first command that was not executed to the last that was accepted. Readers of the logs may outlive the queue. A queue
+// is not reset: make a new one, which has its own number, logs and progress.
+//
+// Not promised: that a queue keeps to one thread. Its commands never run on two at the same time.
+#ifndef TIDEMARK_ENGINE_ENGINE_QUEUE_HPP
+#define TIDEMARK_ENGINE_ENGINE_QUEUE_HPP
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "../fence/awaited.hpp"
+#include "../fence/fence.hpp"
+#include "../fence/signaller_callback.hpp"
+#include "../fence/wait.hpp"
+#include "../log/ids.hpp"
+#include "../log/log_clock.hpp"
+#include "../platform/names.hpp"
+#include "../platform/platform.hpp"
+#include "../queue/cancelled_command.hpp"
+#include "../queue/executed_work.hpp"
+#include "../queue/log_reservation.hpp"
+#include "../queue/notifier.hpp"
+#include "../queue/queue.hpp"
+#include "../queue/recorder.hpp"
+#include "../queue/tools/domain_access.hpp"
+#include "engine.hpp"
+
+namespace tidemark {
+
+/// Which queues of an engine have their turn first.
+enum class queue_priority : std::uint8_t { high, normal, low };
+
+/// How waiters of a cross-domain fence wait (domain.hpp).
+enum class domain_kind : std::uint8_t {
+  native,  ///< They see the value: queues of engines park, and threads register with the fence.
+  legacy,  ///< They are held on lists, until the domain learns that the value has changed.
+};
+
+/// The options of an engine's queue.
+struct engine_queue_options {
+  std::string_view name{};                        ///< For reports. Must outlive the queue, and collectors of its work.
+  fence_id progress{};                            ///< The number by which logs know the queue's progress.
+  std::size_t log_entries = default_log_entries;  ///< See queue_options.
+  queue_priority priority = queue_priority::normal;
+  unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
+  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain.
+  std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time, at least 1.
+};
+
+/// What the doorbell answers.
+enum class doorbell_status {
+  accepted,  ///< The commands will be executed, unless the queue is given up before.
+  retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
+  aborted,   ///< The queue was given up. What was recorded is dropped.
+};
+
+template <>
+inline constexpr auto detail::names_of<doorbell_status> = detail::names("accepted", "retry", "aborted");
+struct [[nodiscard]] doorbell_result {
+  doorbell_status status;
+  std::uint64_t serial;  ///< Of the submission, if it was accepted.
+
+  explicit operator bool() const noexcept { return status == doorbell_status::accepted; }
+};
+
+namespace detail {
+
+/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues. Nobody but the queue
+/// chooses its type, so callables may wait for it, too.
+inline constexpr fence_options engine_progress_options{
+    .capacity = 2, .arity = 2, .layout = fence_layout::one_line, .callbacks = true};
+
+/// Gives unbroken_run access to parts of a queue that are not public.
+struct unbroken_access {
+  static auto begin(auto& queue) { return queue.begin_run(); }
+  static bool end(auto& queue, const auto& begun) noexcept { return queue.end_run(begun); }
+};
+
+}  // namespace detail
+
+/// An in-order queue of an engine; see the head of this file. It can be neither copied nor moved.
+/// \tparam Clock     as for basic_queue
+/// \tparam Notifier  as for basic_queue
+/// \tparam Recorder  as for basic_queue
+template <platform Platform, log_clock Clock = default_log_clock, class Notifier = self_service,
+          class Recorder = log_recorder<Platform>>
+class basic_engine_queue : private detail::engine_member<Platform> {
+ public:
+  using platform = Platform;
+  using engine_type = basic_engine<Platform>;
+  using progress_type = basic_progress_fence<Platform, detail::engine_progress_options>;
+  using timeline_type = basic_queue<progress_type, Clock, Notifier, Recorder>;
+  using work_type = basic_executed_work<Platform, Clock>;
+
+  /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
+  template <class Timeline>
+  static constexpr bool is_awaited = engine_type::loop_type::template is_awaited<Timeline>;
+  /// The same for a fence of domains: an attachment (domain.hpp) or a local_fence.
+  template <class Fence>
+  static constexpr bool is_awaited_in_domain = [] {
+    if constexpr (detail::is_of_domain<Fence>) {
+      using native = decltype(detail::domain_access::native_of(std::declval<const Fence&>()));
+      return is_awaited<std::remove_cvref_t<native>>;
+    } else {
+      return false;
+    }
+  }();
+
+  /// Makes a queue of `on`, which must outlive it. Allocates, and throws what the allocation throws. Any thread may
+  /// make queues.
+  explicit basic_engine_queue(engine_type& on, const engine_queue_options& options = {}, Notifier notifier = {})
+    requires std::constructible_from<Recorder, std::size_t>
+      : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
+             static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
+        engine_{on},
+        most_{most_of(options)},
+        kind_{options.kind},
+        timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier)) {
+    detail::engine_access::add(on, member());
+  }
+  /// The same with a recorder of the caller's, such as a direct_recorder; `options.log_entries` is not used.
+  basic_engine_queue(engine_type& on, const engine_queue_options& options, Notifier notifier, Recorder recorder)
+      : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
+             static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
+        engine_{on},
+        most_{most_of(options)},
+        kind_{options.kind},
+        timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
+    detail::engine_access::add(on, member());
+  }
+  /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
+  /// they are to be executed. If some were not, the progress is lost. Meanwhile submit() returns `aborted`: to that
+  /// command, and to the destructors of what dropped commands have captured. Asserts that neither the queue's own work
+  /// destroys it, nor anything that runs within the loss of its progress. Two threads that destroy each other's queues
+  /// in this way wait for each other for ever.
+  ~basic_engine_queue() {
+    timeline_.refuse();
+    // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
+    detail::engine_access::remove(engine_, member());
+    this->stop_turns();
+    this->give_up_rest();
+    discard();
+    if (progress_.current_value() < last_queued()) timeline_.abort();
+  }
+
+  /// Returns the number of the queue in reports.
+  queue_id id() const noexcept { return base::id; }
+
+  // ---- recording: one thread at a time ------------------------------------------------------------------------------
+  //
+  // What is recorded is executed once it is submitted. All these functions allocate now and then. They throw what that
+  // throws, or what moving or copying a callable throws. If one throws, it has recorded nothing. A submit() that throws
+  // has submitted nothing, and what was recorded before stays.
+  //
+  // A callable that is moved or copied into the queue must not use the functions of this part meanwhile. Nor must what
+  // is destroyed when the queue drops commands that are not submitted: in discard(), in a submit() that returns
+  // `aborted`, and in the destructor. Asserts that nothing does. Otherwise the call does nothing, and submit() returns
+  // `aborted`.
+
+  /// Records a wait for a value. The queue parks while it is missing; its engine goes on.
+  /// \param input  a fence, a progress_fence or a view of one; it must outlive the wait
+  template <class Timeline>
+    requires is_awaited<Timeline>
+  void wait(const logged_fence<Timeline>& input, std::uint64_t value) {
+    const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
+    if (!this->commands_.is_free()) return;
+    command& made = begin(detail::command_kind::wait, input.id, to.fence, value);
+    made.keep(to.operations);
+    this->commands_.record();
+  }
+  /// The same for an attachment or a local_fence. If the domain or this queue is a legacy one, the domain holds the
+  /// queue until it is told of the value.
+  template <class Fence>
+    requires is_awaited_in_domain<Fence>
+  void wait(const logged_fence<Fence>& input, std::uint64_t value) {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    if constexpr (detail::may_hold<Fence>) {
+      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value);
+    }
+    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value);
+  }
+  /// The same for a timeline without a number: logs show 0.
+  template <class Timeline>
+    requires(is_awaited<Timeline> || is_awaited_in_domain<Timeline>)
+  void wait(const Timeline& input, std::uint64_t value) {
+    wait(logged_fence<const Timeline>{&input, fence_id{}}, value);
+  }
+
+  /// Records a call of `work(arguments...)`, which are moved or copied into the queue. It must not throw: an exception
+  /// ends the program. It should not block, because it has a thread of the engine. It may submit to this queue and to
+  /// others.
+  template <class Work, class... Arguments>
+    requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
+  void run(Work&& work, Arguments&&... arguments) {
+    run(named_work{}, std::forward<Work>(work), std::forward<Arguments>(arguments)...);
+  }
+  /// The same with a name for tell_work().
+  template <class Work, class... Arguments>
+    requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
+  void run(named_work named, Work&& work, Arguments&&... arguments) {
+    const auto make = [&] {
+      return [call = std::decay_t<Work>(std::forward<Work>(work)),
+              with = std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)](
+                 basic_engine_queue&) mutable { std::apply(call, with); };
+    };
+    if constexpr (timeline_type::has_logs) {
+      if (work_ != nullptr) return keep_told(named.name, make);
+    }
+    keep_call(detail::command_kind::work, fence_id{}, nullptr, 0, make);
+  }
+
+  /// From the next command on, whatever run() records is told to `work` when it is executed, for a trace; with null, to
+  /// nobody. `work` belongs to this queue alone, and must outlive the commands.
+  void tell_work(work_type* work) noexcept
+    requires(timeline_type::has_logs)
+  {
+    if (this->commands_.is_free()) work_ = work;
+  }
+
+  /// Records a signal: of a fence, or of another timeline that can be signalled. It must outlive the signal.
+  template <class Fence>
+    requires notified_fence<Fence> || signalled_timeline<Fence>
+  void signal(const logged_fence<Fence>& output, std::uint64_t value) {
+    keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value, [&] {
+      return [output, value](basic_engine_queue& self) {
+        detail::queue_access::signal(self.timeline_, output, value, self.before_user_code());
+      };
+    });
+  }
+  template <class Fence>
+    requires notified_fence<Fence> || signalled_timeline<Fence>
+  void signal(Fence& output, std::uint64_t value) {
+    signal(logged_fence<Fence>{&output, fence_id{}}, value);
+  }
+
+  // The same with entries of the queue's logs that were reserved for the commands: timeline().wait_reserver() and
+  // timeline().signal_reserver() reserve them. Record the commands in the order of the reservations. A reservation that
+  // says `no_space` may be given, too. If a command is dropped before it was submitted, take its entry back
+  // (log_reservation.hpp).
+
+  template <class Timeline>
+    requires(is_awaited<Timeline> && timeline_type::has_logs)
+  void wait(const logged_fence<Timeline>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
+    using awaited_fence = std::pair<const void*, decltype(to.operations)>;
+    using content = reserved<awaited_fence>;
+    static constexpr auto target_of = [](command& of) noexcept {
+      const awaited_fence& its = of.template kept<content>().what;
+      return decltype(to){its.first, its.second, of.value.load()};
+    };
+    static constexpr auto calls = calls_of<content>(
+        [](command& of, void* self) {
+          static_cast<basic_engine_queue*>(self)->get_past_or_park(of.id, target_of(of),
+                                                                   &of.template kept<content>().entry);
+        },
+        [](command& of) noexcept { return target_of(of).look(); });
+    keep(
+        detail::command_kind::looked, input.id, to.operations->timeline(to.fence), value,
+        [&] { return content{{to.fence, to.operations}, entry}; }, calls);
+  }
+  template <class Fence>
+    requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
+  void wait(const logged_fence<Fence>& input, std::uint64_t value, const log_reservation& entry) {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    if constexpr (detail::may_hold<Fence>) {
+      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value, entry);
+    }
+    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value, entry);
+  }
+  template <class Timeline>
+    requires((is_awaited<Timeline> || is_awaited_in_domain<Timeline>) && timeline_type::has_logs)
+  void wait(const Timeline& input, std::uint64_t value, const log_reservation& entry) {
+    wait(logged_fence<const Timeline>{&input, fence_id{}}, value, entry);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) {
+    using content = reserved<Fence*>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      const content& its = of.template kept<content>();
+      detail::queue_access::signal(timeline_of(self), logged_fence<Fence>{its.what, of.id}, of.value.load(),
+                                   static_cast<basic_engine_queue*>(self)->before_user_code(), its.entry);
+    });
+    keep(
+        detail::command_kind::signal, output.id, address_of(*output.fence), value,
+        [&] { return content{output.fence, entry}; }, calls);
+  }
+  template <class Fence>
+    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+  void signal(Fence& output, std::uint64_t value, const log_reservation& entry) {
+    signal(logged_fence<Fence>{&output, fence_id{}}, value, entry);
+  }
+
+  /// Drops what was recorded and is not submitted. Entries that were reserved for it must be taken back.
+  void discard() noexcept {
+    if (this->commands_.is_free()) this->commands_.discard();
+  }
+
+  /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
+  /// as last queued, makes the commands visible and rings the doorbell. Returns what the doorbell answers. Progress:
+  /// lock-free, except for an allocation now and then, and for a system call if a thread of the engine sleeps.
+  doorbell_result submit() {
+    if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
+    if (is_full()) return {doorbell_status::retry, 0};
+    keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0, [] {
+      return [](basic_engine_queue& self) { detail::queue_access::complete(self.timeline_, self.before_user_code()); };
+    });
+    return ring_for_it();
+  }
+  /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
+  doorbell_result submit(const log_reservation& entry)
+    requires(timeline_type::has_logs)
+  {
+    if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
+    if (is_full()) return {doorbell_status::retry, 0};
+    using content = reserved<std::byte>;
+    static constexpr auto calls = calls_of<content>([](command& of, void* self) {
+      detail::queue_access::complete(timeline_of(self), static_cast<basic_engine_queue*>(self)->before_user_code(),
+                                     of.template kept<content>().entry);
+    });
+    keep(detail::command_kind::finish, fence_id{}, nullptr, 0, [&] { return content{{}, entry}; }, calls);
+    return ring_for_it();
+  }
+
+  // ---- what was submitted and what is finished: any thread ----------------------------------------------------------
+
+  /// Returns the timeline of the queue: its serials, its progress and its logs. Do not call its submit(), wait(),
+  /// signal(), complete(), cancel() or abort(): this queue does.
+  timeline_type& timeline() noexcept { return timeline_; }
+  const timeline_type& timeline() const noexcept { return timeline_; }
+
+  /// Returns the progress, for other queues to wait for: its value is the serial of the last submission that is
+  /// finished. Only the queue itself signals it.
+  [[nodiscard]] logged_fence<const progress_type> progress() const noexcept {
+    const logged_fence<progress_type> own = timeline_.progress();
+    return {own.fence, own.id};
+  }
+  [[nodiscard]] std::uint64_t last_queued() const noexcept { return timeline_.last_queued(); }
+  [[nodiscard]] bool is_idle() const noexcept { return timeline_.is_idle(); }
+
+  /// Waits until all that was submitted before the call is finished; see basic_queue::drain(). Blocking: not for the
+  /// threads of the engine.
+  template <stop_token_like Token = never_stops>
+  wait_status drain(Token token = {}) const noexcept {
+    return timeline_.drain(std::move(token));
+  }
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_status drain_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) const noexcept {
+    return timeline_.drain_for(timeout, std::move(token));
+  }
+  template <class TimeClock, class Duration, stop_token_like Token = never_stops>
+  wait_status drain_until(const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) const noexcept {
+    return timeline_.drain_until(at, std::move(token));
+  }
+
+  // ---- control: any thread ------------------------------------------------------------------------------------------
+
+  /// Lets the queue execute nothing more after the command, or the unbroken run, that is executed now, until resume().
+  /// It does not wait for that command. Submissions are accepted meanwhile. A wait that is parked ends, or finds its
+  /// timeline lost, only after resume(). Progress: takes the lock of the engine.
+  void pause() noexcept { base::pause(); }
+  void resume() noexcept { base::resume(); }
+
+  /// Gives the queue up: refuses further submissions, and drops what it has not executed. Its progress is lost; no
+  /// other timeline is. A command that is executed now is not interrupted: then the progress is lost as soon as the
+  /// command has returned. So once drain() says `lost`, no command is executed, and no thread of the engine looks at a
+  /// fence for which the queue has waited. Such a fence may be destroyed. What the commands captured is destroyed in
+  /// the next turn of the queue, or in its destructor. Any number of calls. Callables in the signaller of the progress
+  /// may run in this call. Progress: takes the lock of the engine; otherwise as the poison() of a fence, and as these
+  /// callables.
+  void abort() noexcept { base::abort(); }
+
+ private:
+  friend detail::unbroken_access;
+
+  using base = detail::engine_member<Platform>;
+  using command = typename base::command;
+
+  base& member() noexcept { return *this; }
+
+  static unsigned quantum_of(const engine_queue_options& options) noexcept {
+    TIDEMARK_ASSERT(options.quantum != 0, "a queue of an engine must execute at least one command in a turn");
+    return options.quantum != 0 ? options.quantum : 1;
+  }
+  static std::uint64_t most_of(const engine_queue_options& options) noexcept {
+    TIDEMARK_ASSERT(options.most_submissions != 0, "a queue of an engine must accept at least one submission");
+    return options.most_submissions != 0 ? options.most_submissions : 1;
+  }
+  /// Returns the address by which reports know the timeline.
+  template <class Fence>
+  static const void* address_of(const Fence& output) noexcept {
+    if constexpr (is_awaited<Fence>) {
+      const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(output, 0));
+      return to.operations->timeline(to.fence);
+    } else if constexpr (is_awaited_in_domain<Fence>) {
+      return address_of(detail::domain_access::native_of(output));
+    } else {
+      return &output;
+    }
+  }
+
+  command& begin(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value) {
+    command& made = this->commands_.next();
+    made.kind = kind;
+    made.id = named;
+    made.fence = at;
+    made.value.store(value);
+    return made;
+  }
+  bool is_full() const noexcept {
+    return timeline_.last_queued() - progress_.current_value() >= most_ && !this->is_given_up() &&
+           !progress_.is_poisoned();
+  }
+  doorbell_result ring_for_it() {
+    const submit_result made = timeline_.submit([this](std::uint64_t) {
+      this->commands_.publish();
+      this->ring();
+    });
+    if (made) return {doorbell_status::accepted, made.serial};
+    discard();
+    return {doorbell_status::aborted, 0};
+  }
+
+  /// Records a command that calls `make()(*this)`.
+  template <class Make>
+  void keep_call(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, const Make& make) {
+    using call_type = decltype(make());
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) { of.template kept<call_type>()(*static_cast<basic_engine_queue*>(self)); },
+        [](command& of) noexcept { of.template forget<call_type>(); }};
+    keep(kind, named, at, value, make, calls);
+  }
+
+  /// Records a command that calls `make()(*this)` and reports that. Where other commands have `fence` and `value`, this
+  /// one has the address and the length of the name.
+  template <class Make>
+  void keep_told(std::string_view named, const Make& make) {
+    struct told_call {
+      work_type* to;
+      decltype(make()) call;
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          told_call& its = of.template kept<told_call>();
+          const std::string_view called{static_cast<const char*>(of.fence), static_cast<std::size_t>(of.value.load())};
+          its.to->execute(called, [&] { its.call(*static_cast<basic_engine_queue*>(self)); });
+        },
+        [](command& of) noexcept { of.template forget<told_call>(); }};
+    const std::string_view of_queue = base::name.empty() ? std::string_view{"work"} : base::name;
+    const std::string_view called = named.empty() ? of_queue : named;
+    keep(
+        detail::command_kind::work, fence_id{}, called.data(), called.size(), [&] { return told_call{work_, make()}; },
+        calls);
+  }
+
+  /// Records that an unbroken run begins here.
+  auto begin_run() {
+    static constexpr typename command::call_table calls{
+        [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
+        [](command&) noexcept {}};
+    if (!this->commands_.is_free()) return this->commands_.nowhere();
+    begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0).calls.store(&calls);
+    this->commands_.record();
+    return this->commands_.last();
+  }
+  bool end_run(const auto& begun) noexcept { return this->commands_.end_run(begun); }
+
+  /// What a command keeps for which an entry of a log was reserved.
+  template <class What>
+  struct reserved {
+    What what;
+    log_reservation entry;
+  };
+  /// Returns the functions of a command that keeps a `Kept` with an entry.
+  template <class Kept>
+  static constexpr typename command::call_table calls_of(void (*run)(command&, void*),
+                                                         fence_state (*look)(command&) noexcept = nullptr) {
+    return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
+            [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
+  }
+  /// Records a command that keeps `make()`. That is called, and moved nowhere, while the queue must not be used.
+  template <class Make>
+  void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, const Make& make,
+            const typename command::call_table& calls) {
+    if (!this->commands_.is_free()) return;
+    const auto making = this->commands_.busy();
+    command& made = begin(kind, named, at, value);
+    made.keep_made(make);
+    made.calls.store(&calls);
+    this->commands_.record();
+  }
+
+  /// Records a wait that the domain of the fence holds.
+  template <class Fence, class... Entry>
+  void keep_held(const logged_fence<Fence>& input, std::uint64_t value, const Entry&... entry) {
+    using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
+    using content = std::tuple<held_wait, Entry...>;
+    static constexpr auto entry_of = [](command& of) noexcept -> const void* {
+      if constexpr (sizeof...(Entry) != 0) {
+        return &std::get<1>(of.template kept<content>());
+      } else {
+        return nullptr;
+      }
+    };
+    static constexpr typename command::call_table calls{
+        [](command& of, void* self) {
+          static_cast<basic_engine_queue*>(self)->get_past_or_hold(std::get<0>(of.template kept<content>()), of.id,
+                                                                   of.value.load(), entry_of(of));
+        },
+        [](command& of) noexcept { of.template forget<content>(); },
+        [](command& of) noexcept { return std::get<0>(of.template kept<content>()).look(); }, entry_of};
+    keep(
+        detail::command_kind::held, input.id, address_of(*input.fence), value,
+        [&] { return content{detail::domain_access::held_wait_of(*input.fence, value), entry...}; }, calls);
+  }
+
+  static log_reservation reserved_at(const void* entry) noexcept {
+    return entry != nullptr ? *static_cast<const log_reservation*>(entry) : log_reservation{};
+  }
+  static timeline_type& timeline_of(void* self) noexcept { return static_cast<basic_engine_queue*>(self)->timeline_; }
+  static constexpr detail::engine_task_calls calls_of_task{
+      [](void* self, fence_id input, std::uint64_t value) noexcept {
+        return timeline_of(self).begin_stall(input, value);
+      },
+      [](void* self, fence_id input, std::uint64_t value, std::uint64_t observed, const void* entry) noexcept {
+        if constexpr (timeline_type::has_logs) {
+          if (entry != nullptr) return timeline_of(self).end_wait(input, value, observed, reserved_at(entry));
+        }
+        timeline_of(self).end_wait(input, value, observed);
+      },
+      [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept {
+        if (kind == detail::command_kind::work || kind == detail::command_kind::unbroken) return;
+        const auto operation = detail::is_wait(kind)                  ? queue_operation::wait
+                               : kind == detail::command_kind::finish ? queue_operation::complete
+                                                                      : queue_operation::signal;
+        timeline_of(self).cancel({operation, id, value, reserved_at(entry)});
+      },
+      [](void* self) noexcept { timeline_of(self).refuse(); },
+      [](void* self) noexcept { timeline_of(self).abort(); },
+      [](void* self) noexcept {
+        const logged_fence<progress_type> known = timeline_of(self).progress();
+        const std::uint64_t finished = known.fence->state().value;
+        return detail::engine_task_progress{address_of(*known.fence), known.id, finished};
+      }};
+
+  engine_type& engine_;
+  const std::uint64_t most_;
+  const domain_kind kind_;
+  work_type* work_ = nullptr;  // the submitter's
+  progress_type progress_;
+  timeline_type timeline_;
+};
+
+/// For engines that wait for fences of all kinds.
+using engine = basic_engine<native_platform>;
+using engine_queue = basic_engine_queue<native_platform>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_ENGINE_ENGINE_QUEUE_HPP
