@@ -22,5 +22,6 @@ TEST_CASE("a result is true if and only if the call has succeeded") {
 TEST_CASE("an id that was made without arguments equals no object's") {
   CHECK(object_id{} == object_id{});
   CHECK(object_id{} != object_id{0, 1});
+  CHECK(object_id{0, 0} == object_id{});  // no object has generation 0
   CHECK(object_id{1, 1} != object_id{0, 1});
 }
