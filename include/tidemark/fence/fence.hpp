@@ -23,7 +23,7 @@
 // These are the events of a waiter R for target t, and of a signal S of a value v >= t:
 //
 //      s1  value := v   (F1) (F16) (F19) (F20)        w1  registered: root at most t - 1   (H2) (H11) (H8)
-//      s2  StoreLoad                 (F22)            w2  StoreLoad                                (F21)
+//      s2  StoreLoad                 (F22)            w2  StoreLoad                          (F21) (F59)
 //      s3  monitored value is read   (F2) (F58)       w3  value is read again                      (F3)
 //
 // s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so
@@ -50,6 +50,10 @@
 // If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
 // system refuses the barrier later, waiters look again every millisecond.
+//
+// Where waits are about as frequent as signals, the root is held at 0 for a time in the same way, so that waiters need
+// no heavy barrier. At most 16 signals in vain take the slow path for each that has released somebody; the proof is in
+// fence/detail/root_hold.hpp. Only signal() and signal_next() begin a hold, and signals by steps forbid it.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
@@ -223,7 +227,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heavy barrier is missing. While
   /// threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it is returned.
-  /// Progress: wait-free, one load. Any thread may call it.
+  /// Progress: wait-free, one load; while the root is held, a few more. Any thread may call it.
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
@@ -288,17 +292,21 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   std::size_t release_due() noexcept { return release_due(does_nothing{}); }
   /// The same. If callables are among those who are due, it calls `before_calls()` once, before the first one runs.
   std::size_t release_due(const auto& before_calls) noexcept {
-    // (F4): this is s2 for a pinned fence; pairs with the waiter's own (G3). A wake-up costs far more.
-    Platform::full_barrier();
-    return release_by_own_value(before_calls);
+    // A signal by steps tells a queue or a hub, which would be told in vain while the root is held.
+    heap().forbid_hold();
+    return release_behind_barrier(before_calls);
   }
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
   /// learnt of the signal. One barrier is enough for several fences.
-  std::size_t release_due_after_barrier() noexcept { return release_by_own_value(does_nothing{}); }
+  std::size_t release_due_after_barrier() noexcept {
+    heap().forbid_hold();
+    return release_by_own_value(does_nothing{});
+  }
   /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read.
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
+    heap().forbid_hold();
     return release([reached] { return reached; }, does_nothing{});
   }
 
@@ -406,6 +414,12 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return holder().get().load(std::memory_order_acquire);
   }
 
+  std::size_t release_behind_barrier(const auto& before_calls) noexcept {
+    // (F4): this is s2 for a fence that is pinned or held; pairs with (F59), or with the (G3) in the waiter's (F21). A
+    // wake-up costs far more.
+    Platform::full_barrier();
+    return release_by_own_value(before_calls);
+  }
   std::size_t release_by_own_value(const auto& before_calls) noexcept {
     const auto current = [this] {
       // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
@@ -434,7 +448,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       // (F12): relaxed alone, a statistic.
       counts_.notifies.get().fetch_add(1, std::memory_order_relaxed);
     }
-    release_due();
+    heap().count_pass(release_behind_barrier(does_nothing{}) != 0);
   }
 
   /// Waits; the head of this file explains the events w1 to w3.
@@ -462,8 +476,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[gnu::cold, gnu::noinline]] bool register_and_sleep(std::uint64_t target, deadline until, const Token& token,
                                                        spinning_wait& spinning) const noexcept {
     const auto ticket = add(target, nullptr);
-    // (F21): w2, between (H2) (H8) and (F3); natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
-    const bool ordered = Platform::heavy_barrier() || heap().is_pinned();
+    const bool ordered = order_registration();
     const auto nudge = [this, &ticket] { heap().nudge(ticket); };
     bool is_released = false;
     {
@@ -483,6 +496,22 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     }
     heap().withdraw(ticket);
     return is_released;
+  }
+
+  /// Does w2, between (H2) (H8) and (F3). Returns false if the barrier was refused: a signaller may have missed the
+  /// waiter then.
+  bool order_registration() const noexcept {
+    hold_state hold = heap().hold();
+    if (hold.holds()) {
+      // (F59): w2 while the root is held; pairs with (F4).
+      Platform::full_barrier();
+      return true;
+    }
+    const bool begins_hold = heap().begin_hold(hold);
+    // (F21): w2; natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
+    const bool is_ordered = Platform::heavy_barrier() || heap().is_pinned();
+    if (begins_hold) heap().finish_beginning(hold, is_ordered);
+    return is_ordered;
   }
 
   /// Registers a waiter. (w1)
@@ -590,8 +619,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
 
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
-  /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction. One
-  /// signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it
+  /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction,
+  /// unless the root is held (head of this file). One signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it
   /// takes no lock. A signal handler may call it then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);

@@ -53,11 +53,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "../platform/platform.hpp"
 #include "detail/heap_slots.hpp"
 #include "detail/min_tree.hpp"
+#include "detail/root_hold.hpp"
 #include "tools/waker.hpp"
 
 namespace tidemark {
@@ -127,16 +129,17 @@ class waiter_heap {
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
-  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. Any thread may
-  /// call it.
+  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load; while the root is
+  /// held, one more for each of its children. Any thread may call it.
   std::uint64_t monitored_value() const noexcept {
     // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
-    return root_.load_value(std::memory_order_relaxed);
+    const std::uint64_t least = root_.load_value(std::memory_order_relaxed);
+    return Platform::asymmetric && least == 0 && !is_pinned_ ? least_below_root() : least;
   }
 
-  /// Returns the word whose value half is monitored_value(). A signaller loads it with the order that its handshake
-  /// needs. Any thread may call it.
+  /// Returns the word whose value half is monitored_value(), or 0 while the root is held. A signaller loads it with the
+  /// order that its handshake needs. Any thread may call it.
   const typename Platform::double_word& monitored_word() const noexcept { return root_; }
 
   /// Returns how many slots the heap has now: `Capacity`, and those by which it has grown. Progress: wait-free. Any
@@ -291,10 +294,39 @@ class waiter_heap {
   /// For platforms whose heavy barrier was refused. Must be called before the heap is shared. Progress: wait-free.
   void pin() noexcept {
     is_pinned_ = true;
+    static_cast<void>(hold_.forbid());
     refresh_root();
   }
   /// Returns whether pin() was called. Progress: wait-free. Any thread may call it.
   bool is_pinned() const noexcept { return is_pinned_; }
+
+  // ---- The hold: for a time, the root is kept at 0 as if the heap were pinned (detail/root_hold.hpp).
+
+  /// Returns whether the root is held. A waiter asks after add(): if the hold `holds()`, then it needs only a full
+  /// barrier before its last look at the value. Progress: wait-free. Any thread may call it.
+  detail::hold_state hold() const noexcept { return hold_.look(); }
+  /// Begins a hold if enough passes were counted since the last one, and returns whether it did. Then the caller must
+  /// issue its heavy barrier, and call finish_beginning(). Progress: wait-free. Any thread may call it after add().
+  /// \param seen  what hold() has returned; becomes what finish_beginning() needs
+  bool begin_hold(detail::hold_state& seen) noexcept {
+    if (!hold_.begin(seen)) return false;
+    refresh_root();
+    return true;
+  }
+  /// Lets other waiters rely on the hold; or forbids holds, because the barrier was refused. Progress: lock-free.
+  void finish_beginning(detail::hold_state begun, bool is_ordered) noexcept {
+    if (is_ordered) return hold_.confirm(begun);
+    forbid_hold();
+  }
+  /// Counts a call of release_due(), after it has returned. Too many in vain end a hold. Progress: lock-free. Any
+  /// thread may call it.
+  void count_pass(bool has_released) noexcept {
+    if (hold_.count_pass(has_released)) refresh_root();
+  }
+  /// Ends a hold, and forbids others for the life of the heap. Progress: wait-free. Any thread may call it.
+  void forbid_hold() noexcept {
+    if (hold_.forbid()) refresh_root();
+  }
 
   /// Returns the object on the root's cache line. Progress: wait-free. Any thread may call it.
   Neighbor& neighbor() noexcept { return neighbor_; }
@@ -433,17 +465,18 @@ class waiter_heap {
     detail::refresh_node(of.top, [&] { return of.tree().least_below_top(); });
   }
   void refresh_root() noexcept {
-    detail::refresh_node(root_, [this] {
-      if (is_pinned_) return std::uint64_t{0};
-      std::uint64_t least = lane_.least();
-      const auto include = [&least](std::uint64_t other) { least = other < least ? other : least; };
-      include(first_.tree().least_below_top());
-      for (const grown* of = newest_block(); of != nullptr; of = of->next) {
-        // (H20): seq_cst like (H6).
-        include(of->top.load_value(std::memory_order_seq_cst));
-      }
-      return least;
-    });
+    detail::refresh_node(
+        root_, [this] { return is_pinned_ || hold_.keeps_root_low() ? std::uint64_t{0} : least_below_root(); });
+  }
+  std::uint64_t least_below_root() const noexcept {
+    std::uint64_t least = lane_.least();
+    const auto include = [&least](std::uint64_t other) { least = other < least ? other : least; };
+    include(first_.tree().least_below_top());
+    for (const grown* of = newest_block(); of != nullptr; of = of->next) {
+      // (H20): seq_cst like (H6).
+      include(of->top.load_value(std::memory_order_seq_cst));
+    }
+    return least;
   }
 
   // Without unique addresses, an object can use the bytes that pad the one before.
@@ -454,6 +487,7 @@ class waiter_heap {
       unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
   typename Platform::template atomic<grown*> newest_;
   [[no_unique_address]] alignas(cache_line) detail::first_block<Platform, Capacity, Arity> first_;
+  [[no_unique_address]] std::conditional_t<Platform::asymmetric, detail::root_hold<Platform>, detail::no_hold> hold_;
   bool is_pinned_ = false;
 };
 
