@@ -241,7 +241,7 @@ TEST_CASE("[A28][A32] a heap that grows beside a hold, or has waiters in the lan
   forgets_nobody(open_fence<with_one_slot>{});
 }
 
-TEST_CASE("[A6] a signal by steps ends a hold, for ever, so that no hub is told in vain") {
+TEST_CASE("[A7] a signal by steps ends a hold, for ever, so that no hub is told in vain") {
   if (is_held_nowhere()) return;
   open_fence fence;
   let_hold(fence);

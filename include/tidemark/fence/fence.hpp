@@ -51,9 +51,9 @@
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
 // system refuses the barrier later, waiters look again every millisecond.
 //
-// Where waits are about as frequent as signals, the root is held at 0 for a time in the same way, so that waiters need
-// no heavy barrier. At most 16 signals in vain take the slow path for each that has released somebody; the proof is in
-// fence/detail/root_hold.hpp. Only signal() and signal_next() begin a hold, and signals by steps forbid it.
+// Where waits are about as frequent as signals, the root is held at 0 for a time, so that waiters need no heavy barrier
+// (detail/root_hold.hpp). Then at most 16 signals for each that releases somebody take the slow path in vain. A signal
+// by steps forbids holds.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
@@ -507,7 +507,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       Platform::full_barrier();
       return true;
     }
-    const bool begins_hold = heap().begin_hold(hold);
+    const bool begins_hold = hold.is_to_begin() && heap().begin_hold(hold);
     // (F21): w2; natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
     const bool is_ordered = Platform::heavy_barrier() || heap().is_pinned();
     if (begins_hold) heap().finish_beginning(hold, is_ordered);
@@ -620,8 +620,9 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
   /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction,
-  /// unless the root is held (head of this file). One signaller at a time. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it
-  /// takes no lock. A signal handler may call it then, but not in the middle of another call.
+  /// unless the root is held (head of this file). One signaller at a time. If the platform's `is_async_signal_safe` is
+  /// true and the options have no `callbacks`, it takes no lock. A signal handler may call it then, but not in the
+  /// middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

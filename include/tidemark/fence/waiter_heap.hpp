@@ -308,13 +308,13 @@ class waiter_heap {
   /// Begins a hold if enough passes were counted since the last one, and returns whether it did. Then the caller must
   /// issue its heavy barrier, and call finish_beginning(). Progress: wait-free. Any thread may call it after add().
   /// \param seen  what hold() has returned; becomes what finish_beginning() needs
-  bool begin_hold(detail::hold_state& seen) noexcept {
+  [[gnu::cold, gnu::noinline]] bool begin_hold(detail::hold_state& seen) noexcept {
     if (!hold_.begin(seen)) return false;
     refresh_root();
     return true;
   }
   /// Lets other waiters rely on the hold; or forbids holds, because the barrier was refused. Progress: lock-free.
-  void finish_beginning(detail::hold_state begun, bool is_ordered) noexcept {
+  [[gnu::cold, gnu::noinline]] void finish_beginning(detail::hold_state begun, bool is_ordered) noexcept {
     if (is_ordered) return hold_.confirm(begun);
     forbid_hold();
   }
@@ -324,7 +324,7 @@ class waiter_heap {
     if (hold_.count_pass(has_released)) refresh_root();
   }
   /// Ends a hold, and forbids others for the life of the heap. Progress: wait-free. Any thread may call it.
-  void forbid_hold() noexcept {
+  [[gnu::cold, gnu::noinline]] void forbid_hold() noexcept {
     if (hold_.forbid()) refresh_root();
   }
 

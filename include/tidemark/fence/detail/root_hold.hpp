@@ -27,9 +27,10 @@
 //     behind (H25), which (H23) has read, and w3 finds v.
 //   - s3 comes later, and finds 0: S issues its full barrier and makes a pass. There are full barriers between s1 and
 //     the pass, and between w1 and w3, so the pass finds R, or w3 finds v.
-//   - s3 comes later, and finds more than 0: that was written by a refresh that has seen the end of the hold. R has read
-//     the word after the nodes above its leaf were low, and found the hold. So the end, and what that refresh reads
-//     afterwards, come later: it has seen R. So s3 finds at most t - 1, and S makes a pass.
+//   - s3 comes later, and finds more than 0: that was written by a refresh that has seen the end of the hold (H22). R,
+//     too, has read the word by (H22), when the nodes below the root were low. The end came after that, because (H23)
+//     still found the hold. The refresh reads the nodes after the word, so it has seen R: s3 finds at most t - 1, and S
+//     makes a pass.
 //
 // So R must read the word after it has registered. A waiter that does not find `holds` issues its own heavy barrier.
 // To such a waiter, holds do not matter: the root is at most t - 1 after w1, whether it is held or not.
@@ -148,15 +149,15 @@ class root_hold {
 
   /// For a waiter, after it has registered. Progress: wait-free.
   hold_state look() const noexcept {
-    // (H23): relaxed, because (F59) follows, which makes it an acquire for (F21) (H25). It is no older than what the waiter's
-    // registration has read by (H22), so an end of the hold that it finds comes after that (H22) in the single total
-    // order.
+    // (H23): relaxed, because (F59) follows, which makes it an acquire for (F21) (H25). It is no older than what the
+    // waiter's registration has read by (H22), so the end of the hold that it finds comes after that (H22) in the
+    // single total order.
     return hold_state{word_.load(std::memory_order_relaxed)};
   }
 
   /// Begins a hold if one is due. Returns whether it did; `seen` is then the new state, and the root must be refreshed.
   /// Progress: wait-free.
-  bool begin(hold_state& seen) noexcept {
+  [[gnu::cold]] bool begin(hold_state& seen) noexcept {
     if (!seen.is_to_begin()) return false;
     std::uint64_t expected = seen.word();
     const hold_state begun = seen.begun(terms);
@@ -169,7 +170,7 @@ class root_hold {
 
   /// Lets waiters rely on the hold that this thread has begun, after its heavy barrier, unless the hold has ended.
   /// Progress: lock-free.
-  void confirm(hold_state begun) noexcept {
+  [[gnu::cold, gnu::noinline]] void confirm(hold_state begun) noexcept {
     std::uint64_t seen = begun.word();
     do {
       // (H25): relaxed, because the heavy barrier (F21) comes before it, which makes it a release for (H23) (F59). Not
@@ -180,7 +181,7 @@ class root_hold {
   }
 
   /// Counts a pass. Returns whether it has ended the hold, so that the root must be refreshed. Progress: lock-free.
-  bool count_pass(bool has_released) noexcept {
+  [[gnu::cold, gnu::noinline]] bool count_pass(bool has_released) noexcept {
     // (H27): relaxed alone; an older word makes (H26) fail, or leaves the pass uncounted.
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     for (;;) {
