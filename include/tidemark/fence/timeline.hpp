@@ -55,7 +55,7 @@ concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t
 
 namespace detail {
 
-struct fence_access;  // detail/fence_operations.hpp
+struct fence_access;  // tools/fence_operations.hpp
 
 template <class Timeline>
 struct platform_of_timeline {

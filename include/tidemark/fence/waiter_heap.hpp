@@ -209,7 +209,7 @@ class waiter_heap {
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
   ///                       at all if it has released none. From the fifth waiter on, other threads may wake one before.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
-  ///                    signaller may call (detail/waker.hpp). Without it, no registration may have such a waker.
+  ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
