@@ -455,6 +455,12 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, Token token) const noexcept {
     if (reached_value() >= target) return wait_status::reached;
+    return wait_longer(target, until, token);
+  }
+
+  /// Goes on with a wait for a value that is not reached yet. Out of line, so that a program has it once.
+  template <class Token>
+  [[gnu::noinline]] wait_status wait_longer(std::uint64_t target, deadline until, const Token& token) const noexcept {
     if (until == at_once || token.stop_requested() || is_poisoned()) return outcome(target, token);
     spinning_wait spinning{spin_.memory()};
     const auto is_reached = [&] { return reached_value() >= target; };
@@ -677,5 +683,32 @@ using fence_view = decltype(std::declval<const fence&>().view());
 using progress_fence_view = decltype(std::declval<const progress_fence&>().view());
 
 }  // namespace tidemark
+
+// The default fences and their waits lie in a library where tidemark::compiled is linked (docs/guide-build.md). The one
+// file of that library defines TIDEMARK_COMPILES.
+#if defined(TIDEMARK_COMPILED)
+#if defined(TIDEMARK_COMPILES)
+#define TIDEMARK_TEMPLATE template
+#else
+#define TIDEMARK_TEMPLATE extern template
+#endif
+namespace tidemark::detail {
+
+TIDEMARK_TEMPLATE class fence_core<native_platform, fence_options{}>;
+TIDEMARK_TEMPLATE class fence_core<symmetric_platform, fence_options{}>;
+TIDEMARK_TEMPLATE wait_status
+fence_core<native_platform, fence_options{}>::wait_longer(std::uint64_t, deadline, const never_stops&) const noexcept;
+TIDEMARK_TEMPLATE wait_status fence_core<symmetric_platform, fence_options{}>::wait_longer(
+    std::uint64_t, deadline, const never_stops&) const noexcept;
+#if defined(__cpp_lib_jthread)
+TIDEMARK_TEMPLATE wait_status fence_core<native_platform, fence_options{}>::wait_longer(
+    std::uint64_t, deadline, const std::stop_token&) const noexcept;
+TIDEMARK_TEMPLATE wait_status fence_core<symmetric_platform, fence_options{}>::wait_longer(
+    std::uint64_t, deadline, const std::stop_token&) const noexcept;
+#endif
+
+}  // namespace tidemark::detail
+#undef TIDEMARK_TEMPLATE
+#endif
 
 #endif  // TIDEMARK_FENCE_FENCE_HPP

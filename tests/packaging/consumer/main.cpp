@@ -18,6 +18,13 @@ int main() {
   const bool reached = progress.wait(1) == tidemark::wait_status::reached && produced == 7;
   producer.join();
 
+  // With a stop token, too, where the library has them.
+#if defined(__cpp_lib_jthread)
+  std::stop_source stop;
+  stop.request_stop();
+  if (progress.wait(2, stop.get_token()) != tidemark::wait_status::stopped) return 1;
+#endif
+
   const bool raised = done.signal(42) && !done.signal(42) && done.is_reached(42);
   return reached && raised ? 0 : 1;
 }
