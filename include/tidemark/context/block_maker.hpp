@@ -62,11 +62,11 @@ template <class Kind>
 struct block_size {
   Kind kind{};
   std::size_t bytes = 0;  ///< What the context changes, without a copy of the read-only data.
-  /// Of that copy, for objects whose read-only data is replicated. The storage lays it behind the rest.
+  /// The bytes of that copy, for objects whose read-only data is replicated. The storage lays it behind the rest.
   std::size_t replica_bytes = 0;
 
-  /// Returns how many bytes a block takes with the copy and what lies between the two: for lines_of_block(). Returns
-  /// SIZE_MAX if it would be more.
+  /// Returns how many bytes a block takes, with the copy and the bytes between the two. Meant for lines_of_block().
+  /// Returns SIZE_MAX if it would be more.
   [[nodiscard]] constexpr std::size_t total_bytes() const noexcept {
     if (replica_bytes == 0) return bytes;
     const std::size_t padding = (replica_alignment - bytes % replica_alignment) % replica_alignment;
@@ -89,12 +89,12 @@ template <class Kind, class Description>
 struct block_arguments {
   context_id context{};
   Kind kind{};
-  /// In the immediate context the description of the object, with its dependencies. In a deferred context null for an
-  /// object without dependencies; otherwise all its bytes are zero but those of the dependencies. They are blocks of
-  /// the same context. Valid during the call only.
+  /// In the immediate context the description of the object, with its dependencies. In a deferred context it is null
+  /// for an object without dependencies. Otherwise it names a description of which set_dependency() has set the
+  /// dependencies, and all other bytes are zero. They are blocks of the same context. Valid during the call only.
   const Description* description = nullptr;
   void* block = nullptr;      ///< Where to create it: uninitialized memory at the start of a cache line.
-  void* immediate = nullptr;  ///< The immediate context's block of the object; in that context null.
+  void* immediate = nullptr;  ///< The object's block in the immediate context, which may use it meanwhile; there null.
   /// Uninitialized memory at the start of a cache line, which the maker fills. Empty in a deferred context.
   std::span<std::byte> read_only_to_fill;
   /// The read-only data of the object, or this context's copy. It stays there as long as the block.
@@ -117,25 +117,28 @@ concept has_block_types =
 /// What makes the blocks of a storage. None of the functions may throw.
 ///
 ///   list_block_sizes(sizes)           returns how many sizes there are, and writes the first ones as far as `sizes`
-///                                     has room. An empty span asks for the number alone. It must not
-///                                     depend on a device that can be lost
+///                                     has room. An empty span asks for the number alone. The answer must not depend
+///                                     on a device that can be lost
 ///   immediate_layout(kind, given)     returns what the immediate block of an object needs
 ///   deferred_bytes(kind, immediate)   returns the bytes of the object's deferred blocks, without a copy of read-only
 ///                                     data. They must be listed for the kind, with `replica_bytes` as large as the
-///                                     read-only data if that is replicated, and 0 otherwise; if they are not, the
-///                                     object is refused. It is asked once, right after the immediate block was
+///                                     read-only data if that is replicated, and 0 otherwise. Asserts that. Otherwise
+///                                     the object is refused. It is asked once, right after the immediate block was
 ///                                     created
 ///   set_dependency(given, n, block)   writes the n-th dependency into a description
 ///   create(arguments)                 creates a block. Returns false if it has no memory; then there is no block
 ///   destroy(context, kind, block)     destroys it
 ///
-/// The thread of a context calls create() for it. Any thread may call destroy() for any context, at the same time. The
-/// storage calls no two of these functions for one block at the same time.
+/// The thread of a context calls set_dependency() and create() for it, so several threads may call these at the same
+/// time. Any thread may call destroy() for any context, at the same time. The storage calls no two of these functions
+/// for one block at the same time.
 ///
 /// create() may use other objects in its context. It must not use the object whose block it creates, nor end the
-/// recording, close the context, or destroy a dependency. Asserts that. Otherwise the object is not created, or the
-/// recording goes on. destroy() may destroy and retire other objects and close contexts, but not while the storage
-/// itself is destroyed. It must not use a command_context that is being reset or destroyed: asserts that.
+/// recording or close the context. In the immediate context it must not destroy a dependency either. Asserts that.
+/// Otherwise the recording and the context go on. An object whose dependency was destroyed is not created. Of an object
+/// that was used, the block stays that was created first, and the other one is destroyed. destroy() may destroy and
+/// retire other objects and close contexts, but not while the storage itself is destroyed. It must not use a
+/// command_context that is being reset or destroyed: asserts that.
 template <class Maker>
 concept block_maker =
     detail::has_block_types<Maker> &&

@@ -13,7 +13,7 @@
 namespace tidemark {
 
 /// What command_context::bind() returns, for the commands of that recording. May be copied. It names a place in the
-/// list, and ends with the list.
+/// list, and must not be used once the list is destroyed.
 template <platform Platform, class Backing>
 class bound_backing {
  public:
@@ -23,10 +23,11 @@ class bound_backing {
   /// For command_context.
   explicit bound_backing(const cell& at) noexcept : at_{&at} {}
 
-  /// Returns whether there is such a place: false from a recording that was removed.
+  /// Returns whether it names a place. False if it was made without arguments, or if the recording was removed or was
+  /// not open.
   explicit operator bool() const noexcept { return at_ != nullptr; }
-  /// Returns the backing: in a command, while the list is executed. False if the resource had none. Progress:
-  /// wait-free.
+  /// Returns the backing. Call it in a command, while the list is executed. The result converts to false if the
+  /// resource had none. Progress: wait-free.
   [[nodiscard]] Backing memory() const noexcept { return at_ != nullptr ? Backing(at_->load()) : Backing{}; }
 
  private:

@@ -13,8 +13,9 @@
 //   full_packets    each part is an unbroken run with the paging before it; between two parts the engine may execute
 //                   other queues
 //
-// Nothing is executed here, and nothing is submitted. If submit_parts() fails, the parts before are recorded, and the
-// program decides: queue.submit(), or queue.discard().
+// Nothing is executed here, and nothing is submitted. If submit_parts() fails, the parts before are recorded. If it
+// throws, some paging of the next part may be recorded, too. Then the program decides: queue.submit(), or
+// queue.discard().
 #ifndef TIDEMARK_ENGINE_ENGINE_PARTS_HPP
 #define TIDEMARK_ENGINE_ENGINE_PARTS_HPP
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// hang_report: who waits for what, which queue has the signal next, and which waits can never end.
+// hang_report: who waits for what, which queue has the signal, and which queues wait for each other in a circle.
 //
 // It is made of a picture of some queues: the waits and signals that each of them still has to execute, in order, and
-// what the fences have come to. Two questions are answered by executing that picture:
-//
-//   which queues are stuck    all commands are executed as far as the waits allow
-//   which of these for ever   waits whose signal no queue has are taken for reached, because the program may still
-//                             signal them; what is stuck even then waits in a circle
+// what the fences have come to. The report lists the queues that wait as they stand, before anything is executed.
+// Circles are found by executing that picture: all commands as far as the waits allow, and then on behind waits whose
+// signal no queue has, because the program may still signal them. What is stuck even then waits in a circle, or for a
+// queue that does. Only the circles are reported.
 //
 // So a cycle is reported only if nothing but a signal from outside of these commands could break it.
 //
@@ -77,13 +76,14 @@ struct hanging_wait {
   fence_id fence;
   std::uint64_t value;          ///< What the queue waits for.
   std::uint64_t current_value;  ///< What the fence has come to.
-  /// The queue that has the signal next; nothing if none of these queues has it.
+  /// The queue that has the signal of least value that ends the wait; nothing if none of these queues has one.
   std::optional<reported_queue> held_by;
 };
 
 /// The answer; see the head of this file.
 struct hang_report {
-  /// All queues that wait, in the order in which they were given.
+  /// All queues whose first command is a wait that is not reached, in the order in which they were given. A cycle may
+  /// have others, which come to a wait later.
   std::vector<hanging_wait> waits;
   /// Each cycle once: the wait of the first queue ends by a signal of the second, and so on; that of the last one by a
   /// signal of the first.
@@ -136,7 +136,7 @@ class hang_search {
     return report;
   }
 
-  /// Returns how often it has looked at a command, a wait of a fence or a signal so far.
+  /// Returns how many looks at commands, at stuck waits and at signals it has taken so far.
   std::size_t steps() const noexcept { return steps_; }
 
  private:
@@ -153,7 +153,7 @@ class hang_search {
     std::uint64_t found = 0;                                  // what it has come to
     std::uint64_t value = 0;                                  // what it comes to as the commands are executed
     std::vector<pending_signal> rises;                        // in the order of their values, and of their queues
-    std::size_t left = 0;                                     // the signals from this one on are executed
+    std::size_t left = 0;                                     // index into `rises`; from there on all are executed
     std::set<std::pair<std::uint64_t, std::size_t>> waiting;  // the values, and the queues that are stuck there
   };
 
@@ -284,7 +284,8 @@ template <class ValueOf>
   return text;
 }
 
-/// Returns the report as lines, each with its end: the waits, the cycles, and how many queues were not seen.
+/// Returns the report as lines, each with its end: the waits, and the cycles; if there is neither, that no queue waits;
+/// and how many queues were not seen, if there are any.
 [[nodiscard]] inline std::string to_string(const hang_report& report) {
   std::string text;
   for (const hanging_wait& wait : report.waits) text += to_string(wait) + '\n';
@@ -293,7 +294,7 @@ template <class ValueOf>
     for (std::size_t i = 0; i < cycle.size(); ++i) text += (i == 0 ? " " : ", ") + to_string(cycle[i].queue);
     text += '\n';
   }
-  if (report.waits.empty()) text += "no queue waits\n";
+  if (report.waits.empty() && report.cycles.empty()) text += "no queue waits\n";
   if (report.not_seen != 0) text += "not seen, because busy: " + std::to_string(report.not_seen) + '\n';
   return text;
 }

@@ -19,8 +19,8 @@
 // Not promised: that the other threads of an engine with several threads stand still meanwhile. They execute other
 // queues. If that must not be, give the engine one thread. Threads that run its loop beside its own count, too.
 //
-// An abort is the only thing that ends a run early: the rest of it is dropped and logged as cancelled. Then the queue
-// executes nothing more at all.
+// Only an abort, or the destruction of the queue, ends a run early: the rest of it is dropped, and its signals are
+// logged as cancelled. Then the queue executes nothing more at all.
 //
 // Waits. A wait that is not reached would break the run, or hold up the whole thread. So an unbroken_run has no wait():
 // that does not compile. Its end asserts that the queue itself has recorded no wait while the run was open. If one was
@@ -50,8 +50,9 @@ inline constexpr auto detail::names_of<unbroken_status> = detail::names("ended",
 /// Records commands that are executed without a break, from its construction to its end; see the head of this file. For
 /// the thread that records the queue's commands. It can be neither copied nor moved.
 ///
-/// It must end before the queue is submitted, or what was recorded is dropped; otherwise it is no unbroken run, as with
-/// a wait. Asserts that runs do not nest, as for waits.
+/// It must end before the queue is submitted and before what was recorded is dropped. Otherwise it is no unbroken run,
+/// and end() returns `invalid`; no assertion fails. Asserts that runs do not nest. Otherwise end() of the outer run
+/// returns `invalid`.
 /// \tparam Queue  a basic_engine_queue
 template <class Queue>
 class unbroken_run {

@@ -26,9 +26,10 @@
 //      s2  StoreLoad                 (F22)            w2  StoreLoad                          (F21) (F59)
 //      s3  monitored value is read   (F2) (F58)       w3  value is read again                      (F3)
 //
-// s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so
-// a single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and
-// w2 makes every running core complete the accesses it had begun. In both forms one of two things is true:
+// s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so a
+// single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and w2
+// makes every running core complete the accesses it had begun. What replaces that for a root that is pinned or held is
+// said below. In both forms one of two things is true:
 //
 //   - s1 comes before w3: w3 finds a value of at least t, and R leaves without sleeping.
 //   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
@@ -44,16 +45,18 @@
 // The two kinds of fence:
 //   progress_fence   has exactly one signaller at a time; s1 is a plain store, in the symmetric form an exchange.
 //                    Another thread may take over if the hand-over synchronizes. The value must not fall (asserted).
-//   fence            any thread may signal, and the greatest value wins; s1 is one compare-exchange. If the value is
-//                    not above the current one, signal() changes, notifies and synchronizes nothing: returns false.
+//   fence            any thread may signal, and the greatest value wins; s1 is a compare-exchange, or a fetch_add. If
+//                    the value is not above the current one, signal() returns false: it has changed, notified and
+//                    synchronized nothing.
 //
 // If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
 // system refuses the barrier later, waiters look again every millisecond.
 //
-// Where waits are about as frequent as signals, the root is held at 0 for a time, so that waiters need no heavy barrier
-// (detail/root_hold.hpp). Then at most 16 signals for each that releases somebody take the slow path in vain. A signal
-// by steps forbids holds.
+// After some signals that have released somebody, a waiter holds the root at 0 for a time, so that the next ones need
+// no heavy barrier (detail/root_hold.hpp). The hold ends when too few signals release somebody. Over the life of a
+// fence, holds send at most about 16 signals into the slow path in vain for each signal that releases somebody.
+// release_due(), as of a signal by steps, forbids holds for ever.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
@@ -187,7 +190,8 @@ struct no_signaller_calls {};
 /// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 /// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
 /// the copy has. Three kinds of fences must not be used in the child:
-///   - fences with a lock-based double word that other threads used during the fork: a lock may stay taken for ever
+///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
+///     stay taken for ever
 ///   - fences for which other threads waited for several timelines, for a block's memory or at an event count: a
 ///     release uses their stacks
 ///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
@@ -225,9 +229,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// thread may call it.
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
 
-  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heavy barrier is missing. While
-  /// threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it is returned.
-  /// Progress: wait-free, one load; while the root is held, a few more. Any thread may call it.
+  /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the fence is pinned (head of this
+  /// file). While threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it
+  /// is returned. Progress: wait-free, one load; while the root is held, a few more. Any thread may call it.
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
@@ -239,7 +243,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// reached still returns `reached`, others return `lost`, now and later. Calls that begin after the first call of
   /// poison() has returned do not touch the caller's storage. If several threads call poison() at the same time, any of
   /// their calls may be the first, so all of them must have returned. Any thread may call it, any number of times, also
-  /// while others signal. Progress: lock-free except for the system calls that wake.
+  /// while others signal. Progress: lock-free except for the system calls that wake; with `callbacks` it may also take
+  /// their lock and run them.
   ///
   /// Later signals change nothing that current_value() shows, and nothing in memory of the caller. Inside the fence the
   /// value still rises, because a test of the poison would double the loads of a signal. So signal() and signal_next()
@@ -266,7 +271,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   /// Returns the value signalled so far, which current_value() hides once the fence is poisoned, and whether it is
-  /// poisoned. A value that was reached before the poison is seen with it. Progress: wait-free. Any thread may call it.
+  /// poisoned. If it is poisoned, the value includes what was signalled before poison(). Progress: wait-free. Any
+  /// thread may call it.
   [[nodiscard]] detail::fence_state state() const noexcept {
     const bool is_poisoned_now = is_poisoned();  // first, so that a value is seen that was reached before
     return {reached_value(), is_poisoned_now};
@@ -290,7 +296,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
   /// pass. Progress: as waiter_heap::release_due(). Any thread may call it.
   std::size_t release_due() noexcept { return release_due(does_nothing{}); }
-  /// The same. If callables are among those who are due, it calls `before_calls()` once, before the first one runs.
+  /// The same. If it has released callables, it calls `before_calls()` once, before it runs any itself.
   std::size_t release_due(const auto& before_calls) noexcept {
     // A signal by steps tells a queue or a hub, which would be told in vain while the root is held.
     heap().forbid_hold();
@@ -359,7 +365,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if (is_due(value)) [[unlikely]]
       notify();
   }
-  /// Does s2 and s3 after s1 with `before` + 1, and returns whether a waiter may be due, or the value is no value.
+  /// Does s2 and s3 after s1 with `before` + 1. Returns whether a waiter may be due, or `before` was the last value.
   bool is_next_due(std::uint64_t before) noexcept {
     keep_look_behind_value();
     // (F58): s3, like (F2). Compared with `before`, which finds the end of the values, too, and costs a signal nothing.
@@ -580,10 +586,10 @@ class basic_fence : public detail::fence_core<Platform, Options> {
 
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
-  /// Progress: lock-free; one read-modify-write if no other thread interferes and no waiter is due. Any thread may call
-  /// it. If the platform's `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock, and a
-  /// signal handler may call it. Once the fence is poisoned, it raises only the value inside the fence, which
-  /// current_value() does not show.
+  /// Progress: lock-free; one read-modify-write if no other thread interferes, no waiter is due, the fence is not
+  /// pinned, and its root is not held. Any thread may call it. If the platform's `is_async_signal_safe` is true and the
+  /// options have no `callbacks`, it takes no lock, and a signal handler may call it. Once the fence is poisoned, it
+  /// raises only the value inside the fence, which current_value() does not show.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);
@@ -624,11 +630,11 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   using detail::fence_core<Platform, Options>::fence_core;
 
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
-  /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due: one store, one load (two if the
-  /// value lies in memory of the caller), and in the asymmetric form no read-modify-write and no fence instruction,
-  /// unless the root is held (head of this file). One signaller at a time. If the platform's `is_async_signal_safe` is
-  /// true and the options have no `callbacks`, it takes no lock. A signal handler may call it then, but not in the
-  /// middle of another call.
+  /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due, the fence is not pinned, and its
+  /// root is not held (head of this file): one store, one load (two if the value lies in memory of the caller), and in
+  /// the asymmetric form no read-modify-write and no fence instruction. One signaller at a time. If the platform's
+  /// `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock. A signal handler may call it
+  /// then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     publish(value);
     this->notify_if_due(value);

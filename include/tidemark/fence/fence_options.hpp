@@ -5,9 +5,11 @@
 //   constexpr tidemark::fence_options many_waiters{.capacity = 256, .statistics = true};
 //   tidemark::basic_progress_fence<tidemark::native_platform, many_waiters> uploaded;
 //
-// Most choices change only where a fence's words lie, what it costs, and what it can tell. Two change more: with
-// `value_storage::caller`, poison() may lose a signal (fence.hpp); with `heap_growth::forbidden`, wait_all() and
-// wait_any() look at a full fence once in a millisecond.
+// Most choices change only where a fence's words lie, what it costs, and what it can tell. Four change more. With
+// `value_storage::caller`, poison() may lose a signal (fence.hpp). With `value_storage::shared`, a signal must be told
+// to the other fences of the word. With `heap_growth::forbidden`, wait_all() and wait_any() look at a full fence once
+// in a millisecond. With `callbacks`, signals may take a lock and run code of the user, so no signal handler may signal
+// the fence.
 #ifndef TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 #define TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 

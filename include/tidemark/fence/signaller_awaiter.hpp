@@ -5,9 +5,10 @@
 //   tidemark::callback_progress_fence uploaded;   or any fence with fence_options::callbacks
 //   wait_status how = co_await tidemark::reached_in_signaller(uploaded, 3);
 //
-// No loop and no other thread takes part: signal() resumes the coroutine before it returns. What signaller_callback.hpp
-// says of a callable is true of what the coroutine does until it suspends itself again: it delays the signaller, it
-// must not throw, and it may await the same fence. Coroutines that signal from fence to fence nest in the same way.
+// No loop takes part: as a rule, signal() resumes the coroutine before it returns. If another thread runs callables of
+// the fence at that moment, that thread resumes it. What signaller_callback.hpp says of a callable is true of what the
+// coroutine does until it suspends itself again: it delays the signaller, it must not throw, and it may await the same
+// fence. Coroutines that signal from fence to fence nest in the same way.
 //
 // Such a wait has no time limit and no stop token, since nobody would look after them. For those, and wherever what
 // follows takes longer than the wake-up of a thread, use a loop: `co_await loop.reached_for(uploaded, 3, 10ms)`. Each
@@ -73,10 +74,10 @@ class signaller_awaiter {
 
   const Fence& fence_;
   std::uint64_t target_;
-  // As a wait with a time-out of zero, unless it ends otherwise.
+  // What the `co_await` returns if the fence refuses the registration.
   wait_status status_ = wait_status::timeout;
   Handle suspended_{};
-  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // of the two that must have come
+  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // whether one of (I2) and (I3) has run
   std::optional<signaller_callback<Fence, goes_on>> registration_;
 };
 
@@ -84,7 +85,7 @@ class signaller_awaiter {
 /// goes on at once if the target was reached before. The `co_await` returns `reached`; `lost` if the timeline was
 /// poisoned before; or `timeout`, at once, if the fence can't take the registration, see signaller_callback.hpp.
 /// Allocates nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
-/// signaller_callback; one load if the target was reached before.
+/// signaller_callback; two loads of the value if the target was reached before.
 /// \param on  a fence with fence_options::callbacks, which must outlive the wait
 template <class Platform, fence_options Options>
   requires detail::runs_callbacks<detail::fence_core<Platform, Options>>

@@ -49,7 +49,7 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
 };
 
 /// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
-/// an engine takes it for work, which may block (engine/engine.hpp).
+/// an engine treats that call as work, which may block (engine/engine.hpp).
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
 
@@ -67,7 +67,8 @@ struct platform_of_timeline<Timeline> {
   using type = typename Timeline::platform;
 };
 
-/// Waits once for a timeline of any type. A look without a sleep has a deadline that every clock has passed.
+/// Waits once for a timeline of any type. A wait that is only to look passes the epoch of the clock as its deadline,
+/// which has always passed.
 template <class Platform, class Timeline, class Token>
 wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline until, const Token& token) {
   if (until == at_once) until = deadline{};

@@ -11,15 +11,15 @@
 //
 // The owner of the neighbor writes it; only this class writes the other words. The waiting thread takes a slot and arms
 // its leaf. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange
-// succeeds empties it. If the waiter does, it frees the slot; otherwise the waiter or the thread that wakes it does,
-// whichever is done last. All of these threads rewrite nodes. A thread that wakes or nudges a waiter advances the
-// waiter's count of wakes, on which the waiter sleeps.
+// succeeds empties it. If that is the waiter, it frees the slot. If not, the waiter and the thread that wakes it both
+// have to finish with the slot, and the last one frees it. All of these threads rewrite nodes. A thread that wakes or
+// nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
 //
 // The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
-// t - 1. It is exact when no operation is in progress and no thread is in the overflow lane. If add(t) has returned
-// before a call of release_due(v) begins, and t <= v, then the waiter has been released or withdrawn when that call
-// returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may return while another
-// thread's call is still releasing the waiter.)
+// t - 1. It is exact when no operation is in progress, no thread is in the overflow lane, and the heap is not pinned.
+// If add(t) has returned before a call of release_due(v) begins, and t <= v, then the waiter has been released or
+// withdrawn when that call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may
+// return while another thread's call is still releasing the waiter.)
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
@@ -32,10 +32,11 @@
 // released and woken. Those that are not due must then withdraw and register again. That is slower, but never wrong,
 // and no waiter is ever refused.
 //
-// If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes four. Each
-// waiter that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw
-// without delay. Nobody is forgotten: a waiter that was released and leaves by itself takes part as if it had been
-// woken, or is replaced by another one (see slot_block::wake() and wake_unwoken()).
+// If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes four. Each waiter
+// that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw without
+// delay. Nobody is forgotten. A waiter that was released may leave by itself. If its wake-up was handled by then, it
+// wakes two others as well; if not, the thread that comes to wake it wakes another one instead (see slot_block::wake()
+// and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
 // until a thread that was woken before it runs; that a wake-up means a release (a woken thread must look again); that
@@ -129,8 +130,8 @@ class waiter_heap {
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
-  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load; while the root is
-  /// held, one more for each of its children. Any thread may call it.
+  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. In the asymmetric
+  /// form, if that finds 0 and the heap is not pinned, one more for each child of the root. Any thread may call it.
   std::uint64_t monitored_value() const noexcept {
     // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
@@ -178,9 +179,10 @@ class waiter_heap {
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
-  /// while the waiter has not been released, and lock-free in the lane. If it was, the call wakes two others, if some
-  /// are left: one system call for each that it tries, until two were asleep. That part is lock-free. If the
-  /// registration has a waker, it waits for the thread that uses the waker. One thread for each ticket.
+  /// while the waiter has not been released, and lock-free in the lane. If it was, and its wake-up was handled, the
+  /// call wakes two others, if some are left. It makes one system call for each waiter that it tries, until two of
+  /// those were asleep. That part is lock-free. If the registration has a waker, it waits for the thread that uses the
+  /// waker. One thread for each ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       const bool withdrawn = lane_.leave(waiting.armed_.version);
@@ -207,7 +209,8 @@ class waiter_heap {
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
   ///                 value must release those.
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
-  ///                       at all if it has released none. From the fifth waiter on, other threads may wake one before.
+  ///                       at all if it has released none, or only some whose wakers belong to the signaller. From the
+  ///                       fifth waiter on, other threads may wake one before.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
   ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
@@ -290,8 +293,9 @@ class waiter_heap {
     block_of(waiting).nudge(waiting.slot_);
   }
 
-  /// Pins the heap: keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path.
-  /// For platforms whose heavy barrier was refused. Must be called before the heap is shared. Progress: wait-free.
+  /// Pins the heap: keeps monitored_value() at 0 for the life of the heap, so that every signal takes its slow path. A
+  /// fence does so if the heavy barrier is missing or its value is shared. Must be called before the heap is shared.
+  /// Progress: wait-free.
   void pin() noexcept {
     is_pinned_ = true;
     static_cast<void>(hold_.forbid());
@@ -302,11 +306,12 @@ class waiter_heap {
 
   // ---- The hold: for a time, the root is kept at 0 as if the heap were pinned (detail/root_hold.hpp).
 
-  /// Returns whether the root is held. A waiter asks after add(): if the hold `holds()`, then it needs only a full
-  /// barrier before its last look at the value. Progress: wait-free. Any thread may call it.
+  /// Returns the state of the hold. A waiter asks after add(): if the hold `holds()`, then it needs only a full barrier
+  /// before its last look at the value. Progress: wait-free. Any thread may call it.
   detail::hold_state hold() const noexcept { return hold_.look(); }
-  /// Begins a hold if enough passes were counted since the last one, and returns whether it did. Then the caller must
-  /// issue its heavy barrier, and call finish_beginning(). Progress: wait-free. Any thread may call it after add().
+  /// Begins a hold if enough passes have released somebody since the last one, and returns whether it did. Then the
+  /// caller must issue its heavy barrier, and call finish_beginning(). Progress: wait-free. Any thread may call it
+  /// after add().
   /// \param seen  what hold() has returned; becomes what finish_beginning() needs
   [[gnu::cold, gnu::noinline]] bool begin_hold(detail::hold_state& seen) noexcept {
     if (!hold_.begin(seen)) return false;
@@ -336,8 +341,8 @@ class waiter_heap {
   using block = detail::slot_block<Platform, Arity>;
   using grown = detail::grown_block<Platform, Arity>;
 
-  /// How many waiters a pass wakes itself. With 16, the signaller came back three to six times later with 8 to 64
-  /// waiters, and all of them ran up to an eighth sooner; with 2, fewer than 8 ran a quarter later. A platform may say
+  /// How many waiters a pass wakes itself. With 16, signal() took three to six times as long with 8 to 64 waiters, and
+  /// the last of these ran up to an eighth sooner. With 2, fewer than 8 waiters ran a quarter later. A platform may say
   /// another number, for tests of what happens beyond it.
   static constexpr std::size_t most_woken = [] {
     if constexpr (requires { Platform::most_woken; }) {
@@ -378,7 +383,7 @@ class waiter_heap {
   }
 
   /// Takes a free slot of a later block; links a new one if there is none. Returns null if there is no memory, or if
-  /// the heap would grow beyond 2^30 slots.
+  /// the new block would have 2^30 slots or more.
   [[gnu::cold, gnu::noinline]] slot_of take_grown_slot() noexcept {
     for (grown* newest = newest_block();;) {
       std::size_t count = Capacity;
@@ -439,7 +444,7 @@ class waiter_heap {
     count_unwoken(1);
     of.put_unwoken(slot);
   }
-  /// Takes and wakes unwoken waiters, until so many of them are sure to take part, or until none is left.
+  /// Takes and wakes unwoken waiters, until `most` of them were asleep, or until none is left.
   [[gnu::cold, gnu::noinline]] void wake_unwoken(std::size_t most) noexcept {
     std::size_t awake = wake_unwoken(first_, most);
     for (grown* of = newest_block(); of != nullptr && awake < most; of = of->next)
@@ -484,7 +489,7 @@ class waiter_heap {
   detail::tree_word<Platform> root_;
   [[no_unique_address]] detail::overflow_lane<Platform> lane_;
   typename Platform::template atomic<std::uint32_t>
-      unwoken_;  // at least how many slots passes over many have left to others; and lost_mark
+      unwoken_;  // at least how many released slots are left to others to wake; and lost_mark
   typename Platform::template atomic<grown*> newest_;
   [[no_unique_address]] alignas(cache_line) detail::first_block<Platform, Capacity, Arity> first_;
   [[no_unique_address]] std::conditional_t<Platform::asymmetric, detail::root_hold<Platform>, detail::no_hold> hold_;

@@ -25,7 +25,7 @@ void release_here(const logged_fence<Fence>& due) noexcept {
 
 /// What a queue tells its hub about a signal that has a waiter due.
 enum class notify_style {
-  by_queue,  ///< Which queue it was: the hub serves the queue's log alone.
+  by_queue,  ///< Which queue it was: the hub serves its log alone. Of a fence of another device it tells as by_fence.
   by_fence,  ///< Which fence it was.
   by_scan,   ///< Only that some fence has a waiter due: the hub looks at all of them, legacy ones too.
 };
@@ -40,7 +40,8 @@ class hub_notifier {
   hub_notifier() noexcept = default;
 
   /// Notifies the hub as the style says, by notify_queue(), notify(fence_id) or notify_all(true). The queue calls it in
-  /// the executor's thread. In a hub that serves itself the call may make passes.
+  /// the executor's thread. Asserts that the fence is in the hub under its number. Otherwise the executor releases the
+  /// waiters, and the hub counts that as stale. In a hub that serves itself the call may make passes.
   template <class Fence>
   void operator()(const logged_fence<Fence>& due) const noexcept {
     TIDEMARK_ASSERT(hub_ != nullptr, "a queue signals before it is attached to its hub");

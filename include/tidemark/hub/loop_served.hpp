@@ -6,9 +6,9 @@
 //   tidemark::basic_hub<tidemark::native_platform, tidemark::loop_served> hub{tidemark::loop_served{loop}};
 //   loop.run();
 //
-// A notification that finds nothing asked for yet posts a task to the loop, which allocates nothing. The task serves as
-// the hub's try_serve() does. The waiters that it releases may be threads and other loops; those that wait on this loop
-// themselves run after it.
+// The first notification after all was served posts a task to the loop. That allocates nothing. The task serves as the
+// hub's try_serve() does. It may release threads and other loops. Callables and coroutines that wait on this loop run
+// when the task is over.
 #ifndef TIDEMARK_HUB_LOOP_SERVED_HPP
 #define TIDEMARK_HUB_LOOP_SERVED_HPP
 

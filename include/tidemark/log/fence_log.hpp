@@ -73,7 +73,7 @@ static_assert(sizeof(fence_log_entry) == 48);
 template <>
 inline constexpr std::size_t log_stamp_word<fence_log_entry> = 2;
 
-/// The `end_timestamp` of what was cancelled. No clock reads it.
+/// The `end_timestamp` of what was cancelled. No clock returns it.
 inline constexpr std::uint64_t cancelled_timestamp = UINT64_MAX;
 
 /// Returns whether the entry stands for a wait or a signal that was cancelled: it was never executed, and it says

@@ -14,14 +14,15 @@
 //   no access             direct                migrate               migrate
 //
 // "Migrate" means into system memory. Migrating and the window both need an aperture segment that the allocation
-// supports. Without one the lock is refused, and the reason says what was missing; the first of these two cells is the
-// exception. They follow from the texts (docs/requirements.md lists them):
+// supports. Without one the lock is refused, and the reason says what was missing. There is one exception: cached
+// access in a segment that the processor sees. Two cells of the table need a reason, which follows from the texts
+// (docs/requirements.md lists them):
 //
 //   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there.
 //     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
 //     segment "or not be resident in order to be locked". The lock satisfies both by moving the allocation into system
-//     memory: it migrates. Without an aperture segment it then is not resident until it is unlocked. It is never
-//     direct.
+//     memory: it migrates. If the allocation supports no aperture segment, it is not resident until it is unlocked.
+//     Such a lock is never direct.
 //   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
 //     doesn't specify an aperture segment, a virtual address is impossible to obtain". Such an allocation is not
 //     to be created at all: may_be_created().
@@ -45,7 +46,7 @@ namespace tidemark {
 
 /// How the processor may use an allocation.
 enum class cpu_access : std::uint8_t {
-  none,      ///< Not while it is in a memory segment. In system memory it can be locked, mapped for the device or not.
+  none,      ///< Not while it is in a memory segment. In system memory it can be locked, even if mapped for the device.
   uncached,  ///< Without its caches, or write-combined.
   cached,    ///< Through its caches, which do not see what a device does in its own memory.
 };

@@ -16,8 +16,8 @@ namespace tidemark {
 ///   `discard`, `discard | write`; `no_overwrite`, `no_overwrite | write`.
 /// Every other combination is invalid, `do_not_wait` with a discard or with no_overwrite too.
 enum class map_mode : std::uint32_t {
-  /// The current contents. Waits until the timeline has reached the values with which mappings of the current backing
-  /// were retired. Does not wait for mappings that were not retired yet: it shares the backing with them.
+  /// The current contents. Waits until the timeline has reached all values that were passed for the current backing.
+  /// Does not wait for mappings that were not retired yet: it shares the backing with them.
   read = 1,
   write = 2,         ///< The same.
   discard = 4,       ///< A backing that nothing uses. Its contents are undefined.
@@ -35,15 +35,18 @@ enum class map_status : std::uint8_t {
   busy,
   timeout,  ///< Still in use, or mapped by others, at the deadline of a form that waits.
   stopped,  ///< Still in use, or mapped by others, when the stop token was triggered.
-  lost,     ///< The timeline is lost, and it would be `no_space`. From forms that wait, with writers::several.
+  lost,     ///< As `no_space`, and the timeline is lost. From forms that wait, with writers::several.
   /// Not now, and there is no value to wait for: every backing is mapped, or another thread is just making, taking or
-  /// trimming it. Also where the current one has 2^15 guests already: an assertion fails then. From forms that do not
-  /// wait; with writers::one from all forms, because no other thread can give a backing back.
+  /// trimming it. Also where the current one has 2^15 guests already: an assertion fails then. With writers::several, a
+  /// form that waits then waits for a guest to leave, with no_overwrite, too. From forms that do not wait; with
+  /// writers::one from all forms, because no other thread can give a backing back.
   no_space,
-  /// As `no_space`, and one more backing could not be made: the source refused, or there was no memory for the ring's
-  /// own part of it. Also where the ring has no backing at all, because the source refused the first one.
+  /// There is no value to wait for, and one more backing could not be made: the source refused, or there was no memory
+  /// for the ring's own part of it. From all forms. Also where the ring has no backing at all, because the source
+  /// refused the first one. From command_context also where the recording was removed.
   no_memory,
-  /// There is no such combination of modes. From command_context also where the recording must discard first.
+  /// There is no such combination of modes. From command_context also for a mode other than discard and no_overwrite,
+  /// and for no_overwrite where the recording must discard first.
   invalid,
 };
 

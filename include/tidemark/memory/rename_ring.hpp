@@ -86,8 +86,8 @@ class rename_ring {
   struct [[nodiscard]] mapping {
     map_status status = map_status::invalid;
     backing memory{};  ///< The backing, as its source made it.
-    /// It is another backing than the one that the call found current. With writers::several another thread may have
-    /// renamed meanwhile: then compare `memory` with the backing that you have used before.
+    /// Whether it is another backing than the one that the call found current. With writers::several another thread may
+    /// have renamed meanwhile: then compare `memory` with the backing that you have used before.
     bool renamed = false;
 
     mapping() noexcept = default;
@@ -149,8 +149,8 @@ class rename_ring {
 
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
   /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
-  /// of it. Progress: lock-free but for the source, the heap, what it asks of the timeline, and the system call that
-  /// wakes threads that wait for what an attempt in vain gives back; never waits.
+  /// of it. Never waits. Progress: lock-free but for the source, the heap, what it asks of the timeline, and a system
+  /// call: an attempt that fails may have held something for a moment, and wakes threads that wait for it.
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
@@ -159,8 +159,10 @@ class rename_ring {
   }
 
   /// As try_map(), for a block that keeps some backings to itself for a while. A discard asks `may_take(backing)` for
-  /// each backing that it is about to return, and passes over it if the answer is false. Where the result is `busy`,
-  /// `target` becomes the value that helps first; it stays as it is if only `may_take` can help. For mapped_allocation.
+  /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
+  /// backing several times. Of a backing that was just made it returns whatever the answer is. Where the result is
+  /// `busy`, `target` becomes the value that helps first; it stays as it is if only `may_take` can help. For
+  /// mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -177,11 +179,11 @@ class rename_ring {
   /// it waits until another thread retires or trims something, so a thread that has mapped all of them itself waits for
   /// ever; use try_map() or map_for() there.
   ///
-  /// Returns as try_map(), but instead of `busy`, and with writers::several instead of `no_space`, it returns `stopped`
-  /// once `token` is triggered, or `lost` if the timeline is lost and all backings are still mapped.
+  /// Returns as try_map(), but never `busy`: it returns `stopped` once `token` is triggered. With writers::several it
+  /// never returns `no_space` either, but `lost` if the timeline is lost and all backings are still mapped.
   ///
-  /// A map of the current contents that waits does not notice at once that another backing has become current: it looks
-  /// again when that backing is retired, or when the value that it waits for is reached. What other threads do may be
+  /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
+  /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
   /// noticed a millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does
   /// not grow, or if the system refuses a heavy barrier.
   template <stop_token_like Token = never_stops>
@@ -201,8 +203,9 @@ class rename_ring {
 
   /// As map() with a discard, for a thread that has a backing mapped and can use it again from a value on. Returns
   /// `own`, which stays mapped, with `renamed` false, once the timeline has reached `until`; or, before that, another
-  /// backing with `renamed` true. If `own` is no mapping, it is map(). Blocks and returns as map() does otherwise. For
-  /// renamed_resource, which has its current backing mapped.
+  /// backing with `renamed` true. If `own` is no mapping, it is map(), but `renamed` is true whichever backing it
+  /// returns. Otherwise it blocks as map() does, up to the same limits. With `own` it never returns `no_memory` or
+  /// `lost`, since it can wait for `until`. For renamed_resource, which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   is looked at anew before each attempt, and so is `own`: the source may change both when it is asked
   ///                for a backing, such as one that submits work where memory is short
@@ -273,10 +276,10 @@ class rename_ring {
   }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
-  /// destroyed. May leave fewer than `keep` if another thread trims at the same time. The same may happen if another
-  /// thread tries to make one more backing and fails: until it has failed, that backing counts, too. The ring's own
-  /// part of a backing stays, and serves the next backing that is made. Progress: lock-free but for the source, what it
-  /// asks of the timeline, and the system call that wakes threads that wait.
+  /// destroyed. May leave fewer than `keep` if another thread trims at the same time. Also if another thread tries to
+  /// make one more backing and fails: until then that backing counts, too. The ring's own part of a backing stays, and
+  /// serves the next backing that is made. Progress: lock-free but for the source, what it asks of the timeline, and
+  /// the system call that wakes threads that wait.
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();

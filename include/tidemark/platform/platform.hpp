@@ -25,8 +25,8 @@
 //                         sleeps while the word has the value `expected`; returns false only when the deadline has
 //                         passed, and may return true for no reason. It must not miss a change that is followed by
 //                         unpark()
-//   P::sleepers           the threads that sleep on a word, to which it converts. It is made before a change that lets
-//                         another thread destroy the word, and may be used when the word is gone
+//   P::sleepers           the threads that sleep on a word; the word converts to it. It is made before a change that
+//                         lets another thread destroy the word, and may be used when the word is gone
 //   P::unpark(sleepers, count)       wakes up to `count` of them; may wake more. Returns false only if it has woken
 //                         none
 //   P::parking            a type; platforms with the same one can sleep on each other's words
@@ -37,11 +37,13 @@
 //                         looks at the value before it sleeps
 //   P::most_woken, P::most_helped    optional, for tests: how many waiters one release wakes itself before the woken
 //                         ones wake the rest, and how many each of these wakes; 4 and 2 where they are missing
+//   P::terms_of_hold      optional, for tests: when the root of a waiter heap is held (fence/detail/root_hold.hpp)
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it that has no
 //                                    fence_options::callbacks; no block needs this member
 //
-// The concept `platform` below checks the members that every block needs, but not the operations of P::atomic and of
-// P::double_word: where one of those is missing, the compiler reports an error inside a block.
+// The concept `platform` below checks the members that every block needs, but none of the operations of P::atomic, and
+// of those of P::double_word only load_value(). Where one of the others is missing, the compiler reports an error
+// inside a block.
 //
 //   native_platform     the fastest of this machine. It is asymmetric if the program is built on a Linux that has
 //                       membarrier(2); where the running system refuses it, heavy_barrier_available() is false
@@ -51,8 +53,9 @@
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
 // lock-based. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING each force one of the fallbacks of
-// other systems, for tests. All files of a program must agree on these three, or it does not link: these types lie in
-// an inline namespace that is named after their parts (detail/configuration.hpp), and must not be declared elsewhere.
+// other systems, for tests. All files of a program must agree on ThreadSanitizer and on both macros, or it does not
+// link: the platforms lie in an inline namespace that is named after their parts (detail/configuration.hpp), and must
+// not be declared elsewhere.
 //
 // To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
 // platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
@@ -81,8 +84,8 @@ namespace tidemark::detail {
 
 // as_integer: a conversion between integers that have the same type on some machines.
 
-/// Returns the value as another integer. A static_cast in its place would be reported by -Wuseless-cast where both are
-/// one type, and none by -Wconversion where they are not.
+/// Returns the value as another integer. In its place, -Wuseless-cast would report a static_cast where both are one
+/// type, and -Wconversion would report that there is none where they are not.
 template <class To, class From>
 constexpr To as_integer(From value) noexcept {
   return static_cast<To>(value);

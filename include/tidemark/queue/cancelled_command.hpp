@@ -2,7 +2,7 @@
 //
 // cancelled_command: what an executor tells its queue of commands that were queued and will never be executed.
 //
-//   queue.cancel_from(3, 5, commands)          the work with the serials 3 to 5, of which 5 is the last one
+//   queue.cancel_from(3, 5, commands)          the work with the serials 3 to 5; 5 was queued last
 //
 // The queue writes an entry for each command, with cancelled_timestamp in the place of the time. So a reader of the log
 // can tell what was given up from what was forgotten. Cancelled entries are contiguous: from the first command that was
@@ -34,7 +34,7 @@ struct cancelled_command {
 
 enum class cancel_status {
   cancelled,
-  refused,  ///< There is a gap: work was left out before, between or behind that. No entry was written.
+  refused,  ///< This is not exactly what comes next, to the end; cancel_from() says more. No entry was written.
 };
 
 template <>

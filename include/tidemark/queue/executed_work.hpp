@@ -9,16 +9,18 @@
 //   collector.add(blur.id(), work);                          beside collector.add(blur.id(), blur.timeline())
 //
 // The collector tells the pieces to its sink, and a trace shows them beside the waits and the signals of the queue:
-// trace::on_work(). What is no work and no wait between them is time in which the queue was ready and had no turn, or
-// had nothing to execute. A queue that is parked shows as a wait that has stalled, from the time at which it parked.
+// trace::on_work(). The rest is time in which the queue had no turn, was paused, or had nothing to execute; or it
+// executed work that is not told. A queue that is parked shows as a wait that has stalled, from the time at which it
+// parked.
 //
 // Each piece takes two readings of the clock and one append, by the thread of the engine that executes it. A queue that
 // tells nobody of its work pays nothing for that when it executes.
 //
 // The pieces stand in a ring log (ring_log.hpp) that overwrites, so it must be large enough for what is executed
-// between two rounds of the collector. A piece that was overwritten is counted and told as lost.
+// between two rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is
+// told so; a trace has no such function.
 //
-// Not promised: that pieces of dropped commands are reported.
+// Commands that are dropped are not executed, so they are not reported.
 #ifndef TIDEMARK_QUEUE_EXECUTED_WORK_HPP
 #define TIDEMARK_QUEUE_EXECUTED_WORK_HPP
 
@@ -70,8 +72,8 @@ class basic_executed_work {
   /// \param pieces  how many are kept, 2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   explicit basic_executed_work(std::size_t pieces = 4096) : log_{pieces} {}
 
-  /// Calls `work()`, and notes that it was executed. For the executor of one queue. Progress: as that of `work`, beside
-  /// two readings of the clock and one append.
+  /// Calls `work()`, and notes that it was executed; nothing is noted if it throws. For the executor of one queue.
+  /// Progress: as that of `work`, beside two readings of the clock and one append.
   template <class Work>
   void execute(std::string_view name, Work&& work) {
     const std::uint64_t begin = Clock::now();

@@ -10,7 +10,8 @@
 //
 // The reservation says at once which number the entry will have. That number stays right if every wait, or every
 // signal, that the queue executes has a reservation. An operation without one takes the next entry of the log, as
-// always. Then what was reserved moves up by one. Nothing waits for it, and nothing is lost.
+// always. Then the entries that are reserved and not yet committed move up by one. Nothing waits for it, and nothing is
+// lost.
 //
 // A reservation writes nothing. Readers see an entry when it is committed, and all entries before it then, too.
 //
@@ -20,7 +21,7 @@
 // of the command yet, its reservation can be taken back: entries.take_back(entry).
 //
 // No space. As many entries may be reserved and not yet committed as the log has. After that reserve() returns
-// `no_space`, and an executor that is given this result writes the entry as if nothing had been said.
+// `no_space`. An operation that is given this result does what it does without a reservation.
 //
 // Replacement. Numbers go on from one log of a queue to the next, so a reservation outlives the replacement of the log.
 #ifndef TIDEMARK_QUEUE_LOG_RESERVATION_HPP
@@ -43,7 +44,7 @@ template <>
 inline constexpr auto detail::names_of<reserve_status> = detail::names("reserved", "no_space");
 
 /// What reserve() returns. It converts to true if an entry was reserved. One that says `no_space` may be given to the
-/// executor's functions, too: then they do what they do without it.
+/// executor's functions, too. They then do what they do without a reservation.
 struct [[nodiscard]] log_reservation {
   reserve_status status = reserve_status::no_space;
   std::uint64_t sequence = 0;  ///< The number that the entry will have.
@@ -55,7 +56,7 @@ struct [[nodiscard]] log_reservation {
 /// How the reserved entries of a log were committed.
 struct log_commits {
   std::uint64_t in_place = 0;  ///< Under the number that was reserved.
-  std::uint64_t moved = 0;     ///< Under another number: an operation without a reservation came before.
+  std::uint64_t moved = 0;     ///< Under another number: one without a reservation came before, or a turn was missing.
   std::uint64_t out_of_turn = 0;
 
   friend bool operator==(const log_commits&, const log_commits&) = default;

@@ -68,8 +68,8 @@ class logged_queue {
   }
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
-  /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise the entries of the
-  /// second one are committed out of turn. log_reservation.hpp says more.
+  /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise entries of both may
+  /// be committed out of turn. log_reservation.hpp says more.
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {
@@ -90,11 +90,11 @@ class logged_queue {
 
   /// From its next entry on the executor writes to a new log of `entries` entries, 2 to 2^31 - 1. Readers read the old
   /// log to its end first; numbers go on. Asserts that a log can have this number, here and not in the executor.
-  /// Otherwise returns false, and the old log goes on. For the verbose log asserts also that it was enabled. Otherwise
-  /// an empty verbose log is made first, as by verbose_log(). Allocates, and throws what the allocation throws. The
-  /// executor's next entry clears the whole new log, which takes time in proportion to its size. The old log is freed
-  /// when the queue is destroyed, or earlier by a later call that replaces the same log again or makes a reader of it;
-  /// a reader that has not left the old log keeps it.
+  /// Otherwise returns false, and the old log goes on. In all other cases it returns true. For the verbose log asserts
+  /// also that it was enabled. Otherwise an empty verbose log is made first, as by verbose_log(). Allocates, and throws
+  /// what the allocation throws. The executor's next entry clears the whole new log, which takes time in proportion to
+  /// its size. The old log is freed when the queue is destroyed, or earlier by a later call that replaces the same log
+  /// again, or makes a reader or a reserver of it. A reader or a reserver that has not left the old log keeps it.
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {
@@ -121,9 +121,9 @@ class logged_queue {
   }
 
   /// Turns on the events of the third, verbose log: waits that begin to stall, so that a tool sees what a queue hangs
-  /// in, and signals that find a waiter due. `none` turns them off. Otherwise a new log of so many entries is
-  /// allocated; log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter
-  /// due pay nothing for the verbose log. Others pay one load while it is off.
+  /// in, and signals that find a waiter due. `none` turns them off. Any other value makes a new log of so many entries;
+  /// log_recorder::enable_verbose() says more. A wait that does not stall and a signal that finds no waiter due pay
+  /// nothing for the verbose log. Others pay one load while it is off.
   void enable_verbose(verbose_events events, std::size_t entries = default_log_entries)
     requires(has_logs)
   {
@@ -152,7 +152,7 @@ class logged_queue {
   void record_signal(std::uint64_t value, fence_id id, std::uint64_t end) noexcept {
     recorder_.record_signal({value, id, fence_operation::signal_executed, 0, 0, 0, end});
   }
-  /// The same of what may have been reserved. Without logs nothing was.
+  /// The same for an entry that may have been reserved. Without logs the reservation is not looked at.
   void record_wait(std::uint64_t value, fence_id id, std::uint64_t observed, std::uint64_t end,
                    const log_reservation& entry) noexcept {
     if constexpr (has_logs) {

@@ -59,10 +59,10 @@ struct self_service {
 
 namespace detail {
 
-/// Whether a signal of the fence runs no code of the user but callables that are due (signaller_callback.hpp). A type
-/// that is derived from a fence may have functions of its own.
+/// Whether callables that are due (signaller_callback.hpp) are the only code of the user that a signal of the fence
+/// runs. False of a type that is derived from a fence, which may have functions of its own.
 template <class Fence>
-inline constexpr bool is_own_fence = is_of_domain<Fence>;  // which has no callables
+inline constexpr bool is_own_fence = is_of_domain<Fence>;  // a fence of a domain has no callables
 template <platform Platform, fence_options Options>
 inline constexpr bool is_own_fence<basic_fence<Platform, Options>> = true;
 template <platform Platform, fence_options Options>

@@ -70,7 +70,7 @@ class patch_list {
   /// Returns whether the list can be used, and otherwise the first record that is wrong. For each record it looks at
   /// the reserved bits (`reserved_bits`), at the allocation's index (`bad_allocation_index`), and at everything that
   /// check_split_list() looks at, in this order. If all records are valid, it looks at bytes that are left over
-  /// (`bad_length`; in the defect the index is size() then, and the slot and the offset are 0). O(records); allocates
+  /// (`bad_length`). Then the index in the defect is size(), and the slot and the offset are 0. O(records); allocates
   /// nothing.
   split_check_result validate(slot_id max_slot, std::uint64_t end) const noexcept {
     std::uint64_t before = 0;
@@ -86,11 +86,10 @@ class patch_list {
   }
 
   /// Returns a record as an entry. Precondition: there is such a record, and validate() finds it valid. Asserts that
-  /// the record exists; otherwise it is the record of zeros that record() returns. Asserts that its allocation index is
-  /// in range; otherwise it binds the null handle.
+  /// the record exists, and that its allocation index is in range. Otherwise the entry binds the null handle.
   entry operator[](std::size_t index) const noexcept {
     const patch_location found = record(index);
-    const bool is_there = found.allocation_index < allocations_.size();
+    const bool is_there = index < size() && found.allocation_index < allocations_.size();
     TIDEMARK_ASSERT(is_there, "validate() would refuse this record");
     if (!is_there) return {Allocation{}, found.slot(), found.split_offset};
     return {allocations_[found.allocation_index], found.slot(), found.split_offset};

@@ -298,7 +298,9 @@ void trace::on_work(queue_id queue_number, std::string_view name, std::uint64_t 
   TIDEMARK_ASSERT(!name.empty(), "a piece of work needs a name");
   queues_.try_emplace(queue_number);
   if (begin == 0 || end < begin) return;
-  work_.add(queue_number, name.empty() ? "work" : name, Clock::to_nanoseconds(begin), Clock::to_nanoseconds(end));
+  const std::uint64_t begin_time = Clock::to_nanoseconds(begin);
+  if (begin_time == 0) return;  // of a clock with shorter ticks
+  work_.add(queue_number, name.empty() ? "work" : name, begin_time, Clock::to_nanoseconds(end));
 }
 
 // ---- what is known --------------------------------------------------------------------------------------------------

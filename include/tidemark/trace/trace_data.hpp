@@ -50,7 +50,8 @@ struct trace_loss {
   friend bool operator==(const trace_loss&, const trace_loss&) = default;
 };
 
-/// A span of time in which a queue worked: it executed commands that are no waits and no signals.
+/// A span of time in which a queue worked: it executed commands that are no waits and no signals. If it is derived, the
+/// queue may also have had nothing to do.
 struct trace_work {
   queue_id queue{};
   /// What the queue did, as trace::on_work() received it. Empty if the span is derived from the logs. The characters

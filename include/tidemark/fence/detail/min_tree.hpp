@@ -21,9 +21,9 @@
 // every later write of these nodes has seen it, too.
 //
 // Why two tries are enough. T's change C, T's load of the node (H5), the exchange (H8), the child loads (H6) (H7) (H20)
-// and the load of the newest block (H18) are all sequentially consistent. If both tries of T fail, then two exchanges
-// x1 and x2 of other threads have succeeded: x1 after T's first load of the node, x2 after T's second. No version comes
-// twice, so x2 was based on a load of the node that came after x1.
+// (H22) and the load of the newest block (H18) are all sequentially consistent. If both tries of T fail, then two
+// exchanges x1 and x2 of other threads have succeeded: x1 after T's first load of the node, x2 after T's second. No
+// version comes twice, so x2 was based on a load of the node that came after x1.
 //
 //      T:   C ---- load node ------------ exchange fails, load node ------------ exchange fails
 //      others:              x1 succeeds                 (load node, load children,) x2 succeeds
@@ -32,7 +32,7 @@
 // the node, which comes before x2's loads of the children. So x2 has seen C. The argument needs two tries, an
 // exchange that does not fail for no reason, versions, and child loads that are not stale; for each of them the model
 // checks have a twin without it that fails. It holds for the root's other children, too: their changes are (H8) of a
-// top, and (H11), (H13) and (H15) of the lane.
+// top, (H11), (H13) and (H15) of the lane, and (H24), (H26) and (H28) of the hold.
 //
 // Not promised: between a leaf change and the end of its refresh, nodes may hold more or less than their least leaf.
 #ifndef TIDEMARK_FENCE_DETAIL_MIN_TREE_HPP

@@ -205,6 +205,9 @@ class root_hold {
 
  private:
   static constexpr hold_terms terms = hold_terms_of<Platform>();
+  static_assert(terms.most_doublings < 16 && terms.least_releases << terms.most_doublings < 1 << 13 &&
+                    terms.first_credit < 1 << 13 && terms.greatest_credit < 1 << 13,
+                "these numbers do not fit into the word of a hold");
 
   typename Platform::template atomic<std::uint64_t> word_;
 };
