@@ -230,3 +230,19 @@ TEST_CASE_TEMPLATE("a run that is dropped before it was submitted leaves nothing
   }
   CHECK(on.order == "bbbbbbbbb");
 }
+
+TEST_CASE_TEMPLATE("a run that was dropped is not taken for one that begins at its place", Kind, EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  queue_of<Kind> queue{on.engine};
+  unbroken_run dropped{queue};
+  dropped.run(on.note('x'));
+  queue.discard();
+  unbroken_run run{queue};
+  run.run(on.note('b'));
+  CHECK(dropped.end() == tidemark::unbroken_status::invalid);
+  run.run(on.note('c'));
+  CHECK(run.end() == tidemark::unbroken_status::ended);
+  REQUIRE(queue.submit());
+  on.step();
+  CHECK(on.order == "bc");
+}

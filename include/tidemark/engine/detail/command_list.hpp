@@ -130,6 +130,7 @@ class command_list {
   struct recorded_place {
     chunk* in;
     std::uint64_t position;
+    std::uint64_t discards;  // that came before
   };
 
   command_list() = default;
@@ -185,6 +186,7 @@ class command_list {
   /// Drops what was recorded and is not published.
   void discard() noexcept {
     const auto dropping = busy();
+    ++discards_;
     last_ = last_published_;
     const std::uint64_t end = std::exchange(recorded_, published_own_);
     chunk* const next = last_ != nullptr ? last_->next : first_;
@@ -192,15 +194,14 @@ class command_list {
   }
 
   /// Returns the place of the command that was recorded last.
-  recorded_place last() const noexcept { return {last_, recorded_ - 1}; }
+  recorded_place last() const noexcept { return {last_, recorded_ - 1, discards_}; }
   /// Returns a place at which no command was recorded.
-  static recorded_place nowhere() noexcept { return {nullptr, UINT64_MAX}; }
+  static recorded_place nowhere() noexcept { return {nullptr, UINT64_MAX, 0}; }
   /// Ends an unbroken run with what was recorded since. Returns false if it can't be one; then it stays empty.
   /// \param of  where it begins
   bool end_run(const recorded_place& of) noexcept {
-    if (of.position < published_own_ || of.position >= recorded_) return false;
+    if (of.position < published_own_ || of.position >= recorded_ || of.discards != discards_) return false;
     command& begins = of.in->commands[of.position % chunk_size];
-    if (begins.kind != command_kind::unbroken) return false;  // it was dropped
     bool is_run = true;
     chunk* in = of.in;
     for (std::uint64_t position = of.position + 1; position != recorded_; ++position) {
@@ -317,6 +318,7 @@ class command_list {
   chunk* next_chunk_ = nullptr;      // of the next one
   chunk* last_published_ = nullptr;  // of the last command that was published
   std::uint64_t recorded_ = 0;
+  std::uint64_t discards_ = 0;  // how often commands were discarded
   std::uint64_t published_own_ = 0;
   chunk* own_spares_ = nullptr;  // which it has taken
   bool is_busy_ = false;         // with code of the user
