@@ -398,14 +398,17 @@ TEST_CASE_TEMPLATE("a wait for room ends at its deadline or when it is stopped, 
 
 TEST_CASE_TEMPLATE("[A120] once the fence is poisoned nothing is in use any more, and waiting allocations succeed",
                    Ring, lone_ring, shared_ring) {
-  stand<Ring> at{64};
-  CHECK(at.use(64, 5));
-  upload_part part;
-  background waiting{[&] { part = at.ring.allocate(64, 1); }};
-  CHECK(waiting.falls_asleep());
-  at.finished.poison();
-  waiting.join();
-  CHECK(part);
+  for (const std::uint64_t until : {std::uint64_t{5}, UINT64_MAX}) {
+    CAPTURE(until);
+    stand<Ring> at{64};
+    CHECK(at.use(64, until));
+    upload_part part;
+    background waiting{[&] { part = at.ring.allocate(64, 1); }};
+    CHECK(waiting.falls_asleep());
+    at.finished.poison();
+    waiting.join();
+    CHECK(part);
+  }
 }
 
 // ---- the state of a ring -------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ struct engine_queue_options {
 /// What the doorbell answers.
 enum class doorbell_status {
   accepted,  ///< The commands will be executed, unless the queue is given up before.
-  retry,     ///< As many submissions are unfinished as may be. What was recorded stays; submit() may be called again.
+  retry,     ///< `most_submissions` are unfinished. What was recorded stays; submit() may be called again.
   aborted,   ///< The queue was given up. What was recorded is dropped.
 };
 
@@ -96,8 +96,8 @@ struct [[nodiscard]] doorbell_result {
 
 namespace detail {
 
-/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues. Nobody but the queue
-/// chooses its type, so callables may wait for it, too.
+/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues. The program can't
+/// choose its type, so the option for callables in the signaller is always on.
 inline constexpr fence_options engine_progress_options{
     .capacity = 2, .arity = 2, .layout = fence_layout::one_line, .callbacks = true};
 
@@ -160,10 +160,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     detail::engine_access::add(on, member());
   }
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
-  /// they are to be executed. If some were not, the progress is lost. Meanwhile submit() returns `aborted`: to that
-  /// command, and to the destructors of what dropped commands have captured. Asserts that neither the queue's own work
-  /// destroys it, nor anything that runs within the loss of its progress. Two threads that destroy each other's queues
-  /// in this way wait for each other for ever.
+  /// they are to be executed. If some were not, the progress is lost. Meanwhile submit() to this queue returns
+  /// `aborted`, also when that command calls it, or the destructor of something that a dropped command has captured.
+  /// Asserts that neither the queue's own work destroys it, nor anything that runs within the loss of its progress. Two
+  /// threads that destroy each other's queues in this way wait for each other for ever.
   ~basic_engine_queue() {
     timeline_.refuse();
     // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
@@ -225,7 +225,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void run(Work&& work, Arguments&&... arguments) {
     run(named_work{}, std::forward<Work>(work), std::forward<Arguments>(arguments)...);
   }
-  /// The same with a name for tell_work().
+  /// The same with a name for tell_work(). Its text is not copied, and must outlive what reads it (executed_work.hpp).
   template <class Work, class... Arguments>
     requires std::invocable<std::decay_t<Work>&, std::decay_t<Arguments>&...>
   void run(named_work named, Work&& work, Arguments&&... arguments) {
@@ -387,8 +387,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   // ---- control: any thread ------------------------------------------------------------------------------------------
 
   /// Lets the queue execute nothing more after the command, or the unbroken run, that is executed now, until resume().
-  /// It does not wait for that command. Submissions are accepted meanwhile. A wait that is parked ends, or finds its
-  /// timeline lost, only after resume(). Progress: takes the lock of the engine.
+  /// Calls are not counted: one resume() ends any number of pauses. It does not wait for that command. Submissions are
+  /// accepted meanwhile. A wait that is parked ends, or finds its timeline lost, only after resume(). Progress: takes
+  /// the lock of the engine.
   void pause() noexcept { base::pause(); }
   void resume() noexcept { base::resume(); }
 
@@ -509,7 +510,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return {run, [](command& of) noexcept { of.template forget<Kept>(); }, look,
             [](command& of) noexcept -> const void* { return &of.template kept<Kept>().entry; }};
   }
-  /// Records a command that keeps `make()`. That is called, and moved nowhere, while the queue must not be used.
+  /// Records a command that keeps `make()`. What make() returns is built in its place and never moved. While make()
+  /// runs, the queue must not be used.
   template <class Make>
   void keep(detail::command_kind kind, fence_id named, const void* at, std::uint64_t value, const Make& make,
             const typename command::call_table& calls) {

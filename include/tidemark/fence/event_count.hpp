@@ -23,7 +23,7 @@
 //
 // Why no wake-up is lost
 // ----------------------
-// These are the events of a waiter, and of a thread that notifies:
+// These are the events of a waiter, and of a thread that notifies; (T2) and so on are comments at the code:
 //
 //      g1  what was changed is stored                 v1  waiting + 1              (T3)
 //      g2  StoreLoad           (T5) (T6) (T12)        v2  StoreLoad                (T4) (T11)
@@ -34,15 +34,15 @@
 // all waiters. A waiter sleeps only while `changes` is what it read at v3. So it misses what comes in between only if
 // these are exactly 2^32 changes, or a multiple of that.
 //
-// The program must not rely on this to hand anything over: what it stores at g1 and reads after v3 has the memory order
-// that it needs for that. g2 is a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a fence
-// in the symmetric form. Where a platform has no fences, g2 and g3 are one read-modify-write, which comes before v1 or
-// after it. Where the heavy barrier is missing, the highest bit of `waiting` sends every notification the slow way, and
-// g2 and v2 are full barriers.
+// This hands nothing over to the waiter: the program must itself give what it stores at g1 and reads after v3 the
+// memory order that it needs. g2 is a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a
+// fence in the symmetric form. Where a platform has no fences, g2 and g3 are one read-modify-write, which comes before
+// v1 or after it. Where the heavy barrier is missing, the highest bit of `waiting` sends every notification the slow
+// way, and g2 and v2 are full barriers.
 //
 // With a timeline, a waiter sleeps on one word for both: it registers with the heap of the fence, and its release
-// advances `changes`. In the terms of fence.hpp the registration is w1; the barrier is w2, as well as v2; and a look at
-// the value before each sleep is w3.
+// advances `changes`. In the terms of fence.hpp, the registration is w1, and a look at the value before each sleep is
+// w3. One barrier serves as w2 and as v2.
 //
 // A waiter calls its attempt again every millisecond where it can't register: the fence is full and must not grow,
 // there is no memory, or the timeline is a type of the program's own. So does a waiter whose barrier was refused. For a
@@ -83,8 +83,8 @@ class [[nodiscard]] attempt_result {
   /// It has failed, and may succeed after a notification. The timeline does not matter, not even its loss.
   static constexpr attempt_result again() noexcept { return false; }
   /// It has failed, and may succeed after a notification, or when the timeline has reached `value`. If the timeline has
-  /// reached it when the attempt looks, the wait tries again without a sleep. UINT64_MAX stands for no value: then of
-  /// the timeline only its loss counts. Only for waits with a timeline.
+  /// reached it by the time the attempt returns, the wait tries again without a sleep. With UINT64_MAX no value of the
+  /// timeline helps, and only its loss matters. Only for waits with a timeline.
   static constexpr attempt_result again_at(std::uint64_t value) noexcept { return {kind::again_at, value}; }
 
   constexpr bool has_succeeded() const noexcept { return what_ == kind::done; }
@@ -313,12 +313,12 @@ class event_wait {
 ///
 /// The wait functions have the form that waits have everywhere (wait.hpp): wait(), wait_for() and wait_until(), each
 /// with an optional stop token last. They call the attempt at least once, on the calling thread, and hold no lock
-/// meanwhile; it may be called any number of times. It should be short, because other waiters of the fence may be woken
-/// only after it. If it fails, it must not notify this object: then the wait would never sleep. They return `reached`
-/// if the attempt has succeeded; `timeout` or `stopped` if it has failed once more after the deadline or the stop; and
-/// `lost` if the timeline is lost, or has reached UINT64_MAX, and an attempt that began after that has returned
-/// again_at(). They throw nothing, and allocate nothing unless a waiter finds no free slot in the heap of the timeline,
-/// and the fence may grow.
+/// meanwhile; it may be called any number of times. It should be short: the fence may wake other waiters only after a
+/// waiter that it has released has made its attempt. If it fails, it must not notify this object: then the wait would
+/// never sleep. They return `reached` if the attempt has succeeded; `timeout` or `stopped` if it has failed once more
+/// after the deadline or the stop; and `lost` if the timeline is lost, or has reached UINT64_MAX, and an attempt that
+/// began after that has returned again_at(). They throw nothing, and allocate nothing unless a waiter finds no free
+/// slot in the heap of the timeline, and the fence may grow.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if the timelines are, and park as they do
 template <platform Platform>
 class basic_event_count {
@@ -334,8 +334,9 @@ class basic_event_count {
 
   /// Says that the calling thread has just changed something: all waiters try again. One that still spins for the value
   /// of a fence tries again after that, fence_options::max_spin_ns later at most. Progress: wait-free, except for the
-  /// system call that wakes. While nobody waits it is one load; in the symmetric form a fence besides, or a
-  /// read-modify-write instead; and a full barrier besides where the heavy barrier is missing. Any thread may call it.
+  /// system call that wakes. While nobody waits, it is one load in the asymmetric form. In the symmetric form it is a
+  /// fence and a load, or one read-modify-write where the platform has no fences. Where the heavy barrier is missing,
+  /// there is a full barrier besides. Any thread may call it.
   void notify() noexcept {
     if (may_be_needed()) [[unlikely]]
       notify_waiters();
@@ -410,8 +411,8 @@ class basic_event_count {
 
     /// Does v2, for everything that this thread waits for: also for its registration with a timeline. Returns false if
     /// others may miss the waiter, so that it must look again soon: the barrier was refused, and the object or the
-    /// timeline relies on it. Each of them says so itself: it may have been made by another shared library, which had
-    /// the barrier.
+    /// timeline relies on it. The object and the timeline each have a mark of their own for that: they may come from
+    /// other shared libraries, where the barrier was not refused.
     /// \param needs_barrier  whether the registration relies on the heavy barrier
     bool order(bool needs_barrier) noexcept {
       if constexpr (has_fences) {
@@ -430,8 +431,8 @@ class basic_event_count {
     bool park(std::uint32_t seen, deadline until) noexcept { return Platform::park(of_.changes_, seen, until); }
 
    private:
-    // The thread that was woken may be another waiter of the object. Then this one is awake, and withdraws by itself,
-    // but only after its attempt.
+    // All waiters of the object are woken, so the thread that was woken may be another one. Then this one is awake, and
+    // withdraws by itself, but only after its attempt.
     static bool on_release(detail::waker& self, detail::release_reason) noexcept {
       return static_cast<waiter&>(self).of_.wake_all();
     }

@@ -14,7 +14,7 @@
 //
 // Any number of waits for a timeline cost its fence one slot: the loop keeps them in the order of their targets, and
 // registers only the least one. While none of its threads sleeps the loop registers none as a rule, and looks at the
-// values itself. A signaller to which the least target is not due pays nothing. One to which it is due wakes the loop
+// values itself. A signal that does not reach the least target costs nothing more. One that reaches it wakes the loop
 // at most once, however many waits end.
 //
 // Nothing is allocated for a wait: it lies in the object that on_reached() returns, or in the coroutine's frame. Nor is
@@ -32,20 +32,23 @@
 // A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
 // run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
 // it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
-// run() may be called again. The same is true of a coroutine that the loop resumes. If a coroutine awaits the loop, and
-// the call in which it ran throws afterwards, it waits all the same, from its co_await on. Another thread that runs the
-// loop may resume it at once, and so may the call itself, if it runs the loop.
+// run() may be called again. The same is true of a coroutine that the loop resumes. Suppose that a callable resumes a
+// coroutine, which then awaits the loop, and that the callable throws afterwards: the coroutine waits all the same,
+// from its co_await on. Another thread that runs the loop may resume it at once. So may the callable, if it runs the
+// loop itself.
 //
-// Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks and all suspended
-// coroutines should be gone before the loop is: its destructor asserts that. Those that are left are cancelled, and may
-// be destroyed later; such a coroutine is never resumed. A registration that has run, was cancelled or is lost may
-// outlive the loop, and keeps its state. After all that, what post() was given and has not run is destroyed and never
-// runs. Code of yours that runs because of that, such as the destructor of a capture, may use the loop once more. What
-// it registers or posts is cancelled or destroyed, too, and so on: the loop's destructor returns only when nothing is
-// left. It never does if each such object posts or begins another one. No other thread may be in a call of the loop
-// then, such as run(), post() or on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and
-// its kin. Such a call may still use the loop when another thread has run the callable or has resumed the coroutine.
-// After a fork the child must not use the loop.
+// Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks, all watches of
+// descriptors and all suspended coroutines should be gone before the loop is: its destructor asserts that. Those that
+// are left are cancelled, and may be destroyed later; such a coroutine is never resumed. A registration that has run,
+// was cancelled or is lost may outlive the loop, and keeps its state. After all that, what post() was given and has not
+// run is destroyed and never runs. Code of yours that runs because of that, such as the destructor of a capture, may
+// use the loop once more. What it posts is destroyed, too, and what it registers is cancelled, too, and so on: the
+// loop's destructor returns only when nothing is left. A registration, a task or a suspended coroutine that such code
+// makes and leaves there fails the assertion, too. The destructor never returns if each such object posts or begins
+// another one. No other thread may be in a call of the loop then, such as run(), post() or on_reached(), nor in a
+// `co_await` that suspends in the loop: schedule(), reached() and its kin. For example, a post() may still use the loop
+// after another thread has run its callable: that the callable has run does not say that the call is over. After a fork
+// the child must not use the loop.
 //
 // A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. Under the same
 // condition, a callable that the loop runs may do so, too. The coroutine takes itself out.
@@ -306,7 +309,7 @@ class basic_callback : private detail::core_of_loop<Platform>::operation, privat
   callback_state result_ = callback_state::waiting;
 };
 
-/// A loop, as everybody knows it who waits on it or runs it. It runs callables and coroutines when timelines have
+/// The part of a loop that is for those who wait on it or run it. It runs callables and coroutines when timelines have
 /// reached their targets. Only its owner can stop it: the program, if it is a basic_wait_loop; or an engine.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if one of the timelines is, and park as all of
 ///                   them do
@@ -384,8 +387,9 @@ class basic_loop {
     return all_awaiter(those, detail::deadline_of<Platform>(at), std::move(token));
   }
 
-  /// Suspends a coroutine until one of the values is reached. The `co_await` returns a wait_any_result, as wait_any()
-  /// does. An empty list counts as reached: the coroutine goes on at once. In all else it is like all_of().
+  /// Suspends a coroutine until one of the values is reached, or one of the timelines is lost. The `co_await` returns a
+  /// wait_any_result, as wait_any() does. An empty list counts as reached: the coroutine goes on at once. In all else
+  /// it is like all_of().
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto any_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
     return any_awaiter(those, no_deadline, std::move(token));
@@ -486,8 +490,8 @@ class basic_loop {
     return opened;
   }
 
-  /// Runs the callable whenever the descriptor is readable, see descriptor_watch. The loop need not be served by its
-  /// own descriptor for that: run() and its kin sleep until a fence or a descriptor has something for them.
+  /// Runs the callable whenever the descriptor is readable, see descriptor_watch. This works in run() and its kin,
+  /// which sleep until a fence or a descriptor has something for them; nobody needs to watch descriptor() for it.
   template <std::invocable Callable>
   [[nodiscard]] auto on_readable(int watched, Callable callable) {
     return descriptor_watch<basic_loop, Callable>(*this, watched, descriptor_readiness::readable, std::move(callable));

@@ -106,7 +106,7 @@ class rename_ring {
 
     bool is_guest_ = false;
     slot* slot_ = nullptr;
-    std::uint64_t number_ = 0;  // of the discard or of the guest, among those of the slot
+    std::uint64_t number_ = 0;  // which discard of the slot this is, or which guest
   };
 
   /// Makes the first backing. If the source refuses, the ring has none: then maps return `no_memory`, and each discard
@@ -161,8 +161,8 @@ class rename_ring {
   /// As try_map(), for a block that keeps some backings to itself for a while. A discard asks `may_take(backing)` for
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
   /// backing several times. Of a backing that was just made it returns whatever the answer is. Where the result is
-  /// `busy`, `target` becomes the value that helps first; it stays as it is if only `may_take` can help. For
-  /// mapped_allocation.
+  /// `busy`, `target` becomes the first value of the timeline at which another try may help. It stays as it is if only
+  /// another answer of `may_take` can help. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -201,11 +201,12 @@ class rename_ring {
     return map_within(mode, at, std::move(token));
   }
 
-  /// As map() with a discard, for a thread that has a backing mapped and can use it again from a value on. Returns
-  /// `own`, which stays mapped, with `renamed` false, once the timeline has reached `until`; or, before that, another
-  /// backing with `renamed` true. If `own` is no mapping, it is map(), but `renamed` is true whichever backing it
-  /// returns. Otherwise it blocks as map() does, up to the same limits. With `own` it never returns `no_memory` or
-  /// `lost`, since it can wait for `until`. For renamed_resource, which has its current backing mapped.
+  /// As map() with a discard, for a thread that has a backing mapped and can use that backing again once the timeline
+  /// has reached a value. Returns `own`, which stays mapped, with `renamed` false, once the timeline has reached
+  /// `until`; or, before that, another backing with `renamed` true. If `own` is no mapping, it is map(), but `renamed`
+  /// is true whichever backing it returns. Otherwise it blocks as map() does, up to the same limits. With `own` it
+  /// never returns `no_memory` or `lost`, since it can wait for `until`. For renamed_resource, which has its current
+  /// backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   is looked at anew before each attempt, and so is `own`: the source may change both when it is asked
   ///                for a backing, such as one that submits work where memory is short
@@ -231,10 +232,10 @@ class rename_ring {
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
   /// discard, a second call for the mapping always returns false. The guests of a backing are only counted: a second
   /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
-  /// ends another guest's mapping. Such a second call may return false and still change one thing: if another thread
-  /// retires the last guest meanwhile, the backing may be in use until the value of the second call. Two calls for one
-  /// mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call ends it
-  /// in that ring. The caller is the thread that has mapped, or one that was given the mapping.
+  /// ends another guest's mapping. Even if such a second call returns false, it may change one thing. If another thread
+  /// retires the last guest at the same time, the backing may stay in use until the value of the second call. Two calls
+  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call
+  /// ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
@@ -474,8 +475,8 @@ class rename_ring {
     return backing_word::mapped + 1 + marks_.fetch_add(1, std::memory_order_relaxed) % UINT32_MAX;
   }
 
-  /// Maps one more backing, in a slot that is vacant or in a new one behind `after`. It may be taken, since nobody else
-  /// knows it.
+  /// Maps one more backing, in a slot that is vacant or in a new one behind `after`. Calls `may_take` for it, and takes
+  /// it whatever the answer is, since nobody else knows it yet.
   template <class MayTake>
   mapping map_new(slot& after, slot* vacant_slot, const MayTake& may_take) noexcept {
     if (!count_one_more()) return map_status::no_space;

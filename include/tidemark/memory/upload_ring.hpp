@@ -64,7 +64,8 @@ enum class upload_status : std::uint8_t {
   /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
   lost,
   /// Not now, and there is no value to wait for: the oldest part was not retired yet. From try_allocate(); with
-  /// writers::one from all forms, because no other thread can retire it.
+  /// writers::one from all forms, because no other thread can retire it. With writers::several also if the oldest part
+  /// was retired until UINT64_MAX.
   no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
@@ -126,7 +127,7 @@ class upload_ring {
     return std::optional<upload_ring>{std::in_place, finished, options, std::move(records)};
   }
 
-  /// Only for make(), which alone has records.
+  /// For make() and for the constructor above: nobody else can name made_records.
   upload_ring(const Timeline& finished, const upload_options& options, made_records records) noexcept
       : ring_{finished, options.capacity, std::move(records.all), detail::possible_records(options.max_records)} {}
 
@@ -153,10 +154,10 @@ class upload_ring {
   /// oldest record. With writers::several it also waits until another thread has retired the oldest part, or is done
   /// with a trim. Then it tries again, so it may sleep several times. If the calling thread has the oldest part itself,
   /// it waits for ever then: use another form. Never returns `busy`. Returns `stopped` once `token` is triggered, and
-  /// otherwise as try_allocate(), with writers::one also `no_space` after a sleep. With writers::several it does not
-  /// return `no_space`, but `lost` if the timeline is lost. It may notice up to a millisecond late what other threads
-  /// do: where the timeline is neither a fence nor a view of one, where the fence has no free slot for a waiter and
-  /// does not grow (fence_options.hpp), or where the system refuses heavy barriers.
+  /// otherwise what try_allocate() returns. With writers::one that may be `no_space`, even after a sleep. With
+  /// writers::several it does not return `no_space`, but `lost` if the timeline is lost. It may notice up to a
+  /// millisecond late what other threads do: where the timeline is neither a fence nor a view of one, where the fence
+  /// has no free slot for a waiter and does not grow (fence_options.hpp), or where the system refuses heavy barriers.
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));

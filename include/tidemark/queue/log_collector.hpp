@@ -10,8 +10,9 @@
 //
 // One round:
 //
-//   1. The collector asks each log whether it has something new, which takes two loads at most.
-//   2. If any has, one heavy barrier makes visible what was appended to it since; if none has, nothing is done.
+//   1. The collector asks each log, also those of queued events and of work, whether it has something new. That takes
+//      two loads at most.
+//   2. If any has, one heavy barrier makes visible what was appended to it since. If none has, the round ends here.
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.
 //   3. It reads, each to its end or as far as collect() is allowed to: of the queues' logs those that had something
@@ -203,8 +204,8 @@ class basic_log_collector {
   using queued_log = told_log<basic_queued_events<Platform, Clock>>;
   using work_log = told_log<basic_executed_work<Platform, Clock>>;
 
-  /// Calls `lose(count)` and `tell(entry)` for what is new. Each step is noted when the call for it has returned, as in
-  /// tell().
+  /// Calls `lose(count)` and `tell(entry)` for what is new. A step counts as done when the call for it has returned, as
+  /// in tell(). If the call throws, the next round makes it again.
   template <class Log, class Lose, class Tell>
   static void tell_each(told_log<Log>& from, std::uint64_t most, const Lose& lose, const Tell& tell) {
     for (std::uint64_t told = 0; told < most; ++told) {

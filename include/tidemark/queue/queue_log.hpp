@@ -56,8 +56,8 @@ class queue_log_node {
     bytes_.store(memory.size());
   }
 
-  /// No other thread uses the log any more. The store is for the model checker, which then reports a reader that is
-  /// late.
+  /// No other thread uses the log any more. The store is only for the model checker: with it, a reader that comes too
+  /// late is a data race.
   ~queue_log_node() { first_sequence_.store(0); }
 
   /// Makes the log, whose first entry gets this number. Called by the producer, before any reader knows of the log.
@@ -85,7 +85,7 @@ class queue_log_node {
     // (Q3): relaxed alone: whoever adds a reference has one already, or has one to the previous log.
     references_.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Gives a reference back. The last one frees the log, and what that log alone kept.
+  /// Gives a reference back. The last one frees the log, then the next log if only this one kept it, and so on.
   static void leave(queue_log_node* node) noexcept {
     while (node != nullptr) {
       // (Q4): alone, with itself: release for what this thread did with the log, acquire so that the last
@@ -183,9 +183,9 @@ template <platform Platform>
 class basic_log_reserver {
  public:
   /// Reserves the entry that follows those that were appended or reserved so far. Returns `reserved` with the number of
-  /// the entry, or `no_space` if as many entries are reserved and not yet committed as the log has. That may be said
-  /// too early, since a recent commit may not be seen yet; or too late, since each entry that was appended without a
-  /// reservation counts as a commit. Progress: wait-free, but may free logs that were replaced.
+  /// the entry, or `no_space` if as many entries are reserved and not yet committed as the log has. It may say that too
+  /// early, because a recent commit may not be seen yet. It may say it too late, because an entry that was appended
+  /// without a reservation counts as a commit. Progress: wait-free, but may free logs that were replaced.
   [[nodiscard]] log_reservation reserve() noexcept {
     while (auto* const next = at_.node_->next()) at_.go_to(next);
     const std::uint64_t written = at_.reader_.end_sequence();

@@ -362,7 +362,8 @@ class splitter {
     return needed;
   }
 
-  /// Enters the first group of a part. From here on, only what the group binds and what the other rows hold is needed.
+  /// Enters the first group of a part. From here on, the part needs only what the group binds and what the rows outside
+  /// the group hold.
   bool enter_first(std::size_t group) {
     std::vector<std::pair<slot_id, number>> before;  // the slots of the group, and what they held
     for_each_holding(position_, group, [&](std::size_t index, number) {
@@ -484,7 +485,7 @@ class splitter {
   std::uint64_t cut_ = 0;     // where the next part begins
   std::uint64_t end_ = 0;
   std::uint64_t number_ = 0;
-  bool may_begin_anew_ = false;  // earlier work items have left allocations that were not evicted for this one yet
+  bool may_begin_anew_ = false;  // the first part may still be planned anew, without what earlier work items have left
   bool is_torn_ = false;         // an exception came out of the middle of a plan
 
   std::optional<unsatisfiable_group> failed_;

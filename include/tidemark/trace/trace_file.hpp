@@ -13,11 +13,11 @@
 //   collector.collect(writer);                                       now and then
 //   if (writer.close() != trace_write_status::written) ...           at the end
 //
-// The format. The file begins with 16 bytes: "tidemark trace\n" and one byte for the version, 1. Records follow, of a
-// byte for the kind and numbers of as many bytes as they need (detail/trace_bytes.hpp); a value and a time are written
-// as the difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last record has the
-// number of the others. So a file that was cut off can be told from a whole one, and what precedes the cut can be read.
-// All times are nanoseconds, whatever the clocks of the queues; 0 is no time.
+// The format. The file begins with 16 bytes: "tidemark trace\n" and one byte for the version, 1. Records follow. Each
+// has a byte for its kind, and numbers that take as many bytes as they need (detail/trace_bytes.hpp). A value or a time
+// is written as its difference from the one before. An entry of a log takes about 10 bytes instead of 48. The last
+// record has the number of the others. So a file that was cut off can be told from a whole one, and what precedes the
+// cut can be read. All times are nanoseconds, whatever the clocks of the queues; 0 is no time.
 //
 // Not promised: that a reader notices changed bytes. It refuses what has no meaning, but a wrong value may look like a
 // right one.
@@ -88,7 +88,8 @@ struct [[nodiscard]] trace_read_result {
 };
 
 /// Writes what it receives to a stream. It has the functions of a trace that give it something, with the same
-/// parameters and rules (trace.hpp), and is a `trace_sink`. It keeps 64 KiB at most, beside the longest name.
+/// parameters and rules (trace.hpp), and is a `trace_sink`. It keeps about 64 KiB in memory, and as much more as the
+/// longest name needs.
 ///
 /// Errors: once the stream has failed, nothing more is written, and each record counts as dropped; status() says so.
 /// What the stream throws, if its exceptions() allow it, passes through. So does std::bad_alloc for a name that does
@@ -165,7 +166,7 @@ class trace_file_writer {
   std::ostream& stream_;
   std::string buffer_;
   detail::trace_file_state state_;
-  std::uint64_t records_ = 0;   ///< in the file and in buffer_, if none was dropped
+  std::uint64_t records_ = 0;   ///< how many were completed; all are in the file or in buffer_ unless some were dropped
   std::uint64_t buffered_ = 0;  ///< records in buffer_
   std::uint64_t dropped_ = 0;
   bool failed_ = false;

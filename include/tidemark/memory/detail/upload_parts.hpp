@@ -218,7 +218,7 @@ class upload_parts {
       // (E17): relaxed alone: if the record is a later part's meanwhile, that part is just being retired, and its
       // thread wakes those who wait.
       target = one.busy_until.load(std::memory_order_relaxed);
-      return status::busy;
+      return target != no_value_helps ? status::busy : status::no_space;
     }
     // (E13): relaxed, (E18) has brought what matters.
     const std::uint64_t begun = trims_begun_.load(std::memory_order_relaxed);
