@@ -99,7 +99,7 @@ class trace_file_writer {
  public:
   /// \param stream  must be binary and at its end, and must outlive the writer. Nothing else may write to it meanwhile
   explicit trace_file_writer(std::ostream& stream) : stream_{stream} {
-    buffer_.reserve(enough + longest_record);
+    buffer_.reserve(enough + longest_record + longest_usual_name);
     buffer_ = detail::trace_file_head;
   }
   trace_file_writer(const trace_file_writer&) = delete;
@@ -150,6 +150,7 @@ class trace_file_writer {
   using kind = detail::trace_record;
   static constexpr std::size_t enough = 65'536 - 128;
   static constexpr std::size_t longest_record = 64;  // without names
+  static constexpr std::size_t longest_usual_name = 64;
 
   bool open(kind record, std::uint8_t flags = 0, std::size_t characters = 0);
   void complete();
@@ -255,7 +256,7 @@ inline bool trace_file_writer::open(kind record, std::uint8_t flags, std::size_t
     ++dropped_;
     return false;
   }
-  buffer_.reserve(buffer_.size() + longest_record + characters);
+  if (characters > longest_usual_name) buffer_.reserve(buffer_.size() + longest_record + characters);
   buffer_ += static_cast<char>(static_cast<std::uint8_t>(record) | flags);
   return true;
 }
