@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <mutex>
 
-#include "../platform/platform.hpp"
 #include "relacy_platform.hpp"
 
 namespace tidemark::verify {
