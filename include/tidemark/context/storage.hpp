@@ -18,7 +18,7 @@
 // The first use in a context creates the context's blocks of the object and of all that it depends on. After that a use
 // is a look-up in a table of the context's own: no other thread writes what it reads.
 //
-//   context -> links -> page -> entry {block, id}            written by the context's thread
+//   context -> links -> page -> entry {block, id} written by the context's thread, cleared on destruction
 //
 // Order of blocks: the immediate context's block of an object is created first and destroyed last. In each context the
 // block of an object is created after those that it depends on, and destroyed before them. There is no other block.
@@ -26,10 +26,10 @@
 // What is destroyed, an object or a whole context, is handed in at one place and destroyed by one thread at a time,
 // without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
 //
-// PRECONDITION. An object may be destroyed or retired once no recording that begins later uses it. Each recording that
-// uses it must have begun before, and that beginning must happen-before the call. retire() then waits for these
-// recordings; destroy() is for callers who know that they are over. The return of create() happens-before each use of
-// the object.
+// PRECONDITION. Destroy or retire an object only when no recording that begins after the call will use it. Each
+// recording that uses it must have begun before, and that beginning must happen-before the call. retire() then waits
+// for these recordings; destroy() is for callers who know that they are over. The return of create() happens-before
+// each use of the object.
 //
 // Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
 // created no blocks of dependencies.
@@ -269,23 +269,25 @@ class context_storage {
     return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
   }
 
-  /// Has the object destroyed, by some reclaim() or drain(), when all recordings are over that have begun before, and
-  /// all objects are destroyed that depend on it. Returns true. Asserts that the object is neither destroyed nor
-  /// retired. Otherwise returns false and does nothing. Progress: lock-free; never waits, allocates nothing.
+  /// Some reclaim() or drain() lets the object go when all recordings are over that have begun before, and destroys it.
+  /// If objects still depend on it, it is destroyed together with the last of them, in the call that destroys that one.
+  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
+  /// Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
     const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
     TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
     return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{});
   }
-  /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many that were; an
-  /// object on which others depend counts, too, and is destroyed after these. Progress: lock-free but for the maker;
-  /// never waits.
+  /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many objects it has
+  /// let go of. An object on which others depend counts, too, although it is destroyed only after them. Progress:
+  /// lock-free but for the maker; never waits.
   std::size_t reclaim(std::size_t most = (std::numeric_limits<std::size_t>::max)()) noexcept {
     return reclaimer_.reclaim(most);
   }
   /// The retire queue behind both. Its drain(), drain_for() and drain_until() block until the recordings are over.
   reclaimer_type& reclaimer() noexcept { return reclaimer_; }
-  /// What a retire queue of the program follows if other queues use the objects, too; its disposer calls destroy().
+  /// For a retire queue of the program's own, where other queues use the objects, too. That queue follows this, and its
+  /// disposer calls destroy().
   const recordings_type& recordings() const noexcept { return recordings_; }
 
   // ---- contexts -----------------------------------------------------------------------------------------------------
@@ -334,7 +336,7 @@ class context_storage {
     return static_cast<std::uint32_t>(std::find(parts_.classes, end, asked.total_bytes()) - parts_.classes);
   }
 
-  /// Returns `create()`, which calls the maker. Until then the recording of the context can't end.
+  /// Returns `create()`, which calls the maker. While that runs, the recording of the context can't end.
   template <class Create>
   auto while_creating(std::uint32_t number, const Create& create) noexcept {
     auto& creating = parts_.context_slots[number].creating;
@@ -401,8 +403,8 @@ class context_storage {
   /// Returns the context's block of an object. Creates it if there is none, after those that it depends on.
   ///
   /// It goes down to an object of which nothing is missing but its own block, creates that, and goes on with the object
-  /// that needed it. So a chain may be as long as there are objects. Until an object has its block, its entry, which
-  /// has no id, keeps the one that needs it.
+  /// that needed it. So a chain may be as long as there are objects. Until an object has its block, its entry has no
+  /// id, and names the object that needs it.
   block_use_result open_block(std::uint32_t number, record& asked) noexcept {
     table& own = parts_.context_slots[number].table;
     for (record* at = &asked;;) {
@@ -613,10 +615,9 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
   }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
-  /// depends on, however many. Returns `no_memory` if that fails: then nothing is changed but that blocks of
-  /// dependencies may be there, and a later use tries again. Asserts that a recording is open. Progress: wait-free if
-  /// there is a block: loads alone, and only of what this context has written. Otherwise lock-free but for source and
-  /// maker.
+  /// depends on, however many. Returns `no_memory` if that fails. Then only blocks of dependencies may have been added,
+  /// and a later use tries again. Asserts that a recording is open. Progress: wait-free if there is a block: loads
+  /// alone, and only of what this context has written. Otherwise lock-free but for source and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
     if (!is_index(object)) [[unlikely]]
@@ -636,10 +637,10 @@ class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
 
   /// Destroys the context's blocks and gives all its memory back. A recording that is open ends. Asserts that it is not
   /// the immediate context, which can't be closed. If another thread is destroying an object or a context at this
-  /// moment, that thread does it. If this is called from a maker's destroy(), it may be done after that. Otherwise it
-  /// is done when this returns. Progress: O(n log n) in the blocks, and O(n) in the pages of the table; lock-free but
-  /// for source and maker, and for a system call if a thread waits for the recording; never waits. May destroy what
-  /// other threads have handed in.
+  /// moment, that thread does it. If this is called from a maker's destroy(), it may be done only after this returns.
+  /// Otherwise it is done when this returns. Progress: O(n log n) in the blocks, and O(n) in the pages of the table;
+  /// lock-free but for source and maker, and for a system call if a thread waits for the recording; never waits. May
+  /// destroy what other threads have handed in.
   void close() noexcept {
     TIDEMARK_ASSERT(storage_ == nullptr || number_ != 0, "the immediate context can't be closed");
     if (storage_ == nullptr || number_ == 0 || !can_end()) return;

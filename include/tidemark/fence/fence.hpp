@@ -28,8 +28,8 @@
 //
 // s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so a
 // single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and w2
-// makes every running core complete the accesses it had begun. What replaces that for a root that is pinned or held is
-// said below. In both forms one of two things is true:
+// makes every running core complete the accesses it had begun. What takes the place of these barriers while the root is
+// pinned or held is said below. In both forms one of two things is true:
 //
 //   - s1 comes before w3: w3 finds a value of at least t, and R leaves without sleeping.
 //   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
@@ -55,8 +55,8 @@
 //
 // After some signals that have released somebody, a waiter holds the root at 0 for a time, so that the next ones need
 // no heavy barrier (detail/root_hold.hpp). The hold ends when too few signals release somebody. Over the life of a
-// fence, holds send at most about 16 signals into the slow path in vain for each signal that releases somebody.
-// release_due(), as of a signal by steps, forbids holds for ever.
+// fence, holds send at most about 16 signals into the slow path in vain for each signal that releases somebody. A call
+// of release_due(), such as that of a signal by steps, forbids holds for the rest of the fence's life.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
@@ -248,7 +248,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   ///
   /// Later signals change nothing that current_value() shows, and nothing in memory of the caller. Inside the fence the
   /// value still rises, because a test of the poison would double the loads of a signal. So signal() and signal_next()
-  /// return and assert what they would without the poison, and a wait for a value that is signalled afterwards returns
+  /// return and assert what they would without the poison. A wait for a value that is signalled afterwards returns
   /// `reached`, and sees what was done before that signal. There is one exception: if the value lies in memory of the
   /// caller, a signal that runs at the same time as poison() may get lost. Then one waiter may see its value and return
   /// `reached`, and a later one may not see it and return `lost`; signal_next() may return the same value twice.
@@ -308,7 +308,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     heap().forbid_hold();
     return release_by_own_value(does_nothing{});
   }
-  /// Does the same for the value `reached`, which comes from a log; the fence's own value is not read.
+  /// Does the same for the value `reached`, which the caller has from a log. It does not read the fence's own value.
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
   std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
@@ -327,8 +327,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   /// Returns how many registrations found no slot: the heap must not grow, or there was no memory. A wait counts again
-  /// each time that it registers again. wait_all(), wait_any() and waits of event counts and memory blocks count, too,
-  /// although they do not stay in the overflow lane. Progress: wait-free, one load. Any thread may call it.
+  /// each time that it registers again. The registrations of wait_all(), of wait_any(), and of waits of event counts
+  /// and memory blocks are counted, too, although they do not stay in the overflow lane. Progress: wait-free, one load.
+  /// Any thread may call it.
   std::uint64_t overflow_count() const noexcept
     requires(Options.statistics)
   {

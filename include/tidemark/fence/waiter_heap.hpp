@@ -11,9 +11,9 @@
 //
 // The owner of the neighbor writes it; only this class writes the other words. The waiting thread takes a slot and arms
 // its leaf. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange
-// succeeds empties it. If that is the waiter, it frees the slot. If not, the waiter and the thread that wakes it both
-// have to finish with the slot, and the last one frees it. All of these threads rewrite nodes. A thread that wakes or
-// nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
+// succeeds empties it. If that is the waiter, it frees the slot. If it is another thread, both the waiter and the
+// thread that wakes it have to finish with the slot, and the last of the two frees it. All of these threads rewrite
+// nodes. A thread that wakes or nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
 //
 // The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
 // t - 1. It is exact when no operation is in progress, no thread is in the overflow lane, and the heap is not pinned.
@@ -179,10 +179,10 @@ class waiter_heap {
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
-  /// while the waiter has not been released, and lock-free in the lane. If it was, and its wake-up was handled, the
-  /// call wakes two others, if some are left. It makes one system call for each waiter that it tries, until two of
-  /// those were asleep. That part is lock-free. If the registration has a waker, it waits for the thread that uses the
-  /// waker. One thread for each ticket.
+  /// while the waiter has not been released, and lock-free in the lane. If it has been released, and its wake-up was
+  /// handled, the call wakes two others, if some are left. It makes one system call for each waiter that it tries,
+  /// until two of those were asleep. That part is lock-free. If the registration has a waker, it waits for the thread
+  /// that uses the waker. One thread for each ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       const bool withdrawn = lane_.leave(waiting.armed_.version);
@@ -209,8 +209,8 @@ class waiter_heap {
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
   ///                 value must release those.
   /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
-  ///                       at all if it has released none, or only some whose wakers belong to the signaller. From the
-  ///                       fifth waiter on, other threads may wake one before.
+  ///                       at all if it has released none, or only some whose wakers belong to the signaller. Other
+  ///                       threads may wake the fifth waiter, and those after it, before that.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
   ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
@@ -341,9 +341,9 @@ class waiter_heap {
   using block = detail::slot_block<Platform, Arity>;
   using grown = detail::grown_block<Platform, Arity>;
 
-  /// How many waiters a pass wakes itself. With 16, signal() took three to six times as long with 8 to 64 waiters, and
-  /// the last of these ran up to an eighth sooner. With 2, fewer than 8 waiters ran a quarter later. A platform may say
-  /// another number, for tests of what happens beyond it.
+  /// How many waiters a pass wakes itself. With 16, and with 8 to 64 waiters, signal() took three to six times as long,
+  /// and the last waiter ran at most an eighth sooner. With 2, fewer than 8 waiters ran a quarter later. A platform may
+  /// say another number, for tests of what happens beyond it.
   static constexpr std::size_t most_woken = [] {
     if constexpr (requires { Platform::most_woken; }) {
       return Platform::most_woken;

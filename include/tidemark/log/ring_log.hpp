@@ -16,9 +16,9 @@
 //   type, number_of_entries, first_sequence                           constants
 //   slot[N]            the words of an entry, and what the form needs before them
 //
-// Only producers write: one producer the slots and then the position; several the position and then the slots. Its own
-// state is kept outside the page. Entries are numbered from first_sequence on. These numbers have 64 bits and don't
-// wrap.
+// Only producers write: one producer the slots and then the position; several the position and then the slots. The
+// state of the one producer is kept outside the page. Entries are numbered from first_sequence on. These numbers have
+// 64 bits and don't wrap.
 //
 // What proves to a reader that an entry was whole while it was copied:
 //
@@ -37,7 +37,7 @@
 // out and those that it counts as lost are together all appends since it began (for header_only, see above). A reader
 // copies in chunks and makes one pass, so behind a fast producer a call may bring few entries or none.
 //
-// Not promised: a minimum that a slow reader gets; that entries of several producers are in the order of time; any
+// Not promised: that a slow reader gets any entries; that entries of several producers are in the order of time; any
 // order between different logs. With several producers, readers stop at the entry of a thread that is suspended inside
 // append(), until it goes on or N more appends have begun. With one producer no thread waits for another.
 #ifndef TIDEMARK_LOG_RING_LOG_HPP
@@ -259,7 +259,7 @@ class ring_log_reader {
     return bound + distance(bound, page_->position().load(std::memory_order_acquire));
   }
 
-  /// Returns a lower bound of the number of entries that the position stands for, if that is loaded next.
+  /// Returns a number of entries. The position, if it is loaded next, stands for at least that many.
   std::uint64_t lower_bound() const noexcept {
     if constexpr (Page::form == log_form::header_only) return next_;
     // The stamp of an entry q was stored after the fence of the entry before it, so at least q - 1 entries are written.
@@ -272,7 +272,7 @@ class ring_log_reader {
     return stamp < next_ + 2 ? next_ : stamp - 2;
   }
 
-  /// Returns how many entries must at least be added to `from`, so that the position stands for the sum.
+  /// Returns the least number that can be added to `from` so that the position stands for the sum.
   std::uint64_t distance(std::uint64_t from, std::uint64_t position) const noexcept {
     const std::uint64_t modulus = page_->entries() << 32;
     const std::uint64_t to = detail::unpacked_position(position, page_->entries());
@@ -368,10 +368,11 @@ class ring_log {
 
   /// Writes over the oldest entry. One thread at a time, unless `Writers` says several.
   ///
-  /// Progress: wait-free. One store for each word of the entry and of its stamp, and one for the position. With several
-  /// producers a fetch_add and a compare-exchange replace the store of the position. The entry is dropped if another
-  /// producer is still writing to its slot in an earlier lap, or if this thread was suspended in append() while others
-  /// filled the log once. The caller is not told; readers count the entry as lost.
+  /// Progress: wait-free. One store for each word of the entry and of its stamp, and one for the position. Several
+  /// producers do not store the position: they add to it by a fetch_add, and take the slot by a compare-exchange of its
+  /// stamp. The entry is dropped if another producer is still writing to its slot in an earlier lap, or if this thread
+  /// was suspended in append() while others filled the log once. The caller is not told; readers count the entry as
+  /// lost.
   void append(const Entry& entry) noexcept { producer_.append(page_, entry); }
 
   /// Returns a reader that begins with the oldest entry that can still be read; see ring_log_reader for a header_only

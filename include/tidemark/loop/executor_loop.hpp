@@ -15,9 +15,10 @@
 // They may be called by any thread: by signallers, too, in the middle of a signal, so they must not block. They must
 // not throw (std::terminate), nor call the turn before they return, nor use the loop. A turn is copyable, as large as a
 // shared pointer and a time, and may be called by any thread, at any time, even after the loop has ended; it does
-// nothing then. At any time, execute() has at most one turn that it has not called yet. A turn runs at most 64
-// callables and asks for another one, so that the executor can do something else in between. It passes on what a
-// callable throws, and the loop goes on with the next turn.
+// nothing then. At any time, execute() has at most one turn that it has not called yet. execute_at() may have several:
+// the loop takes none back when it asks for an earlier time. A turn runs at most 64 callables and asks for another one,
+// so that the executor can do something else in between. A turn passes on what a callable throws, and the loop goes on
+// with the next turn.
 //
 // In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's.
 // descriptor() returns -1 with errno ENOTSUP, and on_readable() and on_writable() must not be used.

@@ -178,10 +178,10 @@ class host_aperture {
   /// Makes a view of the given pages, in their order, if that is possible now. Returns the view; or `busy`, `no_space`,
   /// `too_large` or `invalid`, and then nothing is mapped. Progress: never waits; lock-free apart from its calls of the
   /// timeline and one system call: an attempt that fails gives its pages back, which may wake threads that wait for
-  /// pages. On average it looks at the pages of the view and at those in use that lie before them, and at O(log(pages
-  /// of the window)) words for each. The first map that comes to pages that others have mapped looks at those, too.
-  /// Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it looks at all pages of
-  /// the window.
+  /// pages. On average it looks at the pages of the view, and at the pages in use that lie before them. For each of
+  /// these it looks at O(log(pages of the window)) words. The first map that comes to pages that others have mapped
+  /// looks at those, too. Where the result is `busy`, and sometimes where other threads map and retire meanwhile, it
+  /// looks at all pages of the window.
   /// \param sources  a sized range of page numbers, which may mean anything. It is iterated as const, and must not
   ///                 throw
   template <detail::page_list Sources>
@@ -374,8 +374,9 @@ class host_aperture {
   enum class look : std::uint8_t { taken, mapped, in_use };
 
   /// Takes that many free pages, which the caller has counted. Returns the first one; or `none`, with what to wait for.
-  /// If pages in use are what it lacks, `target` is the least of their values. If a hint was wrong for a moment, so
-  /// that another thread's map took a page that it should have left, `target` is 0: there is nothing to wait for.
+  /// If pages in use are what it lacks, `target` is the least of their values. Otherwise `target` is 0, and there is
+  /// nothing to wait for: a hint was wrong for a moment, so that another thread's map took a page that it should have
+  /// left.
   std::size_t take_pages(std::size_t pages, std::uint64_t& target) noexcept {
     search found{.taken = {}, .wanted = pages};
     search_unhinted(found);
@@ -417,8 +418,8 @@ class host_aperture {
   }
 
   /// Takes free pages, whether they have hints or not. Every thread looks from the beginning and takes what is free. So
-  /// if a page comes free that one thread has already passed, the others take that page, and leave to that thread the
-  /// pages further on, unless a hint hides the page from them.
+  /// if a page comes free that one thread has already passed, the others take it. They leave the pages further on to
+  /// that thread, unless a hint hides the free page from them.
   void search_all(search& found) noexcept {
     found.has_seen_all = true;
     found.in_use = 0;

@@ -19,24 +19,24 @@
 //   migrate_to_system   copies it into system memory, and gives its pages of the segment back
 //   refused             returns the reason
 //
-// The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. Since its
-// contents are undefined, it can always leave the segment: so a discard is never refused. A backing is in use until the
-// timeline has reached every value that unlock() and used_until() were given for it.
+// The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. Its
+// contents are undefined, so it can always leave the segment. So a discard never returns `refused`. A backing is in use
+// until the timeline has reached every value that unlock() and used_until() were given for it.
 //
 // Two kinds of threads use an allocation. One thread at a time locks, unlocks and names work. It decides the order of
 // its locks itself. Any threads move backings: try_commit() and try_evict(). The pin of each backing keeps them apart,
 // a commit_gate (lock_decision.hpp):
 //
 //   locked      the processor has an address. A lock of what is locked only counts
-//   committed   a thread moves the bytes; or the first lock looks for an address
+//   committed one thread has it: to move the bytes, to find an address for the first lock, or to write caches back
 //
 // A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
 // succeed. A move that is refused, that finds no pages, or that sees at its beginning that the backing is there already
 // never touches the pin, and hinders nobody. So a move makes a lock busy only while the bytes of that very backing are
 // copied. If another move was faster, only the caches are written back, and the lock is busy for that time. A discard
-// passes over such a backing. While the locking thread sleeps, it has only the pins of locks that it holds. So the
-// device can commit what it has to finish first. All memory orders are those of the gates, of what says where the bytes
-// are (allocation_backing.hpp), and of what lets the locking thread sleep (fence/event_count.hpp).
+// passes over a backing that is being moved. While the locking thread sleeps, it has only the pins of locks that it
+// holds. So the device can commit what it has to finish first. All memory orders are those of the gates, of what says
+// where the bytes are (allocation_backing.hpp), and of what lets the locking thread sleep (fence/event_count.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
@@ -91,8 +91,8 @@ enum class lock_status : std::uint8_t {
   busy,
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
-  /// A discard, and the caller has locked every backing itself. Or the backing has 2^15 locks already, a discard not
-  /// counted: then an assertion fails.
+  /// The mode discards, and the caller itself has locked all backings that there may be. Or the backing has 2^15 locks
+  /// already, a discard not counted: then an assertion fails.
   no_space,
   no_memory,  ///< A backing is missing that could not be made; or the system has refused a view of the pages.
   refused,    ///< There is no way to an address; the reason says why.
@@ -104,10 +104,12 @@ inline constexpr auto detail::names_of<lock_status> =
     detail::names("locked", "busy", "timeout", "stopped", "no_space", "no_memory", "refused", "invalid");
 
 enum class [[nodiscard]] move_status : std::uint8_t {
-  placed,    ///< It is where the call wanted it, or was there already.
-  busy,      ///< Not now: the locking thread is at it for a moment, or another thread is moving it. Try again.
+  placed,  ///< It is where the call wanted it, or was there already.
+  /// Not now: the locking thread is at it for a moment, another thread is moving it, or another one is looking at the
+  /// pages that it needs. Try again.
+  busy,
   refused,   ///< The processor has an address, which the move would take away.
-  no_space,  ///< The segment has too few free pages.
+  no_space,  ///< The segment has too few free pages. Another attempt may have counted some only for a moment.
   invalid,   ///< The lock was of another allocation or none; or the allocation can't be placed there.
 };
 
@@ -124,10 +126,11 @@ struct allocation_options {
 /// An allocation; see the head of this file.
 /// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
 /// \tparam Cache     how the caches of the processor are written back and invalidated, for machines whose devices do
-///                   not look into them. Its offsets are addresses here. Its functions must not throw. It is called for
-///                   allocations in system memory whose access is not uncached. It is kept by value. A thread that
-///                   moves one backing may call it while the locking thread does so for another one. Each backing of
-///                   such an allocation has a coherency_tracker: if there is no memory to make it, the program ends
+///                   not look into them. Where the concept says offsets, it gets addresses here. Its functions must not
+///                   throw. It is called for allocations in system memory whose access is not uncached. It is kept by
+///                   value. A thread that moves one backing may call it while the locking thread does so for another
+///                   one. Each backing of such an allocation has a coherency_tracker: if there is no memory to make it,
+///                   the program ends
 template <timeline Timeline = progress_fence_view, cache_operations Cache = coherent_caches>
 class mapped_allocation {
   using backing = allocation_backing<Timeline, Cache>;
@@ -164,8 +167,8 @@ class mapped_allocation {
     bool may_write_ = false;
   };
 
-  /// Makes the first backing, in system memory. If the system refuses it, locks return `no_memory`. Does not look at
-  /// may_be_created(): make() does.
+  /// Makes the first backing, in system memory. If the system refuses it, locks return `no_memory`, but each discard
+  /// asks the system again. Does not look at may_be_created(): make() does.
   /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the allocation
   /// \param segment   where try_commit() puts it; must outlive the allocation, and stay where it is
   mapped_allocation(const Timeline& finished, device_segment<Timeline>& segment, const allocation_options& options,
@@ -205,7 +208,7 @@ class mapped_allocation {
   /// counted. Asserts that this is not one more. Otherwise it is `no_space`. A discard never gets a backing that is
   /// locked.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
-  ///              machines with cache operations that means: only lines that no work has touched since the last lock
+  ///              machines with cache operations, it may write only lines that no work has touched since the last lock
   ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
   ///              be lost when they are written back. Such a lock is `busy` only while another thread moves the bytes,
   ///              and if they would have to be moved while work uses them. A discard is `busy` only while all backings
@@ -263,11 +266,11 @@ class mapped_allocation {
   unlock_status unlock(const locking& held) noexcept { return unlock(held, 0, device_use::none); }
 
   /// Names work that uses a backing, and of which no lock has to be unlocked: until the timeline has reached `value`,
-  /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. Writes the
-  /// caches back if they hold what the processor has written, even under a lock that is held, so call it before you
-  /// submit the work. If another thread is moving the backing, that writes them back before its move is over. Asserts
-  /// that the lock names a backing, and that unlock() would take the value. Otherwise nothing changes. Progress:
-  /// lock-free.
+  /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. If the caches
+  /// hold what the processor has written, even under a lock that is still held, it writes them back. So call it before
+  /// you submit the work. If another thread is moving the backing, that writes them back before its move is over.
+  /// Asserts that the lock names a backing, and that unlock() would take the value. Otherwise nothing changes.
+  /// Progress: lock-free.
   /// \param of     any lock of the backing, held or ended
   /// \param value  as in unlock()
   void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
@@ -503,7 +506,7 @@ class mapped_allocation {
     if (enters ? one.is_in_segment() : one.settle(to)) return move_status::placed;
     if (one.is_locked()) return move_status::refused;
     const aperture_view places = enters ? one.take_places() : aperture_view{};
-    if (enters && !places) return move_status::no_space;
+    if (enters && !places) return places.status == aperture_status::busy ? move_status::busy : move_status::no_space;
     if (!one.pin.try_commit()) {
       one.give_back_places(places);
       return one.is_locked() ? move_status::refused : move_status::busy;
@@ -513,8 +516,9 @@ class mapped_allocation {
     given_back_.notify();
     return move_status::placed;
   }
-  /// Another thread may have moved it since move() has looked. Whatever is left to do, the caches are written back: the
-  /// locking thread may have named work meanwhile, and has left that to who has the pin.
+  /// Another thread may have moved it since move() has looked. Whatever is left to do, bytes in system memory are
+  /// written back from the caches: the locking thread may have named work meanwhile, and has left that to the thread
+  /// that has the pin.
   static void put(backing& one, residence to, const aperture_view& places) noexcept {
     if (to != residence::memory_segment) {
       one.settle(to) ? one.prepare_device() : one.leave_segment(to, true);

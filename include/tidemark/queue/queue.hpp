@@ -136,7 +136,7 @@ ended_wait get_past(const Timeline& input, std::uint64_t value, const TellStall&
   return {status, observed};
 }
 
-/// Signals for the executor of an engine, and tells it before a signal runs code of the user.
+/// Signals for the executor of an engine. Calls `before_user_code()` before a signal runs code of the user.
 struct queue_access {
   static void signal(auto& queue, const auto& output, std::uint64_t value, const auto& before_user_code,
                      const auto&... entry) noexcept {
@@ -290,8 +290,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
     refuse();
     if constexpr (can_be_poisoned) progress_.fence->poison();
   }
-  /// The first step of abort(), for an executor that ends its own wait before anybody learns of the abort: refuses
-  /// further work. If the progress timeline can be poisoned, no wait notices that. Otherwise wait_finished() and
+  /// The first step of abort(): refuses further work. It is for an executor that ends its own wait before anybody
+  /// learns of the abort. If the progress timeline can be poisoned, no wait notices that. Otherwise wait_finished() and
   /// drain() may return `lost` from now on. abort() must follow. Progress: wait-free.
   void refuse() noexcept {
     // (Q14): release, pairs with (Q9).
@@ -372,8 +372,8 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// see the head of this file. Returns whether the value rose, as publish() of the fence or signal() of the timeline
   /// says. That is false for a `fence` that had already come so far, and always true for a `progress_fence` and where
   /// signal() returns no bool. The entry is written in every case. Progress: as the timeline's signal(), one append,
-  /// and one call of the notifier if a waiter of a fence is due. A hub that serves itself may run its passes in that
-  /// call.
+  /// and one call of the notifier if a waiter of a fence is due. The notifier of a hub that serves itself may run the
+  /// hub's passes in that call.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -401,10 +401,10 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// end that is not among them. All have cancelled_timestamp in the place of the time. Nothing is signalled and nobody
   /// is released.
   ///
-  /// Returns `cancelled` and the number of entries. Returns `refused`, and nothing is written, where something would be
-  /// left out: `first` is not the serial that complete() would return next; or work was submitted behind `last`, which
-  /// the executor must get first; or there are more ends than serials; or the reserved entries among the commands are
-  /// not the next ones of their logs, in turn.
+  /// Returns `cancelled` and the number of entries. Returns `refused`, and writes nothing, where something would be
+  /// left out: `first` is not the serial that complete() would return next; or `last` is less than `first` - 1; or work
+  /// was submitted behind `last`, which the executor must get first; or there are more ends than serials; or the
+  /// reserved entries among the commands are not, in their order, the next ones of their logs.
   ///
   /// Not checked: a command whose entry was reserved must be among `commands`; and if work comes through submit(),
   /// `last` must have been submitted.

@@ -20,9 +20,9 @@
 //   status    one word: number of the work item | closed (1 bit) | entries applied (as many bits as the capacity needs)
 //   entry n   the words of the allocation, then one word {slot 24, split offset 40}
 //
-// Only the writer writes: first the words of an entry, then the status. It overwrites an entry only after reset(),
-// which gives the next work item another number before it overwrites the first word. What apply() needs for its checks
-// lies on a cache line that a reader touches only in its constructor.
+// Only the writer writes: first the words of an entry, then the status. It overwrites entries only after reset(), which
+// stores the number of the next work item before any word is overwritten. What apply() needs for its checks lies on a
+// cache line that a reader touches only in its constructor.
 //
 // Invariant: an answer holds for the whole work item.
 //   - A reader answers `not_yet` while entries that would change the answer may still follow, that is for offsets in or
@@ -316,8 +316,8 @@ class split_table {
   }
 
   log_type log_;
-  // The order keeps the two members apart that every entry changes. Side by side, a compiler stores both at once from a
-  // vector register, and the next entry has to wait for that store.
+  // This order keeps count_ and last_offset_ apart, which every entry changes. Side by side, a compiler stores both at
+  // once from a vector register, and the next entry has to wait for that store.
   alignas(cache_line) std::size_t count_ = 0;
   std::size_t room_;  // the capacity; the number of entries once the work item is closed
   std::uint64_t last_offset_ = 0;
@@ -364,9 +364,9 @@ class split_table_reader {
   /// below `to`, and that the allocation is not the null handle.
   ///
   /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
-  /// shows it, even if more groups of the part follow. A group is complete when an entry with a greater offset has been
-  /// applied, or close() was called. Returns `stale` once the work item is over. Costs what rows_after(from) costs, and
-  /// O(rows + entries of the part), and O(entries of its group) for each entry that binds the allocation.
+  /// shows that, although more groups of the part may follow. A group is complete when an entry with a greater offset
+  /// has been applied, or close() was called. Returns `stale` once the work item is over. Costs what rows_after(from)
+  /// costs, and O(rows + entries of the part), and O(entries of its group) for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");
@@ -473,7 +473,7 @@ class split_table_reader {
   std::unique_ptr<Allocation[]> rows_;  // the rows after the first `folded_` entries
   std::size_t row_count_;
   std::uint64_t folded_ = 0;
-  std::uint64_t last_offset_ = 0;  // of the first `folded_` entries
+  std::uint64_t last_offset_ = 0;  // of the last of the first `folded_` entries
 };
 
 }  // namespace tidemark

@@ -3,14 +3,14 @@
 // trace_export: writes a trace to a file that people look at, either as Chrome trace events, which Perfetto opens, or
 // as a page that any browser opens.
 //
-// Both show a lane for each queue, and the lanes of one engine as a group. They show each wait, from when it was seen
-// to stall its queue to its end, the time in which the queue was parked; each signal, when it was executed; what the
+// Both show a lane for each queue, and the lanes of one engine as a group. They show each wait from when it was seen to
+// stall its queue to its end: in that time the queue was parked. They also show when each signal was executed; what the
 // queue did in between (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was
 // queued; and the gaps in the logs.
 //
-// If the first command that a queue has not executed is a wait, it is shown, too, if it is known when it was queued:
-// from when the queue had nothing else to do, as far as is known, to the last time of the trace. If these are the same
-// time, there is nothing to show.
+// The first command that a queue has not executed is shown, too, if it is a wait, and if it is known when it was
+// queued. It is shown from that time, or from the last known time at which the queue did something else, if that is
+// later, to the last time of the trace. If these are the same time, there is nothing to show.
 //
 // If it is not known when a command was executed, it is shown at the last known time before it in its log; failing
 // that, at the first known time after it; failing that, when it was queued or was seen to stall, whichever is later.
@@ -47,11 +47,11 @@ namespace tidemark {
 /// lies within another one is in the same thread, after it. The name of an event is the same for all commands of one
 /// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
 /// by it; what differs is in `args`. Times are microseconds since one nanosecond before the first event;
-/// `otherData.start_nanoseconds` says when that was. A box ends when its command ended, or when the command was seen to
-/// stall, if that time is later. It is at least one nanosecond wide. Where one of the times is a guess, and the box of
-/// a signal ends after that of the wait, there is no arrow between them. A gap is shown at the last known time before
-/// it in its log. If there is none, it is shown at the first known time after it. If there is none either, it is shown
-/// at the time 0. `otherData.not_shown` says how many commands are not shown.
+/// `otherData.start_nanoseconds` says when that was. The box of a command ends when the command ended. If the command
+/// was seen to stall after that, the box ends at that time. It is at least one nanosecond wide. Where one of the times
+/// is a guess, and the box of a signal ends after that of the wait, there is no arrow between them. A gap is shown at
+/// the last known time before it in its log. If there is none, it is shown at the first known time after it. If there
+/// is none either, it is shown at the time 0. `otherData.not_shown` says how many commands are not shown.
 /// \param source  is not changed, and must not be changed meanwhile
 /// \param stream  gets the text, and is not flushed. Errors: after a failed write the state of the stream says so, and
 ///                what it got is incomplete. What the stream throws, if its exceptions() allow it, and std::bad_alloc
@@ -76,7 +76,7 @@ class trace_picture {
   struct box {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    bool guessed = false;  ///< its end is not known, so `end` is that of a neighbor, or another time of the command
+    bool guessed = false;  ///< the command's end is not known: `end` is a neighbor's, or another time of the command
     bool shown() const noexcept { return end != 0; }
   };
 
