@@ -35,8 +35,11 @@ TEST_CASE("the names of the front page mean what they should") {
                            << ", waiter_heap<16> " << sizeof(tidemark::waiter_heap<16>));
   CHECK(sizeof(tidemark::fence) % tidemark::cache_line == 0);
 #if defined(__x86_64__) && defined(__LP64__)
-  CHECK(sizeof(tidemark::fence) <= 768);
-  CHECK(sizeof(tidemark::progress_fence) <= 768);
+  // Where a double word has no lock, as it has under ThreadSanitizer.
+  if (sizeof(tidemark::native_platform::double_word) == 16) {
+    CHECK(sizeof(tidemark::fence) <= 768);
+    CHECK(sizeof(tidemark::progress_fence) <= 768);
+  }
 #endif
 }
 
