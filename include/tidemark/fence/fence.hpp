@@ -13,7 +13,7 @@
 //            lines are not in the cache when they are signalled)
 //   then     the rest of the waiter heap; whether the fence is poisoned; how long a waiter spins
 //
-// Lines 0 and 1 are a pair that processors fetch together, so that no other object slows down a hand-over.
+// Processors fetch lines 0 and 1 together, so no other object slows down a hand-over.
 //
 // A signal stores the value and loads the monitored value. Only if the new value is greater does it do more: it makes
 // one pass over the heap and releases every waiter that is due.
@@ -28,9 +28,7 @@
 //
 // s2 and w2 are the two sides of one barrier. In the symmetric form the four accesses are sequentially consistent, so a
 // single total order contains them all. In the asymmetric form s2 only keeps the compiler from moving the load, and w2
-// makes every running core complete the accesses it had begun. What takes the place of these barriers while the root is
-// pinned or held is said below. In both forms one of two things is true:
-//
+// makes every running core complete the accesses it had begun. (A root that is pinned or held: below.) In both forms:
 //   - s1 comes before w3: w3 finds a value of at least t, and R leaves without sleeping.
 //   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
 //     because every node above R's leaf was low before s3 (fence/detail/min_tree.hpp). S empties the leaf. Then S, or
@@ -39,24 +37,20 @@
 //
 // R takes its count of wakes (W2) before w3, and sleeps only while the count is the same, so it does not miss a wake
 // between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop, so
-// a wake-up for no reason does no harm. That read is an acquire, so everything S did before s1 happens-before R's
-// return.
+// a wake-up for no reason does no harm. That read is an acquire: what S did before s1 happens-before R's return.
 //
 // The two kinds of fence:
 //   progress_fence   has exactly one signaller at a time; s1 is a plain store, in the symmetric form an exchange.
 //                    Another thread may take over if the hand-over synchronizes. The value must not fall (asserted).
 //   fence            any thread may signal, and the greatest value wins; s1 is a compare-exchange, or a fetch_add. If
-//                    the value is not above the current one, signal() returns false: it has changed, notified and
-//                    synchronized nothing.
+//                    the value is not above the current one, signal() returns false and has done nothing else.
 //
 // If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
 // system refuses the barrier later, waiters look again every millisecond.
-//
-// After some signals that have released somebody, a waiter holds the root at 0 for a time, so that the next ones need
-// no heavy barrier (detail/root_hold.hpp). The hold ends when too few signals release somebody. Over the life of a
-// fence, holds send at most about 16 signals into the slow path in vain for each signal that releases somebody. A call
-// of release_due(), such as that of a signal by steps, forbids holds for the rest of the fence's life.
+// Where signals often release somebody, waiters hold the root at 0 for a time, and need no heavy barrier
+// (detail/root_hold.hpp). That sends about 16 signals at most into the slow path in vain for each that releases
+// somebody. A call of release_due(), such as that of a signal by steps, forbids holds for the rest of the fence's life.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone

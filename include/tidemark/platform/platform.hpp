@@ -35,20 +35,17 @@
 //                         default value of its type belongs to no thread
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
-//   P::most_woken, P::most_helped    optional, for tests: how many waiters one release wakes itself before the woken
-//                         ones wake the rest, and how many each of these wakes; 4 and 2 where they are missing
-//   P::terms_of_hold      optional, for tests: when the root of a waiter heap is held (fence/detail/root_hold.hpp)
-//   P::is_async_signal_safe          whether a signal handler may signal a fence of it that has no
-//                                    fence_options::callbacks; no block needs this member
+//   P::most_woken, P::most_helped, P::terms_of_hold
+//                         optional, for tests: how many waiters one release wakes itself, and each that it woke (4 and
+//                         2 where they are missing); when the root of a heap is held (fence/detail/root_hold.hpp)
+//   P::is_async_signal_safe          whether a signal handler may signal a fence of it without callbacks; optional
 //
-// The concept `platform` below checks the members that every block needs, but none of the operations of P::atomic, and
-// of those of P::double_word only load_value(). Where one of the others is missing, the compiler reports an error
-// inside a block.
+// The concept `platform` below checks the members that every block needs. Of the operations of P::atomic and
+// P::double_word it checks load_value() alone: the compiler reports an error inside a block if another one is missing.
 //
 //   native_platform     the fastest of this machine. It is asymmetric if the program is built on a Linux that has
 //                       membarrier(2); where the running system refuses it, heavy_barrier_available() is false
-//   symmetric_platform  uses sequentially consistent accesses instead of membarrier(2), so a thread that begins to wait
-//                       makes no system call before it sleeps
+//   symmetric_platform  without membarrier(2): a thread that begins to wait makes no system call before it sleeps
 //   portable_platform   symmetric, of the standard library alone: locked double words, condition variables to sleep on
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
@@ -57,9 +54,8 @@
 // link: the platforms lie in an inline namespace that is named after their parts (detail/configuration.hpp), and must
 // not be declared elsewhere.
 //
-// To count or to disturb operations, derive from a platform and hide its static members (see tests/support). The
-// platform of the model checker is in <tidemark/verify/relacy_platform.hpp>.
-//
+// To count or to disturb operations, derive from a platform and hide its static members. The platform of the model
+// checker is in <tidemark/verify/relacy_platform.hpp>.
 // Not promised: lock-freedom where `P::double_word::is_always_lock_free` is false; and waits across processes, because
 // a word on which a thread sleeps is private to its process: a signal of another process wakes nobody.
 #ifndef TIDEMARK_PLATFORM_PLATFORM_HPP
