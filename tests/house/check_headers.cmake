@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# Every file below include/ opens with the SPDX line, as a comment of its language, and has at most 1,200 lines.
+# Every file below include/ opens with the SPDX line, as a comment of its language, and has at most 1,200 lines; a
+# header has at most 60 before its include guard.
 #
 #   cmake -D SOURCE_DIR=... -P check_headers.cmake
 
 set(max_lines 1200)
+set(max_head_lines 60)
 
 file(GLOB_RECURSE files "${SOURCE_DIR}/include/*")
 list(LENGTH files count)
@@ -28,8 +30,17 @@ foreach(file IN LISTS files)
   if(lines GREATER max_lines)
     string(APPEND complaints "${name}:${lines}: more than ${max_lines} lines\n")
   endif()
+  string(FIND "${text}" "\n#ifndef" guard)
+  if(file MATCHES "[.]hpp$" AND guard GREATER 0)
+    string(SUBSTRING "${text}" 0 ${guard} head)
+    string(REGEX REPLACE "[^\n]" "" head "${head}\n")
+    string(LENGTH "${head}" head_lines)
+    if(head_lines GREATER max_head_lines)
+      string(APPEND complaints "${name}:${head_lines}: more than ${max_head_lines} lines before the include guard\n")
+    endif()
+  endif()
 endforeach()
 if(NOT complaints STREQUAL "")
   message(FATAL_ERROR "${complaints}")
 endif()
-message(STATUS "${count} files open with the SPDX line, none is longer than ${max_lines} lines")
+message(STATUS "${count} files open with the SPDX line, none is longer than ${max_lines} lines, no head than ${max_head_lines}")
