@@ -43,4 +43,5 @@ endforeach()
 if(NOT complaints STREQUAL "")
   message(FATAL_ERROR "${complaints}")
 endif()
-message(STATUS "${count} files open with the SPDX line, none is longer than ${max_lines} lines, no head than ${max_head_lines}")
+message(STATUS "${count} files open with the SPDX line, none is longer than ${max_lines} lines, no head than "
+               "${max_head_lines}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Compiles each file of slips/ with each compiler that is here. It must not compile. The compiler must print fewer than
-# 20 lines, not counting the source lines that it shows. The first error must name the concept that the second line of
-# the file names: in the line of the error, or in the notes that belong to it.
+# 20 lines, not counting the source lines that it shows. The first error must name the concept, or say the word, that
+# the second line of the file names: in the line of the error, or in the notes that belong to it.
 #
 #   cmake -D SOURCE_DIR=... -D COMPILER=... -P check_slips.cmake
 

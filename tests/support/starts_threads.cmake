@@ -9,7 +9,7 @@ function(tidemark_starts_threads out source)
   set(tests "${PROJECT_SOURCE_DIR}/tests")
   set(to_read "${source}")
   set(seen "")
-  string(CONCAT starts "std::j?thread[ {(\n>]|pthread_create|std::async|[^a-z]fork\\(|queue/engine|basic_engine<|"
+  string(CONCAT starts "std::j?thread[ {(\n>]|pthread_create|std::async|[^a-z]fork\\(|engine/engine|basic_engine<|"
                 "[^a-z_]engine([>:{(]| [a-z_]+[;{(])")
   set(${out} false PARENT_SCOPE)
   while(to_read)

@@ -14,6 +14,7 @@
 #include "detail/requirements.hpp"
 
 #ifndef TIDEMARK_ASSERT
+#define TIDEMARK_ASSERT_IS_DEFAULT  // for verify/check.hpp, which has another one
 #ifdef NDEBUG
 #define TIDEMARK_ASSERT(condition, text) static_cast<void>(0)
 #else

@@ -32,7 +32,10 @@
 
 #include "engine.hpp"
 
-// Misuse of our headers fails the execution, if this header is included before them.
+// Misuse of our headers fails the execution. For that, this header must come before them.
+#ifdef TIDEMARK_ASSERT_IS_DEFAULT
+#error "tidemark: include <tidemark/verify/check.hpp> before other headers of tidemark, so that misuse fails a check"
+#endif
 #ifndef TIDEMARK_ASSERT
 #define TIDEMARK_ASSERT(condition, text) \
   ((condition) ? static_cast<void>(0)    \

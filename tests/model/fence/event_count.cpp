@@ -83,21 +83,27 @@ struct lent_pieces {
 template <heap_shape Shape>
 using given_after_retire = model::given_after_retire<lent_pieces, Shape>;
 
-/// One thread makes something; the other one tries until it has it. No timeline.
-struct notified : model::suite<2> {
-  event_count made;
+/// What one thread makes, and another one waits for.
+struct made_thing {
+  event_count changes;
   model::platform::atomic<std::uint32_t> is_made{0};
   payload thing;
 
+  void make() {
+    thing.store(7);
+    is_made.store(1, std::memory_order_release);
+    changes.notify();
+  }
+  bool is_there() { return is_made.load(std::memory_order_acquire) != 0; }
+  void require() { MODEL_REQUIRE(thing.load() == 7); }
+};
+
+/// One thread makes something; the other one tries until it has it. No timeline.
+struct notified : model::suite<2>, made_thing {
   void thread(unsigned index) {
-    if (index == 0) {
-      thing.store(7);
-      is_made.store(1, std::memory_order_release);
-      made.notify();
-    } else {
-      MODEL_REQUIRE(made.wait([this] { return is_made.load(std::memory_order_acquire) != 0; }) == wait_status::reached);
-      MODEL_REQUIRE(thing.load() == 7);
-    }
+    if (index == 0) return make();
+    MODEL_REQUIRE(changes.wait([this] { return is_there(); }) == wait_status::reached);
+    require();
   }
 };
 
@@ -135,22 +141,12 @@ struct stopped : model::suite<2> {
 };
 
 /// A wait without a timeline may end at its deadline. What was made before is found.
-struct in_time : model::suite<2> {
-  event_count made;
-  model::platform::atomic<std::uint32_t> is_made{0};
-  payload thing;
-
+struct in_time : model::suite<2>, made_thing {
   void thread(unsigned index) {
-    if (index == 0) {
-      thing.store(7);
-      is_made.store(1, std::memory_order_release);
-      made.notify();
-    } else {
-      const auto look = [this] { return is_made.load(std::memory_order_acquire) != 0; };
-      const wait_status end = made.wait_until(look, model::some_time);
-      MODEL_REQUIRE(end == wait_status::reached || end == wait_status::timeout);
-      if (end == wait_status::reached) MODEL_REQUIRE(thing.load() == 7);
-    }
+    if (index == 0) return make();
+    const wait_status end = changes.wait_until([this] { return is_there(); }, model::some_time);
+    MODEL_REQUIRE(end == wait_status::reached || end == wait_status::timeout);
+    if (end == wait_status::reached) require();
   }
 };
 
@@ -178,23 +174,16 @@ struct reached : model::suite<2> {
 
 /// The timeline is lost, and the attempt says that it does not matter: what is made after that ends the wait.
 template <heap_shape Shape>
-struct loss_does_not_matter : model::suite<2> {
+struct loss_does_not_matter : model::suite<2>, made_thing {
   progress_fence<Shape> timeline;
-  event_count changes;
-  model::platform::atomic<std::uint32_t> is_made{0};
-  payload thing;
 
   void thread(unsigned index) {
     if (index == 0) {
       timeline.poison();
-      thing.store(7);
-      is_made.store(1, std::memory_order_release);
-      changes.notify();
-    } else {
-      const auto look = [this]() -> attempt_result { return is_made.load(std::memory_order_acquire) != 0; };
-      MODEL_REQUIRE(changes.wait(timeline.view(), look) == wait_status::reached);
-      MODEL_REQUIRE(thing.load() == 7);
+      return make();
     }
+    MODEL_REQUIRE(changes.wait(timeline.view(), [this] { return is_there(); }) == wait_status::reached);
+    require();
   }
   void after() { model::require_idle_after_poison(timeline); }
 };

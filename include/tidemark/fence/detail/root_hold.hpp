@@ -44,11 +44,11 @@ namespace tidemark::detail {
 
 /// When a hold begins and ends. All numbers are below 2^13.
 struct hold_terms {
-  std::uint32_t least_releases = 4;    ///< So many signals must have released somebody before the first hold;
-  std::uint32_t most_doublings = 10;   ///< twice as many after a hold that was given up, so often at most.
-  std::uint32_t first_credit = 16;     ///< So many passes in vain end a hold,
-  std::uint32_t release_credit = 16;   ///< so many more for each pass that has released somebody,
-  std::uint32_t greatest_credit = 64;  ///< but not more than this.
+  std::uint32_t least_releases = 4;    ///< How many signals must have released somebody before the first hold.
+  std::uint32_t most_doublings = 10;   ///< How often that number doubles at most: once for each hold that ended.
+  std::uint32_t first_credit = 16;     ///< How many passes in vain end a hold,
+  std::uint32_t release_credit = 16;   ///< how many more each pass adds that has released somebody,
+  std::uint32_t greatest_credit = 64;  ///< and up to which sum.
 };
 
 /// The terms of a platform, which may have its own, for model checks.
