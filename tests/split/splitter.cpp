@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The splitter: where it cuts, what it keeps, moves and evicts, and when it gives up. A simulated memory carries out
-// the paging and finds mistakes; property tests compare the parts with a naive model of the list.
+// the paging and finds mistakes.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -18,8 +15,8 @@
 #include <tidemark/split/split_table.hpp>
 #include <tidemark/split/splitter.hpp>
 
-#include "support/random.hpp"
 #include "support/split_model.hpp"
+#include "support/split_stand.hpp"
 
 using namespace testing;
 using tidemark::address_space;
@@ -36,70 +33,14 @@ namespace {
 
 using id = split_id;
 using entries = split_entries;
-using offset_pair = std::pair<std::uint64_t, std::uint64_t>;
 using address = std::optional<std::uint64_t>;
 using failure = std::optional<unsatisfiable_group>;
 
-[[noreturn]] void wrong(const char* text) { throw std::logic_error{text}; }
-
-/// The tens of an allocation's number are its size: 31 has 3 bytes.
-std::uint64_t tens(id allocation) { return allocation / 10; }
-
-template <class Placement>
-Placement placement_of(std::uint64_t bytes) {
-  if constexpr (std::is_same_v<Placement, counting_budget>) {
-    return counting_budget{bytes};
-  } else {
-    return Placement{{.bytes = bytes}};
-  }
-}
-
-/// A splitter and the memory for which it plans.
-template <class Placement>
-struct stand {
-  static constexpr bool has_places = !std::is_same_v<Placement, counting_budget>;
-  using memory_type = paged_memory<std::uint64_t (*)(id), has_places, void (*)(const char*)>;
-
-  explicit stand(std::uint64_t bytes, std::uint64_t (*size_of)(id) = tens, slot_id max_slot = 7_slot)
-      : memory{bytes, size_of, wrong}, parts{{.max_slot = max_slot}, placement_of<Placement>(bytes), size_of} {}
-
-  /// Runs a work item, and returns begin and end of each part.
-  std::vector<offset_pair> run(const entries& list, std::uint64_t end) {
-    REQUIRE(parts.begin(list, end));
-    std::vector<offset_pair> ran;
-    auto part = parts.next();
-    for (; part; part = parts.next()) {
-      CHECK(part.status == split_part_status::planned);
-      CHECK_FALSE(part.failed);
-      memory.run(list, part);
-      ran.push_back({part.begin, part.end});
-      before_last = log;
-      log.clear();
-      for (const auto& one : part.paging) {
-        log += one.kind == paging_kind::evict ? "-" : one.kind == paging_kind::move ? "~" : "+";
-        log += std::to_string(one.allocation);
-      }
-    }
-    CHECK(part.status == (part.failed ? split_part_status::unsatisfiable : split_part_status::ended));
-    CHECK(part.paging.empty());
-    failed = part.failed;
-    return ran;
-  }
-
-  memory_type memory;
-  tidemark::splitter<id, Placement> parts;
-  std::string log;          // the paging of the last part: +31 paged in, -31 evicted, ~31 moved
-  std::string before_last;  // the paging of the part before it
-  failure failed;           // how run() ended
-};
-using counted = stand<counting_budget>;
-using placed = stand<address_space<fit::first>>;
-using cuts = std::vector<offset_pair>;
+using counted = split_stand<counting_budget>;
+using placed = split_stand<address_space<fit::first>>;
+using cuts = std::vector<split_range>;
 
 }  // namespace
-
-TYPE_TO_STRING_AS("first fit", address_space<fit::first>);
-TYPE_TO_STRING_AS("best fit", address_space<fit::best>);
 
 // ---- cuts -----------------------------------------------------------------------------------------------------------
 
@@ -408,7 +349,7 @@ TEST_CASE("[C28] moves come in an order in which no block moves to where another
 
 TEST_CASE_TEMPLATE("[C27] both fits plan by the same rules", Space, address_space<fit::first>,
                    address_space<fit::best>) {
-  stand<Space> at{20};
+  split_stand<Space> at{20};
   const auto ran = at.run({{51, 0, 0}, {42, 1, 0}, {63, 2, 10}, {54, 0, 20}, {95, 1, 30}, {0, 2, 30}, {36, 2, 40}}, 50);
   CHECK_FALSE(at.failed);
   CHECK(ran.back().second == 50);
@@ -484,7 +425,7 @@ TEST_CASE("[C31] an exception out of begin() leaves no work item, and all reside
   tidemark::splitter<id, address_space<>> parts{
       {.max_slot = 7_slot}, address_space<>{{.bytes = 10}}, [&](id allocation) {
         // begin() asks twice: to check the list, and to plan
-        if (allocation == 8 && ++asked_of_8 == 2) wrong("no such allocation");
+        if (allocation == 8 && ++asked_of_8 == 2) split_is_wrong("no such allocation");
         return std::uint64_t{allocation};
       }};
   REQUIRE(parts.begin(entries{{3, 0, 0}, {4, 1, 0}, {6, 0, 50}}, 100));
@@ -527,154 +468,4 @@ TEST_CASE("[C21] a forgotten allocation gives up its place") {
   CHECK(at.parts.row(0_slot) == 0);
   CHECK(at.parts.row(1_slot) == 42);
   CHECK(at.parts.placement().free_bytes() == 6);
-}
-
-// ---- any list -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr std::uint32_t slots = 5;
-constexpr slot_id last_slot{slots - 1};
-
-/// Sizes of 1 to 4 bytes, which often repeat.
-std::uint64_t small_size(id allocation) { return 1 + allocation * 7 % 4; }
-
-entries random_list(random_numbers& random, std::uint64_t end) {
-  entries made;
-  std::uint64_t offset = random.below(3);
-  const std::uint64_t count = random.below(25);
-  for (std::uint64_t i = 0; i < count && offset <= end; ++i) {
-    const std::uint64_t allocation = random.below(4) == 0 ? 0 : random.below(9);
-    made.add(allocation, random.below(slots), offset);
-    offset += random.below(2) * (1 + random.below(4));
-  }
-  return made;
-}
-
-/// Compares a part with the list: its rows, and with a budget where it ends.
-template <class Placement>
-void check_part(const stand<Placement>& at, const entries& list, const tidemark::split_part<id>& part,
-                std::uint64_t end, std::uint64_t budget) {
-  const split_rows_map expected = rows_below(list, part.end);
-  for (std::uint32_t slot = 0; slot < slots; ++slot) {
-    const auto row = expected.find(slot_id{slot});
-    if (at.parts.row(slot_id{slot}) != (row == expected.end() ? 0 : row->second)) wrong("a row is wrong at a cut");
-  }
-  if constexpr (!stand<Placement>::has_places) {
-    if (part.end != naive_cut(list, part.begin, end, budget, small_size))
-      wrong("a part does not end at the first entry that does not fit");
-  }
-}
-
-/// Runs random work items. Checks each part, that the splitter ends, and that it names the entry at which it gives up.
-template <class Placement>
-void run_any(std::uint64_t items) {
-  random_numbers random{fresh_seed()};
-  std::uint64_t parts = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t moved = 0;
-  for (std::uint64_t item = 0; item < items;) {
-    const std::uint64_t budget = 4 + random.below(10);
-    stand<Placement> at{budget, small_size, last_slot};
-    for (int i = 0; i < 4; ++i, ++item) {
-      const std::uint64_t end = 1 + random.below(40);
-      const entries list = random_list(random, end);
-      const bool fits = naive_cut(list, 0, end, budget, small_size) == end;
-      const bool is_first = i == 0 || random.below(4) == 0;
-      if (i > 0 && is_first) at.memory.evict_all(at.parts.evict_all());
-      const failure foreseen = at.parts.would_fail(list, end);
-      if (is_first && foreseen != stand<Placement>{budget, small_size, last_slot}.parts.would_fail(list, end)) {
-        wrong("a new splitter ends differently");
-      }
-      if (!at.parts.begin(list, end)) wrong("a valid list was refused");
-      std::uint64_t reached = 0;
-      auto part = at.parts.next();
-      for (; part; part = at.parts.next()) {
-        if (part.begin != reached || part.end <= reached || part.end > end)
-          wrong("a part does not follow the one before");
-        reached = part.end;
-        if (fits && reached != end) wrong("a work item was cut that fits as a whole");
-        ++parts;
-        at.memory.run(list, part);
-        check_part(at, list, part, end, budget);
-      }
-      if (part.failed != foreseen) wrong("would_fail() has foreseen another end");
-      if (foreseen.has_value() != (reached != end)) wrong("a work item neither ended nor failed");
-      if (!foreseen) continue;
-      ++failed;
-      if (fits) wrong("a work item failed that fits as a whole");
-      if (foreseen->split_offset != reached) wrong("another group failed");
-      if (!slots_at(list, reached).contains(foreseen->slot)) wrong("a slot failed that the group does not name");
-      if (!stand<Placement>::has_places && naive_cut(list, reached, end, budget, small_size) != reached) {
-        wrong("a group failed that fits");
-      }
-    }
-    moved += at.parts.statistics().bytes_moved;
-  }
-  MESSAGE(items << " work items, " << parts << " parts, " << failed << " unsatisfiable, " << moved << " bytes moved");
-  CHECK(parts > items);
-  CHECK(failed > items / 100);
-  CHECK((moved > items / 100) == stand<Placement>::has_places);
-}
-
-}  // namespace
-
-TEST_CASE("[C1][C14][C18][C20][C31][C32] 100,000 work items with a budget are cut as the naive model says") {
-  run_any<counting_budget>(100'000);
-}
-
-TEST_CASE_TEMPLATE(
-    "[C21][C27][C28][C31] 100,000 work items in an address space: all that is used is resident, and stays where it "
-    "must",
-    Space, address_space<fit::first>, address_space<fit::best>) {
-  run_any<Space>(50'000);
-}
-
-namespace {
-
-using all_rows = std::array<id, slots>;
-
-all_rows naive_rows(const entries& list, std::uint64_t bound) {
-  all_rows rows{};
-  for (const auto& [allocation, slot, offset] : list) {
-    if (offset < bound) rows[static_cast<std::size_t>(slot)] = allocation;
-  }
-  return rows;
-}
-
-bool holds(const tidemark::split_rows<id>& found, const all_rows& expected) {
-  return found && std::equal(expected.begin(), expected.end(), found.rows.begin(), found.rows.end());
-}
-
-}  // namespace
-
-TEST_CASE("[C14][C20] before and after every offset of 100,000 work items the table says what the naive model says") {
-  random_numbers random{fresh_seed()};
-  tidemark::split_table<id> table{{.max_slot = last_slot, .capacity = 64}};
-  auto reader = table.reader();
-  std::uint64_t wrong_rows = 0;
-  std::uint64_t wrong_needs = 0;
-  for (int item = 0; item < 100'000; ++item) {
-    const std::uint64_t end = 1 + random.below(40);
-    const entries list = random_list(random, end);
-    table.reset();
-    reader.restart();
-    for (const auto& one : list) {
-      if (!table.apply(one)) ++wrong_rows;
-    }
-    table.close();
-    for (std::uint64_t offset = 0; offset <= end; ++offset) {
-      wrong_rows += !holds(reader.needed_before(offset), naive_rows(list, offset));
-      wrong_rows += !holds(reader.rows_after(offset), naive_rows(list, offset + 1));
-    }
-    const std::uint64_t from = random.below(end);
-    const std::uint64_t to = from + 1 + random.below(end - from);
-    const std::set<id> needed = needed_in(list, from, to);
-    for (id allocation = 1; allocation < 9; ++allocation) {
-      const bool is_needed = reader.need_of(allocation, from, to) == tidemark::split_need::needed;
-      wrong_needs += is_needed != needed.contains(allocation);
-    }
-  }
-  CHECK(wrong_rows == 0);
-  CHECK(wrong_needs == 0);
 }
