@@ -492,7 +492,7 @@ TEST_CASE("[B47][D36][D40] a source that fails at any record costs that recordin
     CHECK(of.ledger.bytes == 64);
     if (!was_removed) break;
   }
-  CHECK(removals > 3);
+  CHECK(removals >= 3);  // one for each block, of which there are fewer where pointers have 32 bits
 }
 
 TEST_CASE("[B47] a resource whose source has refused has no backing until one is discarded or adopted") {

@@ -228,9 +228,9 @@ TEST_CASE("[A28][A32] a heap that grows beside a hold, or has waiters in the lan
     CHECK(during.heavy_barriers() == 0);
     CHECK(fence.root() == 0);
     CHECK(fence.monitored_value() == now);
-    for (std::uint64_t i = 1; i <= 20; ++i) {
+    for (const auto& due : waiters) {
       fence.signal_next();
-      CHECK(waiters[i - 1]->status() == wait_status::reached);
+      CHECK(due->status() == wait_status::reached);
     }
     waiters.clear();
     CHECK(fence.monitored_value() == no_waiter);
