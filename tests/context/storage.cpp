@@ -843,12 +843,16 @@ TEST_CASE("[D3][D5][D9] contexts record on threads of their own while objects ar
   CHECK(ledger.bytes == 0);
 }
 
+struct pages_of_three : tidemark::native_platform {
+  static constexpr std::size_t objects_per_page = 3;
+};
+
 TEST_CASE("[D11][D15] a block that no memory has room for is not there, with and without a copy of read-only data") {
   using tidemark::detail::block_distance;
   static_assert(block_distance(SIZE_MAX) == tidemark::detail::most_block_distance);
   static_assert(block_distance(SIZE_MAX - 63) == tidemark::detail::most_block_distance);
   static_assert(block_distance(1000) == 17 * tidemark::cache_line);
-  using of_three = tidemark::detail::block_table<tidemark::native_platform, 3>;
+  using of_three = tidemark::detail::block_table<pages_of_three>;
   static_assert(of_three::pages_for(SIZE_MAX) == SIZE_MAX / 3);
   static_assert(of_three::pages_for(4) == 2);
 

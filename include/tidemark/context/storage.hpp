@@ -38,7 +38,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -143,24 +142,21 @@ struct context_storage_options {
   std::uint32_t max_objects = 65'536;  ///< That exist at the same time; at least 1 (asserted).
 };
 
-/// \tparam Maker           makes the blocks. The storage moves it into itself
-/// \tparam Source          where all memory comes from: a backing source with `std::byte*` as its backing. Several
-///                         threads call it at the same time
-/// \tparam ObjectsPerPage  a power of two: how many objects' entries a context's table grows by
-template <block_maker Maker, detail::block_source Source = heap_source, platform Platform = native_platform,
-          std::size_t ObjectsPerPage = 128>
+/// \tparam Maker   makes the blocks. The storage moves it into itself
+/// \tparam Source  where all memory comes from: a backing source with `std::byte*` as its backing. Several threads call
+///                 it at the same time
+template <block_maker Maker, detail::block_source Source = heap_source, platform Platform = native_platform>
 class context_storage {
-  static_assert(std::has_single_bit(ObjectsPerPage), "the objects of a page must be a power of two");
   static_assert(object_id{}.generation() == detail::no_generation);
 
   template <class T>
   using var = typename Platform::template var<T>;
   using pool = detail::block_pool<Platform, Source>;
-  using slot = detail::context_slot<Platform, Source, ObjectsPerPage>;
+  using slot = detail::context_slot<Platform, Source>;
   using table = typename slot::table_type;
   using entry = typename table::entry;
   using record = detail::object_record<Platform, Maker::most_dependencies, pool>;
-  using parts = detail::storage_parts<Platform, Source, ObjectsPerPage, block_size<typename Maker::kind>, record,
+  using parts = detail::storage_parts<Platform, Source, block_size<typename Maker::kind>, record,
                                       typename context_recordings<Platform>::line>;
 
  public:
@@ -316,7 +312,7 @@ class context_storage {
 
   bool is_known(object_id object) const noexcept {
     if (object.generation() == detail::no_generation || object.index() >= chosen_.max_objects) return false;
-    return parts_.record_pages[object.index() / ObjectsPerPage].load() != nullptr &&
+    return parts_.record_pages[object.index() / detail::objects_per_page<Platform>].load() != nullptr &&
            records_.at(object.index()).current_generation() == object.generation();
   }
   bool are_valid(std::span<const object_id> dependencies) const noexcept {
@@ -558,7 +554,7 @@ class context_storage {
   Source source_;
   const context_storage_options chosen_;
   parts parts_;
-  detail::object_records<Platform, record, ObjectsPerPage> records_;
+  detail::object_records<Platform, record> records_;
   detail::pool_list<Platform, Source> immediate_pools_;
   recordings_type recordings_;
   context immediate_;
@@ -569,8 +565,8 @@ class context_storage {
 /// One context of a storage, for one thread at a time. Another thread may take over if the hand-over itself
 /// synchronizes. Movable, but for the immediate one: asserts that. One that was made without arguments, or moved from,
 /// is closed, and one that another is moved to is closed first. The storage must outlive it.
-template <block_maker Maker, detail::block_source Source, platform Platform, std::size_t ObjectsPerPage>
-class context_storage<Maker, Source, Platform, ObjectsPerPage>::context {
+template <block_maker Maker, detail::block_source Source, platform Platform>
+class context_storage<Maker, Source, Platform>::context {
  public:
   context() noexcept = default;
   context(context&& other) noexcept {

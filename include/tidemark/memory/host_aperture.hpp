@@ -123,13 +123,11 @@ inline std::uint64_t pages_without_bytes() noexcept {
 }
 
 /// A window of pages; see the head of this file. Any thread may call all functions but the destructor.
-/// \tparam Timeline     tells which work is finished; once it is lost, nothing is in use any more
-/// \tparam HintsInWord  how many pages have their hints in one word: a power of two, from 2 to 64. Fewer than 64 are
-///                      for model checks
-template <timeline Timeline = progress_fence_view, std::size_t HintsInWord = 64>
+/// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
+template <timeline Timeline = progress_fence_view>
 class host_aperture {
   struct slot;
-  using mapped_pages = detail::mapped_pages<timeline_platform<Timeline>, HintsInWord>;
+  using mapped_pages = detail::mapped_pages<timeline_platform<Timeline>>;
   using hint_word = typename mapped_pages::word;
   struct made_slots {
     made_slots(std::unique_ptr<slot[]> made, std::unique_ptr<hint_word[]> made_hints) noexcept
@@ -399,9 +397,9 @@ class host_aperture {
     };
     std::size_t window = mapped_.next_without_hint(reserved_);
     for (; window < pages_; window = mapped_.next_without_hint(window + 1)) {
-      if (window / HintsInWord != index) {
+      if (window / mapped_pages::bits_in_word != index) {
         if (mapped != 0) mapped_.note(index, mapped, is_mapped);
-        index = window / HintsInWord;
+        index = window / mapped_pages::bits_in_word;
         mapped = 0;
         has_passed = false;
       }
@@ -465,7 +463,7 @@ class host_aperture {
   void give_back(std::size_t first, std::size_t pages, const Until& until) noexcept {
     std::size_t window = first;
     for (std::size_t left = pages; left > 0;) {
-      const std::size_t index = window / HintsInWord;
+      const std::size_t index = window / mapped_pages::bits_in_word;
       const std::size_t left_before = left;
       std::uint64_t given = 0;
       do {
@@ -475,7 +473,7 @@ class host_aperture {
         if (--left > 0) window = one.next.load();
         // (J3): release, pairs with (J2). From here on the page belongs to another thread.
         one.word.store(value, std::memory_order_release);
-      } while (left > 0 && window / HintsInWord == index);
+      } while (left > 0 && window / mapped_pages::bits_in_word == index);
       mapped_.give_back(index, given, left_before - left);
     }
   }

@@ -35,9 +35,9 @@
 //                         default value of its type belongs to no thread
 //   P::spin_looks()       only where the clock stands still, as under a model checker: how often a waiter that may spin
 //                         looks at the value before it sleeps
-//   P::most_woken, P::most_helped, P::terms_of_hold
-//                         optional, for tests: how many waiters one release wakes itself, and each that it woke (4 and
-//                         2 where they are missing); when the root of a heap is held (fence/detail/root_hold.hpp)
+//   P::most_woken, P::most_helped, P::terms_of_hold, P::hints_in_word, P::objects_per_page
+//                         optional: numbers that are so great that a test must lower them to get beyond them;
+//                         waiter_heap.hpp, root_hold.hpp, mapped_pages.hpp and storage_parts.hpp have them
 //   P::is_async_signal_safe          whether a signal handler may signal a fence of it without callbacks; optional
 //
 // The concept `platform` below checks the members that every block needs. Of the operations of P::atomic and

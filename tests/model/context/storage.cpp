@@ -110,7 +110,11 @@ class maker {
 };
 
 using kind = maker::kind;
-using storage_type = tidemark::context_storage<maker, tidemark::heap_source, platform, 2>;
+/// Three objects have two pages.
+struct small_pages : platform {
+  static constexpr std::size_t objects_per_page = 2;
+};
+using storage_type = tidemark::context_storage<maker, tidemark::heap_source, small_pages>;
 using context_type = storage_type::context;
 
 /// A storage with a resource, a view of it and another object, and two deferred contexts.

@@ -29,11 +29,19 @@ std::span<const int> first_pages(std::size_t count) {
   return std::span{all}.first(count);
 }
 
+/// Two words of hints for a window of three pages.
+template <class Platform>
+struct few_hints : Platform {
+  static constexpr std::size_t hints_in_word = 2;
+};
+template <heap_shape Shape, class Platform = model::platform>
+using timeline_of = progress_fence<Shape, few_hints<Platform>>;
+
 /// A window, and one field for each of its pages.
 template <std::size_t Pages, heap_shape Shape = one_slot>
 struct stand {
-  progress_fence<Shape> finished;
-  tidemark::host_aperture<model::view_of<progress_fence<Shape>>, 2> window{finished.view(), {.pages = Pages}};
+  timeline_of<Shape> finished;
+  tidemark::host_aperture<model::view_of<timeline_of<Shape>>> window{finished.view(), {.pages = Pages}};
   std::array<payload, Pages> memory;
 
   aperture_view map(std::size_t pages) { return window.try_map(first_pages(pages)); }
@@ -150,9 +158,9 @@ struct waited_for_beside : model::suite<2 + Others>, page_in_use<1, Shape> {
 /// it back, or by the executor. So it looks again.
 template <bool Retired>
 struct barrier_is_refused : model::suite<2> {
-  using timeline_type = progress_fence<one_slot, model::refused_later<model::platform>>;
+  using timeline_type = timeline_of<one_slot, model::refused_later<model::platform>>;
   timeline_type finished;
-  tidemark::host_aperture<model::view_of<timeline_type>, 2> window{finished.view(), {.pages = 1}};
+  tidemark::host_aperture<model::view_of<timeline_type>> window{finished.view(), {.pages = 1}};
   aperture_view used;
 
   void before() {
@@ -273,7 +281,7 @@ struct misled : model::suite<3>, stand<2> {
 /// The hints alone: a window of which all pages are mapped, with hints for some of them.
 template <std::size_t Pages>
 struct hinted {
-  using mapped_pages = tidemark::detail::mapped_pages<model::platform, 2>;
+  using mapped_pages = tidemark::detail::mapped_pages<few_hints<model::platform>>;
   using word = mapped_pages::word;
 
   mapped_pages pages{Pages, std::make_unique<word[]>(mapped_pages::words_for(Pages))};

@@ -149,8 +149,20 @@ class teardown_order {
   std::size_t count_ = 0;
 };
 
-template <platform Platform, class Record, std::size_t ObjectsPerPage>
+/// The number of objects whose entries lie in one page. A platform may say another number, for model checks.
+template <class Platform>
+inline constexpr std::size_t objects_per_page = [] {
+  if constexpr (requires { Platform::objects_per_page; }) {
+    return Platform::objects_per_page;
+  } else {
+    return std::size_t{128};
+  }
+}();
+
+template <platform Platform, class Record>
 class object_records {
+  static constexpr std::size_t per_page = objects_per_page<Platform>;
+
  public:
   /// \param pages    one pointer for each page, all null
   /// \param storage  what the records belong to
@@ -168,15 +180,15 @@ class object_records {
       return taken;
     }
     if (made_ == most_) return nullptr;
-    auto& page = pages_[made_ / ObjectsPerPage];
-    if (made_ % ObjectsPerPage == 0) {
-      if (Record* const added = make_array<Record>(source, ObjectsPerPage, storage_)) {
+    auto& page = pages_[made_ / per_page];
+    if (made_ % per_page == 0) {
+      if (Record* const added = make_array<Record>(source, per_page, storage_)) {
         page.store(added);
       } else {
         return nullptr;
       }
     }
-    Record& made = page.load()[made_ % ObjectsPerPage];
+    Record& made = page.load()[made_ % per_page];
     made.index.store(static_cast<std::uint32_t>(made_));
     ++made_;
     return &made;
@@ -195,14 +207,12 @@ class object_records {
   }
 
   /// Returns the record of an object. The caller must have got the object's id from the thread that has created it.
-  Record& at(std::uint32_t index) const noexcept {
-    return pages_[index / ObjectsPerPage].load()[index % ObjectsPerPage];
-  }
+  Record& at(std::uint32_t index) const noexcept { return pages_[index / per_page].load()[index % per_page]; }
 
   template <class Source>
   void clear(Source& source) noexcept {
-    for (std::size_t i = 0; i < made_; i += ObjectsPerPage) {
-      destroy_array(source, pages_[i / ObjectsPerPage].load(), ObjectsPerPage);
+    for (std::size_t i = 0; i < made_; i += per_page) {
+      destroy_array(source, pages_[i / per_page].load(), per_page);
     }
     made_ = 0;
   }
@@ -231,8 +241,10 @@ class object_records {
 /// The context's thread adds pages and writes entries. The thread that destroys an object clears the object's entry,
 /// which the context does not use any more then. So links are atomic, because that thread reads them while the context
 /// adds other pages, and entries need not be.
-template <platform Platform, std::size_t ObjectsPerPage>
+template <platform Platform>
 class block_table {
+  static constexpr std::size_t per_page = objects_per_page<Platform>;
+
   template <class T>
   using var = typename Platform::template var<T>;
 
@@ -251,11 +263,11 @@ class block_table {
       id.store(0);
     }
   };
-  using page = std::array<entry, ObjectsPerPage>;
+  using page = std::array<entry, per_page>;
   using link = typename Platform::template atomic<page*>;
 
   static constexpr std::size_t pages_for(std::size_t objects) noexcept {
-    return objects / ObjectsPerPage + (objects % ObjectsPerPage != 0 ? 1 : 0);
+    return objects / per_page + (objects % per_page != 0 ? 1 : 0);
   }
 
   /// \param links  one for each page, which name `none`
@@ -265,14 +277,14 @@ class block_table {
   /// Returns the entry of an object; without a block if its page was never added. The context's thread.
   static const entry& find(const link* links, std::uint32_t index) noexcept {
     // (CB1): relaxed alone: the context's thread reads what it has written.
-    return (*links[index / ObjectsPerPage].load(std::memory_order_relaxed))[index % ObjectsPerPage];
+    return (*links[index / per_page].load(std::memory_order_relaxed))[index % per_page];
   }
   const entry& find(std::uint32_t index) const noexcept { return find(links_, index); }
 
   /// Returns the entry of an object, to be written; null if there is no memory for its page. The context's thread.
   template <class Source>
   entry* add(std::uint32_t index, Source& source) noexcept {
-    link& named = links_[index / ObjectsPerPage];
+    link& named = links_[index / per_page];
     // (CB2): relaxed alone, as (CB1).
     page* found = named.load(std::memory_order_relaxed);
     if (found == none_) {
@@ -281,14 +293,14 @@ class block_table {
       // (CB3): release, pairs with (CB4): the entries of the page are there.
       named.store(found, std::memory_order_release);
     }
-    return &(*found)[index % ObjectsPerPage];
+    return &(*found)[index % per_page];
   }
 
   /// Returns the entry of an object that the context does not use any more; null if there is no block. Any thread.
   entry* look(std::uint32_t index) noexcept {
     // (CB4): acquire, pairs with (CB3). Not stronger: the entry itself was handed over by the end of the recording.
-    page* const found = links_[index / ObjectsPerPage].load(std::memory_order_acquire);
-    entry& asked = (*found)[index % ObjectsPerPage];
+    page* const found = links_[index / per_page].load(std::memory_order_acquire);
+    entry& asked = (*found)[index % per_page];
     return asked.id.load() == 0 ? nullptr : &asked;
   }
 
@@ -299,8 +311,8 @@ class block_table {
       // (CB5): relaxed alone: the caller is alone with the table, which was handed over to it.
       page* const found = links_[at].load(std::memory_order_relaxed);
       if (found == none_) continue;
-      for (std::size_t i = 0; i < ObjectsPerPage; ++i) {
-        if ((*found)[i].id.load() != 0) body(static_cast<std::uint32_t>(at * ObjectsPerPage + i), (*found)[i]);
+      for (std::size_t i = 0; i < per_page; ++i) {
+        if ((*found)[i].id.load() != 0) body(static_cast<std::uint32_t>(at * per_page + i), (*found)[i]);
       }
     }
   }
@@ -327,11 +339,11 @@ class block_table {
   page* const none_;
 };
 
-template <platform Platform, class Source, std::size_t ObjectsPerPage>
+template <platform Platform, class Source>
 class alignas(cache_line) context_slot : public teardown_request<Platform> {
  public:
   using pool = block_pool<Platform, Source>;
-  using table_type = block_table<Platform, ObjectsPerPage>;
+  using table_type = block_table<Platform>;
 
   /// The arguments are those of the table.
   context_slot(typename table_type::link* links, std::size_t pages, typename table_type::page* none) noexcept
@@ -391,9 +403,9 @@ class alignas(cache_line) context_slot : public teardown_request<Platform> {
 /// \tparam Size       a kind of objects, and the bytes of its deferred blocks
 /// \tparam Record     what is known of an object
 /// \tparam Recording  what is known of the recordings of a context
-template <platform Platform, class Source, std::size_t ObjectsPerPage, class Size, class Record, class Recording>
+template <platform Platform, class Source, class Size, class Record, class Recording>
 struct storage_parts {
-  using slot = context_slot<Platform, Source, ObjectsPerPage>;
+  using slot = context_slot<Platform, Source>;
   using table = typename slot::table_type;
   using record_link = typename Platform::template var<Record*>;
   static constexpr std::size_t links_per_line = std::max<std::size_t>(1, cache_line / sizeof(typename table::link));

@@ -47,15 +47,19 @@
 
 namespace tidemark::detail {
 
-/// \tparam BitsInWord  a power of two, from 2 to 64. Fewer than 64 are for model checks
-template <platform Platform, std::size_t BitsInWord = 64>
+template <platform Platform>
 class mapped_pages {
-  static_assert(std::has_single_bit(BitsInWord) && BitsInWord >= 2 && BitsInWord <= 64);
-
  public:
   using word = typename Platform::template atomic<std::uint64_t>;
 
-  static constexpr std::size_t bits_in_word = BitsInWord;
+  static constexpr std::size_t bits_in_word = [] {
+    if constexpr (requires { Platform::hints_in_word; }) {
+      return Platform::hints_in_word;
+    } else {
+      return std::size_t{64};
+    }
+  }();
+  static_assert(std::has_single_bit(bits_in_word) && bits_in_word >= 2 && bits_in_word <= 64);
 
   /// Returns how many words a window of `pages` pages needs.
   static constexpr std::size_t words_for(std::size_t pages) noexcept {
