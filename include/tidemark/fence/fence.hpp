@@ -686,8 +686,9 @@ using progress_fence_view = decltype(std::declval<const progress_fence&>().view(
 }  // namespace tidemark
 
 // The default fences and their waits lie in a library where tidemark::compiled is linked (docs/guide-build.md). The one
-// file of that library defines TIDEMARK_COMPILES.
-#if defined(TIDEMARK_COMPILED)
+// file of that library defines TIDEMARK_COMPILES. It is empty with clang before version 16, which instantiates members
+// whose constraints are not met.
+#if defined(TIDEMARK_COMPILED) && !(defined(__clang__) && __clang_major__ < 16)
 #if defined(TIDEMARK_COMPILES)
 #define TIDEMARK_TEMPLATE template
 #else
