@@ -29,6 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using guide::expect;
 using tidemark::awaited;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 void run_a_callable_at_a_value() {
@@ -44,7 +45,7 @@ void run_a_callable_at_a_value() {
   std::thread decoder([&] {
     for (int row = 0; row < 25; ++row) decoded.signal_next();
   });
-  expect(loop.run() == wait_status::stopped, "the second callable has stopped the loop");
+  expect(loop.run() == run_status::stopped, "the second callable has stopped the loop");
   decoder.join();
   expect(shown == std::vector<int>{10, 20}, "the lower target ran first");
 }
@@ -64,10 +65,10 @@ void wait_in_a_coroutine() {
   tidemark::fence copied;
   tidemark::fence checked;
   upload(loop, copied, checked);
-  expect(loop.run_for(20ms) == wait_status::timeout, "the coroutine waits on");
+  expect(loop.run_for(20ms) == run_status::timeout, "the coroutine waits on");
   copied.signal(1);
   checked.signal(1);
-  expect(loop.run() == wait_status::stopped, "the coroutine has stopped the loop");
+  expect(loop.run() == run_status::stopped, "the coroutine has stopped the loop");
 }
 
 void post_to_a_loop() {
@@ -92,7 +93,7 @@ void wait_for_fences_and_descriptors(int socket) {
   auto received = loop.on_readable(socket, [&] { expect(read(socket, request.data(), 64) > 0, "a request"); });
   auto finished = loop.on_reached(copied, 1, [&] { loop.stop(); });
   loop.post([&] { copied.signal(1); });
-  expect(loop.run() == wait_status::stopped, "one sleep waits for both");
+  expect(loop.run() == run_status::stopped, "one sleep waits for both");
 }
 
 void run_a_callable_in_the_signaller() {
@@ -154,7 +155,7 @@ void connect_a_sender() {
   std::string text;
   auto operation = tidemark::when_reached_for(loop, copied, 3, 1ms).connect(shows{&text});
   operation.start();
-  expect(loop.run_one() == wait_status::reached && text == "too late", "the deadline has passed");
+  expect(loop.run_one() == run_status::ran && text == "too late", "the deadline has passed");
 }
 
 void serve_a_loop_with_epoll(const tidemark::fence& copied, int epoll) {

@@ -21,6 +21,7 @@
 namespace {
 
 using guide::expect;
+using tidemark::run_status;
 using tidemark::submit_status;
 using tidemark::wait_status;
 
@@ -168,7 +169,7 @@ void serve_on_a_loop() {
   std::thread executor([&] {
     for (int frame = 0; frame < 3; ++frame) render.complete();
   });
-  expect(loop.run() == wait_status::stopped, "one thread serves the hub and runs the callable");
+  expect(loop.run() == run_status::stopped, "one thread serves the hub and runs the callable");
   executor.join();
   hub.remove_queue(attached.queue);
   hub.remove(*attached.progress);

@@ -21,6 +21,7 @@
 #include "support/watchdog.hpp"
 
 using namespace testing;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 namespace {
@@ -58,7 +59,7 @@ struct beside_sleeper {
   }
   /// Runs the engine until a queue has stopped it. This thread must not leave the engine before: then it would wake
   /// the other one.
-  void run() { CHECK(on.loop().run() == wait_status::stopped); }
+  void run() { CHECK(on.loop().run() == run_status::stopped); }
   /// Returns once a queue has set `is_done`, which another thread must execute.
   void await_done() {
     await([this] { return is_done.load(); });
@@ -236,7 +237,7 @@ TEST_CASE_TEMPLATE("[A6] queues that hand a turn on wake nobody, and register no
   });
   REQUIRE(third.submit());
   test.submit_both();
-  CHECK(test.on.loop().run() == wait_status::stopped);
+  CHECK(test.on.loop().run() == run_status::stopped);
   CHECK(test.back.current_value() == turns);
   CHECK(unparks == 0);
   CHECK(heavy_barriers == 0);
@@ -290,7 +291,7 @@ TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what is to go on to o
   beside_sleeper<Kind> test;
   test.first.run([&] { test.is_done = true; });
   REQUIRE(test.first.submit());
-  REQUIRE(test.on.loop().run_one() == wait_status::reached);  // `first` goes on later.
+  REQUIRE(test.on.loop().run_one() == run_status::ran);  // `first` goes on later.
   test.await_done();
   CHECK(test.is_done);
 }
@@ -301,7 +302,7 @@ TEST_CASE_TEMPLATE("a thread that leaves the engine leaves what has parked to on
   test.first.wait(test.back, 1);
   test.first.run([&] { test.is_done = true; });
   REQUIRE(test.first.submit());
-  while (!test.there.is_reached(1)) REQUIRE(test.on.loop().run_one() == wait_status::reached);
+  while (!test.there.is_reached(1)) REQUIRE(test.on.loop().run_one() == run_status::ran);
   test.back.signal(1);
   test.await_done();
   CHECK(test.is_done);

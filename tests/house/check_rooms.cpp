@@ -38,7 +38,7 @@ using house::violation;
 /// What an operation may come to. The first row is how an operation succeeds, in its own verb.
 const std::array vocabulary{"added", "allocated", "applied", "attached", "begun", "cancelled", "accepted", "retry",
                             "aborted", "closed", "ended", "known", "locked", "mapped", "placed", "planned", "prepared",
-                            "reached", "ready", "reserved", "retired", "served", "still_locked", "commit_now",
+                            "ran", "reached", "ready", "reserved", "retired", "served", "still_locked", "commit_now",
                             "submitted", "unlocked", "valid", "written",
                             // How it ends otherwise.
                             "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",

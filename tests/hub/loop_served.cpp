@@ -19,6 +19,7 @@
 
 using namespace testing;
 using tidemark::hub_event;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 namespace {
@@ -79,9 +80,9 @@ TEST_CASE_TEMPLATE("a thread in run() serves a queue's signals, and runs the cor
     for (std::uint64_t value = 1; value <= last; ++value) queue.complete();
   }};
   begins = true;
-  CHECK(loop.run() == wait_status::stopped);
+  CHECK(loop.run() == run_status::stopped);
   loop.restart();
-  while (echo.state() == tidemark::callback_state::waiting) CHECK(loop.run_one() == wait_status::reached);
+  while (echo.state() == tidemark::callback_state::waiting) CHECK(loop.run_one() == run_status::ran);
   CHECK(echoed.current_value() == 1);
   CHECK(seen == last);
   await([&] { return executor.has_returned(); });
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("a hub that ends takes its request back from the loop, or wai
   hub.reset();
   CHECK(loop.poll() == 0);
 
-  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
   for (int round = 0; round < 200; ++round) {
     hub.emplace(served<Kind>{loop});
     hub->notify_all();
@@ -109,7 +110,7 @@ TEST_CASE_TEMPLATE("[A61] queues come and go at a hub that a loop serves, and no
                    EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   hub_of<Kind> hub{served<Kind>{loop}};
-  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
   for (int round = 0; round < 100; ++round) {
     typename Kind::progress_fence finished;
     queue_of<Kind> queue{finished, {.log_entries = 2}};

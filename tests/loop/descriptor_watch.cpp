@@ -34,7 +34,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
-using tidemark::wait_status;
+using tidemark::run_status;
 
 namespace {
 
@@ -76,10 +76,10 @@ TEST_CASE_TEMPLATE("a callable runs when its descriptor is readable, and again a
   pipe.write('b');
   CHECK(loop.poll() == 1);
   CHECK(read == "a");
-  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
   CHECK(read == "ab");
   CHECK(loop.poll() == 0);
-  CHECK(loop.run_for(0s) == wait_status::timeout);
+  CHECK(loop.run_for(0s) == run_status::timeout);
   CHECK(read == "ab");
 }
 
@@ -91,13 +91,13 @@ TEST_CASE_TEMPLATE("a callable runs when its descriptor is writable, or the othe
   int readable = 0;
   {
     auto watch = loop.on_writable(pipe.here(), [&] { ++writable; });
-    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == run_status::ran);
     CHECK(writable == 1);
   }
   auto watch = loop.on_readable(pipe.here(), [&] { ++readable; });
   CHECK(loop.poll() == 0);
   pipe.hang_up();
-  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
   CHECK(readable == 1);
 }
 
@@ -107,8 +107,8 @@ TEST_CASE_TEMPLATE("the callable of a watch may change what it keeps", Kind, EVE
   std::vector<int> counted;
   {
     auto watch = loop.on_writable(pipe.here(), [&, runs = 0]() mutable { counted.push_back(++runs); });
-    CHECK(loop.run_one() == wait_status::reached);
-    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == run_status::ran);
+    CHECK(loop.run_one() == run_status::ran);
   }
   auto watch = loop.on_readable(pipe.here(), [&, runs = 10]() mutable {
     counted.push_back(++runs);
@@ -129,9 +129,9 @@ TEST_CASE_TEMPLATE("[A19] [A37] one sleep waits for fences and for descriptors",
   auto reached = loop.on_reached(fence, 1, [&] { order += 'f'; });
   auto watch = loop.on_readable(pipe.here(), [&] { order += pipe.read(); });
   background other([&] {
-    CHECK(loop.run_one() == wait_status::reached);
-    CHECK(loop.run_one() == wait_status::reached);
-    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == run_status::ran);
+    CHECK(loop.run_one() == run_status::ran);
+    CHECK(loop.run_one() == run_status::ran);
   });
   await([&] { return !is_idle(fence); });
   fence.signal(1);
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE("a watch that begins while the loop sleeps is heeded", Kind, 
     typename Kind::loop loop;
     const watchdog dog{[] { return std::string{"the loop sleeps on"}; }};
     std::atomic<int> runs{0};
-    background other([&] { CHECK(loop.run() == wait_status::stopped); });
+    background other([&] { CHECK(loop.run() == run_status::stopped); });
     if (round % 2 == 0) other.falls_asleep();
     {
       auto watch = loop.on_readable(pipe.here(), [&] {
@@ -171,19 +171,19 @@ TEST_CASE_TEMPLATE("[A14] deadlines, stops and tokens end a sleep in the wait fo
   const connection pipe;
   typename Kind::loop loop;
   auto watch = loop.on_readable(pipe.here(), [] {});
-  CHECK(loop.run_for(5ms) == wait_status::timeout);
-  CHECK(loop.run_one_for(5ms) == wait_status::timeout);
+  CHECK(loop.run_for(5ms) == run_status::timeout);
+  CHECK(loop.run_one_for(5ms) == run_status::timeout);
   const auto begin = std::chrono::steady_clock::now();
-  CHECK(loop.run_until(begin + 20ms) == wait_status::timeout);
+  CHECK(loop.run_until(begin + 20ms) == run_status::timeout);
   CHECK(std::chrono::steady_clock::now() >= begin + 20ms);
   for (int round = 0; round < 50; ++round) {
     {
-      background other([&] { CHECK(loop.run() == wait_status::stopped); });
+      background other([&] { CHECK(loop.run() == run_status::stopped); });
       loop.stop();
     }
     loop.restart();
     manual_stop stop;
-    background other([&] { CHECK(loop.run(stop.get_token()) == wait_status::stopped); });
+    background other([&] { CHECK(loop.run(stop.get_token()) == run_status::stopped); });
     stop.request();
   }
 }
@@ -195,7 +195,7 @@ TEST_CASE_TEMPLATE("with a watch, too, a call whose time is over runs all that i
   const auto runs_in = [&](const auto& call) {
     int runs = 0;
     for (int i = 0; i < 3; ++i) loop.post([&] { ++runs; });
-    CHECK(call() == wait_status::timeout);
+    CHECK(call() == run_status::timeout);
     const int found = runs;
     loop.poll();
     return found;
@@ -264,7 +264,7 @@ TEST_CASE("a descriptor is watched again while the callable of its former watch 
     is_running = true;
     await([&] { return may_return.load(); });
   });
-  background runner([&] { CHECK(loop.run() == wait_status::stopped); });
+  background runner([&] { CHECK(loop.run() == run_status::stopped); });
   pipe.write('x');
   await([&] { return is_running.load(); });
   background freer([&] { former.reset(); });
@@ -297,7 +297,7 @@ TEST_CASE_TEMPLATE("what a watch's callable throws comes out, and the watch goes
   });
   pipe.write('x');
   CHECK_THROWS_WITH(static_cast<void>(loop.run_one()), "told");
-  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
   CHECK(loop.poll() == 0);
   CHECK(runs == 2);
 }
@@ -352,7 +352,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] two threads run a loop for fences and sockets: n
     registered.emplace_back(loop, typename Kind::awaited(fence, value), [&] { ++reached; });
   }
   std::optional<background> runners[2];
-  for (auto& each : runners) each.emplace([&] { CHECK(loop.run() == wait_status::stopped); });
+  for (auto& each : runners) each.emplace([&] { CHECK(loop.run() == run_status::stopped); });
   random_numbers random(seed);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     connections[random.below(pipes)].write('x');

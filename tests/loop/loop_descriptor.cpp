@@ -33,6 +33,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 TEST_CASE_TEMPLATE("[A19] a loop's descriptor is readable at first, and then when something is due", Kind,
@@ -233,7 +234,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] an epoll loop and a thread in run() follow rando
     }
     std::optional<std::thread> runner;
     if (has_runner) {
-      runner.emplace([&] { CHECK(loop.run() == wait_status::stopped); });
+      runner.emplace([&] { CHECK(loop.run() == run_status::stopped); });
     }
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event event{};

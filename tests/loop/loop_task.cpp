@@ -19,7 +19,7 @@
 #include "support/watchdog.hpp"
 
 using namespace testing;
-using tidemark::wait_status;
+using tidemark::run_status;
 
 TEST_CASE_TEMPLATE("tasks run in the order in which they were posted, once for each post", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("a task may post itself, and poll() ends all the same", Kind,
   task->post();
   CHECK(loop.poll() == 1);
   CHECK(loop.poll() == 1);
-  CHECK(loop.run_for(std::chrono::milliseconds{2}) == wait_status::timeout);
+  CHECK(loop.run_for(std::chrono::milliseconds{2}) == run_status::timeout);
   CHECK(runs > 2);
 }
 
@@ -132,7 +132,7 @@ TEST_CASE_TEMPLATE("a task that posts itself in each run does not keep its destr
     CHECK(task->post());
   });
   CHECK(task->post());
-  CHECK(loop.run() == wait_status::stopped);
+  CHECK(loop.run() == run_status::stopped);
   destroyer->join();
   CHECK(runs == 1);
 }
@@ -196,7 +196,7 @@ TEST_CASE_TEMPLATE("tasks that several threads post to a loop that several threa
   typename Kind::loop loop;
   std::atomic<int> runs{0};
   const watchdog dog{[&] { return std::to_string(runs) + " runs"; }};
-  const auto run = [&] { CHECK(loop.run() == wait_status::stopped); };
+  const auto run = [&] { CHECK(loop.run() == run_status::stopped); };
   std::optional<background> runners[2];
   for (auto& each : runners) each.emplace(run);
   {

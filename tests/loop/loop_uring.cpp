@@ -33,6 +33,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
+using tidemark::run_status;
 using tidemark::uring_way;
 using tidemark::wait_status;
 
@@ -294,7 +295,7 @@ TEST_CASE_TEMPLATE("an io_uring's wait survives a poll() that comes too early, o
         status = co_await loop.reached_for(awaited, 1, 1ms);
       }(served.loop, fence, end));
     });
-    CHECK(served.loop.run_one() == wait_status::reached);
+    CHECK(served.loop.run_one() == run_status::ran);
   });
   other.join();
   served.take();
@@ -425,7 +426,7 @@ TEST_CASE_TEMPLATE("[A37] a thread that sleeps on because of a watch that has en
       });
       runner.emplace([&] {
         id = ::syscall(SYS_gettid);
-        CHECK(served.loop.run() == wait_status::stopped);
+        CHECK(served.loop.run() == run_status::stopped);
       });
       CHECK(::write(ends[1], "x", 1) == 1);
       await([&] { return has_read && is_asleep(id); });
@@ -489,7 +490,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] threads that run and poll a loop beside an io_ur
   std::atomic<std::size_t> runs{0};
   std::atomic<bool> is_over{false};
   const watchdog dog([&] { return std::to_string(runs) + " ran"; });
-  std::thread runner([&] { CHECK(served.loop.run() == wait_status::stopped); });
+  std::thread runner([&] { CHECK(served.loop.run() == run_status::stopped); });
   std::thread poller([&] {
     while (!is_over) served.loop.poll();
   });

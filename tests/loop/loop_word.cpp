@@ -16,7 +16,7 @@
 #include "support/watchdog.hpp"
 
 using namespace testing;
-using tidemark::wait_status;
+using tidemark::run_status;
 
 TEST_CASE("any number of threads may sleep on the word of a loop") {
   // The old limit, and all threads that Linux lets a system have.
@@ -64,7 +64,7 @@ TEST_CASE("[A37] a count of changes that wraps around between a look and a sleep
       auto& core = tidemark::detail::loop_access::core_of(*posted_to);
       for (std::uint32_t i = 1; i < changes; ++i) core.nudge();
     };
-    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == run_status::ran);
     CHECK(has_run);
   }
 }

@@ -34,6 +34,7 @@
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::loop_scheduler;
+using tidemark::run_status;
 using tidemark::wait_status;
 using tidemark::when_all_reached;
 using tidemark::when_any_reached;
@@ -105,7 +106,7 @@ TEST_CASE_TEMPLATE("[A14] an operation ends at its deadline with an error, and n
     completion kept;
     auto operation = sender.connect(receiver(kept));
     operation.start();
-    CHECK(loop.run_one() == wait_status::reached);
+    CHECK(loop.run_one() == run_status::ran);
     CHECK(kept.times == 1);
     return kept.how;
   };
@@ -130,7 +131,7 @@ TEST_CASE("[A14] a duration counts from the start of the operation, not from the
   while (std::chrono::steady_clock::now() < made + 21ms) std::this_thread::yield();
   const auto start = std::chrono::steady_clock::now();
   operation.start();
-  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
   CHECK(kept.is(wait_status::timeout));
   CHECK(std::chrono::steady_clock::now() >= start + 20ms);
 }
@@ -154,7 +155,7 @@ TEST_CASE_TEMPLATE("[A14] the receiver's stop token ends the operation, before i
   CHECK(kept[1].is(wait_status::reached));
   auto second = when_reached_for(loop, fence, 1, 1h).connect(receiver(kept[2], meanwhile.get_token()));
   second.start();
-  const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+  const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
   CHECK(runner.falls_asleep());
   meanwhile.request();
   await([&] { return runner.has_returned(); });
@@ -341,7 +342,7 @@ TEST_CASE_TEMPLATE("a scheduler completes on the loop, in the order of the start
   CHECK(loop.poll() == 3);
   CHECK(order == std::vector{1, 2});
   CHECK(kept[0].is(wait_status::stopped));
-  const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+  const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
   CHECK(runner.falls_asleep());
   from_thread.start();
   await([&] { return runner.has_returned(); });
@@ -392,8 +393,8 @@ TEST_CASE_TEMPLATE("[A28] [A37] operations that two threads run, a third stops a
     ++ways[static_cast<std::size_t>(how)];
     ++completions;
   };
-  const background first{[&] { CHECK(loop.run() == wait_status::stopped); }};
-  const background second{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background first{[&] { CHECK(loop.run() == run_status::stopped); }};
+  const background second{[&] { CHECK(loop.run() == run_status::stopped); }};
   random_numbers random{fresh_seed()};
   for (int round = 0; round < rounds; ++round) {
     typename Kind::fence each;

@@ -20,6 +20,7 @@
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::loop_scheduler;
+using tidemark::run_status;
 using tidemark::wait_status;
 using tidemark::when_all_reached;
 using tidemark::when_any_reached;
@@ -39,7 +40,7 @@ struct running_loop {
   std::thread::id thread{};  // to be read in what the loop has run, or after it
   background runner{[this] {
     thread = std::this_thread::get_id();
-    CHECK(on.run() == wait_status::stopped);
+    CHECK(on.run() == run_status::stopped);
   }};
 };
 

@@ -30,6 +30,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::awaited;
 using tidemark::callback_state;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 namespace {
@@ -147,7 +148,7 @@ TEST_CASE_TEMPLATE("[A13] [A15] the loop takes one slot of a fence for its least
   registered.emplace_back(loop, typename Kind::awaited(fence, 10),
                           [&] { monitored_while_running = fence.monitored_value(); });
   {
-    const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+    const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
     CHECK(runner.falls_asleep());
     if (Kind::platform::heavy_barrier_available()) CHECK(fence.monitored_value() == 0);
     fence.signal(10);
@@ -168,7 +169,7 @@ TEST_CASE_TEMPLATE("[A7] a signal that is due to none of 1,000 callables notifie
   std::list<typename Kind::any_callback> registered;
   for (std::uint64_t target = 1; target <= 1000; ++target)
     registered.emplace_back(loop, typename Kind::awaited(fence, target * 1'000'000), nothing);
-  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
   CHECK(runner.falls_asleep());
   for (std::uint64_t value = 1; value < 1000; ++value) fence.signal(value);
   if (Kind::platform::heavy_barrier_available()) CHECK(fence.notify_count() == 0);
@@ -184,7 +185,7 @@ TEST_CASE_TEMPLATE("[A65] callables of 300 timelines run, each when its own valu
   for (std::size_t i = 0; i < fences.size(); i += 3) fences[i].signal(1);
   CHECK(loop.poll() == 100);
   // Now the loop sleeps, and the others are registered with their fences.
-  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  CHECK(loop.run_for(1ms) == run_status::timeout);
   for (auto& fence : fences) fence.signal(1);
   CHECK(loop.poll() == 200);
   CHECK(runs == 300);
@@ -200,7 +201,7 @@ TEST_CASE_TEMPLATE("[A14] where a full heap must not grow, callables run all the
   waiter other{[&] { return fence.wait(2); }};
   CHECK(other.falls_asleep());
   auto registered = loop.on_reached(fence, 1, nothing);
-  const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+  const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
   CHECK(runner.falls_asleep());
   fence.signal(1);
   await([&] { return runner.has_returned(); });
@@ -292,7 +293,7 @@ TEST_CASE_TEMPLATE("[trap 10] cancel() and the destructor wait for a callable th
       await([&] { return may_end.load(); });
       has_ended = true;
     });
-    const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+    const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
     await([&] { return has_begun.load(); });
     const background canceller{[&] {
       if (is_destroyed) {
@@ -382,25 +383,25 @@ TEST_CASE_TEMPLATE("the calls that run the loop say how they have ended", Kind, 
   typename Kind::fence fence;
   const auto now = std::chrono::steady_clock::now();
   const auto system_now = std::chrono::system_clock::now();
-  CHECK(loop.run_for(0s) == wait_status::timeout);
-  CHECK(loop.run_for(1ms) == wait_status::timeout);
-  CHECK(loop.run_until(now + 1ms) == wait_status::timeout);
-  CHECK(loop.run_until(system_now + 1ms) == wait_status::timeout);
-  CHECK(loop.run_one_for(1ms) == wait_status::timeout);
-  CHECK(loop.run_one_until(now) == wait_status::timeout);
-  CHECK(loop.run_one_until(system_now - 1h) == wait_status::timeout);
+  CHECK(loop.run_for(0s) == run_status::timeout);
+  CHECK(loop.run_for(1ms) == run_status::timeout);
+  CHECK(loop.run_until(now + 1ms) == run_status::timeout);
+  CHECK(loop.run_until(system_now + 1ms) == run_status::timeout);
+  CHECK(loop.run_one_for(1ms) == run_status::timeout);
+  CHECK(loop.run_one_until(now) == run_status::timeout);
+  CHECK(loop.run_one_until(system_now - 1h) == run_status::timeout);
   CHECK(std::chrono::steady_clock::now() >= now + 2ms);
 
   auto first = loop.on_reached(fence, 1, nothing);
   auto second = loop.on_reached(fence, 1, nothing);
   fence.signal(1);
-  CHECK(loop.run_one() == wait_status::reached);
-  CHECK(loop.run_one_for(1h) == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
+  CHECK(loop.run_one_for(1h) == run_status::ran);
   auto stops = loop.on_reached(fence, 1, [&] { loop.stop(); });
-  CHECK(loop.run() == wait_status::stopped);
+  CHECK(loop.run() == run_status::stopped);
   CHECK(loop.is_stopped());
-  CHECK(loop.run_one() == wait_status::stopped);
-  CHECK(loop.run_for(1h) == wait_status::stopped);
+  CHECK(loop.run_one() == run_status::stopped);
+  CHECK(loop.run_for(1h) == run_status::stopped);
   auto later = loop.on_reached(fence, 1, nothing);
   CHECK(loop.poll() == 0);
   loop.restart();
@@ -417,7 +418,7 @@ TEST_CASE_TEMPLATE("a call whose time is over runs all that is ready, whatever t
     auto first = loop.on_reached(fence, 1, count);
     for (int i = 0; i < 3; ++i) loop.post(count);
     auto last = loop.on_reached(fence, 1, count);
-    CHECK(call() == wait_status::timeout);
+    CHECK(call() == run_status::timeout);
     const int found = runs;
     loop.poll();
     return found;
@@ -443,9 +444,9 @@ TEST_CASE_TEMPLATE("a call whose time is over ends, also where a callable posts 
     loop.post(again);
   };
   loop.post(again);
-  CHECK(loop.run_until(std::chrono::steady_clock::now()) == wait_status::timeout);
-  CHECK(loop.run_until(std::chrono::system_clock::now() - 1h) == wait_status::timeout);
-  CHECK(loop.run_for(0s) == wait_status::timeout);
+  CHECK(loop.run_until(std::chrono::steady_clock::now()) == run_status::timeout);
+  CHECK(loop.run_until(std::chrono::system_clock::now() - 1h) == run_status::timeout);
+  CHECK(loop.run_for(0s) == run_status::timeout);
   CHECK(runs == 3);
   again = [] {};
 }
@@ -456,15 +457,15 @@ TEST_CASE_TEMPLATE("run_one() whose time is over runs one if one is ready, whate
   const auto past = std::chrono::system_clock::now() - 1h;
   int runs = 0;
   for (int i = 0; i < 3; ++i) loop.post([&] { ++runs; });
-  CHECK(loop.run_one_until(now) == wait_status::reached);
+  CHECK(loop.run_one_until(now) == run_status::ran);
   CHECK(runs == 1);
-  CHECK(loop.run_one_until(past) == wait_status::reached);
+  CHECK(loop.run_one_until(past) == run_status::ran);
   CHECK(runs == 2);
-  CHECK(loop.run_one_for(0s) == wait_status::reached);
+  CHECK(loop.run_one_for(0s) == run_status::ran);
   CHECK(runs == 3);
-  CHECK(loop.run_one_until(now) == wait_status::timeout);
-  CHECK(loop.run_one_until(past) == wait_status::timeout);
-  CHECK(loop.run_one_for(0s) == wait_status::timeout);
+  CHECK(loop.run_one_until(now) == run_status::timeout);
+  CHECK(loop.run_one_until(past) == run_status::timeout);
+  CHECK(loop.run_one_for(0s) == run_status::timeout);
   CHECK(runs == 3);
 }
 
@@ -472,14 +473,14 @@ TEST_CASE_TEMPLATE("a stop token ends a call that runs the loop, and no other ca
   typename Kind::loop loop;
   manual_stop stop;
   std::atomic<bool> has_run{false};
-  const background other{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background other{[&] { CHECK(loop.run() == run_status::stopped); }};
   {
-    const background runner{[&] { CHECK(loop.run(stop.get_token()) == wait_status::stopped); }};
+    const background runner{[&] { CHECK(loop.run(stop.get_token()) == run_status::stopped); }};
     CHECK(other.falls_asleep());
     CHECK(runner.falls_asleep());
     stop.request();
   }
-  CHECK(loop.run_one(stop.get_token()) == wait_status::stopped);
+  CHECK(loop.run_one(stop.get_token()) == run_status::stopped);
   auto task = loop.make_task([&] { has_run = true; });
   task.post();
   await([&] { return has_run.load(); });
@@ -493,7 +494,7 @@ TEST_CASE_TEMPLATE("[A34] a loop that sleeps is woken by a signal, and by a regi
   typename Kind::fence fence{1};
   std::uint64_t data = 0;
   auto signalled = loop.on_reached(fence, 2, [&] { CHECK(data == 42); });
-  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
   CHECK(runner.falls_asleep());
   data = 42;
   fence.signal(2);
@@ -516,7 +517,7 @@ TEST_CASE("[A34] a loop that sleeps looks again where a later registration finds
   typename kind::fence fence;
   auto first = loop.on_reached(fence, 1, nothing);
   auto second = loop.on_reached(fence, 2, nothing);
-  const background runner{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background runner{[&] { CHECK(loop.run() == run_status::stopped); }};
   CHECK(runner.falls_asleep());
   // The runner sleeps without a limit, because all is registered. Now the second wait takes the place of the first.
   lately_refusing::refuses = true;
@@ -562,7 +563,7 @@ TEST_CASE("10,000 callables on one timeline allocate nothing") {
   std::vector<std::optional<callback>> registered(10'000);
   const counted_allocations during;
   for (std::size_t i = 0; i < registered.size(); ++i) registered[i].emplace(loop, awaited{fence, i + 1}, count);
-  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  CHECK(loop.run_for(1ms) == run_status::timeout);
   fence.signal(registered.size());
   loop.poll();
   CHECK(during.count() == 0);
@@ -593,7 +594,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] under random signals, registrations and cancella
   const auto seed = fresh_seed();
   const watchdog dog{[&] { return std::to_string(ran) + " ran; seed " + std::to_string(seed); }};
   std::list<background> runners;
-  for (int i = 0; i < 2; ++i) runners.emplace_back([&] { CHECK(loop.run() == wait_status::stopped); });
+  for (int i = 0; i < 2; ++i) runners.emplace_back([&] { CHECK(loop.run() == run_status::stopped); });
   {
     std::list<background> threads;
     for (std::uint64_t stream = 1; stream <= 3; ++stream) {

@@ -35,6 +35,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
+using tidemark::run_status;
 using tidemark::wait_any_result;
 using tidemark::wait_status;
 
@@ -78,7 +79,7 @@ TEST_CASE_TEMPLATE("[A14] a coroutine's wait ends at its deadline, and never bef
     loop.stop();
   };
   const coroutine waiting = wait();
-  CHECK(loop.run() == wait_status::stopped);
+  CHECK(loop.run() == run_status::stopped);
   CHECK(waiting.is_done());
 }
 
@@ -97,7 +98,7 @@ TEST_CASE_TEMPLATE("[A14] of several deadlines each wait ends at its own one", K
     std::list<coroutine> waiting;
     for (const int each : {3, 1, 4, 2}) waiting.push_back(wait(each));
     const bool began_in_time = std::chrono::steady_clock::now() < start + unit;
-    while (order.size() != 4) CHECK(loop.run_one() == wait_status::reached);
+    while (order.size() != 4) CHECK(loop.run_one() == run_status::ran);
     if (!began_in_time) continue;
     CHECK(order == std::vector{1, 2, 3, 4});
     break;
@@ -124,7 +125,7 @@ TEST_CASE_TEMPLATE("[A14] a stop token ends a coroutine's wait, from inside, bef
   CHECK(ended == std::vector{wait_status::stopped, wait_status::stopped, wait_status::reached});
   const coroutine other = wait(second.get_token());
   const background runner{[&] {
-    for (int i = 0; i < 2; ++i) CHECK(loop.run_one() == wait_status::reached);
+    for (int i = 0; i < 2; ++i) CHECK(loop.run_one() == run_status::ran);
   }};
   CHECK(runner.falls_asleep());
   second.request();
@@ -208,11 +209,11 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] any_of() names the timeline that ended it, a
   };
   const coroutine waiting = wait();
   second.signal(1);
-  CHECK(loop.run_one() == wait_status::reached);
-  CHECK(loop.run_one() == wait_status::reached);  // the deadline
-  CHECK(loop.run_for(1ms) == wait_status::timeout);
+  CHECK(loop.run_one() == run_status::ran);
+  CHECK(loop.run_one() == run_status::ran);  // the deadline
+  CHECK(loop.run_for(1ms) == run_status::timeout);
   stop.request();
-  while (!waiting.is_done()) CHECK(loop.run_one() == wait_status::reached);
+  while (!waiting.is_done()) CHECK(loop.run_one() == run_status::ran);
   CHECK(ended == std::vector<wait_any_result>{{wait_status::reached, 1},
                                               {wait_status::timeout, 2},
                                               {wait_status::reached, 1},
@@ -247,11 +248,11 @@ TEST_CASE_TEMPLATE("[A65] [trap 11] all_of() ends with the last value, also of t
   CHECK(loop.poll() == 0);
   CHECK(ends == 0);
   first.signal(3);
-  CHECK(loop.run_one() == wait_status::reached);
+  CHECK(loop.run_one() == run_status::ran);
   CHECK(ends == 2);
-  CHECK(loop.run_one() == wait_status::reached);  // the deadline
+  CHECK(loop.run_one() == run_status::ran);  // the deadline
   second.poison();
-  while (!waiting.is_done()) CHECK(loop.run_one() == wait_status::reached);
+  while (!waiting.is_done()) CHECK(loop.run_one() == run_status::ran);
   CHECK(ends == 3);
   CHECK(is_idle(first));
 }
@@ -287,7 +288,7 @@ TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop"
     CHECK(std::this_thread::get_id() != starter);
     has_moved = true;
   };
-  const background runner{[&] { CHECK(loop.run_one() == wait_status::reached); }};
+  const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
   CHECK(runner.falls_asleep());
   const coroutine moving = move();
   await([&] { return runner.has_returned(); });
@@ -304,7 +305,7 @@ TEST_CASE_TEMPLATE("a coroutine that is destroyed while it waits leaves no regis
   };
   {
     const coroutine waiting = wait();
-    CHECK(loop.run_for(1ms) == wait_status::timeout);
+    CHECK(loop.run_for(1ms) == run_status::timeout);
   }
   CHECK(is_idle(fence));
   {
@@ -485,11 +486,11 @@ TEST_CASE_TEMPLATE("a coroutine at the address of the resumed one is resumed by 
   replacement<Kind> replaced;
   const auto dog = watch(replaced.fence);
   const coroutine replacing = replaced.replace([&] {
-    waiter other{[&] { return replaced.loop.run_one(); }};
+    background other{[&] { CHECK(replaced.loop.run_one() == run_status::ran); }};
     CHECK(other.falls_asleep());
     replaced.fence.signal(2);
     CHECK(replaced.ended.wait(1) == wait_status::reached);
-    CHECK(other.status() == wait_status::reached);
+    other.join();
   });
   replaced.begin(replacing);
   CHECK(replaced.loop.poll() == 1);
@@ -653,7 +654,7 @@ TEST_CASE_TEMPLATE("[A28] [A37] coroutines on two threads and a signalling one h
   };
   const coroutine answering = answer();
   std::list<background> runners;
-  for (int i = 0; i < 2; ++i) runners.emplace_back([&] { CHECK(loop.run() == wait_status::stopped); });
+  for (int i = 0; i < 2; ++i) runners.emplace_back([&] { CHECK(loop.run() == run_status::stopped); });
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     data = round;
     there.signal(round);

@@ -26,6 +26,7 @@
 #include "support/watchdog.hpp"
 
 using namespace testing;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 namespace {
@@ -139,7 +140,7 @@ TEST_CASE_TEMPLATE("disposers that retire objects for ever keep nothing else fro
   CHECK(reclaimer.retire(again, count_disposal{}));
   int posted = 0;
   loop.post([&] { posted = again.disposals; });
-  for (int i = 0; i < 3; ++i) CHECK(loop.run_one() == wait_status::reached);
+  for (int i = 0; i < 3; ++i) CHECK(loop.run_one() == run_status::ran);
   CHECK(posted > 0);
   CHECK(posted <= 64);
   CHECK(again.disposals > posted);
@@ -731,8 +732,8 @@ TEST_CASE_TEMPLATE(
   std::atomic<int> disposals{0};
   std::atomic<int> wrong{0};
   std::atomic<bool> has_retired{false};
-  const background first{[&] { CHECK(loop.run() == wait_status::stopped); }};
-  const background second{[&] { CHECK(loop.run() == wait_status::stopped); }};
+  const background first{[&] { CHECK(loop.run() == run_status::stopped); }};
+  const background second{[&] { CHECK(loop.run() == run_status::stopped); }};
   const auto retire = [&] {
     for (int i = 0; i < rounds; ++i) {
       auto* const object = new used;

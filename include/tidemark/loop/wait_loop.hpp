@@ -74,6 +74,7 @@
 #include "../fence/callback_state.hpp"
 #include "../fence/wait.hpp"
 #include "../fence/waiter_heap.hpp"
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/limits.hpp"
 #include "../platform/tools/user_call.hpp"
@@ -210,6 +211,16 @@ class loop_switch : private Core::work {
 }  // namespace tidemark::detail
 
 namespace tidemark {
+
+/// How a call that runs a loop has ended.
+enum class [[nodiscard]] run_status {
+  ran,      ///< It has run one callable or coroutine. Only run_one() and its timed forms return it.
+  timeout,  ///< The deadline has passed.
+  stopped,  ///< The loop was stopped, or the caller's token was triggered.
+};
+
+template <>
+inline constexpr auto detail::names_of<run_status> = detail::names("ran", "timeout", "stopped");
 
 template <platform Platform>
 class basic_loop;
@@ -426,40 +437,40 @@ class basic_loop {
   /// Runs what is ready, and sleeps while nothing is, until the loop is stopped or the token is triggered. Returns
   /// `stopped`. Throws what a callable throws. Several threads may call it at the same time.
   template <stop_token_like Token = never_stops>
-  wait_status run(Token token = {}) {
+  run_status run(Token token = {}) {
     return run_all(no_deadline, token);
   }
   /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. If the time ends while a
   /// callable runs, it returns after that one, even if more is ready. With zero or less it runs what poll() would run,
   /// and does not sleep.
   template <class Rep, class Period, stop_token_like Token = never_stops>
-  wait_status run_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
+  run_status run_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_all(detail::deadline_of<Platform>(timeout), token);
   }
   /// Runs like run(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then. A
   /// later change of the system clock has no effect. With a point that has passed when it is called, it runs what
   /// poll() would run, and does not sleep.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
-  wait_status run_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
+  run_status run_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
     return run_all(detail::at_once_if_passed<Platform>(detail::deadline_of<Platform>(at)), token);
   }
 
-  /// Runs one callable or coroutine, and sleeps until one is ready. Returns `reached` if it has run one, or `stopped`.
+  /// Runs one callable or coroutine, and sleeps until one is ready. Returns `ran` if it has run one, or `stopped`.
   /// Throws what it throws.
   template <stop_token_like Token = never_stops>
-  wait_status run_one(Token token = {}) {
+  run_status run_one(Token token = {}) {
     return run_next(no_deadline, token);
   }
   /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then. With zero or less
   /// it does not sleep, and runs one if one is ready.
   template <class Rep, class Period, stop_token_like Token = never_stops>
-  wait_status run_one_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
+  run_status run_one_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(timeout), token);
   }
   /// Runs like run_one(), but sleeps until `at` at most, and returns `timeout` then. With a point that has passed it
   /// does not sleep, and runs one if one is ready.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
-  wait_status run_one_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
+  run_status run_one_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(at), token);
   }
 
@@ -550,25 +561,25 @@ class basic_loop {
   }
 
   template <class Token>
-  wait_status run_next(deadline until, const Token& token) {
+  run_status run_next(deadline until, const Token& token) {
     return run(until, token, [] { return false; });
   }
   template <class Token>
-  wait_status run_all(deadline until, const Token& token) {
+  run_status run_all(deadline until, const Token& token) {
     return run(until, token, [] { return true; });
   }
   template <class Token, class GoesOn>
-  wait_status run(deadline until, const Token& token, const GoesOn& goes_on) {
+  run_status run(deadline until, const Token& token, const GoesOn& goes_on) {
     const auto wake = [this] { core_.wake_all(); };
     const typename detail::stop_callback_for<Token, std::remove_const_t<decltype(wake)>>::type stopping(token, wake);
     keeper kept(core_.lock());
     switch (runner_.run(until, token, kept, goes_on)) {
       case detail::loop_end::ran:
-        return wait_status::reached;
+        return run_status::ran;
       case detail::loop_end::timeout:
-        return wait_status::timeout;
+        return run_status::timeout;
       default:
-        return wait_status::stopped;
+        return run_status::stopped;
     }
   }
 

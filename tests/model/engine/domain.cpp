@@ -19,6 +19,7 @@ using payload = platform::var<int>;
 using tidemark::domain_doorbell;
 using tidemark::domain_kind;
 using tidemark::queue_id;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using model::forgets;
@@ -31,7 +32,7 @@ using attachment = tidemark::basic_attachment<platform>;
 struct side {
   explicit side(domain_kind kind, domain_doorbell doorbell = domain_doorbell::names_fence)
       : in{on.loop(), {.kind = kind, .doorbell = doorbell}} {}
-  void run_one() { MODEL_REQUIRE(on.loop().run_one() == wait_status::reached); }
+  void run_one() { MODEL_REQUIRE(on.loop().run_one() == run_status::ran); }
 
   forgets nowhere;
   tidemark::basic_engine<platform> on{{.threads = 0}};

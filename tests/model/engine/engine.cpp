@@ -28,6 +28,7 @@ using payload = platform::var<int>;
 using model::heap_shape;
 using tidemark::doorbell_status;
 using tidemark::queue_id;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using model::forgets;
@@ -43,7 +44,7 @@ struct stepped {
   forgets nowhere;
   engine on{{.threads = 0}};
 
-  void run_one() { MODEL_REQUIRE(on.loop().run_one() == wait_status::reached); }
+  void run_one() { MODEL_REQUIRE(on.loop().run_one() == run_status::ran); }
 };
 struct queue : queue_base {
   explicit queue(stepped& of, const tidemark::engine_queue_options& options = {})
@@ -150,7 +151,7 @@ struct two_execute : model::suite<3>, stepped {
       });
       MODEL_REQUIRE(is_accepted(filled));
     } else {
-      MODEL_REQUIRE(on.loop().run() == wait_status::stopped);
+      MODEL_REQUIRE(on.loop().run() == run_status::stopped);
     }
   }
   void after() { MODEL_REQUIRE(count.load() == 2); }
@@ -181,7 +182,7 @@ struct handed_over : model::suite<2>, stepped {
     second.signal(back, 1);
     MODEL_REQUIRE(is_accepted(second));
   }
-  void thread(unsigned) { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
+  void thread(unsigned) { MODEL_REQUIRE(on.loop().run() == run_status::stopped); }
 };
 
 /// Two queues of an engine that several threads run. The work of `first` lasts until another thread has run a callable.
@@ -210,7 +211,7 @@ struct beside_sleeper : stepped {
     MODEL_REQUIRE(is_accepted(first));
     on.loop().post([this] { told.signal(1); });
   }
-  void run() { MODEL_REQUIRE(on.loop().run() == wait_status::stopped); }
+  void run() { MODEL_REQUIRE(on.loop().run() == run_status::stopped); }
 };
 
 /// [A6] A queue signals, and then its work waits for that of another queue, to which it has signalled. Whichever thread
@@ -507,7 +508,7 @@ struct fence_gone_after_loss : model::suite<Threads>, stepped {
   }
   void thread(unsigned index) {
     if (index != 0) {
-      MODEL_REQUIRE(on.loop().run() == wait_status::stopped);
+      MODEL_REQUIRE(on.loop().run() == run_status::stopped);
       return;
     }
     if (How == ended_by::abort) waits.abort();

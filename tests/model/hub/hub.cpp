@@ -26,6 +26,7 @@ using tidemark::hub_event;
 using tidemark::logged_fence;
 using tidemark::notify_style;
 using tidemark::queue_id;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using model::heap_shape;
@@ -266,7 +267,7 @@ struct served_by_loop : model::suite<3> {
       output.line.publish(1);
       hub.notify(known.id);
     } else if (index == 1) {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(hub.count(hub_event::pass) != 0);
     } else {
       output.await();

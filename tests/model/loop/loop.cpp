@@ -19,6 +19,7 @@
 namespace {
 
 using tidemark::callback_state;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using model::heap_shape;
@@ -211,7 +212,7 @@ struct registered_against_signal : model::suite<2>, one_signal<Shape> {
   void thread(unsigned index) {
     if (index == 0) return this->signal();
     callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
-    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(loop.run_one() == run_status::ran);
     MODEL_REQUIRE(registered.state() == callback_state::ran);
   }
   void after() {
@@ -239,7 +240,7 @@ struct barrier_is_refused : model::suite<2> {
     } else {
       const tidemark::basic_callback<refused_later, runs> registered(
           loop, tidemark::basic_awaited<refused_later>(timeline, 1), runs{this});
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(registered.state() == callback_state::ran);
     }
   }
@@ -303,7 +304,7 @@ struct least_target_falls : model::suite<3> {
         timeline.signal(value);
       }
     } else if (index == 1) {
-      for (unsigned i = 0; i < 2; ++i) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      for (unsigned i = 0; i < 2; ++i) MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(ran[0].load() == 1);
       MODEL_REQUIRE(ran[1].load() == 1);
     } else {
@@ -340,7 +341,7 @@ struct least_target_rises : model::suite<3> {
       data.store(42);
       timeline.signal(2);
     } else if (index == 1) {
-      while (higher->state() != callback_state::ran) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      while (higher->state() != callback_state::ran) MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(data.load() == 42);
     } else {
       lower.reset();
@@ -372,7 +373,7 @@ struct lost_against_registration : model::suite<2> {
       timeline.poison();
     } else {
       callback<told> registered(loop, awaited(timeline, 1), {this});
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(registered.state() == callback_state::lost);
     }
   }
@@ -397,7 +398,7 @@ struct lost_against_signal : model::suite<3>, one_signal<Shape> {
       this->timeline.poison();
     } else {
       callback<told> registered(loop, awaited(this->timeline, 1), {this});
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(registered.state() != callback_state::waiting);
     }
   }
@@ -418,7 +419,7 @@ struct any_of_two : model::suite<3> {
       timelines[index].signal(1);
     } else {
       suspended coroutine([&] { return loop.any_of(std::array{awaited(timelines[0], 1), awaited(timelines[1], 1)}); });
-      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == run_status::ran);
       const auto result = coroutine.result();
       MODEL_REQUIRE(result == wait_status::reached);
       MODEL_REQUIRE(data[result.index].load() == 42);
@@ -443,7 +444,7 @@ struct all_of_two : model::suite<3> {
       timelines[index].signal(1);
     } else {
       suspended coroutine([&] { return loop.all_of(std::array{awaited(timelines[0], 1), awaited(timelines[1], 1)}); });
-      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(coroutine.result() == wait_status::reached);
       for (const payload& each : data) MODEL_REQUIRE(each.load() == 42);
     }
@@ -469,7 +470,7 @@ struct stopped_against_signal : model::suite<3>, one_signal<Shape> {
     } else {
       suspended coroutine(
           [&] { return loop.reached(this->timeline, 1, typename stop_source<platform>::token(source)); });
-      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == run_status::ran);
       if (coroutine.result() == wait_status::reached) {
         this->require();
       } else {
@@ -490,7 +491,7 @@ struct stopped_before_it_begins : model::suite<2> {
     if (index == 0) return source.request_stop();
     suspended coroutine([&] { return loop.reached(timeline, 1, stop_source<platform>::token(source)); });
     MODEL_REQUIRE(coroutine.suspend());
-    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(loop.run_one() == run_status::ran);
     MODEL_REQUIRE(coroutine.result() == wait_status::stopped);
   }
   void after() { require_idle(timeline); }
@@ -504,7 +505,7 @@ struct deadline_against_signal : model::suite<2>, one_signal<Shape> {
   void thread(unsigned index) {
     if (index == 0) return this->signal();
     suspended coroutine([&] { return loop.reached_until(this->timeline, 1, some_time); });
-    if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    if (coroutine.suspend()) MODEL_REQUIRE(loop.run_one() == run_status::ran);
     const wait_status how = coroutine.result();
     MODEL_REQUIRE(how == wait_status::reached || how == wait_status::timeout);
     if (how == wait_status::reached) this->require();
@@ -524,7 +525,7 @@ struct first_deadline_while_asleep : model::suite<2> {
       while (resumed.load(std::memory_order_acquire) == 0) platform::park(resumed, 0, tidemark::no_deadline);
       MODEL_REQUIRE(coroutine.result() == wait_status::timeout);
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       resumed.store(1, std::memory_order_release);
       platform::unpark(resumed, 1);
     }
@@ -549,7 +550,7 @@ struct posted_against_sleep : model::suite<2> {
       data.store(42);
       MODEL_REQUIRE(task.post());
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
     }
   }
 };
@@ -566,7 +567,7 @@ struct scheduled_against_sleep : model::suite<2> {
       data.store(42);
       moving.await_suspend(std::noop_coroutine());
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
@@ -628,7 +629,7 @@ struct two_post_two_run : model::suite<4> {
       data[index].store(42);
       MODEL_REQUIRE(tasks[index]->post());
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
     }
   }
   void after() {
@@ -650,9 +651,9 @@ struct woken_one_leaves : model::suite<3> {
       MODEL_REQUIRE(task.post());
     } else if (index == 1) {
       // If it has run the task, it posts it again.
-      if (loop.run_one_until(some_time) == wait_status::reached) MODEL_REQUIRE(task.post());
+      if (loop.run_one_until(some_time) == run_status::ran) MODEL_REQUIRE(task.post());
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
     }
   }
 };
@@ -671,9 +672,9 @@ struct woken_one_is_stopped : model::suite<3> {
       MODEL_REQUIRE(task.post());
       source.request_stop();
     } else if (index == 1) {
-      if (loop.run_one(stop_source<platform>::token(source)) == wait_status::reached) MODEL_REQUIRE(task.post());
+      if (loop.run_one(stop_source<platform>::token(source)) == run_status::ran) MODEL_REQUIRE(task.post());
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
     }
   }
 };
@@ -704,7 +705,7 @@ struct posted_again : model::suite<2>, two_posts {
       post_twice();
     } else {
       // A post that returned false relies on a run that begins later.
-      while (seen != 2) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      while (seen != 2) MODEL_REQUIRE(loop.run_one() == run_status::ran);
     }
   }
 };
@@ -798,7 +799,7 @@ struct stopped_against_sleep : model::suite<Runners + 1> {
       data.store(42);
       loop.stop();
     } else {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
@@ -815,7 +816,7 @@ struct token_against_sleep : model::suite<2> {
       data.store(42);
       source.request_stop();
     } else {
-      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == run_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
@@ -859,7 +860,7 @@ struct refused_while_asleep : model::suite<2> {
       MODEL_REQUIRE(first->cancel() == callback_state::cancelled);
       timeline.signal(2);
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(second->state() == callback_state::ran);
     }
   }
@@ -907,7 +908,7 @@ struct released_quietly : model::suite<2>, one_signal<Shape> {
 
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
     } else {
       work.post();
       static_cast<void>(loop.poll());
@@ -964,7 +965,7 @@ struct left_beside_run : model::suite<3> {
       data.store(42);
       MODEL_REQUIRE(task.post());
     } else if (index == 1) {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
     } else {
       outside.run_until([&] { return loop.is_stopped(); });
     }
@@ -1118,7 +1119,7 @@ struct watched_against_signal : model::suite<2>, one_signal<Shape> {
   void thread(unsigned index) {
     if (index == 0) return this->signal();
     callback<requires_data<Shape>> registered(loop, awaited(this->timeline, 1), {this});
-    MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    MODEL_REQUIRE(loop.run_one() == run_status::ran);
     MODEL_REQUIRE(registered.state() == callback_state::ran);
   }
   void after() { require_idle(this->timeline); }
@@ -1154,7 +1155,7 @@ struct watch_begins_while_asleep : model::suite<2>, watched_input {
       outside.begin_watch();
       make_ready();
     } else {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
     }
   }
 };
@@ -1164,7 +1165,7 @@ struct watched_by_two : model::suite<3>, watched_input {
   void before() { outside.begin_watch(); }
   void thread(unsigned index) {
     if (index == 0) return make_ready();
-    MODEL_REQUIRE(loop.run() == wait_status::stopped);
+    MODEL_REQUIRE(loop.run() == run_status::stopped);
   }
 };
 
@@ -1189,7 +1190,7 @@ struct two_watchers_stopped : model::suite<3> {
       data.store(42);
       loop.stop();
     } else {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     }
   }
@@ -1207,9 +1208,9 @@ struct one_of_two_watchers_stopped : model::suite<3>, watched_input {
       source.request_stop();
       make_ready();
     } else if (index == 1) {
-      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == run_status::stopped);
     } else {
-      MODEL_REQUIRE(loop.run() == wait_status::stopped);
+      MODEL_REQUIRE(loop.run() == run_status::stopped);
     }
   }
 };
@@ -1227,7 +1228,7 @@ struct polled_beside_watch : model::suite<3> {
       data.store(42);
       source.request_stop();
     } else if (index == 1) {
-      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == run_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     } else {
       MODEL_REQUIRE(loop.poll() == 0);
@@ -1248,7 +1249,7 @@ struct token_against_watch : model::suite<2> {
       data.store(42);
       source.request_stop();
     } else {
-      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == wait_status::stopped);
+      MODEL_REQUIRE(loop.run(stop_source<platform>::token(source)) == run_status::stopped);
       MODEL_REQUIRE(data.load() == 42);
     }
   }

@@ -15,6 +15,7 @@
 namespace {
 
 using tidemark::callback_state;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using model::heap_shape;
@@ -76,7 +77,7 @@ struct operation_against_signal : model::suite<2> {
     } else {
       auto operation = when_reached(loop, timeline, 1).connect(receiver<tidemark::never_stops>{&kept, &data, {}});
       operation.start();
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(kept.status() == wait_status::reached);
     }
   }
@@ -103,7 +104,7 @@ struct operation_stopped_against_signal : model::suite<3> {
     } else {
       auto operation = when_reached(loop, timeline, 1).connect(receiver<token>{&kept, &data, token(stop)});
       operation.start();
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       const wait_status how = kept.status();
       MODEL_REQUIRE(how == wait_status::reached || how == wait_status::stopped);
     }
@@ -124,7 +125,7 @@ struct scheduled_against_sleep : model::suite<2> {
       operation.emplace(loop, receiver<tidemark::never_stops>{&kept, &data, {}});
       operation->start();
     } else {
-      MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
       MODEL_REQUIRE(kept.status() == wait_status::reached);
     }
   }

@@ -15,6 +15,7 @@ using model::heap_shape;
 using model::one_slot;
 using model::payload;
 using model::platform;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 using wait_loop = tidemark::basic_wait_loop<platform>;
@@ -76,7 +77,7 @@ struct stand {
     queues[which].complete();
   }
   void run_until_disposed() {
-    while (reclaimer->size() != 0) MODEL_REQUIRE(loop.run_one() == wait_status::reached);
+    while (reclaimer->size() != 0) MODEL_REQUIRE(loop.run_one() == run_status::ran);
   }
   void end() {
     MODEL_REQUIRE(used.disposals.load() == 1);
@@ -216,7 +217,7 @@ struct late_at_second_queue : model::suite<2>, stand<Shape> {
       MODEL_REQUIRE(this->reclaimer->retire(other, destroy{}));
       this->finish(1);
     } else {
-      while (this->used.disposals.load() == 0) MODEL_REQUIRE(this->loop.run_one() == wait_status::reached);
+      while (this->used.disposals.load() == 0) MODEL_REQUIRE(this->loop.run_one() == run_status::ran);
     }
   }
   void after() {

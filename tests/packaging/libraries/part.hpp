@@ -89,7 +89,7 @@ struct part : endings<Platform> {
       loop on;
       typename other::watch self;
       self.emplace(on, readable, tidemark::descriptor_readiness::readable, [&] { by.destroy_watch(self); });
-      expect(self->error() == 0 && on.run_one() == tidemark::wait_status::reached, "a watch ends itself");
+      expect(self->error() == 0 && on.run_one() == tidemark::run_status::ran, "a watch ends itself");
     }
     ::close(readable);
   };
@@ -119,7 +119,7 @@ struct part : endings<Platform> {
   void (*run_at)(fence&) = [](fence& on) {
     loop runs;
     const auto stops = runs.on_reached(on, 1, [&] { runs.stop(); });
-    expect(runs.run() == tidemark::wait_status::stopped, "a loop runs what was released");
+    expect(runs.run() == tidemark::run_status::stopped, "a loop runs what was released");
   };
   void (*signal)(fence&) = [](fence& on) { on.signal(1); };
 
