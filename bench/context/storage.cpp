@@ -46,7 +46,7 @@ struct block_state {
 struct plain_maker {
   enum class kind { only };
   struct description {};
-  static constexpr std::size_t most_dependencies = 1;
+  static constexpr std::size_t max_dependencies = 1;
 
   std::size_t list_block_sizes(std::span<tidemark::block_size<kind>> sizes) const noexcept {
     if (!sizes.empty()) sizes[0] = {kind::only, sizeof(block_state)};

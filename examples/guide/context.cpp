@@ -38,7 +38,7 @@ struct driver {
     std::uint32_t width;
     void* texture;
   };
-  static constexpr std::size_t most_dependencies = 1;
+  static constexpr std::size_t max_dependencies = 1;
 
   std::size_t list_block_sizes(std::span<tidemark::block_size<kind>> sizes) const noexcept {
     const tidemark::block_size<kind> all[] = {{kind::texture, sizeof(texture_state)}, {kind::view, sizeof(view_state)}};

@@ -127,7 +127,7 @@ void tell_devices_apart() {
   const auto attached = hub.attach(encode, {.device = encoder});
   const auto added = hub.add(output, {.device = encoder});
   expect(attached && added, "the hub has room");
-  hub.remove_queue(attached.queue);
+  hub.detach(attached.queue);
 }
 
 using hub_type = tidemark::basic_hub<tidemark::native_platform, tidemark::dispatched>;
@@ -171,7 +171,7 @@ void serve_on_a_loop() {
   });
   expect(loop.run() == run_status::stopped, "one thread serves the hub and runs the callable");
   executor.join();
-  hub.remove_queue(attached.queue);
+  hub.detach(attached.queue);
   hub.remove(*attached.progress);
 }
 

@@ -55,7 +55,7 @@ struct object_maker {
     void* texture;
   };
   using arguments = tidemark::block_arguments<kind, description>;
-  static constexpr std::size_t most_dependencies = 1;
+  static constexpr std::size_t max_dependencies = 1;
   static constexpr std::array<tidemark::block_size<kind>, 3> all_sizes{
       {{kind::texture, sizeof(texture_state)}, {kind::view, sizeof(view_state)}, {kind::slot, sizeof(slot_state)}}};
 

@@ -16,7 +16,7 @@ namespace {
 struct without_destroy {
   enum class kind { only };
   struct description {};
-  static constexpr std::size_t most_dependencies = 0;
+  static constexpr std::size_t max_dependencies = 0;
   std::size_t list_block_sizes(std::span<tidemark::block_size<kind>>) const noexcept { return 0; }
   tidemark::block_layout immediate_layout(kind, const description&) const noexcept { return {}; }
   std::size_t deferred_bytes(kind, const void*) const noexcept { return 0; }

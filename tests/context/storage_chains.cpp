@@ -63,7 +63,7 @@ struct link_maker {
     link* needs[2];
     std::byte other[512];
   };
-  static constexpr std::size_t most_dependencies = 2;
+  static constexpr std::size_t max_dependencies = 2;
 
   std::size_t list_block_sizes(std::span<tidemark::block_size<kind>> sizes) const noexcept {
     if (!sizes.empty()) sizes[0] = {kind::link, sizeof(link), 0};

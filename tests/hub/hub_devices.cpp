@@ -193,7 +193,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
   REQUIRE(other);
   REQUIRE(hub.add(stays, {.device = first}));
   hub.remove(other.fence.id);
-  for (const tidemark::queue_id id : early_ids) hub.remove_queue(id);
+  for (const tidemark::queue_id id : early_ids) hub.detach(id);
   for (std::uint32_t number = 2; number < 50; ++number) {
     quiet_queue<> queue{own, {.log_entries = 2}};
     probe goes;
@@ -202,7 +202,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
     REQUIRE(added);
     REQUIRE(attached);
     hub.remove(added.fence.id);
-    hub.remove_queue(attached.queue);
+    hub.detach(attached.queue);
     while (hub.try_serve()) continue;
   }
   for (const device_id device : {device_id{200}, device_id{201}, first}) {
@@ -215,7 +215,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
     hub.notify_queue(attached.queue);
     while (hub.try_serve()) continue;
     CHECK(stays.released == (device == first ? 1U : 0U));
-    hub.remove_queue(attached.queue);
+    hub.detach(attached.queue);
     while (hub.try_serve()) continue;
   }
 }
@@ -257,7 +257,7 @@ TEST_CASE("[A99][A113] devices come and go with their fences and queues") {
       REQUIRE(attached);
       used->id = attached.queue;
     } else if (random.below(4U) == 0) {
-      hub.remove_queue(used->id);
+      hub.detach(used->id);
       while (hub.try_serve()) continue;
       used.reset();
       continue;

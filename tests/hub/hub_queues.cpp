@@ -328,7 +328,7 @@ TEST_CASE_TEMPLATE("a queue that is removed is not read any more, and what was n
     waiter waiting{[&] { return fence.wait(1); }};
     CHECK(waiting.falls_asleep());
     at.queue.signal(logged, 1);
-    hub.remove_queue(at.number);
+    hub.detach(at.number);
     hub.catch_up();
     CHECK(waiting.status() == wait_status::reached);
     const tally during{hub};
@@ -355,7 +355,7 @@ TEST_CASE_TEMPLATE("the place of a removed queue is used again, under another id
       ids.push_back(each);
       hub.notify_queue(each);
       hub.catch_up();
-      hub.remove_queue(each);
+      hub.detach(each);
     }
   }
   CHECK(hub.count(hub_event::stale) == 0);

@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("[A61] queues come and go at a hub that a loop serves, and no
     REQUIRE(attached);
     waiter waiting{[&] { return finished.wait(3); }};
     for (int i = 0; i < 3; ++i) queue.complete();
-    hub.remove_queue(attached.queue);
+    hub.detach(attached.queue);
     CHECK(waiting.status() == wait_status::reached);
     hub.remove(*attached.progress);
   }

@@ -180,8 +180,8 @@ TEST_CASE("a queue that is removed twice, or that is notified of afterwards, is 
   tidemark::queue queue{own};
   const auto attached = hub.attach(queue.signal_log());
   REQUIRE(attached);
-  hub.remove_queue(attached.queue);
-  CHECK(reported_by([&] { hub.remove_queue(attached.queue); }) == "a queue is removed that is not in the hub");
+  hub.detach(attached.queue);
+  CHECK(reported_by([&] { hub.detach(attached.queue); }) == "a queue is removed that is not in the hub");
   CHECK(reported_by([&] { hub.notify_queue(attached.queue); }) ==
         "a notification names a queue that is not in the hub");
 }

@@ -147,7 +147,7 @@ class test_maker {
  public:
   using kind = test_kind;
   using description = test_description;
-  static constexpr std::size_t most_dependencies = 2;
+  static constexpr std::size_t max_dependencies = 2;
 
   explicit test_maker(test_driver& driver) noexcept : driver_{&driver} {}
 

@@ -6,7 +6,7 @@
 //   struct my_maker {                                                        the least that is needed
 //     enum class kind { texture, view };                                     what objects there are
 //     struct description { int width; void* texture; };                      what an object is made from
-//     static constexpr std::size_t most_dependencies = 1;                    of one object
+//     static constexpr std::size_t max_dependencies = 1;                    of one object
 //
 //     std::size_t list_block_sizes(std::span<block_size<kind>>) const noexcept;               before there are objects
 //     block_layout immediate_layout(kind, const description&) const noexcept;                 of one object
@@ -108,7 +108,7 @@ concept has_block_types =
     requires {
       typename Maker::kind;
       typename Maker::description;
-      { Maker::most_dependencies } -> std::convertible_to<std::size_t>;
+      { Maker::max_dependencies } -> std::convertible_to<std::size_t>;
     } && std::is_enum_v<typename Maker::kind> && std::is_trivially_copyable_v<typename Maker::description> &&
     std::default_initializable<typename Maker::description>;
 

@@ -155,7 +155,7 @@ class context_storage {
   using slot = detail::context_slot<Platform, Source>;
   using table = typename slot::table_type;
   using entry = typename table::entry;
-  using record = detail::object_record<Platform, Maker::most_dependencies, pool>;
+  using record = detail::object_record<Platform, Maker::max_dependencies, pool>;
   using parts = detail::storage_parts<Platform, Source, block_size<typename Maker::kind>, record,
                                       typename context_recordings<Platform>::line>;
 
@@ -317,7 +317,7 @@ class context_storage {
   }
   bool are_valid(std::span<const object_id> dependencies) const noexcept {
     const auto is_there = [&](object_id each) { return is_known(each) && records_.at(each.index()).is_owned(); };
-    return dependencies.size() <= Maker::most_dependencies &&
+    return dependencies.size() <= Maker::max_dependencies &&
            std::all_of(dependencies.begin(), dependencies.end(), is_there);
   }
 

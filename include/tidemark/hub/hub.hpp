@@ -213,7 +213,7 @@ class basic_hub {
   /// Does not block. Throws only what the log() of a recorder of your own throws; the progress fence stays in the hub
   /// then. The caller must be the queue's owner, too.
   ///
-  /// The queue stays attached until remove_queue(). It may be destroyed earlier, once it signals no more. Before its
+  /// The queue stays attached until detach(). It may be destroyed earlier, once it signals no more. Before its
   /// progress fence is destroyed, remove that from the hub. The hub must outlive every signal of a queue with its
   /// hub_notifier. Memory that the queue's set_log() got for the signals must outlive the hub, which reads it. A
   /// progress timeline that is no fence releases its waiters itself, and is not added.
@@ -255,11 +255,11 @@ class basic_hub {
     return {hub_attach_status::attached, *added, {}};
   }
 
-  /// Removes a queue, which must signal no more. After the return no pass reads its log any more, and no waiter of its
+  /// Detaches a queue, which must signal no more. After the return no pass reads its log any more, and no waiter of its
   /// signals is forgotten: what was not served yet is served as notify_all(true) serves it. Blocks until the pass that
   /// runs now, if one does, has ended; so it must not be called from within a pass. The progress fence stays in the
   /// hub. Asserts that the hub has a queue with this id. Otherwise it counts `stale` and does nothing.
-  void remove_queue(queue_id id) noexcept {
+  void detach(queue_id id) noexcept {
     auto* const hidden = queues_.hide(id);
     TIDEMARK_ASSERT(hidden != nullptr, "a queue is removed that is not in the hub");
     if (hidden == nullptr) return note(hub_event::stale);

@@ -45,7 +45,7 @@ class maker {
     void* first;
     void* second;
   };
-  static constexpr std::size_t most_dependencies = 2;
+  static constexpr std::size_t max_dependencies = 2;
 
   explicit maker(existing& known) noexcept : known_{&known} {}
 

@@ -288,7 +288,7 @@ struct queue_removed_beside_pass : model::suite<3> {
   void thread(unsigned index) {
     if (index == 0) {
       by->signal(known, output);
-      hub.remove_queue(queue_id{0});
+      hub.detach(queue_id{0});
       by.reset();
     } else if (index == 1) {
       hub.notify_engine(0);
@@ -311,7 +311,7 @@ struct queue_of_legacy_removed : model::suite<2> {
     if (index == 0) {
       output.tell();
       by->subject.signal(known, 1);
-      hub.remove_queue(queue_id{0});
+      hub.detach(queue_id{0});
       by.reset();
     } else {
       hub.notify_all();
@@ -330,7 +330,7 @@ struct queue_slot_used_again : model::suite<2> {
   void before() { by[0].emplace(hub, notify_style::by_queue); }
   void thread(unsigned index) {
     if (index == 0) {
-      hub.remove_queue(queue_id{0});
+      hub.detach(queue_id{0});
       by[1].emplace(hub, notify_style::by_queue);
       output.tell();
       by[1]->subject.signal(known, 1);
