@@ -27,11 +27,11 @@
 // PRECONDITION. What storage.hpp says of objects holds here, too. Beyond that, the commands of a list must use no block
 // of the context: the context may record again while the list is executed, so a command copies what it needs. If a
 // command uses the object itself, the list counts as a user of it, from the time when the command is recorded until the
-// list ends. Neither the storage nor a queue knows of a list that is finished and not yet submitted: the object must
-// not be retired before the list is submitted, and what retires it must follow the queue, too.
+// list ends. Neither the storage nor a queue knows of a list that is finished and not yet submitted. So retire the
+// object only after the list is submitted, and by a retire queue that also follows the queue which executes the list.
 //
-// Not promised: that what a block contains is what a new block would contain. Blocks stay when a recording ends or is
-// removed; reset() gives them back.
+// Not promised: that a block is as new when a recording begins. Blocks stay when a recording ends or is removed;
+// reset() gives them back.
 #ifndef TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 #define TIDEMARK_CONTEXT_COMMAND_CONTEXT_HPP
 
@@ -67,7 +67,7 @@ enum class context_error : std::uint8_t {
   no_space,   ///< From create(): there are as many objects as the storage may have.
   stale,      ///< An object was used that is destroyed. The recording goes on.
   invalid,    ///< From create(): the dependencies are wrong.
-  refused,    ///< From create(): the maker has told a size that it has not listed.
+  refused,    ///< From create(): the size that the maker tells for deferred blocks is none that it listed for the kind.
 };
 
 template <>
@@ -145,9 +145,10 @@ class alignas(cache_line) command_context {
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the
-  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of what failed
-  /// meanwhile only when the maker has returned: first that the recording is removed, then of the errors of objects,
-  /// each kind of error once, however often it occurred. Asserts that this is the immediate context.
+  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of `stale` at
+  /// once. Of what else failed meanwhile it is told only when the maker has returned: first that the recording is
+  /// removed, then of the errors of objects, each kind of error once, however often it occurred. Asserts that this is
+  /// the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
@@ -243,11 +244,12 @@ class alignas(cache_line) command_context {
 
   // ---- renamed resources: see renamed_resource.hpp ------------------------------------------------------------------
 
-  /// Maps a resource for this recording, if that is possible now. A discard takes a backing that this recording alone
-  /// has; no_overwrite returns the last one. Other modes are `invalid`, and so is no_overwrite before the recording has
-  /// a backing of its own. Returns as renamed_resource::try_take() otherwise. If there is no memory for the list, the
-  /// recording is removed, and `no_memory` is also what it returns from then on. Progress: as try_take(), and O(n) in
-  /// the number of other resources' renames that the recording has made since it last renamed this one.
+  /// Maps a resource for this recording, if that is possible now. A discard takes a backing, which from then on only
+  /// this recording has. no_overwrite returns the backing that the recording took last. Other modes are `invalid`, and
+  /// so is no_overwrite before the recording has a backing of its own. If a discard finds no backing, it returns the
+  /// status of renamed_resource::try_take(). If there is no memory for the list, the recording is removed, and
+  /// `no_memory` is also what it returns from then on. Progress: a discard as try_take(); no_overwrite O(n) in the
+  /// number of discards, copies and bindings of other resources in this recording.
   /// \tparam Resource  a renamed_resource
   template <class Resource>
   typename Resource::mapping try_map(Resource& of, map_mode mode) noexcept {
@@ -336,8 +338,9 @@ class alignas(cache_line) command_context {
 
   /// Abandons the recording, gives all blocks of the context back, and opens it anew: then it is as a new context is,
   /// and may have another number. Returns `ready`. Returns `no_space` if other threads have opened all contexts, or if
-  /// one of them is about to close this one: then it is closed, and a later call tries again. Asserts that this is a
-  /// deferred context. Progress: lock-free but for source and maker; never waits.
+  /// another thread has taken over the closing of this one and is not done. Then this one stays closed until a later
+  /// reset() succeeds. Asserts that this is a deferred context. Progress: lock-free but for source and maker; never
+  /// waits.
   context_open_status reset() noexcept {
     if (!can_end()) return context_open_status::ready;
     TIDEMARK_ASSERT(!is_immediate_, "the immediate context can't be closed");

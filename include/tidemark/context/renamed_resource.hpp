@@ -20,8 +20,8 @@
 //
 //   a discard   The backing becomes the current one, in use until the list's value. The backing that was current until
 //               then is in use until the greatest value that was told of it.
-//   a binding   It names the current backing, unless the recording had one of its own. The current backing is then in
-//               use until the list's value, too.
+//   a binding   It names the recording's own backing if there is one, and otherwise the one that is current at the
+//               adoption. The current backing is then in use until the list's value, too.
 //   a copy      A discard and a binding: first what was current is copied to the new backing ("copy on write").
 //
 // A list that is dropped, or a recording that is removed, gives its backings back, and the current one stays.
@@ -74,7 +74,8 @@ class renamed_resource {
     explicit operator bool() const noexcept { return status == map_status::mapped; }
   };
 
-  /// Makes the first backing. If the source refuses, the resource has none until one is discarded or adopted.
+  /// Makes the first backing. If the source refuses, the resource has none until a discard or adopt() makes one
+  /// current.
   /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the resource
   /// \param options   `max_renames` counts the current backing, too: with 1, no recording can ever discard
   renamed_resource(const Timeline& finished, const rename_options& options, Source source = {}) noexcept
@@ -111,8 +112,9 @@ class renamed_resource {
     if (made) return rename(made);
     return {current_ ? map_status::busy : made.status, {}};  // what is current has a value
   }
-  /// Maps. While it is busy it blocks, as rename_ring::map() does. A discard waits for what is current, too: recordings
-  /// may hold all other backings for as long as they like. With map_mode::do_not_wait it is try_map().
+  /// Maps. While it is busy it blocks, as rename_ring::map() does. A discard takes the backing that is free first, be
+  /// it the current one or another: recordings may hold all others for as long as they like. With map_mode::do_not_wait
+  /// it is try_map().
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     if (needs_another(mode)) return map_another(std::move(token));

@@ -34,18 +34,18 @@
 //                       value or registers                         seen the value
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
-// In a native domain a queue whose own kind is legacy is held, too. A native queue or thread that looks at the value
-// gets past its wait at once, whether its domain knows of it or not. So a wait and a signal in one native domain need
-// no task of the loop.
+// In a native domain a queue whose own kind is legacy is held, too. Each waiter looks at the value first, and gets past
+// its wait at once if it is reached, whether its domain knows of it or not. So a wait and a signal in one native domain
+// need no task of the loop.
 //
 // Why no wait is missed: step 1 happens-before the look in step 4, because the task was posted under the lock of the
-// fence, and takes the same lock. A native waiter registers and then looks, which is the handshake of fence.hpp with
-// the pass of step 4 in the signaller's place. detail/held_waits.hpp says the same of held ones. An attachment that is
-// made during a signal is told, or the lock of the fence has made the value visible to the thread that makes it.
+// fence, and takes the same lock. A native waiter registers and then looks at the value. This is the handshake of
+// fence.hpp; the thread of step 4 plays the signaller in it. detail/held_waits.hpp says the same of held ones. An
+// attachment that is made during a signal is told, or the lock of the fence has made the value visible to the thread
+// that makes it.
 //
 // Lifetime: the loop outlives the domain; the cross_fence and the domain outlive the attachments; an attachment
-// outlives its waits and signals. The threads of the loop must run for held waiters, and for registered ones, to be
-// released.
+// outlives its waits and signals. The threads of the loop must run: otherwise signals of other domains release nobody.
 //
 // Not promised: lock-freedom. Steps 2 and 3 take locks, for the time of a scan and of the posts.
 #ifndef TIDEMARK_ENGINE_DOMAIN_HPP
@@ -99,8 +99,9 @@ inline constexpr auto detail::names_of<cross_fence_status> = detail::names("vali
 
 /// What a fence of several domains has done.
 struct cross_fence_counts {
-  std::uint64_t stores;         ///< How often the value was stored.
-  std::uint64_t notifications;  ///< How often other domains were told. A hub may tell once for several.
+  std::uint64_t stores;  ///< How often the value was stored.
+  /// How often a signal told the other domains, even if there were none. A hub may tell once for several.
+  std::uint64_t notifications;
 };
 
 /// What make() returns. It converts to true if there is a fence.
@@ -115,8 +116,8 @@ struct [[nodiscard]] cross_fence_result {
 /// What has reached an attachment, and whom it has released.
 struct attachment_counts {
   std::uint64_t told;            ///< How often another domain told of a signal, or of the loss.
-  std::uint64_t scans;           ///< How often it was looked at because of that. Several may lead to one scan.
-  std::uint64_t native_waiters;  ///< Threads and loops with queues that had registered, and were released.
+  std::uint64_t scans;           ///< How often it was looked at because of that, or of another fence of the domain.
+  std::uint64_t native_waiters;  ///< Registrations of threads, and of loops for their queues, that a signal released.
   std::uint64_t held_queues;     ///< Queues that were held, and let go.
   std::uint64_t held_threads;    ///< Threads that waited in a legacy domain, and were released.
 };

@@ -15,11 +15,12 @@
 // and registers with no fence: a wait for a signal of the same engine costs no notification and no wake-up. Only a
 // thread that finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all
 // of them. A fence at which the engine has looked a few thousand times in vain is registered, too, because that costs
-// less by then. If some threads sleep while others work, the values are registered before work begins. A signal of a
-// queue wakes a sleeper only if the thread that executed it begins something else before it looks at what the signal
-// has released: so a chain of queues stays on one thread. Before a queue parks on a thread that has nothing else to
-// execute, the thread looks at its value for about a microsecond, unless that was of no use lately: so two busy engines
-// hand over nearly as fast as two threads that spin.
+// less by then. While some threads sleep, a thread that is about to begin work first registers the values that the
+// parked queues wait for, so that a signal can wake a sleeper. As a rule, a signal of a queue wakes no sleeper at once.
+// The thread that executed it first looks at what the signal has released, and wakes a sleeper only before it begins
+// other work, or for what it can't execute itself. So a chain of queues stays on one thread. Before a queue parks on a
+// thread that has nothing else to execute, the thread looks at its value for about a microsecond, unless that was of no
+// use lately: so two busy engines hand over nearly as fast as two threads that spin.
 //
 // Code of yours that a signal of a queue runs counts as work: the signal() of a timeline of your own, a callable or a
 // coroutine in the signaller (signaller_callback.hpp), a notifier. So does the destruction of what a queue drops when
@@ -32,9 +33,9 @@
 //
 // A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then the
 // next queue has its turn: those of higher priority first, but after eight turns of other priorities, a priority with a
-// ready queue has one. Queues of one priority take turns. A command is never interrupted. So a signal that stands
-// behind a wait, in any queue of the engine, never blocks the engine; why_waiting() says which queues wait for each
-// other in a circle, also across several engines.
+// ready queue has one. Queues of one priority take turns. A command is never interrupted. A queue that waits parks and
+// keeps no thread, so it never blocks the queue that has the signal which it needs; why_waiting() says which queues
+// wait for each other in a circle, also across several engines.
 //
 // Lifetime: an engine must outlive its queues. Its destructor stops its threads.
 #ifndef TIDEMARK_ENGINE_ENGINE_HPP
@@ -145,7 +146,7 @@ void with_locks(std::span<park_lock<Platform>* const> locks, const Act& act) {
 }  // namespace detail
 
 /// Executes queues; see the head of this file. It can be neither copied nor moved.
-/// \tparam Platform  of the loop: asymmetric if the queues wait for a fence that is
+/// \tparam Platform  of the loop. It must be asymmetric if the queues wait for a fence of an asymmetric platform
 template <platform Platform>
 class basic_engine {
  public:

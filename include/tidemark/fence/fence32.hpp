@@ -11,9 +11,9 @@
 // most, is reached. One that would lie below value 0 counts as value 0, which is reached.
 //
 // The window: while a call with a serial runs, the current value must be within UINT32_MAX / 2 of the serial. So
-// signallers must not run further ahead than that of a thread that is about to wait. A call reads the current value
-// once to extend its serial to 64 bits. From then on it does not matter how far the value rises: a thread that sleeps
-// waits for a 64-bit value.
+// signallers must not get more than UINT32_MAX / 2 ahead of the serial for which a thread is about to wait. A call
+// reads the current value once to extend its serial to 64 bits. From then on it does not matter how far the value
+// rises: a thread that sleeps waits for a 64-bit value.
 //
 // A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. A call asserts that its serial is not
 // such a one; with NDEBUG the serial counts as behind. A serial further away looks like the one in the window that has

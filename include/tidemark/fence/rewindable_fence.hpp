@@ -34,11 +34,11 @@
 // lock and counts R in. So S takes the lock and marks R, unless R has left before.
 //
 // R leaves with the lock. It looks whether it was marked, and then at the value. Say it finds neither the mark nor a
-// value of at least t. Then no signal S has come between w1 and this look: if B has set its value back, R finds the
-// mark, because B comes after s3. So R has left before such a signal.
+// value of at least t. Then no signal S has come since w1: S would have left a value of at least t, or the mark if B
+// has set that value back, because B comes after s3. So R may leave: every such signal comes later.
 //
-// This handshake is the symmetric one on every platform. An asymmetric barrier that the system refuses would only be
-// made good by a later look, which may find the value set back. So a signal is an exchange and a load if nobody is due,
+// This handshake is the symmetric one on every platform. If the system refused an asymmetric barrier, waiters would
+// have to look again later, and might find the value set back. So a signal is an exchange and a load if nobody is due,
 // and a wait makes no system call but for the sleep, and for the lock if another thread wants it.
 //
 // A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
@@ -144,9 +144,9 @@ class basic_rewindable_fence {
     return poisoned_.load(std::memory_order_acquire) != 0;
   }
 
-  /// Returns the value that was signalled or set back to last; UINT64_MAX once the fence is poisoned. It may be lower
-  /// at the next call. What was done before the value was signalled happens-before the return. Progress: wait-free. Any
-  /// thread may call it.
+  /// Returns the value of the last signal() or rewind(); UINT64_MAX once the fence is poisoned. It may be lower at the
+  /// next call. What was done before the value was signalled happens-before the return. Progress: wait-free. Any thread
+  /// may call it.
   std::uint64_t last_value() const noexcept {
     if (is_poisoned()) return UINT64_MAX;
     // (F48): acquire, for the release half of (F41), and for (F43). Not stronger, like (F52).
@@ -162,9 +162,10 @@ class basic_rewindable_fence {
 
   /// Blocks until the value is at least `target`, or was so at any moment since the wait began. Returns `reached`;
   /// `stopped` if `token` is triggered first; `lost` if the fence is poisoned first. If several outcomes are possible
-  /// at the return, `reached` wins over `lost`, `lost` over `stopped`, and `stopped` over `timeout`. What the owner did
-  /// before it signalled that value happens-before a return with `reached`. Throws and allocates nothing. Progress: it
-  /// takes the lock if the value is too low at first. Any thread may call it.
+  /// when the wait ends, `reached` wins over `lost`, `lost` over `stopped`, and `stopped` over `timeout`. A wait that
+  /// poison() has ended returns `lost`, even if a signal reaches the target before the thread returns. What the owner
+  /// did before it signalled that value happens-before a return with `reached`. Throws and allocates nothing. Progress:
+  /// it takes the lock if the value is too low at first. Any thread may call it.
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
     return wait_within(target, std::move(token));

@@ -13,29 +13,29 @@
 // an engine makes the signal, the engine has one thread less meanwhile, and its other threads go on. If a pass of a hub
 // runs the callable, the hub serves nobody until it has returned.
 //
-// When it runs: as a rule before the signal() or poison() that releases it returns, once its pass is over. If a queue
-// or a hub notifies for the signaller, it runs in the thread that makes the pass. If the registration finds the value
-// reached, or the timeline lost, it runs in the constructor. Signallers run the callables of a fence one at a time: the
-// lowest target first, and of equal targets the one that was registered first. One that runs in a constructor may run
-// beside them.
+// When it runs: as a rule within the signal() or poison() that releases it, after the pass of that call over the
+// waiters. If a queue or a hub notifies for the signaller, it runs in the thread that makes the pass. If the
+// registration finds the value reached, or the timeline lost, it runs in the constructor. Signallers run the callables
+// of a fence one at a time: the lowest target first, and of equal targets the one that was registered first. One that
+// runs in a constructor may run beside them.
 //
 // Not promised: that a signal has run what is due to it. If another thread runs callables of this fence at that moment,
 // it runs these, too, and the signaller does not wait. Likewise, what becomes due because a callable signals its own
 // fence runs after that callable.
 //
-// A callable may signal, wait with a time-out of zero, register, cancel, and, unless it runs in the constructor,
-// destroy its own registration, for any fence, also for this one. It must not throw (std::terminate), nor destroy the
-// fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
+// For any fence, this one included, a callable may signal, wait with a time-out of zero, register and cancel. It may
+// also destroy its own registration, unless it runs in the constructor. It must not throw (std::terminate), nor destroy
+// the fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
-// for each fence in it, however often it comes back to them: some 500 bytes beside what the callables take themselves,
-// and up to 1,400 without optimization. At worst 8 MiB of stack are full after 5,000 fences. Longer chains belong on a
-// loop, which runs one callable after the other.
+// once for each fence in it, even if it signals a fence again: some 500 bytes beside what the callables take
+// themselves, and up to 1,400 without optimization. At worst 8 MiB of stack are full after 5,000 fences. Longer chains
+// belong on a loop, which runs one callable after the other.
 //
-// A signal costs what it does without callables, when none is due. If one is due, it takes a lock of the fence, so a
-// signal handler must not signal such a fence. Each callable takes a slot of the fence. Where nobody would run it, the
-// registration is refused, and its state says so: where the heap is full and must not grow, where there is no memory
-// for more slots, or where the system refuses the heavy barrier to a fence that relies on it.
+// While no callable is due, a signal costs the same as on a fence without callables. If one is due, it takes a lock of
+// the fence, so a signal handler must not signal such a fence. Each callable takes a slot of the fence. Where nobody
+// would run it, the registration is refused, and its state says so: where the heap is full and must not grow, where
+// there is no memory for more slots, or where the system refuses the heavy barrier to a fence that relies on it.
 //
 // Lifetime: the fence must outlive the registration. After a fork, the child must not use registrations that were made
 // before.
@@ -81,8 +81,9 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
   using platform = typename Fence::platform;
 
   /// Registers the callable, or runs it, see the head of this file. Allocates nothing, unless the fence has no free
-  /// slot and may grow. Progress: takes a lock that is held for a few instructions; otherwise as the registration of a
-  /// thread, with a heavy barrier. Any thread may call it.
+  /// slot and may grow. Progress: takes the lock of the fence's callables, and registers as a thread does, with a heavy
+  /// barrier. The lock may be held for some time: while another callable is registered, or while slots of released ones
+  /// are freed. Any thread may call it.
   /// \param value  the target
   signaller_callback(const Fence& on, std::uint64_t value, Callable callable) noexcept
       : call(value, &on_release, &run), fence_{on}, callable_(std::move(callable)) {

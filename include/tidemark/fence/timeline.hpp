@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// timeline: the concept that a type must satisfy so that blocks can follow it. A timeline has a 64-bit value that only
-// rises, and threads can wait until the value has reached a target. A fence, a progress_fence and a view of one are
-// timelines. A type of yours may be one, too.
+// timeline: the concept that a type must satisfy so that the classes of this library, such as a rename_ring, can follow
+// it. They are called blocks below. A timeline has a 64-bit value that only rises, and threads can wait until the value
+// has reached a target. A fence, a progress_fence and a view of one are timelines. A type of yours may be one, too.
 //
 //   struct my_timeline {                                                   the least that a timeline needs
 //     std::uint64_t current_value() const;
@@ -49,7 +49,8 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
 };
 
 /// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
-/// an engine treats that call as work, which may block (engine/engine.hpp).
+/// an engine treats that call as work: it is allowed to block, and the engine has one thread less meanwhile
+/// (engine/engine.hpp).
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
 
@@ -67,8 +68,8 @@ struct platform_of_timeline<Timeline> {
   using type = typename Timeline::platform;
 };
 
-/// Waits once for a timeline of any type. A wait that is only to look passes the epoch of the clock as its deadline,
-/// which has always passed.
+/// Waits once for a timeline of any type. For a caller that only looks, it passes the epoch of the clock as the
+/// deadline, which has always passed.
 template <class Platform, class Timeline, class Token>
 wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline until, const Token& token) {
   if (until == at_once) until = deadline{};
@@ -105,8 +106,8 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
   /// A view of `followed`.
   explicit timeline_view(const Timeline& followed) noexcept : timeline_{&followed} {}
 
-  /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost. Its
-  /// progress is that of the timeline's own function.
+  /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost.
+  /// Progress: as the timeline's own current_value().
   std::uint64_t current_value() const noexcept { return timeline_->current_value(); }
 
   /// Returns whether current_value() is at least `target`; so it is true for every target once the timeline is lost.

@@ -121,8 +121,8 @@ class many_waits {
   static bool is_reached(const entry& one) noexcept { return target_of(one).is_reached(); }
   static bool is_lost(const entry& one) noexcept { return target_of(one).is_lost(); }
 
-  /// Returns what the first timeline whose waiters spin has learnt; null if there is none. That timeline keeps what
-  /// this wait learns, too.
+  /// Finds the first timeline whose waiters spin, and returns the memory of its spins; null if there is no such
+  /// timeline. What this wait learns goes into the same memory.
   typename spinning_wait::memory* learnt() const noexcept {
     for (const entry& one : those_) {
       if (auto* const memory = target_of(one).learnt()) return memory;
@@ -193,7 +193,7 @@ class many_waits {
       for (const registration& one : open_) one.withdraw();
     }
 
-    /// Returns whether every timeline that the waiter waits for wakes it when it releases it.
+    /// Returns whether each awaited timeline has a registration that wakes the waiter.
     bool are_complete() const noexcept { return is_complete_ && others_.empty(); }
 
     /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
@@ -208,7 +208,8 @@ class many_waits {
     }
 
     /// w3 of all timelines. Returns whether the wait may be over. In a wait for all, it ends the registrations with
-    /// timelines that are reached, and takes each one that no signaller has released off the count in `woken` itself.
+    /// timelines that are reached. If no signaller has released such a registration, it lowers the count in `woken`
+    /// itself.
     bool look(quantifier needed, shared_word<Platform>& woken, std::uint32_t& prepared) noexcept {
       for (std::size_t i = 0; i < open_.size();) {
         const registration& one = open_[i];

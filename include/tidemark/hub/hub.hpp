@@ -9,7 +9,7 @@
 //   if (!hub.attach(queue)) ...                       the hub is full
 //   auto added = hub.add(output);                     every fence that the queue signals: queue.signal(added.fence, 4)
 //
-//   notify(fences)      these fences: each is released by its current value
+//   notify(fences)      these fences: releases the waiters whose targets their current values have reached
 //   notify_queue(q)     what this queue's log says: fences are released by the logged values, none is read
 //   notify_engine(e)    all queues of this engine, and of no other
 //   notify_all()        any native fence; with `legacy`, the legacy ones too
@@ -27,12 +27,14 @@
 // If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
 // fence of the queue's device is released by its current value, and the cursor goes on behind the gap. Fences and
 // queues belong to a device, by default all to the same one. A queue may signal fences of another device only if it has
-// the hub's notifier, which then notifies that fence by its id. An entry of a cancelled signal releases nobody.
+// the hub's notifier. In the style by_queue that notifier then names such a fence by its id, and not the queue. An
+// entry of a cancelled signal releases nobody.
 //
 // Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
 // leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
-// waiters that registered later, and each of these sees the value. The full barrier between the two steps, (U27),
-// ensures that; where a platform has none, the single total order of (F1), (F3), (H8) and (H9) ensures it.
+// waiters that registered later, and each of these sees the value. A full barrier ensures that: the pass issues it
+// after it has read the entries and before it looks for waiters (mark U27 in the code). On a platform without one, the
+// single total order of the accesses with the marks F1, F3, H8 and H9 ensures it.
 //
 // Two programming errors are asserted not to happen, and otherwise counted as `stale`. A notification, a removal or a
 // batch names a fence or a queue that is not in the hub: that name is ignored. A queue with a hub_notifier of the hub
@@ -206,12 +208,12 @@ class basic_hub {
     fences_.free(*hidden);
   }
 
-  /// Wires a queue to the hub, before its first signal: the hub reads the queue's signal log, adds the progress fence
-  /// and sets its number in the queue. If the queue has a hub_notifier for this type of hub, this also sets that
-  /// notifier. A queue with another notifier is served when notify_queue() or notify_engine() says so. Returns
-  /// `attached`; or `no_space`, with nothing changed, when the hub has no room for the queue or for its progress fence.
-  /// Does not block. Throws only what the log() of a recorder of your own throws; the progress fence stays in the hub
-  /// then. The caller must be the queue's owner, too.
+  /// Wires a queue to the hub, before its first signal. From then on the hub reads the queue's signal log. It adds the
+  /// progress fence, too, and tells the queue the fence's id in the hub. If the queue has a hub_notifier for this type
+  /// of hub, this also sets that notifier. A queue with another notifier is served when notify_queue() or
+  /// notify_engine() says so. Returns `attached`; or `no_space`, with nothing changed, when the hub has no room for the
+  /// queue or for its progress fence. Does not block. Throws only what the log() of a recorder of your own throws; the
+  /// progress fence stays in the hub then. The caller must be the queue's owner, too.
   ///
   /// The queue stays attached until detach(). It may be destroyed earlier, once it signals no more. Before its
   /// progress fence is destroyed, remove that from the hub. The hub must outlive every signal of a queue with its
@@ -219,10 +221,10 @@ class basic_hub {
   /// progress timeline that is no fence releases its waiters itself, and is not added.
   ///
   /// The hub takes each id in the log for one of its own. So a queue with the hub's notifier must signal only fences
-  /// that are in this hub, under the ids that add() returned. Any other timeline, and with another notifier any fence
-  /// that is not in this hub, must have an id below `Fences`, which is never the hub's. Under an id of another hub, for
-  /// example, a pass would release waiters of the wrong fence, and these may then sleep for ever. So a queue must not
-  /// be attached to two hubs.
+  /// that are in this hub, under the ids that add() returned. All other timelines must have ids below `Fences`, which
+  /// the hub never gives out. With another notifier, fences that are not in this hub must have such ids, too. Under an
+  /// id of another hub, for example, a pass would release waiters of the wrong fence, and these may then sleep for
+  /// ever. So a queue must not be attached to two hubs.
   template <class Progress, class Clock, class Notifier, class Recorder>
     requires(basic_queue<Progress, Clock, Notifier, Recorder>::has_logs)
   hub_attach_result attach(basic_queue<Progress, Clock, Notifier, Recorder>& attached,
@@ -315,8 +317,8 @@ class basic_hub {
   /// call. Asserts that the hub has each id. One that it does not have counts as `stale` and is left out. No log gets
   /// an entry.
   ///
-  /// Needs no full barrier besides those in publish() and is_due(). A fence that is pinned (fence.hpp) is always due,
-  /// and gets its full barrier in the pass.
+  /// Until a pass is made, it issues no full barrier besides those in publish() and is_due(), the steps of a signal in
+  /// fence.hpp. A fence that is pinned (fence.hpp) is always due, and gets its full barrier in the pass.
   void signal_batch(std::span<const fence_update> updates) noexcept {
     for (const fence_update& update : updates) {
       if (const auto* const slot = fences_.find(update.fence)) {

@@ -3,8 +3,9 @@
 // fence_log: the entries of a queue's logs, which say what the queue did to its fences and when; and the rules for the
 // time stamps in them.
 //
-// A queue keeps two ring logs of one page each, one for the waits that it got past and one for the signals that it
-// executed. A third, verbose one is there once a tool has asked for it. The page, byte for byte:
+// A queue keeps two ring logs, one for the waits that it got past and one for the signals that it executed. By default
+// each is one page; logs of other sizes have the same layout. A queue with a direct_recorder has no logs. A third,
+// verbose one is there once a tool has asked for it. The page, byte for byte:
 //
 //      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
 //      8  u32 type (fence_log_type), 4 unused bytes
@@ -13,8 +14,8 @@
 //     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
 //
 // An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten. The
-// time at which a processor recorded a command is not in it. What was queued, and when, is told to the trace, which
-// joins both (trace.hpp).
+// time at which a processor recorded a command is not in it. A trace (trace.hpp) is told what was queued, and when, and
+// joins that with the log.
 //
 // Not promised: that clocks of different machines agree; any order between the time stamps of different queues.
 #ifndef TIDEMARK_LOG_FENCE_LOG_HPP
@@ -82,7 +83,9 @@ inline constexpr std::uint64_t cancelled_timestamp = UINT64_MAX;
   return entry.end_timestamp == cancelled_timestamp;
 }
 
-/// One log of a queue: a page of 84 entries, one producer, all entries readable, losses counted exactly.
+/// A log in one page, as large as the logs of a queue are by default: 84 entries, one producer, all entries readable,
+/// losses counted exactly. A queue keeps its logs in another type with the same layout, whose size can be chosen
+/// (queue/queue_log.hpp).
 template <platform Platform = native_platform>
 using basic_fence_log = ring_log<fence_log_entry, 84, log_form::stamped, Platform>;
 using fence_log = basic_fence_log<>;
@@ -108,7 +111,7 @@ class timestamp_order {
  public:
   /// Returns how the next time stamp relates to the last one that was a time. The first such one is in order. A zero
   /// and the stamp of what was cancelled are no times: they are not too small, and no later time stamp is compared with
-  /// them. A time stamp that is backward is the one that the next is compared with, so that each fall is reported once.
+  /// them. The time stamp after a backward one is compared with that one, so that each fall is reported once.
   [[nodiscard]] timestamp_verdict judge(std::uint64_t timestamp) noexcept {
     if (timestamp == 0) return timestamp_verdict::not_recorded;
     if (timestamp == cancelled_timestamp) return timestamp_verdict::cancelled;

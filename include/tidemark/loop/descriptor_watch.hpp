@@ -32,7 +32,7 @@ enum class descriptor_readiness : std::uint8_t { readable, writable };
 
 /// A callable that a loop runs whenever a descriptor is ready, until the watch is destroyed. It runs again as long as
 /// the descriptor is ready when it returns: it should read, or write, what it can. Two threads never run it at the same
-/// time. Can't be moved.
+/// time. Can't be moved. The loop must outlive it.
 /// \tparam Loop      the type of the loop
 /// \tparam Callable  takes nothing
 template <class Loop, std::invocable Callable>

@@ -39,8 +39,9 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
   basic_loop_task(const basic_loop_task&) = delete;
   basic_loop_task& operator=(const basic_loop_task&) = delete;
   /// Takes the task back, if it was posted and does not run yet. If it runs on another thread, this waits until that
-  /// run has returned. It does not run again, even if the callable posts it meanwhile. All other posts must have
-  /// returned before. The callable itself may destroy the task, and must not use its own captures afterwards.
+  /// run has returned. It does not run again, even if the callable posts it meanwhile. Every post() that is not made by
+  /// the callable itself must have returned before. The callable itself may destroy the task, and must not use its own
+  /// captures afterwards.
   ~basic_loop_task() {
     if (this->has_lost_loop) return;
     {
@@ -52,8 +53,8 @@ class basic_loop_task : private detail::loop_work<Platform>, private detail::loo
   }
 
   /// Lets the loop run the task soon. Returns false, and does nothing, if it was posted before and has not begun to run
-  /// since, or if the loop was destroyed. Progress: lock-free, except for a system call if the loop sleeps. Any thread
-  /// may call it.
+  /// since, or if the loop was destroyed. Progress: lock-free, except for a system call if the loop sleeps, or for a
+  /// call of the executor if one runs the loop. Any thread may call it.
   bool post() noexcept {
     if (this->has_lost_loop) return false;
     // (Y13): acq_rel. Acquire, pairs with (Y14): the links of the last run are free. Release, pairs with (Y14): a run

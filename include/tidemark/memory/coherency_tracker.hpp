@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// coherency_tracker: which cache operations memory needs that a processor and a device use in turn, where the device
-// does not look into the caches of the processor.
+// coherency_tracker: for memory that a processor and a device use in turn, where the device does not look into the
+// caches of the processor. It calls the cache operations that the memory needs.
 //
 //   coherency_tracker tracker{uploads, {.bytes = bytes}, my_cache};
 //   tracker.try_prepare_cpu_write(0, 64);               ... then write
@@ -17,7 +17,8 @@
 //   or writes                                      for
 //
 // Invalidating lines writes the dirty ones to memory, and then removes all of them from the cache. An operation that
-// drops dirty lines is not enough: what the processor has written under a lock that it still holds would be lost.
+// drops dirty lines is not enough: if the processor still has the memory locked for writing, what it has written would
+// be lost.
 //
 // Nothing is invalidated at submission: the processor may fetch the old line again before the device has written it. So
 // only an operation after the completion was observed is of use. Before the device writes, dirty lines are written
@@ -227,7 +228,7 @@ class coherency_tracker {
   }
 
   /// Makes runs begin and end where the range does, calls `operate(run, lines)` for each, then `change(run)` for each,
-  /// and joins those that are alike again. Only the first two may throw.
+  /// and joins those that are alike again. Only the making of runs and `operate` may throw.
   template <class Operate, class Change>
   void access(const position& from, const line_range& range, const Operate& operate, const Change& change) {
     const position first = runs_.cut(from, range);

@@ -203,8 +203,8 @@ class basic_loop_retire_queue {
   /// `stopped` if it would have to sleep and `token` is triggered; the objects stay retired. The token and the time
   /// limits end only a sleep. This thread disposes of what it finds, beside those that run the loop, so the loop need
   /// not be run. It disposes of each object as soon as that is free, whatever the others wait for. What a disposer
-  /// retires waits for the work that was queued before that, as every object does. While it sleeps it may allocate, as
-  /// wait_any() does. A disposer must not call it.
+  /// retires waits for the work that was queued before that call of retire(), as every object does. While it sleeps it
+  /// may allocate, as wait_any() does. A disposer must not call it.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept {
     return drain_within(std::move(token));
@@ -466,7 +466,7 @@ class basic_loop_retire_queue {
   basic_loop_task<Platform, disposes> disposing_;
 };
 
-/// For loops of fences of all kinds.
+/// For a `wait_loop`, or for the loop of an `engine`.
 template <std::size_t Most = 4>
 using loop_retire_queue = basic_loop_retire_queue<native_platform, Most>;
 

@@ -25,8 +25,8 @@
 //                         sleeps while the word has the value `expected`; returns false only when the deadline has
 //                         passed, and may return true for no reason. It must not miss a change that is followed by
 //                         unpark()
-//   P::sleepers           the threads that sleep on a word; the word converts to it. It is made before a change that
-//                         lets another thread destroy the word, and may be used when the word is gone
+//   P::sleepers           a handle to the threads that sleep on a word, made from the word by a conversion. It is made
+//                         before a change that lets another thread destroy the word, and may be used when that is gone
 //   P::unpark(sleepers, count)       wakes up to `count` of them; may wake more. Returns false only if it has woken
 //                         none
 //   P::parking            a type; platforms with the same one can sleep on each other's words
@@ -50,9 +50,9 @@
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
 // lock-based. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING each force one of the fallbacks of
-// other systems, for tests. All files of a program must agree on ThreadSanitizer and on both macros, or it does not
-// link: the platforms lie in an inline namespace that is named after their parts (detail/configuration.hpp), and must
-// not be declared elsewhere.
+// other systems, for tests. All files of a program must agree on ThreadSanitizer and on both macros. If they do not,
+// most linkers refuse the program, because the platforms lie in an inline namespace that is named after their parts;
+// detail/configuration.hpp names the exceptions. So the platforms must not be declared elsewhere.
 //
 // To count or to disturb operations, derive from a platform and hide its static members. The platform of the model
 // checker is in <tidemark/verify/relacy_platform.hpp>.
@@ -80,8 +80,8 @@ namespace tidemark::detail {
 
 // as_integer: a conversion between integers that have the same type on some machines.
 
-/// Returns the value as another integer. In its place, -Wuseless-cast would report a static_cast where both are one
-/// type, and -Wconversion would report that there is none where they are not.
+/// Returns the value as another integer. Without this function, -Wuseless-cast would warn of a static_cast where both
+/// types are the same, and -Wconversion of a missing one where they differ.
 template <class To, class From>
 constexpr To as_integer(From value) noexcept {
   return static_cast<To>(value);

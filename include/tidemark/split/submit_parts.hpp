@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// submit_parts() drives a work item through a splitter: paging, part, paging, part. What other work may run in between
-// is the scheduler's decision, and does not depend on the splitting. An executor that can't be pre-empted inside a
-// buffer needs the parts of one buffer back to back, with nothing but paging between them. With mid-buffer pre-emption
-// each part is like a work item of its own.
+// submit_parts() drives a work item through a splitter: paging, part, paging, part. What other work may run between the
+// parts is the caller's choice (part_scheduling), and the parts are the same in either case. An executor that can't be
+// pre-empted inside a buffer needs the parts of one buffer back to back, with nothing but paging between them. With
+// mid-buffer pre-emption each part is like a work item of its own.
 //
 //   enter  page submit  page submit  page submit  leave                              back_to_back
 //   enter  page submit  leave  enter  page submit  leave  enter  page submit  leave  full_packets

@@ -11,8 +11,8 @@
 //      on_executed   wait_unblocked, signal_executed    in the order of the log that holds the entry
 //      on_lost       entries overwritten unread         at its place between the entries of that log
 //
-// A program may also tell when a queue began and ended a piece of work: on_work(). Of queues of which nobody tells
-// that, trace_work.hpp derives it.
+// A program may also tell when a queue began and ended a piece of work: on_work(). For queues whose work nobody tells,
+// trace_work.hpp derives it.
 //
 // The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
 // executed is the n-th one that was queued. Those that were queued are numbered in the order of their times, or in the
@@ -24,10 +24,10 @@
 // Losses. After a loss nobody knows which commands the lost entries were. Commands that were executed before the loss
 // are still numbered exactly. Those after it are joined only if, of all commands with the same queue, operation, fence
 // and value, as many were executed as were queued; then none of them was lost. With any other count a join would be a
-// guess, so the trace does not join them. It marks the queued ones that are left over as `uncertain`, and then the
-// executed ones that are left over, too. Where only executed ones are left over, it marks none: nobody said that they
-// were queued. The values of a timeline hardly ever repeat, so in practice the mark means: this queued command may have
-// been executed, and its entry was lost.
+// guess, so the trace does not join them. If queued ones are left over, it marks them as `uncertain`, and with them the
+// executed ones that are left over. Where only executed ones are left over, it marks none: nobody said that they were
+// queued. The values of a timeline hardly ever repeat, so in practice the mark means: this queued command may have been
+// executed, and its entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
 // awaited one. Time stamps say which signal was first. Where there are none the values say it, since a fence only
@@ -108,8 +108,8 @@ class trace {
   /// Says that a queue executed a command. Calls for one log of a queue must come in the order of that log.
   /// \tparam Clock         turns the time stamps of the entry, which are ticks, into nanoseconds; a stamp of 0 stays 0
   /// \param  queue_number  the queue that executed the command
-  /// \param  entry         wait_unblocked or signal_executed. Asserts that; otherwise an entry of the verbose log
-  ///                       becomes a command with its own operation, and counts as an entry of the log of signals. An
+  /// \param  entry         wait_unblocked or signal_executed. Asserts that; otherwise an entry with another operation
+  ///                       becomes a command with that operation, and counts as an entry of the log of signals. An
   ///                       entry of a command that was cancelled only marks the command that was queued; if none was
   ///                       queued, the entry is left out
   template <class Clock = default_log_clock>
@@ -299,7 +299,7 @@ void trace::on_work(queue_id queue_number, std::string_view name, std::uint64_t 
   queues_.try_emplace(queue_number);
   if (begin == 0 || end < begin) return;
   const std::uint64_t begin_time = Clock::to_nanoseconds(begin);
-  if (begin_time == 0) return;  // of a clock with shorter ticks
+  if (begin_time == 0) return;  // it was less than a nanosecond
   work_.add(queue_number, name.empty() ? "work" : name, begin_time, Clock::to_nanoseconds(end));
 }
 
