@@ -17,7 +17,8 @@
 //   };
 //
 // The maker says how many bytes it needs, the storage says where, and the address is the block's name from then on. The
-// immediate context's block of an object is made first. It may have read-only data behind it:
+// immediate context's block of an object is made first. It may have read-only data behind it. (Here "up to" stands
+// for padding, "line" for a cache line, and 16 for replica_alignment.)
 //
 //   immediate   | block | up to the end of its line, and one line more | read-only data |      one allocation
 //   deferred    | block | up to the end of its line |                                          shares that data
@@ -94,7 +95,7 @@ struct block_arguments {
   /// dependencies, and all other bytes are zero. They are blocks of the same context. Valid during the call only.
   const Description* description = nullptr;
   void* block = nullptr;      ///< Where to create it: uninitialized memory at the start of a cache line.
-  void* immediate = nullptr;  ///< The object's block in the immediate context, which may use it meanwhile; there null.
+  void* immediate = nullptr;  ///< The object's immediate block, maybe in use meanwhile; null while it is created.
   /// Uninitialized memory at the start of a cache line, which the maker fills. Empty in a deferred context.
   std::span<std::byte> read_only_to_fill;
   /// The read-only data of the object, or this context's copy. It stays there as long as the block.
@@ -135,10 +136,10 @@ concept has_block_types =
 ///
 /// create() may use other objects in its context. It must not use the object whose block it creates, nor end the
 /// recording or close the context. In the immediate context it must not destroy a dependency either. Asserts that.
-/// Otherwise the recording and the context go on. An object whose dependency was destroyed is not created. Of an object
-/// that was used, the block stays that was created first, and the other one is destroyed. destroy() may destroy and
-/// retire other objects and close contexts, but not while the storage itself is destroyed. It must not use a
-/// command_context that is being reset or destroyed: asserts that.
+/// Otherwise the recording and the context go on. An object whose dependency was destroyed is not created. If create()
+/// used its own object all the same, the block that this use has created stays, and the outer one is destroyed.
+/// destroy() may destroy and retire other objects and close contexts, but not while the storage itself is destroyed. It
+/// must not use a command_context that is being reset or destroyed: asserts that.
 template <class Maker>
 concept block_maker =
     detail::has_block_types<Maker> &&

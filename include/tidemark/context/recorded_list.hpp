@@ -32,8 +32,8 @@ namespace tidemark {
 
 /// A finished list; see the head of this file. Movable. One that was moved from is empty, and one that another list is
 /// moved to drops its own commands first. While commands are executed, cancelled, dropped or adopted, what they call
-/// must not change, move or destroy the list. Asserts that. Otherwise a call does nothing, or returns `stopped`; but to
-/// destroy the list there is undefined.
+/// must not change, move or destroy the list. Asserts that. Otherwise such a call does nothing, or returns `stopped`;
+/// if it destroys the list, the behavior is undefined.
 /// \tparam Queue   what it is executed on
 /// \tparam Source  where its memory comes from. It gives that back in the thread that executes or destroys it
 template <platform Platform, class Queue, class Source>
@@ -60,9 +60,10 @@ class [[nodiscard]] recorded_list {
 
   /// Returns whether the list uses renamed resources and was not adopted.
   [[nodiscard]] bool needs_adoption() noexcept { return commands_.renames().needs_adoption(); }
-  /// Makes the backings that the recording has written the current ones of their resources (renamed_resource.hpp). Must
-  /// be called once, before a list that uses renamed resources is executed or recorded; other lists do not need it.
-  /// Asserts that it is not called twice. Otherwise the second call does nothing. For the thread that submits.
+  /// From now on, the backings that the recording has written are the current ones of their resources
+  /// (renamed_resource.hpp). Must be called once, before a list that uses renamed resources is executed or recorded;
+  /// other lists do not need it. Asserts that it is not called twice. Otherwise the second call does nothing. For the
+  /// thread that submits.
   /// \param serial  what the end of the list will signal on the timelines of the resources. Until then the list's
   ///                backings are in use, also if the list is cancelled or dropped: then a resource that it copies into
   ///                has undefined contents. Less than 2^64 - 2^33 - 1, as in renamed_resource::used_until()

@@ -96,7 +96,8 @@ class context_recordings {
     return true;
   }
 
-  /// Blocks, parked, until is_finished(serial) was true of each context once. Returns `reached`.
+  /// Blocks, parked, until each context was found once without a recording that began at this serial or before. Returns
+  /// `reached`.
   wait_status wait_finished(std::uint64_t serial) const noexcept { return wait_finished_until(serial, no_deadline); }
 
   /// The same until the deadline at most, and then returns `timeout`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // engine_parts: lets submit_parts() (split/submit_parts.hpp) record the parts of a work item in a queue of an engine.
-// The engine sees to it that parts which must follow each other do so: each time that the executor is entered begins an
-// unbroken run (unbroken_run.hpp), and each time that it is left ends it.
+// Parts that must follow each other do so, because each enter() begins an unbroken run (unbroken_run.hpp), and the
+// leave() after it ends the run.
 //
 //   tidemark::engine_parts recorded{queue, carry_out, draw};
 //   if (!tidemark::submit_parts(parts, tidemark::part_scheduling::back_to_back, recorded)) ...

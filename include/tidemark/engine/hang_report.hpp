@@ -3,10 +3,10 @@
 // hang_report: who waits for what, which queue has the signal, and which queues wait for each other in a circle.
 //
 // It is made of a picture of some queues: the waits and signals that each of them still has to execute, in order, and
-// what the fences have come to. The report lists the queues that wait as they stand, before anything is executed.
-// Circles are found by executing that picture: all commands as far as the waits allow, and then on behind waits whose
-// signal no queue has, because the program may still signal them. What is stuck even then waits in a circle, or for a
-// queue that does. Only the circles are reported.
+// what the fences have come to. The report lists the queues that wait as they stand, before anything is executed. To
+// find circles, the search executes that picture: all commands as far as the waits allow. Where no queue has the signal
+// for a wait, it goes on behind that wait, because the program may still signal it. What is stuck even then waits in a
+// circle, or for a queue that does. Of these queues, `cycles` lists only those that are in a circle.
 //
 // So a cycle is reported only if nothing but a signal from outside of these commands could break it.
 //
@@ -95,7 +95,8 @@ struct hang_report {
 
 namespace detail {
 
-/// Executes the waits and signals of some queues, which it only looks at. O(n log n) in the commands.
+/// Goes through the waits and signals of some queues as if they were executed. The queues themselves do not change. O(n
+/// log n) in the commands.
 class hang_search {
  public:
   /// \param value_of  returns what the fence with a key has come to
@@ -198,7 +199,7 @@ class hang_search {
     }
   }
 
-  /// Takes the waits for reached whose signal no queue has any more. Returns the queues that go on.
+  /// Counts each wait as reached for which no queue has a signal any more. Returns the queues that go on.
   std::vector<std::size_t> take_outside() {
     std::vector<std::size_t> freed;
     for (fence* const of : std::exchange(touched_, {})) {
@@ -242,7 +243,7 @@ class hang_search {
     const std::uint64_t value = fences_.at(wait.fence_key).found;
     return {queue.queue, wait.fence_key, wait.fence, wait.value, value, std::move(held_by)};
   }
-  /// Returns the stuck queue that has the signal next for which another one waits.
+  /// Returns the queue that has the signal of least value that ends the wait in which `queue` is stuck.
   std::optional<std::size_t> holder_of(std::size_t queue) { return next_holder(stuck_in(queue)); }
   /// Returns the queue that has the signal of least value that ends a wait.
   std::optional<std::size_t> next_holder(const pending_command& wait) {

@@ -17,7 +17,8 @@
 // an engine with one thread, nothing else runs between the first command and the last one.
 //
 // Not promised: that the other threads of an engine with several threads stand still meanwhile. They execute other
-// queues. If that must not be, give the engine one thread. Threads that run its loop beside its own count, too.
+// queues. If that must not be, give the engine one thread. Threads of the program that run the engine's loop count,
+// too.
 //
 // Only an abort, or the destruction of the queue, ends a run early: the rest of it is dropped, and its signals are
 // logged as cancelled. Then the queue executes nothing more at all.

@@ -20,7 +20,8 @@
 
 namespace tidemark {
 
-/// Where the value of a fence lies.
+/// Where the value of a fence lies: beside the monitored value, or apart from it. The monitored value is the word by
+/// which a signal learns whether a waiter may be due (fence.hpp).
 enum class fence_layout {
   two_lines,  ///< On another cache line than the monitored value: best if threads poll the value.
   one_line,   ///< Beside the monitored value: best if many fences are signalled that are not in the cache.
@@ -50,7 +51,7 @@ struct fence_options {
   /// Lets signallers run callables and resume coroutines: include signaller_callback.hpp or signaller_awaiter.hpp. Such
   /// a fence has a lock, which a signal takes only if a callable is due.
   bool callbacks = false;
-  /// Adds notify_count() and overflow_count(), which cost a signal nothing while no waiter is due.
+  /// Adds notify_count() and overflow_count(). A signal pays for them only where it takes its slow path (fence.hpp).
   bool statistics = false;
 };
 

@@ -77,7 +77,7 @@ class signaller_awaiter {
   // What the `co_await` returns if the fence refuses the registration.
   wait_status status_ = wait_status::timeout;
   Handle suspended_{};
-  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // whether one of (I2) and (I3) has run
+  typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // 1 once (I2) or (I3), above, has run
   std::optional<signaller_callback<Fence, goes_on>> registration_;
 };
 

@@ -49,7 +49,7 @@ struct [[nodiscard]] wait_any_result {
 
 /// A token that can stop a wait: std::stop_token, or a type of yours with the same functions. Such a type must also
 /// have a member template `callback_type<F>`, which does what std::stop_callback<F> does. The concept does not check
-/// for it, because only waits for fences and hubs need it.
+/// for it, because waits that only look at the token now and then do without it.
 template <class Token>
 concept stop_token_like = std::copyable<Token> && requires(const Token& token) {
   { token.stop_requested() } -> std::convertible_to<bool>;

@@ -7,8 +7,8 @@
 //   loop.run();
 //
 // The first notification after all was served posts a task to the loop. That allocates nothing. The task serves as the
-// hub's try_serve() does. It may release threads and other loops. Callables and coroutines that wait on this loop run
-// when the task is over.
+// hub's try_serve() does. It may release threads and other loops. Callables and coroutines that wait on this loop do
+// not run within the task, but after it, or meanwhile in another thread that runs the loop.
 #ifndef TIDEMARK_HUB_LOOP_SERVED_HPP
 #define TIDEMARK_HUB_LOOP_SERVED_HPP
 
@@ -59,7 +59,7 @@ class basic_loop_served {
   std::optional<basic_loop_task<Platform, serves>> task_;
 };
 
-/// A loop for fences of all kinds serves the hub.
+/// Served by a wait_loop, which can wait for fences of all kinds.
 using loop_served = basic_loop_served<native_platform>;
 
 }  // namespace tidemark

@@ -6,7 +6,7 @@
 // A page is needed by itself where a reader has no ring_log: in another process that has mapped the page, or in a tool
 // that finds it in memory.
 //
-// The constructors assert that a log can have the number of entries, or the memory, that they get. Otherwise the log
+// The constructors assert that the number of entries is possible, or that the caller's memory is fit. Otherwise the log
 // takes the nearest possible number of entries; it does not touch memory that is unfit, and allocates its own.
 #ifndef TIDEMARK_LOG_RING_LOG_PAGE_HPP
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
@@ -30,7 +30,7 @@ namespace tidemark::detail {
 // ring_log.hpp says what lies where, and why.
 
 /// The words of a slot, in their order: the stamp, if the log has stamps and no word of the entry serves as one; with
-/// several producers the word that names an entry which was given up; the entry.
+/// several producers, the word that says which entry of this slot was dropped last; the entry.
 /// \tparam StampInside  whether word `StampWord` of the entry serves as the stamp
 template <class Entry, bool HasStamp, bool HasGivenUp, bool StampInside, std::size_t StampWord>
 struct log_slot {

@@ -14,11 +14,12 @@
 //
 // An operation may be cancelled, and its ring closed. Before this object is destroyed, each operation should be
 // complete or cancelled, and what was prepared must have been submitted. The destructor completes a futex operation
-// that still waits. A poll stays in its ring until that is closed, and touches neither the loop nor this object.
+// that still waits. A poll stays in its ring until the loop's descriptor is readable or the ring is closed. It touches
+// neither the loop nor this object.
 //
 // Not promised: that the loop's descriptor is readable while an operation waits. A program may use the descriptor at
-// other times; but only one operation or thread at a time should sleep for a loop in this way. Nor that a futex
-// operation completes where a sandbox refuses futexes to the thread that signals.
+// other times; but only one operation or thread at a time should sleep for a loop in this way. Also not promised: that
+// a futex operation completes where a sandbox refuses futexes to the thread that signals.
 //
 // The layout of an operation is written down here. So neither liburing nor the kernel's header is needed, and it does
 // not matter how old they are; the struct `io_uring_sqe` of either one fits.

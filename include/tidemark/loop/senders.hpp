@@ -25,11 +25,11 @@
 // An operation allocates nothing, because the wait lies in it. But a fence without a free slot may grow, and so may the
 // loop's table of timelines (wait_loop.hpp). A sender may be copied, and connected any number of times. The timelines
 // and the loop must outlive the operation, which must stay where it is. Asserts that it lives until it has completed. A
-// function of the receiver may destroy the operation, and start others. Those that set_stopped() starts while the loop
-// is destroyed are stopped, too. So the loop's destructor never returns if each of them starts another one. No other
-// thread may be in start() while the loop is destroyed: start() may still use the loop when the operation has completed
-// already. What a function throws comes out of the call that runs the loop. While the loop is destroyed, the thread
-// that destroys it calls set_stopped(), and an exception of that ends the program.
+// function of the receiver may destroy the operation, and start others. If set_stopped() starts an operation while the
+// loop is destroyed, this operation is stopped, too. So if each stop starts another one, the loop's destructor never
+// returns. No other thread may be in start() while the loop is destroyed: start() may still use the loop when the
+// operation has completed already. What a function throws comes out of the call that runs the loop. While the loop is
+// destroyed, the thread that destroys it calls set_stopped(), and an exception of that ends the program.
 #ifndef TIDEMARK_LOOP_SENDERS_HPP
 #define TIDEMARK_LOOP_SENDERS_HPP
 

@@ -77,10 +77,10 @@ class device_segment {
 
   /// Returns the pages, for the code that plays the device.
   [[nodiscard]] const memory_pages& memory() const noexcept { return memory_; }
-  /// Gives out the pages of the segment. The member `window` of an aperture_page is the number of the page in the
-  /// segment. For mapped_allocation.
+  /// Returns the aperture that gives out the pages of the segment. The member `window` of an aperture_page is the
+  /// number of the page in the segment. For mapped_allocation.
   [[nodiscard]] aperture& places() noexcept { return *places_->value; }
-  /// Gives out the pages of the window. nullptr if there is none. For mapped_allocation.
+  /// Returns the aperture that gives out the pages of the window. nullptr if there is none. For mapped_allocation.
   [[nodiscard]] aperture* window_pages() noexcept { return window_ == nullptr ? nullptr : &*window_->value; }
 
  private:

@@ -15,14 +15,14 @@
 //
 // "Migrate" means into system memory. Migrating and the window both need an aperture segment that the allocation
 // supports. Without one the lock is refused, and the reason says what was missing. There is one exception: cached
-// access in a segment that the processor sees. Two cells of the table need a reason, which follows from the texts
-// (docs/requirements.md lists them):
+// access in a segment that the processor sees. Two cases need an explanation. The quotations are from the texts that
+// docs/requirements.md lists:
 //
 //   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there.
 //     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
 //     segment "or not be resident in order to be locked". The lock satisfies both by moving the allocation into system
-//     memory: it migrates. If the allocation supports no aperture segment, it is not resident until it is unlocked.
-//     Such a lock is never direct.
+//     memory: it migrates. An allocation that supports no aperture segment then stays out of memory segments until it
+//     is unlocked. Such a lock is never direct.
 //   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
 //     doesn't specify an aperture segment, a virtual address is impossible to obtain". Such an allocation is not
 //     to be created at all: may_be_created().

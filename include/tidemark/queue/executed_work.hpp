@@ -50,8 +50,8 @@ struct executed_piece {
 };
 
 /// What takes pieces of work: a `trace` (trace.hpp), or a type of the program's own. A sink may also have
-/// on_work_lost(queue, count), which says that `count` pieces are missing here. The clock turns the times, which are
-/// ticks, into nanoseconds.
+/// on_work_lost(queue, count), which says that `count` pieces are missing here. The sink gets both times in ticks;
+/// Clock::to_nanoseconds() turns them into nanoseconds.
 template <class Sink, class Clock = default_log_clock>
 concept work_sink =
     log_clock<Clock> && requires(Sink& sink, queue_id queue, std::string_view name, std::uint64_t number) {

@@ -10,8 +10,8 @@
 //
 // The reservation says at once which number the entry will have. That number stays right if every wait, or every
 // signal, that the queue executes has a reservation. An operation without one takes the next entry of the log, as
-// always. Then the entries that are reserved and not yet committed move up by one. Nothing waits for it, and nothing is
-// lost.
+// always. Then the entries that are reserved and not yet committed move up by one. No thread waits because of that, and
+// no entry is lost.
 //
 // A reservation writes nothing. Readers see an entry when it is committed, and all entries before it then, too.
 //

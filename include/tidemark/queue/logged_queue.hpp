@@ -68,8 +68,8 @@ class logged_queue {
   }
 
   /// Returns what reserves entries for waits, or for signals, that are recorded now and executed later. It goes to the
-  /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise entries of both may
-  /// be committed out of turn. log_reservation.hpp says more.
+  /// thread that records, and may outlive the queue. Asserts that it is asked for once. Otherwise entries of both
+  /// reservers may be committed out of turn. log_reservation.hpp says more.
   [[nodiscard]] reserver_type wait_reserver()
     requires(has_logs)
   {
@@ -81,7 +81,7 @@ class logged_queue {
     return recorder_.log(fence_log_type::signal).reserver();
   }
   /// Returns how the reserved entries of a log were committed. Exact while the executor is not within a function of the
-  /// queue. The verbose log has none; it must have been enabled, as for verbose_log().
+  /// queue. In the verbose log no entries are reserved; as for verbose_log(), it must have been enabled.
   [[nodiscard]] log_commits commits(fence_log_type type)
     requires(has_logs)
   {
@@ -89,12 +89,13 @@ class logged_queue {
   }
 
   /// From its next entry on the executor writes to a new log of `entries` entries, 2 to 2^31 - 1. Readers read the old
-  /// log to its end first; numbers go on. Asserts that a log can have this number, here and not in the executor.
-  /// Otherwise returns false, and the old log goes on. In all other cases it returns true. For the verbose log asserts
-  /// also that it was enabled. Otherwise an empty verbose log is made first, as by verbose_log(). Allocates, and throws
-  /// what the allocation throws. The executor's next entry clears the whole new log, which takes time in proportion to
-  /// its size. The old log is freed when the queue is destroyed, or earlier by a later call that replaces the same log
-  /// again, or makes a reader or a reserver of it. A reader or a reserver that has not left the old log keeps it.
+  /// log to its end first; numbers go on. Asserts in this call, not later in the executor, that a log can have this
+  /// number. Otherwise returns false, and the old log goes on. In all other cases it returns true. For the verbose log
+  /// asserts also that it was enabled. Otherwise an empty verbose log is made first, as by verbose_log(). Allocates,
+  /// and throws what the allocation throws. The executor's next entry clears the whole new log, which takes time in
+  /// proportion to its size. The old log is freed when the queue is destroyed, or earlier by a later call that replaces
+  /// the same log again, or makes a reader or a reserver of it. A reader or a reserver that has not left the old log
+  /// keeps it.
   bool set_log(fence_log_type type, std::size_t entries)
     requires(has_logs)
   {

@@ -11,8 +11,8 @@
 // The collector tells the events to its sink, and a trace joins each with the command that was executed, by queue,
 // fence and value. The queue's own logs have no place for these times: its executor does not know them.
 //
-// The end of a submission is a signal of the queue's progress. If others wait for the progress, say of it, too, that it
-// was queued: events.signal_queued(progress_id, serial). A report on hangs (trace_hangs.hpp) needs that.
+// The end of a submission is a signal of the queue's progress. If others wait for the progress, tell that this signal
+// was queued, too: events.signal_queued(progress_id, serial). A report on hangs (trace_hangs.hpp) needs that.
 //
 // The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
 // allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
@@ -23,8 +23,8 @@
 // Invariant: from the oldest event on that is still there at add(), a sink that does not throw gets each event once, or
 // it is counted as lost.
 //
-// Not promised: an order between events of different threads; their times say it. After a loss, commands of which the
-// queue has more than one with the same operation, fence and value may be joined with the wrong time of queueing.
+// Not promised: an order between events of different threads; their times say it. After a loss, a command may be joined
+// with the wrong time of queueing if the queue has another one with the same operation, fence and value.
 #ifndef TIDEMARK_QUEUE_QUEUED_EVENTS_HPP
 #define TIDEMARK_QUEUE_QUEUED_EVENTS_HPP
 

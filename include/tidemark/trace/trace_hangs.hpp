@@ -20,9 +20,10 @@
 //   - each queue executes its commands in the order of their queueing
 //   - no other signaller than the queues breaks the cycle
 //
-// Where entries of a log were lost, a command that was queued may have been executed. It counts as executed, unless it
-// was queued later than all that its queue has executed for certain, of which at least one time of queueing must be
-// known. If one of the executed commands is itself uncertain, all uncertain commands of its queue count as executed.
+// Where entries of a log were lost, a command that was queued may have been executed. Such a command is uncertain. It
+// counts as executed, unless it was queued later than all that its queue has certainly executed. At least one time of
+// queueing of these must be known. If the trace does not know which queued command an executed one was, all uncertain
+// commands of its queue count as executed.
 //
 // Not promised: that a queue of the report waits already. It may be busy before the wait.
 #ifndef TIDEMARK_TRACE_TRACE_HANGS_HPP

@@ -2,8 +2,8 @@
 //
 // trace_work: what queues did between their waits and signals.
 //
-// A program that knows when a queue begins and ends a piece of work tells the trace: trace::on_work(). Of a queue of
-// which nobody told any work, the spans are derived from what its logs say. The queue was free to work
+// A program that knows when a queue begins and ends a piece of work tells the trace: trace::on_work(). If nobody told
+// of any work of a queue, its spans are derived from its logs. The queue was free to work
 //
 //      from      its last wait ended, or its last signal was executed
 //      to        its next wait was seen to stall it, or ended without a stall, or its next signal was executed
