@@ -27,6 +27,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
+using tidemark::run_status;
 using tidemark::wait_status;
 
 namespace {
@@ -78,9 +79,9 @@ TEST_CASE_TEMPLATE("a wait on a cancelled thread ends as any other", Kind, EVERY
 
 TEST_CASE_TEMPLATE("a cancelled thread runs a loop", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
-  std::optional<wait_status> end;
+  std::optional<run_status> end;
   CHECK(returns_on_cancelled_thread([&] { end = loop.run_for(1ms); }));
-  CHECK(end == wait_status::timeout);
+  CHECK(end == run_status::timeout);
 }
 
 #if defined(__linux__)
@@ -96,9 +97,9 @@ TEST_CASE_TEMPLATE("a cancelled thread runs a loop that sleeps on its descriptor
     bool is_reached = false;
     auto readable = loop.on_readable(ends[0], [&] { ++reads; });
     auto reached = loop.on_reached(fence, 1, [&](wait_status) { is_reached = true; });
-    std::optional<wait_status> end;
+    std::optional<run_status> end;
     CHECK(returns_on_cancelled_thread([&] { end = loop.run_for(1ms); }));  // ppoll()
-    CHECK(end == wait_status::timeout);
+    CHECK(end == run_status::timeout);
     CHECK(returns_on_cancelled_thread([&] { fence.signal(1); }));  // write()
     REQUIRE(::write(ends[1], "x", 1) == 1);
     // NOLINTNEXTLINE(bugprone-infinite-loop): the callables change both
