@@ -181,7 +181,7 @@ TEST_CASE("a queue that is removed twice, or that is notified of afterwards, is 
   const auto attached = hub.attach(queue.signal_log());
   REQUIRE(attached);
   hub.detach(attached.queue);
-  CHECK(reported_by([&] { hub.detach(attached.queue); }) == "a queue is removed that is not in the hub");
+  CHECK(reported_by([&] { hub.detach(attached.queue); }) == "a queue is detached that is not in the hub");
   CHECK(reported_by([&] { hub.notify_queue(attached.queue); }) ==
         "a notification names a queue that is not in the hub");
 }

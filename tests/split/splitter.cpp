@@ -23,7 +23,6 @@ using tidemark::address_space;
 using tidemark::counting_budget;
 using tidemark::fit;
 using tidemark::paging_kind;
-using tidemark::slot_id;
 using tidemark::split_defect;
 using tidemark::split_fault;
 using tidemark::split_part_status;

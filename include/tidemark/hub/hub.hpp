@@ -263,7 +263,7 @@ class basic_hub {
   /// hub. Asserts that the hub has a queue with this id. Otherwise it counts `stale` and does nothing.
   void detach(queue_id id) noexcept {
     auto* const hidden = queues_.hide(id);
-    TIDEMARK_ASSERT(hidden != nullptr, "a queue is removed that is not in the hub");
+    TIDEMARK_ASSERT(hidden != nullptr, "a queue is detached that is not in the hub");
     if (hidden == nullptr) return note(hub_event::stale);
     passes_.let_pass_end();
     fences_.devices().leave(hidden->device.load());
