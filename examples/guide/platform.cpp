@@ -5,6 +5,7 @@
 
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/platform/platform.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include <atomic>
 #include <chrono>

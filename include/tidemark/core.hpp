@@ -5,7 +5,8 @@
 #ifndef TIDEMARK_CORE_HPP
 #define TIDEMARK_CORE_HPP
 
-// What all blocks stand on.
+// What all blocks stand on. platform/portable_platform.hpp is left out: it is for ports and for tests, and brings
+// <mutex> and <condition_variable> with it.
 #include "platform/assert.hpp"    // the hook for misuse
 #include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
 

@@ -10,6 +10,7 @@
 
 #include <tidemark/fence/awaited.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/user_timeline.hpp"
 

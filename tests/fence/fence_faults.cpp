@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/faulty_platform.hpp"
 #include "support/kinds.hpp"
@@ -436,7 +437,7 @@ TEST_CASE_TEMPLATE("[A36] a POSIX signal that interrupts a sleeping waiter does 
     for (std::uint64_t time = 0; time < times; ++time) REQUIRE(interrupt(sleeper, thread));
     // Where a park is one system call, it was interrupted; a condition variable sleeps on by itself.
     constexpr bool is_bare =
-        !std::is_base_of_v<tidemark::detail::lot_parking<tidemark::detail::native_primitives>, typename Kind::platform>;
+        !std::is_base_of_v<tidemark::detail::lot_parking<tidemark::detail::native_lots>, typename Kind::platform>;
     if (is_bare && flags == 0) CHECK(during.parks() > times);
     fence.signal(1);
     CHECK(sleeper.status() == wait_status::reached);

@@ -11,6 +11,7 @@
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/platform/platform.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 using namespace testing;
 

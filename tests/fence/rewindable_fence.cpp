@@ -18,6 +18,7 @@
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/fence/timeline.hpp>
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"

@@ -16,6 +16,7 @@
 #include <version>
 
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/limits.hpp"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tidemark/fence/waiter_heap.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/random.hpp"

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 
+#include <tidemark/platform/portable_platform.hpp>
 #include <tidemark/platform/tools/park_lock.hpp>
 
 #include "support/counting_platform.hpp"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tidemark/platform/platform.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/pinned.hpp"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/threads.hpp"
 

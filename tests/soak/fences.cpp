@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <tidemark/platform/portable_platform.hpp>
+
 #include "fence_subject.hpp"
 
 namespace soak {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <tidemark/platform/portable_platform.hpp>
 #include <tidemark/split/split_table.hpp>
 
 #include "support/random.hpp"

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "counting_platform.hpp"
 #include "parts_of_kinds.hpp"

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "counting_platform.hpp"
 #include "parts_of_kinds.hpp"

@@ -21,15 +21,16 @@
 //   context -> links -> page -> entry {block, id} written by the context's thread, cleared on destruction
 //
 // Order of blocks: the immediate context's block of an object is created first and destroyed last. In each context the
-// block of an object is created after those that it depends on, and destroyed before them. There is no other block.
+// block of an object is created after those that it depends on, and destroyed before them. An object has no other
+// blocks: at most one in each context.
 //
 // What is destroyed, an object or a whole context, is handed in at one place and destroyed by one thread at a time,
 // without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
 //
 // PRECONDITION. Destroy or retire an object only when no recording that begins after the call will use it. Each
-// recording that uses it must have begun before, and that beginning must happen-before the call. retire() then waits
-// for these recordings; destroy() is for callers who know that they are over. The return of create() happens-before
-// each use of the object.
+// recording that uses it must have begun before, and that beginning must happen-before the call. After retire() the
+// object stays until these recordings are over; destroy() is for callers who know that they are. The return of create()
+// happens-before each use of the object.
 //
 // Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
 // created no blocks of dependencies.
@@ -222,8 +223,8 @@ class context_storage {
   // ---- objects: the thread of the immediate context -----------------------------------------------------------------
 
   /// Creates an object: its block in the immediate context. Asks the maker for the size of its deferred blocks.
-  /// \param dependencies  objects whose blocks this one's blocks need. None of them may be retired, nor may it be
-  ///                      destroyed during the call. From then on they stay at least as long as this object
+  /// \param dependencies  objects whose blocks this one's blocks need. None of them may be retired, or be destroyed
+  ///                      during the call. From then on they stay at least as long as this object
   object_create_result create(kind of, const description& given,
                               std::span<const object_id> dependencies = {}) noexcept {
     if (!are_valid(dependencies)) return {object_create_status::invalid};
@@ -265,7 +266,7 @@ class context_storage {
     return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
   }
 
-  /// Some reclaim() or drain() lets the object go when all recordings are over that have begun before, and destroys it.
+  /// Lets some later reclaim() or drain() destroy the object, once all recordings are over that began before this call.
   /// If objects still depend on it, it is destroyed together with the last of them, in the call that destroys that one.
   /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
   /// Progress: lock-free; never waits, allocates nothing.
@@ -282,8 +283,8 @@ class context_storage {
   }
   /// The retire queue behind both. Its drain(), drain_for() and drain_until() block until the recordings are over.
   reclaimer_type& reclaimer() noexcept { return reclaimer_; }
-  /// For a retire queue of the program's own, where other queues use the objects, too. That queue follows this, and its
-  /// disposer calls destroy().
+  /// Knows which contexts record. If submission queues use the objects, too, make a retire queue of your own that
+  /// follows this and those queues, and whose disposer calls destroy().
   const recordings_type& recordings() const noexcept { return recordings_; }
 
   // ---- contexts -----------------------------------------------------------------------------------------------------
@@ -301,7 +302,8 @@ class context_storage {
 
   /// Returns the sizes that the maker has listed. Any thread.
   std::span<const size_type> sizes() const noexcept { return {parts_.sizes, parts_.size_count}; }
-  /// Returns the number of distinct sizes. Each context has one pool for each of them. Any thread.
+  /// Returns the number of distinct sizes. Each deferred context has one pool for each of them, from its first block
+  /// on. Any thread.
   std::size_t size_classes() const noexcept { return parts_.class_count; }
 
  private:
@@ -430,7 +432,8 @@ class context_storage {
     }
     return nullptr;
   }
-  /// Describes an object to the maker by its dependencies, which have blocks. Returns null if it has none.
+  /// Describes an object to the maker by its dependencies, which have blocks. Returns null if there are no
+  /// dependencies.
   const description* describe(const table& of, const record& object, description& described) noexcept {
     const std::uint32_t dependencies = object.dependency_count();
     if (dependencies == 0) return nullptr;
@@ -442,8 +445,8 @@ class context_storage {
   }
 
   /// Creates a block when those that it needs are there.
-  /// \param above  gets the object that needs this one, which its entry keeps; null if the maker has used the entry
-  ///               meanwhile. Then other entries may have been used, too
+  /// \param above  gets the object that needs this one: the entry of this one has kept it. Null if a use within the
+  ///               maker has overwritten that entry, and perhaps others
   block_use_result create_deferred(std::uint32_t number, record& object, void*& above) noexcept {
     slot& own = parts_.context_slots[number];
     entry* const added = own.table.add(object.index.load(), source_);

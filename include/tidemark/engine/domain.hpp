@@ -100,7 +100,8 @@ inline constexpr auto detail::names_of<cross_fence_status> = detail::names("vali
 /// What a fence of several domains has done.
 struct cross_fence_counts {
   std::uint64_t stores;  ///< How often the value was stored.
-  /// How often a signal told the other domains, even if there were none. A hub may tell once for several.
+  /// How often the other domains were told, even if there were none. With a hub this is not the number of signals: one
+  /// call may stand for several signals, and a scan tells without any.
   std::uint64_t notifications;
 };
 
@@ -115,8 +116,9 @@ struct [[nodiscard]] cross_fence_result {
 
 /// What has reached an attachment, and whom it has released.
 struct attachment_counts {
-  std::uint64_t told;            ///< How often another domain told of a signal, or of the loss.
-  std::uint64_t scans;           ///< How often it was looked at because of that, or of another fence of the domain.
+  std::uint64_t told;  ///< How often another domain told of a signal, or of the loss.
+  /// How often it was looked at because of that; with a plain doorbell also when the domain was told of another fence.
+  std::uint64_t scans;
   std::uint64_t native_waiters;  ///< Registrations of threads, and of loops for their queues, that a signal released.
   std::uint64_t held_queues;     ///< Queues that were held, and let go.
   std::uint64_t held_threads;    ///< Threads that waited in a legacy domain, and were released.

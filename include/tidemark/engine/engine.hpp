@@ -11,31 +11,34 @@
 //   blur.signal(blurred, 7);
 //   if (!blur.submit()) ...                    rings the doorbell: accepted, retry or aborted
 //
-// While a thread has something to execute, it looks at the values that the parked queues wait for, between two turns,
-// and registers with no fence: a wait for a signal of the same engine costs no notification and no wake-up. Only a
-// thread that finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all
-// of them. A fence at which the engine has looked a few thousand times in vain is registered, too, because that costs
-// less by then. While some threads sleep, a thread that is about to begin work first registers the values that the
-// parked queues wait for, so that a signal can wake a sleeper. As a rule, a signal of a queue wakes no sleeper at once.
-// The thread that executed it first looks at what the signal has released, and wakes a sleeper only before it begins
-// other work, or for what it can't execute itself. So a chain of queues stays on one thread. Before a queue parks on a
-// thread that has nothing else to execute, the thread looks at its value for about a microsecond, unless that was of no
-// use lately: so two busy engines hand over nearly as fast as two threads that spin.
+// A thread that has something to execute registers with no fence. It looks at the values that the parked queues wait
+// for once all ready queues have had a turn, before a queue parks, and after 64 turns at the latest. So a wait for a
+// signal of the same engine costs no notification and no wake-up. Fences are registered in three cases. A thread that
+// finds nothing to execute registers the least target of each fence, and sleeps once, on one word, for all of them.
+// While some threads sleep, a thread that is about to begin work registers them first, so that a signal can wake a
+// sleeper. A fence at which the engine has looked a few thousand times in vain is registered because that costs less by
+// then. As a rule, a signal of a queue wakes no sleeper at once. The thread that executed it first looks at what the
+// signal has released, and wakes a sleeper only before it begins other work, or for what it can't execute itself. So a
+// chain of queues stays on one thread. Before a queue parks on a thread that has nothing else to execute, the thread
+// looks at its value for about a microsecond, unless that was of no use lately: so two busy engines hand over nearly as
+// fast as two threads that spin.
 //
-// Code of yours that a signal of a queue runs counts as work: the signal() of a timeline of your own, a callable or a
-// coroutine in the signaller (signaller_callback.hpp), a notifier. So does the destruction of what a queue drops when
-// it is given up. All of these may block, and the engine has one thread less meanwhile. Recorders and clocks do not
-// count as work: a call of one must take no longer than writing an entry of a log.
+// Some code of yours counts as work although run() did not record it: it may block, and the engine has one thread less
+// meanwhile. That is what a signal of a queue runs (the signal() of a timeline of your own, a callable or a coroutine
+// in the signaller, see signaller_callback.hpp, or a notifier), and the destruction of what a queue drops when it is
+// given up. Recorders and clocks do not count as work: a call of one must take no longer than writing an entry of a
+// log.
 //
 // The threads run a wait_loop, and the queues are work of that loop. Its callables, coroutines and tasks are executed
 // by the same threads, between the turns of the queues. What one of these throws on a thread of the engine ends the
 // program (std::terminate), because there is no caller to whom it could be passed on.
 //
-// A turn ends after a number of commands (the quantum), when a value is missing, and when the queue is paused. Then the
-// next queue has its turn: those of higher priority first, but after eight turns of other priorities, a priority with a
-// ready queue has one. Queues of one priority take turns. A command is never interrupted. A queue that waits parks and
-// keeps no thread, so it never blocks the queue that has the signal which it needs; why_waiting() says which queues
-// wait for each other in a circle, also across several engines.
+// A turn ends after a number of commands (the quantum, beyond which only an unbroken run goes on), when a value is
+// missing, and when the queue is paused. Among the ready queues, those of higher priority come first, but a priority
+// with a ready queue is passed over for at most eight turns. A queue whose quantum is over has its next turn when all
+// queues that are ready now have had one, as a rule, also those of lower priority. Queues of one priority take turns. A
+// command is never interrupted. A queue that waits parks and keeps no thread, so it never blocks the queue that has the
+// signal which it needs; why_waiting() says which queues wait for each other in a circle, also across several engines.
 //
 // Lifetime: an engine must outlive its queues. Its destructor stops its threads.
 #ifndef TIDEMARK_ENGINE_ENGINE_HPP
@@ -183,10 +186,10 @@ class basic_engine {
   /// Gives all queues up, as their abort() does: the fences that are their progress are lost, and no other. Queues that
   /// are made later are not concerned. Any thread may call it, any number of times. A callable in the signaller that
   /// runs because a progress is lost may use the engine: it may make queues, destroy others than the one that is lost,
-  /// and call why_waiting() and abort(). If a callable calls abort(), and another callable runs in that call, then
-  /// several queues are being lost in this thread, and none of them may be destroyed. Asserts that. Two threads whose
-  /// callables, or whose work, destroy each other's queues wait for each other for ever. Progress: takes the locks of
-  /// the engine.
+  /// and call why_waiting() and abort(). If such a callable calls abort(), that call may run further callables. Several
+  /// queues are then being lost in this thread at once, and none of these may be destroyed (asserted). Two threads
+  /// whose callables, or whose work, destroy each other's queues wait for each other for ever. Progress: takes the
+  /// locks of the engine.
   void abort() noexcept {
     detail::lock_keeper kept(members_lock_);
     const queue_id later{next_id_};

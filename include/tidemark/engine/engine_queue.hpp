@@ -20,11 +20,11 @@
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
 // progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more.
 //
-// Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In its next
-// turn, or in its destructor, it drops what was submitted, and cancels it: each wait, each signal and each end of a
-// submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries are contiguous, from the
-// first command that was not executed to the last that was accepted. Readers of the logs may outlive the queue. A queue
-// is not reset: make a new one, which has its own number, logs and progress.
+// Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In the turn
+// that is under way, in later turns, or in its destructor, it drops what was submitted, and cancels it: each wait, each
+// signal and each end of a submission stands in its logs as cancelled (cancelled_command.hpp). The cancelled entries
+// are contiguous, from the first command that was not executed to the last that was accepted. Readers of the logs may
+// outlive the queue. A queue is not reset: make a new one, which has its own number, logs and progress.
 //
 // Not promised: that a queue keeps to one thread. Its commands never run on two at the same time.
 #ifndef TIDEMARK_ENGINE_ENGINE_QUEUE_HPP
@@ -73,8 +73,10 @@ struct engine_queue_options {
   fence_id progress{};                            ///< The number by which logs know the queue's progress.
   std::size_t log_entries = default_log_entries;  ///< See queue_options.
   queue_priority priority = queue_priority::normal;
-  unsigned quantum = 8;                         ///< How many commands it executes in one turn, at least 1.
-  domain_kind kind = domain_kind::native;       ///< With `legacy`, it waits as in a legacy domain.
+  /// The most commands that it executes in one turn, at least 1. An unbroken run may take more.
+  unsigned quantum = 8;
+  /// With `legacy`, its waits for attachments are held, as in a legacy domain.
+  domain_kind kind = domain_kind::native;
   std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time, at least 1.
 };
 
@@ -199,8 +201,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     made.keep(to.operations);
     this->commands_.record();
   }
-  /// The same for an attachment or a local_fence. If the domain or this queue is a legacy one, the domain holds the
-  /// queue until it is told of the value.
+  /// The same for an attachment or a local_fence. If the domain of the attachment or this queue is a legacy one, the
+  /// domain holds the queue until it is told of the value. For a local_fence a queue always parks.
   template <class Fence>
     requires is_awaited_in_domain<Fence>
   void wait(const logged_fence<Fence>& input, std::uint64_t value) {
@@ -394,12 +396,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void resume() noexcept { base::resume(); }
 
   /// Gives the queue up: refuses further submissions, and drops what it has not executed. Its progress is lost; no
-  /// other timeline is. A command that is executed now is not interrupted: then the progress is lost as soon as the
-  /// command has returned. So once drain() says `lost`, no command is executed, and no thread of the engine looks at a
-  /// fence for which the queue has waited. Such a fence may be destroyed. What the commands captured is destroyed in
-  /// the next turn of the queue, or in its destructor. Any number of calls. Callables in the signaller of the progress
-  /// may run in this call. Progress: takes the lock of the engine; otherwise as the poison() of a fence, and as these
-  /// callables.
+  /// other timeline is. A command that is executed now is not interrupted. Then the progress is lost at the end of that
+  /// turn, which may drop some of the other commands first. So once drain() says `lost`, no command is executed, and no
+  /// thread of the engine looks at a fence for which the queue has waited. Such a fence may be destroyed. What the
+  /// commands captured is destroyed in the turn that is under way, in later turns, or in the destructor of the queue.
+  /// Any number of calls. Callables in the signaller of the progress may run in this call. Progress: takes the lock of
+  /// the engine; otherwise as the poison() of a fence, and as these callables.
   void abort() noexcept { base::abort(); }
 
  private:

@@ -276,8 +276,8 @@ template <class ValueOf>
   return text;
 }
 
-/// Returns who waits for what and who has the signal, in one line without an end:
-/// "blur (compute) waits for 2 of fence 7, which is at 1; upload (copy) has the signal".
+/// Returns who waits for what and who has the signal, in one line without a newline: "blur (compute) waits for 2 of
+/// fence 7, which is at 1; upload (copy) has the signal".
 [[nodiscard]] inline std::string to_string(const hanging_wait& wait) {
   std::string text = to_string(wait.queue) + " waits for " + std::to_string(wait.value) + " of fence " +
                      std::to_string(to_number(wait.fence)) + ", which is at " + std::to_string(wait.current_value);

@@ -34,11 +34,11 @@
 // all waiters. A waiter sleeps only while `changes` is what it read at v3. So it misses what comes in between only if
 // these are exactly 2^32 changes, or a multiple of that.
 //
-// This hands nothing over to the waiter: the program must itself give what it stores at g1 and reads after v3 the
-// memory order that it needs. g2 is a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and a
-// fence in the symmetric form. Where a platform has no fences, g2 and g3 are one read-modify-write, which comes before
-// v1 or after it. Where the heavy barrier is missing, the highest bit of `waiting` sends every notification the slow
-// way, and g2 and v2 are full barriers.
+// A notification promises no happens-before: for what is stored at g1 and read after v3, the program itself must use
+// the memory orders that it needs. g2 is a compiler barrier in the asymmetric form, where v2 is the heavy barrier; and
+// a fence in the symmetric form. Where a platform has no fences, g2 and g3 are one read-modify-write, which comes
+// before v1 or after it. Where the heavy barrier is missing, the highest bit of `waiting` sends every notification the
+// slow way, and g2 and v2 are full barriers.
 //
 // With a timeline, a waiter sleeps on one word for both: it registers with the heap of the fence, and its release
 // advances `changes`. In the terms of fence.hpp, the registration is w1, and a look at the value before each sleep is
@@ -313,12 +313,12 @@ class event_wait {
 ///
 /// The wait functions have the form that waits have everywhere (wait.hpp): wait(), wait_for() and wait_until(), each
 /// with an optional stop token last. They call the attempt at least once, on the calling thread, and hold no lock
-/// meanwhile; it may be called any number of times. It should be short: the fence may wake other waiters only after a
-/// waiter that it has released has made its attempt. If it fails, it must not notify this object: then the wait would
-/// never sleep. They return `reached` if the attempt has succeeded; `timeout` or `stopped` if it has failed once more
-/// after the deadline or the stop; and `lost` if the timeline is lost, or has reached UINT64_MAX, and an attempt that
-/// began after that has returned again_at(). They throw nothing, and allocate nothing unless a waiter finds no free
-/// slot in the heap of the timeline, and the fence may grow.
+/// meanwhile; it may be called any number of times. It should be short: if the fence releases a waiter during its
+/// attempt, other waiters of the fence may not be woken before that attempt has ended. If it fails, it must not notify
+/// this object: then the wait would never sleep. They return `reached` if the attempt has succeeded; `timeout` or
+/// `stopped` if it has failed once more after the deadline or the stop; and `lost` if the timeline is lost, or has
+/// reached UINT64_MAX, and an attempt that began after that has returned again_at(). They throw nothing, and allocate
+/// nothing unless a waiter finds no free slot in the heap of the timeline, and the fence may grow.
 /// \tparam Platform  the platform of the waits. It must be asymmetric if the timelines are, and park as they do
 template <platform Platform>
 class basic_event_count {
@@ -332,11 +332,11 @@ class basic_event_count {
   basic_event_count(const basic_event_count&) = delete;
   basic_event_count& operator=(const basic_event_count&) = delete;
 
-  /// Says that the calling thread has just changed something: all waiters try again. One that still spins for the value
-  /// of a fence tries again after that, fence_options::max_spin_ns later at most. Progress: wait-free, except for the
-  /// system call that wakes. While nobody waits, it is one load in the asymmetric form. In the symmetric form it is a
-  /// fence and a load, or one read-modify-write where the platform has no fences. Where the heavy barrier is missing,
-  /// there is a full barrier besides. Any thread may call it.
+  /// Says that the calling thread has just changed something: all waiters try again. A waiter that still spins for the
+  /// value of a fence tries again when its spin is over, fence_options::max_spin_ns later at most. Progress: wait-free,
+  /// except for the system call that wakes. While nobody waits, it is one load in the asymmetric form. In the symmetric
+  /// form it is a memory fence and a load, or one read-modify-write where the platform has no memory fences. Where the
+  /// heavy barrier is missing, there is a full barrier besides. Any thread may call it.
   void notify() noexcept {
     if (may_be_needed()) [[unlikely]]
       notify_waiters();
@@ -388,7 +388,7 @@ class basic_event_count {
   friend class detail::event_wait;
 
   static constexpr std::uint32_t pinned = std::uint32_t{1} << 31;
-  /// Whether fences are the barriers of both sides.
+  /// Whether memory fences are the barriers of both sides.
   static constexpr bool has_fences = !Platform::asymmetric && Platform::has_thread_fences;
 
   template <class Timeline, class Attempt, class... Limits>
@@ -411,8 +411,8 @@ class basic_event_count {
 
     /// Does v2, for everything that this thread waits for: also for its registration with a timeline. Returns false if
     /// others may miss the waiter, so that it must look again soon: the barrier was refused, and the object or the
-    /// timeline relies on it. The object and the timeline each have a mark of their own for that: they may come from
-    /// other shared libraries, where the barrier was not refused.
+    /// timeline relies on it. Each of the two notes for itself whether it relies on the barrier: they may have been
+    /// made in different shared libraries, and only one of these may have been refused the barrier.
     /// \param needs_barrier  whether the registration relies on the heavy barrier
     bool order(bool needs_barrier) noexcept {
       if constexpr (has_fences) {
@@ -431,7 +431,7 @@ class basic_event_count {
     bool park(std::uint32_t seen, deadline until) noexcept { return Platform::park(of_.changes_, seen, until); }
 
    private:
-    // All waiters of the object are woken, so the thread that was woken may be another one. Then this one is awake, and
+    // Wakes all waiters of the object, so true may mean that only others were asleep. Then this one is awake. It
     // withdraws by itself, but only after its attempt.
     static bool on_release(detail::waker& self, detail::release_reason) noexcept {
       return static_cast<waiter&>(self).of_.wake_all();

@@ -13,14 +13,14 @@
 //            lines are not in the cache when they are signalled)
 //   then     the rest of the waiter heap; whether the fence is poisoned; how long a waiter spins
 //
-// Processors fetch lines 0 and 1 together, so no other object slows down a hand-over.
+// Processors fetch lines in pairs. Lines 0 and 1 are one pair, so no write to another object slows down a hand-over.
 //
 // A signal stores the value and loads the monitored value. Only if the new value is greater does it do more: it makes
 // one pass over the heap and releases every waiter that is due.
 //
 // Why no wake-up is lost
 // ----------------------
-// These are the events of a waiter R for target t, and of a signal S of a value v >= t:
+// These are the events of a waiter R for target t, and of a signal S of a value v >= t, with the tags in the code:
 //
 //      s1  value := v   (F1) (F16) (F19) (F20)        w1  registered: root at most t - 1   (H2) (H11) (H8)
 //      s2  StoreLoad                 (F22)            w2  StoreLoad                          (F21) (F59)
@@ -33,7 +33,7 @@
 //   - w1 comes before s3: s3 finds at most t - 1, which is less than v. So S makes a pass, and the pass finds R,
 //     because every node above R's leaf was low before s3 (fence/detail/min_tree.hpp). S empties the leaf. Then S, or
 //     a waiter that wakes up because of S, advances R's count of wakes (W4) and unparks R; waiter_heap.hpp says why
-//     none of many is forgotten. In the lane, S empties the lane (H15) and wakes all its members (W19).
+//     none of many is forgotten. If R found no slot, S empties the overflow lane (H15), and wakes its members (W19).
 //
 // R takes its count of wakes (W2) before w3, and sleeps only while the count is the same, so it does not miss a wake
 // between the two. R leaves only when it has itself seen a value >= t (F3) (F5), the poison, its deadline or a stop, so
@@ -47,10 +47,10 @@
 //
 // If the heavy barrier is missing from the start, or the value is shared, the root stays at 0 for the fence's life (the
 // fence is pinned). So each signal takes its slow path, whose full barrier (F4) pairs with the waiter's own. If the
-// system refuses the barrier later, waiters look again every millisecond.
-// Where signals often release somebody, waiters hold the root at 0 for a time, and need no heavy barrier
-// (detail/root_hold.hpp). That sends about 16 signals at most into the slow path in vain for each that releases
-// somebody. A call of release_due(), such as that of a signal by steps, forbids holds for the rest of the fence's life.
+// system refuses the barrier later, waiters look again every millisecond. Where signals often release somebody, waiters
+// hold the root at 0 for a time, and need no heavy barrier (detail/root_hold.hpp). The price: for each signal that
+// releases somebody, at most about 16 others take the slow path in vain. A call of release_due(), such as that of a
+// signal by steps, forbids holds for the rest of the fence's life.
 //
 // Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
 // destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
@@ -166,7 +166,8 @@ using value_holder =
     std::conditional_t<Storage == Choice::own, own_value<Platform>,
                        std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
 
-/// The callables that signallers run. Complete where signaller_callback.hpp is included, which such a fence needs.
+/// The callables that signallers run. Complete only where signaller_callback.hpp is included; a fence with the option
+/// `callbacks` needs that header.
 template <platform Platform, class Ticket>
 class signaller_calls;
 /// A fence without any.
@@ -186,10 +187,11 @@ struct no_signaller_calls {};
 /// the copy has. Three kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
-///   - fences for which other threads waited for several timelines, for a block's memory or at an event count: a
-///     release uses their stacks
+///   - fences for which other threads waited by wait_all() or wait_any(), at an event count, or in a class that waits
+///     for memory (such as a rename_ring): a release uses their stacks
 ///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
-///     threads slept or woke others on any block of that kind, because all of them share the condition variables
+///     threads slept in, or woke others in, any object of this library that sleeps in this way, because all of them
+///     share the condition variables
 template <tidemark::platform Platform, fence_options Options>
 class fence_core : public waitable<fence_core<Platform, Options>> {
  public:
@@ -234,14 +236,15 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   /// Declares the timeline lost, for ever, as of a lost device: releases every waiter. A wait for a value that was
-  /// reached still returns `reached`, others return `lost`, now and later. Calls that begin after the first call of
-  /// poison() has returned do not touch the caller's storage. If several threads call poison() at the same time, any of
-  /// their calls may be the first, so all of them must have returned. Any thread may call it, any number of times, also
-  /// while others signal. Progress: lock-free except for the system calls that wake; with `callbacks` it may also take
-  /// their lock and run them.
+  /// reached still returns `reached`. Others return `lost`, now and later, unless their value is signalled after all
+  /// (see below). Calls that begin after the first call of poison() has returned do not touch the caller's storage. If
+  /// several threads call poison() at the same time, any of their calls may be the first, so all of them must have
+  /// returned. Any thread may call it, any number of times, also while others signal. Progress: lock-free except for
+  /// the system calls that wake; with `callbacks` it may also take their lock and run them.
   ///
-  /// Later signals change nothing that current_value() shows, and nothing in memory of the caller. Inside the fence the
-  /// value still rises, because a test of the poison would double the loads of a signal. So signal() and signal_next()
+  /// Later signals change nothing that current_value() of this fence shows, and nothing in the storage of
+  /// value_storage::caller. The value inside the fence still rises, because a test of the poison would double the loads
+  /// of a signal. A shared value rises, too, and the other fences of its word show it. So signal() and signal_next()
   /// return and assert what they would without the poison. A wait for a value that is signalled afterwards returns
   /// `reached`, and sees what was done before that signal. There is one exception: if the value lies in memory of the
   /// caller, a signal that runs at the same time as poison() may get lost. Then one waiter may see its value and return
@@ -367,7 +370,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return heap().monitored_word().is_at_most(before, monitor_order);
   }
   /// Goes on where is_next_due() has returned true, and returns the new value.
-  /// \param owner  the fence itself, whose signal() brings the last value back
+  /// \param owner  the fence itself: after an overflow, its signal() makes the value UINT64_MAX again
   template <class Owner>
   [[gnu::noinline]] static std::uint64_t finish_next(Owner& owner, std::uint64_t before) noexcept {
     if (before == UINT64_MAX) {
@@ -573,7 +576,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 namespace tidemark {
 
 /// A timeline that any thread may signal; the greatest value wins.
-/// \tparam Platform  symmetric_platform, unless waiters are rare: on x86-64 a compare-exchange is a full barrier anyway
+/// \tparam Platform  symmetric_platform as a rule, since on x86-64 a compare-exchange is a full barrier anyway; another
+///                   one pays only if waiters are rare
 template <platform Platform, fence_options Options = fence_options{}>
 class basic_fence : public detail::fence_core<Platform, Options> {
  public:
@@ -583,8 +587,9 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes, no waiter is due, the fence is not
   /// pinned, and its root is not held. Any thread may call it. If the platform's `is_async_signal_safe` is true and the
-  /// options have no `callbacks`, it takes no lock, and a signal handler may call it. Once the fence is poisoned, it
-  /// raises only the value inside the fence, which current_value() does not show.
+  /// options have no `callbacks`, it takes no lock, and a signal handler may call it. Once the fence is poisoned, its
+  /// own current_value() does not show what is raised: the value inside the fence, or a word that it shares with other
+  /// fences.
   bool signal(std::uint64_t value) noexcept {
     if (!publish(value)) return false;
     this->notify_if_due(value);

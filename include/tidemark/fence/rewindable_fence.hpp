@@ -16,8 +16,9 @@
 // A wait for t returns `reached` if the value is at least t when the wait begins, or at any moment until it ends. It
 // stays so when the value is set back afterwards: even if the owner signals 8 and goes back to 0 while the thread that
 // waits for 5 still sleeps, that thread returns `reached`. A wait that begins after rewind() has returned knows nothing
-// of earlier values. No value that a wait needs is missed, and each wait ends once. A wait begins when it is
-// registered, as monitored_value() shows; before that, no other thread can know of it.
+// of earlier values. No value that a wait needs is missed, and each wait ends once. A wait begins with the look at the
+// value that follows its registration. monitored_value() may show it a moment earlier, and a value that is set back in
+// that moment does not count for it.
 //
 // A thread must not decide by the value that it finds when it wakes up, because the value may be low again. The
 // signaller decides. These are the events of a wait R for target t, and of a signal S of a value v >= t, which a rewind
@@ -37,9 +38,10 @@
 // value of at least t. Then no signal S has come since w1: S would have left a value of at least t, or the mark if B
 // has set that value back, because B comes after s3. So R may leave: every such signal comes later.
 //
-// This handshake is the symmetric one on every platform. If the system refused an asymmetric barrier, waiters would
-// have to look again later, and might find the value set back. So a signal is an exchange and a load if nobody is due,
-// and a wait makes no system call but for the sleep, and for the lock if another thread wants it.
+// On every platform this handshake is symmetric: all four accesses are sequentially consistent, and no barrier of the
+// system is needed. The system may refuse such a barrier; then waiters would have to look again later, and might find
+// the value set back. A signal is therefore an exchange and a load if nobody is due, and a wait makes no system call
+// but for the sleep, and for the lock if another thread wants it.
 //
 // A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
 // the lock before it returns. Nothing of the user's runs with the lock held.
@@ -248,7 +250,8 @@ class basic_rewindable_fence {
     waits_.insert(self);
     publish_least();
   }
-  /// Returns how the wait has ended, if it has. Then, and if it `leaves`, it is no longer among the waits.
+  /// Returns how the wait has ended, if it has. A wait that has ended is no longer among the waits; with `leaves`, no
+  /// wait is.
   std::optional<wait_status> end_of(waiting& self, bool leaves) const noexcept {
     const keeper kept(lock_);
     // The value may have been set back since.

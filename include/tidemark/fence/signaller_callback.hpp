@@ -13,8 +13,8 @@
 // an engine makes the signal, the engine has one thread less meanwhile, and its other threads go on. If a pass of a hub
 // runs the callable, the hub serves nobody until it has returned.
 //
-// When it runs: as a rule within the signal() or poison() that releases it, after the pass of that call over the
-// waiters. If a queue or a hub notifies for the signaller, it runs in the thread that makes the pass. If the
+// When it runs: as a rule within the signal() or poison() that releases it, after that call has released all waiters
+// that are due. If a queue or a hub notifies for the signaller, it runs in the thread that makes the pass. If the
 // registration finds the value reached, or the timeline lost, it runs in the constructor. Signallers run the callables
 // of a fence one at a time: the lowest target first, and of equal targets the one that was registered first. One that
 // runs in a constructor may run beside them.
@@ -28,9 +28,10 @@
 // the fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
-// once for each fence in it, even if it signals a fence again: some 500 bytes beside what the callables take
-// themselves, and up to 1,400 without optimization. At worst 8 MiB of stack are full after 5,000 fences. Longer chains
-// belong on a loop, which runs one callable after the other.
+// for each fence in it, but only once: a fence that it signals again takes no more. That is some 500 bytes for each
+// fence, beside what the callables take themselves, and up to 1,400 without optimization. With callables that take
+// little themselves, 8 MiB of stack last for 5,000 fences. Longer chains belong on a loop, which runs one callable
+// after the other.
 //
 // While no callable is due, a signal costs the same as on a fence without callables. If one is due, it takes a lock of
 // the fence, so a signal handler must not signal such a fence. Each callable takes a slot of the fence. Where nobody

@@ -163,7 +163,8 @@ class many_waits {
   class registrations {
    public:
     /// Registers with all timelines (w1 in fence.hpp). A wait for all may leave out those that are reached. A wait for
-    /// any must not, because the look at such a timeline is what ends the wait.
+    /// any must not: it ends when it finds one of its registrations reached, so a timeline that is reached already must
+    /// be among them.
     registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
         : many_{those.size() > few_.size() ? ::new(std::nothrow) registration[those.size()] : nullptr}, others_{those} {
       const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};

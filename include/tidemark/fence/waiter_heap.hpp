@@ -34,9 +34,9 @@
 //
 // If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes four. Each waiter
 // that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw without
-// delay. Nobody is forgotten. A waiter that was released may leave by itself. If its wake-up was handled by then, it
-// wakes two others as well; if not, the thread that comes to wake it wakes another one instead (see slot_block::wake()
-// and wake_unwoken()).
+// delay. Nobody is forgotten. A released waiter may also withdraw without being woken. If a thread has come to wake it
+// by then, it wakes two others as usual. If not, the thread that comes later wakes another waiter instead (see
+// slot_block::wake() and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
 // until a thread that was woken before it runs; that a wake-up means a release (a woken thread must look again); that
@@ -158,7 +158,7 @@ class waiter_heap {
   /// \param target  at least 1 (asserted): a wait for 0 is over before it begins
   [[nodiscard]] ticket add(std::uint64_t target) noexcept { return add(target, nullptr); }
 
-  /// Does the same for a registration that is not of a thread that parks here.
+  /// The same for a registration whose release wakes something else than a thread that parks here.
   /// \param woken  what the release of the registration wakes; null for a thread that parks. It must live until
   ///               withdraw() has returned. In the overflow lane it is not used: if the ticket is in the lane, the
   ///               caller must look at the value from time to time
@@ -178,9 +178,9 @@ class waiter_heap {
   /// Ends a registration: frees its slot, or leaves the lane. Returns true if this call has withdrawn the waiter.
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
-  /// free, or the lane empty. Otherwise another waiter loses its place without notice. Progress: wait-free, O(log n),
-  /// while the waiter has not been released, and lock-free in the lane. If it has been released, and its wake-up was
-  /// handled, the call wakes two others, if some are left. It makes one system call for each waiter that it tries,
+  /// free, or the lane empty. Otherwise another waiter may lose its place without notice. Progress: wait-free, O(log
+  /// n), while the waiter has not been released, and lock-free in the lane. If it has been released, and its wake-up
+  /// was handled, the call wakes two others, if some are left. It makes one system call for each waiter that it tries,
   /// until two of those were asleep. That part is lock-free. If the registration has a waker, it waits for the thread
   /// that uses the waker. One thread for each ticket.
   bool withdraw(const ticket& waiting) noexcept {
@@ -208,9 +208,10 @@ class waiter_heap {
   ///                 each leaf that the pass visits, and at least once for the lane. If the value rises during the
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
   ///                 value must release those.
-  /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter, and not
-  ///                       at all if it has released none, or only some whose wakers belong to the signaller. Other
-  ///                       threads may wake the fifth waiter, and those after it, before that.
+  /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter. It is
+  ///                       not called if the pass has released nobody, or only registrations whose wakers the signaller
+  ///                       itself must call (tools/waker.hpp). Other threads may wake the fifth waiter, and those after
+  ///                       it, before that.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
   ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
@@ -341,9 +342,9 @@ class waiter_heap {
   using block = detail::slot_block<Platform, Arity>;
   using grown = detail::grown_block<Platform, Arity>;
 
-  /// How many waiters a pass wakes itself. With 16, and with 8 to 64 waiters, signal() took three to six times as long,
-  /// and the last waiter ran at most an eighth sooner. With 2, fewer than 8 waiters ran a quarter later. A platform may
-  /// say another number, for tests of what happens beyond it.
+  /// How many waiters a pass wakes itself. When it was 16, signal() took three to six times as long for 8 to 64
+  /// waiters, and the last of them ran at most an eighth sooner. When it was 2, groups of fewer than 8 waiters ran a
+  /// quarter later. A platform may say another number, for tests of what happens beyond it.
   static constexpr std::size_t most_woken = [] {
     if constexpr (requires { Platform::most_woken; }) {
       return Platform::most_woken;

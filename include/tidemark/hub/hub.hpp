@@ -27,8 +27,8 @@
 // If a queue has overwritten entries that were not served yet, the hub can't know their fences any more. Then every
 // fence of the queue's device is released by its current value, and the cursor goes on behind the gap. Fences and
 // queues belong to a device, by default all to the same one. A queue may signal fences of another device only if it has
-// the hub's notifier. In the style by_queue that notifier then names such a fence by its id, and not the queue. An
-// entry of a cancelled signal releases nobody.
+// the hub's notifier. For a signal of such a fence, that notifier names the fence to the hub, not the queue, even if
+// its style is by_queue (hub_notifier.hpp). An entry of a cancelled signal releases nobody.
 //
 // Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
 // leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
@@ -73,8 +73,8 @@
 namespace tidemark {
 
 /// Which calls of notify_all() look at a fence. Most programs need native fences alone; a legacy one is for waiters
-/// that are looked at only on request. Every call looks at the native fences, but only notify_all(true) looks at the
-/// legacy ones. All other notifications treat both kinds alike.
+/// that are looked at only on request. notify_all() looks at the native fences alone, notify_all(true) at the legacy
+/// ones, too. All other notifications treat both kinds alike.
 enum class fence_kind { native, legacy };
 
 /// One fence of a batch.

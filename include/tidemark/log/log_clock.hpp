@@ -48,9 +48,10 @@ inline namespace TIDEMARK_CONFIGURATION {
 /// The time-stamp counter of x86-64. Other machines do not have this clock. It is kept in step with steady_log_clock:
 /// once a millisecond a call reads both. It stays within 1 microsecond of that clock while NTP changes its speed by at
 /// most 500 ppm; log/detail/tsc_clock.hpp adds this up. After a jump of the counter, as when the machine was suspended
-/// or moved, it may be wrong for at most 1 millisecond. But if the counter jumps while the clock still measures its
-/// speed, it may be wrong for up to about a quarter of a second. That measurement takes 8 milliseconds, from the first
-/// call on and again after each jump.
+/// or moved, it may be wrong for about 1 millisecond. A jump of less than 8 microseconds is not recognized, and may
+/// show for up to 10 milliseconds. But if the counter jumps while the clock still measures its speed, it may be wrong
+/// for up to about a quarter of a second. That measurement takes 8 milliseconds, from the first call on and again after
+/// each jump.
 ///
 /// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. Two
 /// more things are not promised; steady_log_clock promises both:

@@ -14,7 +14,7 @@
 //                      of both is never torn. wraps * N + index is the number of the next entry, modulo
 //                      N * 2^32
 //   type, number_of_entries, first_sequence                           constants
-//   slot[N]            the words of an entry, and what the form needs before them
+//   slot[N]            first what the form needs (such as a stamp), then the words of an entry
 //
 // Only producers write: one producer the slots and then the position; several the position and then the slots. The
 // state of the one producer is kept outside the page. Entries are numbered from first_sequence on. These numbers have
@@ -22,9 +22,11 @@
 //
 // What proves to a reader that an entry was whole while it was copied:
 //
-//   log_form::stamped       Each slot has a stamp: the number of its entry plus 1, written before the other words and
-//                           checked after them. All N entries are readable, and `lost` is always exact. The stamp is a
-//                           word of the entry (log_stamp_word), or stands before it.
+//   log_form::stamped       Each slot has a stamp. With one producer it is the number of the entry plus 1, written
+//                           before the other words and checked after them. With several it is twice the number, plus 1
+//                           while the entry is written, and plus 2 when it is whole. All N entries are readable, and
+//                           `lost` is always exact. The stamp is a word of the entry (log_stamp_word), or stands before
+//                           it.
 //   log_form::header_only   Nothing is added. A reader loads the position again after the copy, which proves the last
 //                           N - 1 entries. A reader that sleeps through N * 2^32 appends does not count them: from then
 //                           on its numbers are too small by N * 2^32, and nothing reports it.
@@ -135,8 +137,8 @@ class log_producer<Page> {
     return stamp.compare_exchange_strong(seen, busy(sequence), std::memory_order_acquire, std::memory_order_relaxed);
   }
 
-  /// Tells readers that have come to this entry not to wait for it. If two entries of one slot are dropped, the later
-  /// one stays noted; readers of the earlier one see that they were lapped.
+  /// Tells readers that have come to this entry not to wait for it. A slot notes only the latest entry that was dropped
+  /// in it. Readers that wait for an earlier one find that they were lapped.
   static void give_up(typename Page::word& given_up, std::uint64_t sequence) noexcept {
     // (L15): relaxed alone: no data comes with it.
     std::uint64_t seen = given_up.load(std::memory_order_relaxed);
@@ -218,8 +220,8 @@ class ring_log_reader {
   }
 
   /// Returns whether the log has moved past the cursor: one load. A recent append may not be seen yet. It compares
-  /// positions alone. So with one producer it is false if exactly N * 2^32 entries were appended since the last read;
-  /// and with several it may be true before the next entry is whole, when read() brings nothing.
+  /// positions alone. So with one producer it is false if the log is exactly N * 2^32 entries ahead of the cursor, or a
+  /// multiple of that. With several it may be true before the next entry is whole, when read() brings nothing.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): relaxed alone, a hint: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
@@ -247,8 +249,8 @@ class ring_log_reader {
   /// The last N entries; one fewer where only the position proves them.
   std::uint64_t readable() const noexcept { return page_->entries() - (Page::form == log_form::header_only ? 1 : 0); }
 
-  /// Returns how many entries were written, or with several producers begun, counted from number 0 and not from
-  /// first_sequence; never more than there are.
+  /// Returns one more than the number of the last entry that was written, or with several producers begun. It may be
+  /// outdated, but is never too great.
   std::uint64_t written() const noexcept {
     if constexpr (is_several) {
       // (L18): relaxed alone: the stamps say what may be read.
@@ -259,7 +261,8 @@ class ring_log_reader {
     return bound + distance(bound, page_->position().load(std::memory_order_acquire));
   }
 
-  /// Returns a number of entries. The position, if it is loaded next, stands for at least that many.
+  /// Returns a lower bound of the number of entries that the position stands for, if the position is loaded after this
+  /// call.
   std::uint64_t lower_bound() const noexcept {
     if constexpr (Page::form == log_form::header_only) return next_;
     // The stamp of an entry q was stored after the fence of the entry before it, so at least q - 1 entries are written.
@@ -272,7 +275,7 @@ class ring_log_reader {
     return stamp < next_ + 2 ? next_ : stamp - 2;
   }
 
-  /// Returns the least number that can be added to `from` so that the position stands for the sum.
+  /// Returns how far the position is ahead of the number `from`, modulo N * 2^32.
   std::uint64_t distance(std::uint64_t from, std::uint64_t position) const noexcept {
     const std::uint64_t modulus = page_->entries() << 32;
     const std::uint64_t to = detail::unpacked_position(position, page_->entries());

@@ -21,7 +21,8 @@
 // with the next turn.
 //
 // In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's.
-// descriptor() returns -1 with errno ENOTSUP, and on_readable() and on_writable() must not be used.
+// descriptor() returns -1 with errno ENOTSUP, and on_readable() and on_writable() return a watch whose error() is
+// ENOTSUP.
 #ifndef TIDEMARK_LOOP_EXECUTOR_LOOP_HPP
 #define TIDEMARK_LOOP_EXECUTOR_LOOP_HPP
 
@@ -194,7 +195,8 @@ class executor_turns final : public loop_turns<Core> {
   Executor& executor_;
 };
 
-/// Keeps the turns alive for longer than the loop: signallers may call them until its last registration has ended.
+/// Keeps the turns alive for longer than the loop's own data. It is a base class so that it is destroyed last:
+/// signallers may call the turns until the loop has ended its last registration with a fence.
 template <class Turns>
 struct outlives_loop {
   std::shared_ptr<Turns> turns_;

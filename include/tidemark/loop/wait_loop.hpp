@@ -29,26 +29,26 @@
 // Threads: any thread may call any function of a loop. Any number may run it at the same time; each runs what it finds.
 // A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
 //
-// A callable may do anything: signal, register, cancel, destroy its own registration, post, and stop the loop. It may
-// run the loop, too, and should return soon, because what is ready waits for it, unless other threads run the loop. If
-// it throws, run() and its kin pass the exception on. Its registration counts as run then, nothing else is lost, and
-// run() may be called again. The same is true of a coroutine that the loop resumes. Suppose that a callable resumes a
-// coroutine, which then awaits the loop, and that the callable throws afterwards: the coroutine waits all the same,
-// from its co_await on. Another thread that runs the loop may resume it at once. So may the callable, if it runs the
-// loop itself.
+// A callable may do anything but destroy the loop: it may signal, register, cancel, destroy its own registration, post,
+// and stop the loop. It may run the loop, too, and should return soon, because what is ready waits for it, unless other
+// threads run the loop. If it throws, run() and its kin pass the exception on. Its registration counts as run then,
+// nothing else is lost, and run() may be called again. The same is true of what comes out of a coroutine when the loop
+// resumes it. A callable may itself resume a coroutine that then awaits the loop. That coroutine waits from its
+// co_await on, even if the callable throws afterwards. It may be resumed before the callable has returned: by another
+// thread that runs the loop, or by the callable if that runs the loop.
 //
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks, all watches of
 // descriptors and all suspended coroutines should be gone before the loop is: its destructor asserts that. Those that
 // are left are cancelled, and may be destroyed later; such a coroutine is never resumed. A registration that has run,
-// was cancelled or is lost may outlive the loop, and keeps its state. After all that, what post() was given and has not
-// run is destroyed and never runs. Code of yours that runs because of that, such as the destructor of a capture, may
-// use the loop once more. What it posts is destroyed, too, and what it registers is cancelled, too, and so on: the
-// loop's destructor returns only when nothing is left. A registration, a task or a suspended coroutine that such code
-// makes and leaves there fails the assertion, too. The destructor never returns if each such object posts or begins
-// another one. No other thread may be in a call of the loop then, such as run(), post() or on_reached(), nor in a
-// `co_await` that suspends in the loop: schedule(), reached() and its kin. For example, a post() may still use the loop
-// after another thread has run its callable: that the callable has run does not say that the call is over. After a fork
-// the child must not use the loop.
+// was cancelled or is lost may outlive the loop, and keeps its state. Last, the destructor destroys the callables that
+// were posted and have not run; they never run. Code of yours that runs because of that, such as the destructor of a
+// capture, may use the loop once more. What it posts is destroyed, too, and what it registers is cancelled, too, and so
+// on: the loop's destructor returns only when nothing is left. If such code leaves a new registration, task or
+// suspended coroutine behind, the assertion fails as well. The destructor never returns if each such object posts or
+// begins another one. While the destructor runs, no other thread may be in a call of the loop, such as run(), post() or
+// on_reached(), nor in a `co_await` that suspends in the loop: schedule(), reached() and its kin. For example, a post()
+// may still use the loop after another thread has run its callable: that the callable has run does not say that the
+// call is over. After a fork the child must not use the loop.
 //
 // A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. Under the same
 // condition, a callable that the loop runs may do so, too. The coroutine takes itself out.
@@ -126,8 +126,8 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   }
 
   bool await_ready() noexcept { return this->is_reached_already(); }
-  /// The operation begins at once, also in a resumption by the loop itself. Later would be too late: what goes on in
-  /// that resumption next may block, run the loop or throw before the loop is back.
+  /// The operation begins here, even if it is the loop that has resumed the coroutine. It can't wait until that
+  /// resumption has returned to the loop: whatever runs in it next may block, run the loop or throw.
   void await_suspend(std::coroutine_handle<> suspended) noexcept {
     suspended_ = suspended;
     is_suspended_ = true;
@@ -322,8 +322,8 @@ class basic_callback : private detail::core_of_loop<Platform>::operation, privat
 
 /// The part of a loop that is for those who wait on it or run it. It runs callables and coroutines when timelines have
 /// reached their targets. Only its owner can stop it: the program, if it is a basic_wait_loop; or an engine.
-/// \tparam Platform  the platform of the waits. It must be asymmetric if one of the timelines is, and park as all of
-///                   them do
+/// \tparam Platform  the platform of the waits. It must be asymmetric if the platform of one of the timelines is, and
+///                   let threads sleep in the same way as all of these
 template <platform Platform>
 class basic_loop {
  public:
@@ -348,10 +348,10 @@ class basic_loop {
     return on_reached(basic_awaited<Platform>(timeline, target), std::move(callable));
   }
 
-  /// Suspends a coroutine that awaits the result until the timeline has reached the target. A thread that runs the loop
-  /// resumes it, or it goes on at once if the target was reached before. The `co_await` returns a wait_status, as
-  /// waitable::wait() does. Throws nothing, and allocates only what the head of this file says. Any thread may await.
-  /// Progress: as for a registration of a callable; one load if the target was reached before.
+  /// Returns what a coroutine can `co_await`: that suspends it until the timeline has reached the target. A thread that
+  /// runs the loop resumes it, or it goes on at once if the target was reached before. The `co_await` returns a
+  /// wait_status, as waitable::wait() does. Throws nothing, and allocates only what the head of this file says. Any
+  /// thread may await. Progress: as for a registration of a callable; two loads if the target was reached before.
   template <class Timeline, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
@@ -418,7 +418,8 @@ class basic_loop {
     return any_awaiter(those, detail::deadline_of<Platform>(at), std::move(token));
   }
 
-  /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. Lock-free.
+  /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. Progress: lock-free,
+  /// except for a system call if the loop sleeps.
   [[nodiscard]] auto schedule() noexcept { return detail::loop_switch<core>(core_); }
 
   /// Lets the loop run the callable once, soon, and allocates the memory in which it is kept until then. Throws
@@ -455,8 +456,8 @@ class basic_loop {
     return run_all(detail::at_once_if_passed<Platform>(detail::deadline_of<Platform>(at)), token);
   }
 
-  /// Runs one callable or coroutine, and sleeps until one is ready. Returns `ran` if it has run one, or `stopped`.
-  /// Throws what it throws.
+  /// Runs one callable or coroutine, and sleeps until one is ready. Returns `ran` if it has run one, or `stopped`. A
+  /// registration that is lost counts as run, even if its callable is not called. Throws what it throws.
   template <stop_token_like Token = never_stops>
   run_status run_one(Token token = {}) {
     return run_next(no_deadline, token);

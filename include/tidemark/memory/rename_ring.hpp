@@ -24,8 +24,8 @@
 // finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
 // finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
 // memory/detail/backing_slot.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
-// exchange only to make or to destroy a backing. A map that waits beside other writers is woken by what they give back
-// (fence/event_count.hpp).
+// exchange only to make or to destroy a backing. With writers::several, a map that waits is also woken when another
+// thread gives something back (fence/event_count.hpp).
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -150,7 +150,8 @@ class rename_ring {
   /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
   /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
   /// of it. Never waits. Progress: lock-free but for the source, the heap, what it asks of the timeline, and a system
-  /// call: an attempt that fails may have held something for a moment, and wakes threads that wait for it.
+  /// call: an attempt that fails may have kept a backing from other threads for a moment, and then wakes those that
+  /// wait.
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
@@ -160,9 +161,9 @@ class rename_ring {
 
   /// As try_map(), for a block that keeps some backings to itself for a while. A discard asks `may_take(backing)` for
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
-  /// backing several times. Of a backing that was just made it returns whatever the answer is. Where the result is
-  /// `busy`, `target` becomes the first value of the timeline at which another try may help. It stays as it is if only
-  /// another answer of `may_take` can help. For mapped_allocation.
+  /// backing several times. It asks about a backing that it has just made, too, but returns that one whatever the
+  /// answer is. Where the result is `busy`, `target` becomes the first value of the timeline at which another try may
+  /// help. It stays as it is if only another answer of `may_take` can help. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -180,7 +181,8 @@ class rename_ring {
   /// ever; use try_map() or map_for() there.
   ///
   /// Returns as try_map(), but never `busy`: it returns `stopped` once `token` is triggered. With writers::several it
-  /// never returns `no_space` either, but `lost` if the timeline is lost and all backings are still mapped.
+  /// never returns `no_space` either, but `lost` if the timeline is lost and each backing is still mapped, or is just
+  /// being made or trimmed by another thread.
   ///
   /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
   /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
@@ -208,8 +210,8 @@ class rename_ring {
   /// never returns `no_memory` or `lost`, since it can wait for `until`. For renamed_resource, which has its current
   /// backing mapped.
   /// \param own     a discard of the calling thread that was not retired
-  /// \param until   is looked at anew before each attempt, and so is `own`: the source may change both when it is asked
-  ///                for a backing, such as one that submits work where memory is short
+  /// \param until   is read again before each attempt, and so is `own`. A source may change both when it is asked for a
+  ///                backing: for example a source that submits work when memory is short
   /// \param limits  what map(), map_for() or map_until() takes behind the mode
   template <class... Limits>
   mapping map_beside(const mapping& own, const std::uint64_t& until, const Limits&... limits) noexcept
@@ -232,7 +234,7 @@ class rename_ring {
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
   /// discard, a second call for the mapping always returns false. The guests of a backing are only counted: a second
   /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
-  /// ends another guest's mapping. Even if such a second call returns false, it may change one thing. If another thread
+  /// ends another guest's mapping. Such a second call may change something although it returns false: if another thread
   /// retires the last guest at the same time, the backing may stay in use until the value of the second call. Two calls
   /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call
   /// ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
@@ -259,9 +261,10 @@ class rename_ring {
   /// reached, and returns the same.
   bool unmap(const mapping& made) noexcept { return retire(made, 0); }
 
-  /// Work that was submitted uses a backing, which is in use until the timeline has reached `value`, too. Of several
-  /// values the greatest counts. Asserts that the mapping was not refused, and that retire() would take the value.
-  /// Otherwise nothing changes. Only with writers::one; several writers map and retire instead. Progress: wait-free.
+  /// Says that submitted work uses a backing: the backing is in use until the timeline has reached `value`, too. Of
+  /// several values the greatest counts. Asserts that the mapping was not refused, and that retire() would take the
+  /// value. Otherwise nothing changes. Only with writers::one; several writers map and retire instead. Progress:
+  /// wait-free.
   /// \param of  any mapping of the backing, also one that has ended
   void used_until(const mapping& of, std::uint64_t value) noexcept
     requires(Writers == writers::one)
@@ -277,10 +280,10 @@ class rename_ring {
   }
 
   /// Destroys idle backings, but never the current one, while there are more than `keep`. Returns how many it has
-  /// destroyed. May leave fewer than `keep` if another thread trims at the same time. Also if another thread tries to
-  /// make one more backing and fails: until then that backing counts, too. The ring's own part of a backing stays, and
-  /// serves the next backing that is made. Progress: lock-free but for the source, what it asks of the timeline, and
-  /// the system call that wakes threads that wait.
+  /// destroyed. May leave fewer than `keep` if another thread trims at the same time, or tries to make one more backing
+  /// and fails: that backing counts until it fails. The ring's own part of a backing stays, and serves the next backing
+  /// that is made. Progress: lock-free but for the source, what it asks of the timeline, and the system call that wakes
+  /// threads that wait.
   std::size_t trim(std::size_t keep = 1) noexcept {
     std::size_t freed = 0;
     slot& first = current();
@@ -396,7 +399,7 @@ class rename_ring {
     const std::uint64_t reached = finished_.current_value();
     if (take(first, reached, may_take) == taking::taken) return make_current(first, false);
     slot& oldest = *first.next_slot();
-    if (take(oldest, reached, may_take) == taking::taken) return make_current(oldest, true);
+    if (take(oldest, reached, may_take) == taking::taken) return make_current(oldest, &oldest != &first);
     return search_idle(target, was_refused, may_take);
   }
 

@@ -243,7 +243,7 @@ class retire_queue {
   static_assert(sizeof...(Queues) > 0, "without a queue nothing is ever in use");
 
   static constexpr bool has_last_queued = (submission_queue<Queues> && ...);
-  /// Every queue can be waited for without limits.
+  /// Whether every queue can be waited for with these limits. Without limits all of them can.
   template <class... Limits>
   static constexpr bool can_wait =
       (std::same_as<Limits, never_stops> && ...) || (detail::followed_serials<Queues>::has_limits && ...);
@@ -373,10 +373,10 @@ class retire_queue {
   /// the drain() of a loop_retire_queue can. Takes all objects that it finds, and disposes of them only when all of
   /// them are finished. While it sleeps, reclaim() of another thread does not find them. Returns `reached`; work that a
   /// lost queue never will finish counts as finished. Returns `stopped` if it would have to sleep and `token` is
-  /// triggered: then it disposes of those that are finished, and the others stay retired. After any return, objects may
-  /// be left that another thread has in hand or retired meanwhile; after `stopped`, also those that its last disposers
-  /// retired. The token and the time limits end only a sleep: as long as objects are retired that are not in use, it
-  /// goes on. A token, and the two functions below, need queues with time limits.
+  /// triggered: then it disposes of those that are finished, and the others stay retired. When it returns, there may be
+  /// objects left that another thread has in hand or has retired meanwhile. After `stopped` or `timeout`, those that
+  /// its last disposers retired may be left, too. The token and the time limits only end a sleep: as long as it finds
+  /// objects that are not in use, it goes on. A token, and the two functions below, need queues with time limits.
   template <stop_token_like Token = never_stops>
   wait_status drain(Token token = {}) noexcept
     requires(can_wait<Token>)

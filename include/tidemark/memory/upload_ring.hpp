@@ -59,7 +59,9 @@ enum class upload_status : std::uint8_t {
   /// Not now: the oldest record is retired, and in use until the timeline reaches a value; or another thread trims the
   /// ring, or took bytes back during the call. From try_allocate().
   busy,
-  timeout,  ///< The deadline of a form that waits has come. With writers::several it may have been `no_space`.
+  /// The deadline of a form that waits has come. With writers::several the last attempt may have found `no_space`
+  /// instead of `busy`.
+  timeout,
   stopped,  ///< The stop token of a form that waits was triggered; likewise.
   /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
   lost,
@@ -200,17 +202,18 @@ class upload_ring {
 
   /// Takes back what is free from the oldest record on. Returns how many bytes came back, those that were passed over
   /// included. With writers::several it may be more than the capacity: in an empty ring a part as large as the ring may
-  /// follow bytes that were passed over. An allocation that finds no room does the same. Progress: never waits. Apart
-  /// from its calls of the timeline it is wait-free with writers::one, and lock-free with writers::several.
+  /// follow bytes that were passed over. An allocation that finds no room takes back what is free, too. Progress: never
+  /// waits. Apart from its calls of the timeline it is wait-free with writers::one, and lock-free with
+  /// writers::several.
   std::uint64_t reclaim() noexcept { return ring_.reclaim(); }
 
   /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
   /// free pieces are released. With writers::several there are pieces only if the ring is empty: no part is allocated,
   /// and none waits for its value. Then the ring is full until trim() ends: try_allocate() of other threads returns
-  /// `busy`, and allocate() waits. After that all bytes are free, but bytes_in_use() counts them until reclaim(), or
-  /// the next allocation, takes them back. What `release` throws passes through, and the ring is as after any other
-  /// trim.
+  /// `busy`, and allocate() waits. After it all bytes are free again, but bytes_in_use() still counts the ring as full
+  /// until reclaim() or the next allocation takes the bytes back. What `release` throws passes through, and the ring is
+  /// as after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two. Asserts that; otherwise there are none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
   /// Progress: lock-free but for `release`, what it asks of the timeline, and the system call that wakes threads that

@@ -46,7 +46,7 @@
 //   native_platform     the fastest of this machine. It is asymmetric if the program is built on a Linux that has
 //                       membarrier(2); where the running system refuses it, heavy_barrier_available() is false
 //   symmetric_platform  without membarrier(2): a thread that begins to wait makes no system call before it sleeps
-//   portable_platform   symmetric, of the standard library alone: locked double words, condition variables to sleep on
+//   portable_platform   symmetric, of the standard library alone (portable_platform.hpp)
 //
 // Under ThreadSanitizer all three use only what it models: native_platform is symmetric, and the double word is
 // lock-based. TIDEMARK_FORCE_LOCKED_DOUBLE_WORD and TIDEMARK_FORCE_PORTABLE_PARKING each force one of the fallbacks of
@@ -72,9 +72,8 @@
 #include "detail/barriers.hpp"
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
-#include "detail/native_primitives.hpp"
+#include "detail/native_words.hpp"
 #include "detail/parking.hpp"
-#include "detail/thread_identity.hpp"
 
 namespace tidemark::detail {
 
@@ -214,10 +213,6 @@ struct native_platform
 
 struct symmetric_platform
     : detail::platform_of<detail::symmetric_barriers, detail::native_parking, detail::native_double_word> {};
-
-struct portable_platform
-    : detail::platform_of<detail::symmetric_barriers, detail::lot_parking<detail::native_primitives>,
-                          detail::locked_double_word<detail::native_primitives>> {};
 
 }  // namespace TIDEMARK_CONFIGURATION
 

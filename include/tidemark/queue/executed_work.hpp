@@ -9,9 +9,8 @@
 //   collector.add(blur.id(), work);                          beside collector.add(blur.id(), blur.timeline())
 //
 // The collector tells the pieces to its sink, and a trace shows them beside the waits and the signals of the queue:
-// trace::on_work(). The rest is time in which the queue had no turn, was paused, or had nothing to execute; or it
-// executed work that is not told. A queue that is parked shows as a wait that has stalled, from the time at which it
-// parked.
+// trace::on_work(). In the time between them the queue had no turn, was paused, had nothing to execute, or executed
+// work that is not told. A queue that is parked shows as a wait that has stalled, from the time at which it parked.
 //
 // Each piece takes two readings of the clock and one append, by the thread of the engine that executes it. A queue that
 // tells nobody of its work pays nothing for that when it executes.

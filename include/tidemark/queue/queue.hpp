@@ -16,8 +16,9 @@
 //   2. it logs the entry          a thread that is notified finds the entry in the log
 //   3. after one StoreLoad barrier it looks at the monitored value, and calls the notifier if a waiter is due
 //
-// If the value did not rise, there is no step 3. The log adds one entry to what a signal costs, and no second StoreLoad
-// barrier. On x86-64 a signal in the asymmetric form takes no fence instruction, with the log or without it.
+// For a `fence` whose value did not rise, there is no step 3; for a `progress_fence` there always is. The log adds one
+// entry to what a signal costs, and no second StoreLoad barrier. On x86-64 a signal in the asymmetric form that finds
+// no waiter due takes no fence instruction, with the log or without it.
 //
 // With any other timeline, signal() does the whole notification, and the queue can't take it apart. So the queue logs
 // the entry first and then signals: a thread that is notified still finds the entry, but a reader may find the entry
@@ -402,9 +403,9 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// is released.
   ///
   /// Returns `cancelled` and the number of entries. Returns `refused`, and writes nothing, where something would be
-  /// left out: `first` is not the serial that complete() would return next; or `last` is less than `first` - 1; or work
-  /// was submitted behind `last`, which the executor must get first; or there are more ends than serials; or the
-  /// reserved entries among the commands are not, in their order, the next ones of their logs.
+  /// left out: `first` is not the serial that complete() would return next; or `last` is less than `first` - 1; or
+  /// `last` is less than last_queued(): take over all submitted work before you cancel; or there are more ends than
+  /// serials; or the reserved entries among the commands are not, in their order, the next ones of their logs.
   ///
   /// Not checked: a command whose entry was reserved must be among `commands`; and if work comes through submit(),
   /// `last` must have been submitted.

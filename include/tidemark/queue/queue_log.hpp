@@ -9,9 +9,9 @@
 // The numbers of entries go on from one log to the next. So for each reader entries + lost is the number of appends
 // since the entry with which it began, over all of the logs.
 //
-// A log is freed when the producer, the owner, the previous log and all readers have left it; a count of references
-// says when. The owner leaves a log that was replaced only with its next call of replace(), reader() or reserver(), or
-// with the destructor. So each of these calls may free logs, as a reader's destructor may.
+// A log is freed when the producer, the owner, the reserver, the previous log and all readers have left it; a count of
+// references says when. After a log was replaced, the owner leaves it at its next call of replace(), reader() or
+// reserver(), or in the destructor, not before. So each of these calls may free logs, as a reader's destructor may.
 //
 // Who calls what: the producer, which is the queue's executor, calls append() and commit(). The queue's owner, one
 // thread at a time, calls replace(), reader() and reserver(). A reader's own operations are called by the thread that
@@ -261,8 +261,8 @@ class basic_queue_log {
   [[nodiscard]] log_commits commits() const noexcept { return turns_.counts(); }
 
   /// From its next entry on the producer writes to a new log of `entries` entries. A log that was announced before and
-  /// has not begun is forgotten. Asserts that a log can have this number, here and not when the producer comes to the
-  /// log. Otherwise returns false and changes nothing. For the owner. Allocates, and throws what the allocation throws.
+  /// has not begun is forgotten. Asserts, already in this call, that `entries` is 2 to 2^31 - 1. Otherwise returns
+  /// false and changes nothing. For the owner. Allocates, and throws what the allocation throws.
   bool replace(std::size_t entries) {
     if (!page::can_have(entries)) return false;
     announce(new node{entries});

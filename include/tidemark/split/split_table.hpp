@@ -25,8 +25,9 @@
 // cache line that a reader touches only in its constructor.
 //
 // Invariant: an answer holds for the whole work item.
-//   - A reader answers `not_yet` while entries that would change the answer may still follow, that is for offsets in or
-//     behind the group that is being applied.
+//   - A reader answers `not_yet` while entries that would change the answer may still follow. Entries with the same
+//     offset form a group. While a group is being applied, rows_after() answers `not_yet` for its offset and all
+//     greater ones, and needed_before() only for greater ones.
 //   - A reader answers `stale` once its work item is over, also if that happens during the call.
 //   - What the writer did before it applied an entry, or called close(), happens-before the return of a call whose
 //     answer depends on that entry, or on close().

@@ -23,8 +23,8 @@
 // begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group holds keeps its place;
-//   - an allocation that only slots of the group hold may move if the group does not fit otherwise, because the group
-//     binds it again;
+//   - an allocation that, after the group, only slots of the group hold may move if the group does not fit otherwise,
+//     because the part begins by binding it;
 //   - an allocation that the group replaced may be evicted, and so may one that the part before has used and
 //     replaced.
 //
@@ -41,8 +41,8 @@
 // that its commands use is resident. An allocation is resident only while the placement policy has a place reserved for
 // it.
 //
-// Threads: one at a time, which also reads the parts. Other threads that want to know what is needed ask a split table.
-// Not promised: the least number of parts, or of bytes moved.
+// Threads: one at a time; the same thread reads the parts. Other threads that must know which allocations the work item
+// still needs ask a split table (split_table.hpp). Not promised: the least number of parts, or of bytes moved.
 #ifndef TIDEMARK_SPLIT_SPLITTER_HPP
 #define TIDEMARK_SPLIT_SPLITTER_HPP
 
@@ -319,7 +319,7 @@ class splitter {
   // ---- parts --------------------------------------------------------------------------------------------------------
 
   /// Plans the part that begins at cut_, and sets cut_ to its end. Returns false if its first group can't be placed;
-  /// only failed_ has changed then.
+  /// failed_ names it, and the rows and what is resident are as before.
   bool plan_part() {
     for (const number which : let_go_) residents_.may_go(which);
     let_go_.clear();
@@ -352,8 +352,8 @@ class splitter {
     }
   }
 
-  /// Returns what these entries bind, in the order of the list and without repetition. Sets `marks` of each to the
-  /// number of rows that bind it.
+  /// Returns what the entries from `first` to the end of the next group bind, each allocation once, in the order of the
+  /// list. Sets the `marks` of each allocation to the number of these entries that bind it.
   std::vector<number> needed_from(std::size_t first, std::size_t group) {
     std::vector<number> needed;
     for_each_holding(first, group, [&](std::size_t, number which) {

@@ -24,10 +24,10 @@
 // Losses. After a loss nobody knows which commands the lost entries were. Commands that were executed before the loss
 // are still numbered exactly. Those after it are joined only if, of all commands with the same queue, operation, fence
 // and value, as many were executed as were queued; then none of them was lost. With any other count a join would be a
-// guess, so the trace does not join them. If queued ones are left over, it marks them as `uncertain`, and with them the
-// executed ones that are left over. Where only executed ones are left over, it marks none: nobody said that they were
-// queued. The values of a timeline hardly ever repeat, so in practice the mark means: this queued command may have been
-// executed, and its entry was lost.
+// guess, so the trace does not join them. If queued ones are left over, it marks all that are left over, queued and
+// executed, as `uncertain`. If only executed ones are left over, it marks none: nobody said that they were queued. The
+// values of a timeline hardly ever repeat, so in practice the mark means: this queued command may have been executed,
+// and its entry was lost.
 //
 // Releases. A wait was released by the first signal, on any queue, that gave the wait's fence a value that reaches the
 // awaited one. Time stamps say which signal was first. Where there are none the values say it, since a fence only
@@ -38,8 +38,9 @@
 //   - The time stamp of the first such signal is greater than that of the wait's end. Perhaps a signal that the trace
 //     does not know has released the wait. Perhaps it was this one: a queue raises the value of a fence before it takes
 //     the time, so a waiter may be quicker.
-//   - The first such signal has a greater value than the awaited one, and entries of signals were lost between it and
-//     the signal before it. One of the lost signals may have released the wait.
+//   - The first such signal has a greater value than the awaited one, and some queue may have lost entries of signals
+//     between the fence's next lower signal, or the beginning if there is none, and this one. One of the lost signals
+//     may have released the wait.
 //
 // All times are nanoseconds; 0 means "not known". The trace does not correct clocks: the times of all queues must be on
 // one time line, and so must the times of on_queued if they are to be compared with them.

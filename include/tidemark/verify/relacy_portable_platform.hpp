@@ -4,8 +4,8 @@
 // and parking on condition variables, made of the checker's words, mutex and condition variable. See
 // relacy_platform.hpp.
 //
-// The sites of these words are in platform/detail/double_word.hpp and platform/detail/parking.hpp. There is none for a
-// compare-exchange of a double word as a whole.
+// The sites of these words are in platform/detail/double_word.hpp and platform/detail/lot_parking.hpp. There is none
+// for a compare-exchange of a double word as a whole.
 #ifndef TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 #define TIDEMARK_VERIFY_RELACY_PORTABLE_PLATFORM_HPP
 
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "../platform/portable_platform.hpp"
 #include "relacy_platform.hpp"
 
 namespace tidemark::verify {

@@ -20,6 +20,7 @@
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/loop/descriptor_watch.hpp>
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 namespace parts {
 

@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include "configuration.hpp"
-#include "native_primitives.hpp"
+#include "native_words.hpp"
 
 namespace tidemark::detail {
 
@@ -135,7 +135,7 @@ class alignas(16) wide_double_word {
 #endif  // TIDEMARK_HAS_WIDE_CAS
 
 /// The fallback: writers exclude each other by a lock, and readers load the halves without it.
-template <class Primitives>
+template <class Words>
 class alignas(16) locked_double_word {
  public:
   static constexpr bool is_always_lock_free = false;
@@ -157,7 +157,7 @@ class alignas(16) locked_double_word {
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
     // (V1): acquire, takes over what (V2) released: both halves as the last holder has left them, and, if they are
     // not the expected ones, everything their writer did before. Not stronger: (V5) and (V6) are what others see.
-    while (locked_.exchange(1, std::memory_order_acquire) != 0) Primitives::yield();
+    while (locked_.exchange(1, std::memory_order_acquire) != 0) Words::yield();
     // (V3): relaxed alone; the version is written under the lock only, so (V1) has brought the newest one.
     const auto version = version_.load(std::memory_order_relaxed);
     // (V4): relaxed alone, like (V3).
@@ -179,16 +179,16 @@ class alignas(16) locked_double_word {
   }
 
  private:
-  using word = typename Primitives::template atomic<std::uint64_t>;
+  using word = typename Words::template atomic<std::uint64_t>;
   word value_;
   word version_;
-  typename Primitives::template atomic<std::uint32_t> locked_;
+  typename Words::template atomic<std::uint32_t> locked_;
 };
 
 #if TIDEMARK_HAS_WIDE_CAS
 using native_double_word = wide_double_word;
 #else
-using native_double_word = locked_double_word<native_primitives>;
+using native_double_word = locked_double_word<native_words>;
 #endif
 
 }  // namespace tidemark::detail

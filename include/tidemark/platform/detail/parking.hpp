@@ -13,7 +13,7 @@
 //
 // On Linux these are futexes. Where a sandbox refuses them, park() sleeps for a millisecond at most and returns as if
 // it was woken for no reason: the deadline holds, and a change is noticed a millisecond late. Condition variables
-// replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests.
+// (lot_parking.hpp) replace them on other systems, and where TIDEMARK_FORCE_PORTABLE_PARKING is defined, for tests.
 //
 // No function here changes errno or is a cancellation point of pthread_cancel().
 //
@@ -26,15 +26,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 #include "configuration.hpp"
-#include "native_primitives.hpp"
+#include "native_words.hpp"
 
 #if TIDEMARK_HAS_FUTEX
 #include <linux/futex.h>
@@ -42,24 +40,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#else
+#include "lot_parking.hpp"
 #endif
 
 namespace tidemark::detail {
-
-using steady_time = std::chrono::steady_clock::time_point;
-inline constexpr steady_time no_deadline = (steady_time::max)();
-
-/// Restores errno at the end of its scope.
-class errno_keeper {
- public:
-  errno_keeper() = default;
-  errno_keeper(const errno_keeper&) = delete;
-  errno_keeper& operator=(const errno_keeper&) = delete;
-  ~errno_keeper() { errno = kept_; }
-
- private:
-  int kept_ = errno;
-};
 
 /// Returns when a thread that may have missed a wake-up must look again: in a millisecond, or at its deadline if that
 /// comes first.
@@ -180,57 +165,10 @@ struct futex_parking {
 
 #endif
 
-/// Parking with a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all threads
-/// that sleep there, if one of them sleeps on its word. A word refers to its lot. So all threads find the same one,
-/// whatever shared library their code is in. Lots are never destroyed.
-template <class Primitives>
-struct lot_parking {
-  static constexpr bool wakes_without_lock = false;
-
-  using lot = typename Primitives::lot;
-  using park_word = typename Primitives::park_word;
-
-  /// Those of a lot that sleep on a word, of which there is only the address.
-  class sleepers {
-   public:
-    sleepers(park_word& word) noexcept : there_{&Primitives::lot_of(word)}, word_{&word} {}
-
-   private:
-    friend lot_parking;
-    lot* there_;
-    const void* word_;
-  };
-
-  static bool park(park_word& word, std::uint32_t expected, steady_time until) noexcept {
-    const errno_keeper kept;
-    lot& there = Primitives::lot_of(word);
-    std::unique_lock<decltype(there.guard)> lock{there.guard};
-    // (P1): relaxed alone, because the lock orders it: unpark() has taken the lock after the word changed, or will
-    // take it once this thread sleeps. A stronger order would add nothing.
-    if (word.load(std::memory_order_relaxed) != expected) return true;
-    const lot_sleepers::sleeper here{there.sleepers, &word};
-    if (until != no_deadline) return there.changed.wait_until(lock, until) == std::cv_status::no_timeout;
-    there.changed.wait(lock);
-    return true;
-  }
-
-  static bool unpark(sleepers those, std::uint32_t) noexcept {
-    const errno_keeper kept;
-    lot& there = *those.there_;
-    bool is_asleep = false;
-    {
-      const std::lock_guard<decltype(there.guard)> lock{there.guard};
-      is_asleep = there.sleepers.has(those.word_);
-    }
-    if (is_asleep) there.changed.notify_all();
-    return is_asleep;
-  }
-};
-
 #if TIDEMARK_HAS_FUTEX
 using native_parking = futex_parking;
 #else
-using native_parking = lot_parking<native_primitives>;
+using native_parking = lot_parking<native_lots>;
 #endif
 
 }  // namespace tidemark::detail
