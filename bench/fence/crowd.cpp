@@ -212,8 +212,10 @@ void list(State& state, std::size_t count) {
 
 template <class Subject>
 void add_release_all(const std::string& name) {
-  bench::row("release_all/" + name + "/16", release_all<Subject>, std::size_t{16})->Iterations(15);
-  bench::row("release_all/" + name + "/1000", release_all<Subject>, std::size_t{1000})->Iterations(3);
+  for (const std::size_t count : std::initializer_list<std::size_t>{2, 4, 8, 16, 64, 1000}) {
+    bench::row("release_all/" + name + "/" + std::to_string(count), release_all<Subject>, count)
+        ->Iterations(count <= 64 ? 15 : 3);
+  }
 }
 
 template <class Timelines>

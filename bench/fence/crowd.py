@@ -4,6 +4,12 @@
 
 def release_all(page):
     page.heading("One signal that releases all (medians)")
+    for what, field, limit in (("the signaller is back", "back_ns", 1.3), ("all of them run", "all_ns", 1.3)):
+        page.head("tidemark", f"{what}, beside notify_all()")
+        for subject in ("progress_fence", "fence"):
+            for count in (2, 4, 8, 16, 64, 1000):
+                rows = [f"release_all/{name}/{count}" for name in (subject, "condition_variable")]
+                page.compare(f"{subject}, {count:,} waiters", *rows, field, at_most=limit)
     page.head("tidemark", "the signaller is back, beside as many bare wakes")
     for subject in ("progress_fence", "fence"):
         for count, limit in ((16, 1.1), (1000, 0.15)):
