@@ -13,8 +13,9 @@
 #include <cstdint>
 #include <mutex>
 
-#include "../platform/portable_platform.hpp"
 #include "relacy_platform.hpp"
+// Behind the assertion of check.hpp.
+#include "../platform/portable_platform.hpp"
 
 namespace tidemark::verify {
 

@@ -4,6 +4,7 @@
 # number. Include it in a project or in a script.
 #
 #   read_programs(FILE)                 remembers each program: its room, its forms, the forms that are searched first
+#   read_missing_forms(FILE)            each program has each form, or is named there with the reason why not
 #   read_checks(FILE ROOM COMMAND)      calls COMMAND for each line, with the variables that are named below
 #   read_twins(FILE ROOM COMMAND)       likewise
 #   read_mutant(FILE ROOM)              sets the variables of one mutant
@@ -15,7 +16,7 @@ set(model_forms_all symmetric asymmetric pinned portable)
 set(model_forms_barriers symmetric asymmetric pinned)
 set(model_forms_unpinned symmetric asymmetric portable)
 set(model_forms_both symmetric asymmetric)
-set(model_forms_log_forms symmetric unfenced)
+set(model_forms_log_forms symmetric asymmetric portable unfenced)
 
 # What `.*` at the end of a check stands for.
 set(model_shapes smallest two_levels in_lane beside_lane grown)
@@ -182,6 +183,44 @@ endfunction()
 
 function(read_programs file)
   for_each_row("${file}" "program;room;forms;first" remember_program)
+endfunction()
+
+# Notes that the programs are not built in these forms.
+function(remember_missing_forms)
+  expand_forms(forms "${forms}")
+  string(REPLACE " " ";" programs "${programs}")
+  list(REMOVE_ITEM programs "")
+  get_property(known GLOBAL PROPERTY model_programs)
+  foreach(program IN LISTS programs)
+    if(NOT program IN_LIST known)
+      fail_row("there is no program '${program}'")
+    endif()
+    get_program(built ${program} forms)
+    get_program(missing ${program} missing)
+    foreach(form IN LISTS forms)
+      if(form IN_LIST built)
+        fail_row("${program} is built in the form ${form}")
+      endif()
+      if(form IN_LIST missing)
+        fail_row("another line names ${program} in the form ${form}")
+      endif()
+    endforeach()
+    set_property(GLOBAL APPEND PROPERTY "model_program_${program}_missing" ${forms})
+  endforeach()
+endfunction()
+
+function(read_missing_forms file)
+  for_each_row("${file}" "programs;forms;why" remember_missing_forms)
+  get_property(known GLOBAL PROPERTY model_programs)
+  foreach(program IN LISTS known)
+    get_program(built ${program} forms)
+    get_program(missing ${program} missing)
+    foreach(form IN LISTS model_forms)
+      if(NOT form IN_LIST built AND NOT form IN_LIST missing)
+        message(FATAL_ERROR "${file}: no line says why ${program} is not built in the form ${form}")
+      endif()
+    endforeach()
+  endforeach()
 endfunction()
 
 # The program must be one of this room and have these forms.
