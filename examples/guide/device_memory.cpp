@@ -22,11 +22,12 @@ using tidemark::aperture_status;
 using tidemark::coherency_status;
 
 void find_a_way_to_an_address() {
+  const tidemark::segment_traits hidden{.cpu_visible = false};
+  const tidemark::segment_set supported = tidemark::segment_set{}.with(hidden).with_aperture();
   const tidemark::lock_subject texture{.access = tidemark::cpu_access::uncached,
                                        .where = tidemark::residence::memory_segment,
-                                       .supports_aperture_segment = true,
+                                       .supported = supported,
                                        .bytes = 65'536};
-  const tidemark::segment_traits hidden{.cpu_visible = false};
 
   const auto with_room = tidemark::decide(texture, hidden, {.exists = true, .free_bytes = 1 << 20}, 0);
   expect(with_room.route == tidemark::lock_route::through_window, "some pages of the window are mapped to it");
@@ -45,7 +46,8 @@ void lock_an_allocation() {
   tidemark::progress_fence device;
   auto segment = tidemark::device_segment<tidemark::progress_fence>::make(device, {.pages = 16, .window_pages = 4});
   if (!segment) return;
-  tidemark::mapped_allocation texture{device, *segment, {.bytes = 8192, .supports_aperture_segment = true}};
+  const tidemark::supported_segments where{tidemark::cpu_access::uncached, tidemark::with_aperture_segment, *segment};
+  tidemark::mapped_allocation texture{device, where, {.bytes = 8192}};
 
   const auto first = texture.lock(map_mode::discard);  // a backing that no work uses
   std::memset(first.data, 7, first.bytes);
@@ -66,6 +68,42 @@ void lock_an_allocation() {
   const auto written = texture.try_lock(map_mode::write);
   expect(written.status == tidemark::lock_status::locked, "now it is done");
   expect(texture.unlock(written) == unlock_status::unlocked, "no work uses what was written");
+}
+
+void keep_an_allocation_locked() {
+  using tidemark::device_use;
+  using tidemark::map_mode;
+  using tidemark::move_status;
+
+  tidemark::progress_fence device;
+  auto segment = tidemark::device_segment<tidemark::progress_fence>::make(device, {.pages = 16, .window_pages = 4});
+  if (!segment) return;
+  const tidemark::supported_segments where{tidemark::cpu_access::cached, tidemark::with_aperture_segment, *segment};
+  tidemark::mapped_allocation particles{device, where, {.bytes = 4096}};
+
+  const auto held = particles.lock(map_mode::write);  // once; `held.data` stays
+  for (std::uint64_t frame = 1; frame <= 3; ++frame) {
+    held.data[0] = static_cast<std::byte>(frame);
+    particles.used_until(held, frame, device_use::writes);  // then submit work that signals `frame`
+    expect(particles.try_commit(held) == move_status::placed_in_aperture, "the device gets at it where it is");
+    device.signal(frame);  // as the work does
+    const auto done = particles.lock(map_mode::read);
+    expect(done.data == held.data, "a nested lock waits for the work, and has the same address");
+    expect(particles.unlock(done) == tidemark::unlock_status::still_locked, "the first lock is still held");
+  }
+}  // it was locked for its whole life
+
+void ask_what_may_be_created() {
+  using tidemark::cpu_access;
+  using segments = tidemark::supported_segments<tidemark::progress_fence>;
+
+  tidemark::progress_fence device;
+  auto local = tidemark::device_segment<tidemark::progress_fence>::make(device, {.pages = 16, .window_pages = 4});
+  if (!local) return;
+  expect(!segments::make(cpu_access::uncached, *local), "the processor would need the window, which may be full");
+  expect(segments::make(cpu_access::none, *local).has_value(), "but not if it does not use the allocation");
+  local->resize();  // the driver has made all of the segment addressable
+  expect(segments::make(cpu_access::uncached, *local).has_value(), "now no window is needed");
 }
 #endif
 
@@ -128,6 +166,8 @@ int main() {
   find_a_way_to_an_address();
 #if defined(__linux__)
   lock_an_allocation();
+  keep_an_allocation_locked();
+  ask_what_may_be_created();
 #endif
   keep_a_commit_away();
   share_a_window();

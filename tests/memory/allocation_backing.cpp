@@ -41,20 +41,21 @@ struct stand {
   explicit stand(const tidemark::segment_options& options) : segment{*segment_type::make(finished, options)} {}
 
   std::unique_ptr<backing> make(std::size_t pages) {
-    return std::unique_ptr<backing>{backing::make(finished, segment, pages, &cache)};
+    return std::unique_ptr<backing>{backing::make(finished, segments, pages, &cache)};
   }
   std::vector<noting_cache::call> take_calls() { return std::exchange(cache.calls, {}); }
 
   fence finished;
   segment_type segment;
+  tidemark::supported_segments<fence> segments{tidemark::cpu_access::cached, tidemark::with_aperture_segment, segment};
   noting_cache cache;
 };
 
 /// Returns false if too few pages of the segment are free.
 bool enters(backing& one) {
-  const tidemark::aperture_view places = one.take_places();
-  if (places) one.enter_segment(places);
-  return static_cast<bool>(places);
+  const backing::taken_pages taken = one.take_pages(0, 1);
+  if (taken.view) one.enter_segment(taken);
+  return static_cast<bool>(taken.view);
 }
 void fill(const backing& one) {
   for (std::size_t i = 0; i < one.pages(); ++i)
@@ -227,12 +228,38 @@ TEST_CASE("[B14] what the pages in system memory are to the device changes only 
 TEST_CASE("[B32] pages of the segment that were taken for a move which is given up come back") {
   stand at{{.pages = 3}};
   const auto one = at.make(2);
-  const tidemark::aperture_view places = one->take_places();
-  REQUIRE(places);
+  const backing::taken_pages taken = one->take_pages(0, 1);
+  REQUIRE(taken.view);
   CHECK(at.segment.free_pages() == 1);
-  one->give_back_places(one->take_places());  // too few were left
-  one->give_back_places(places);
+  one->give_back(one->take_pages(0, 1));  // too few were left
+  one->give_back(taken);
   CHECK(at.segment.free_pages() == 3);
+}
+
+TEST_CASE("[B17] pages are taken from the first segment that has them, and the backing says in which one it is") {
+  stand at{{.pages = 1}};
+  segment_type second{*segment_type::make(at.finished, {.pages = 2})};
+  segment_type third{*segment_type::make(at.finished, {.pages = 2})};
+  at.segments = {tidemark::cpu_access::cached, tidemark::with_aperture_segment, at.segment, second, third};
+  const auto one = at.make(2);
+  const auto other = at.make(2);
+  fill(*one);
+  CHECK_FALSE(one->take_pages(0, 1).view);
+  const backing::taken_pages taken = one->take_pages(0, 3);
+  REQUIRE(taken.view);
+  CHECK(taken.index == 1);
+  one->enter_segment(taken);
+  CHECK(one->where_now().segment == &second);
+  const backing::taken_pages rest = other->take_pages(0, 3);
+  CHECK(rest.index == 2);
+  CHECK_FALSE(other->take_pages(0, 3).view);
+  other->give_back(rest);
+  REQUIRE(one->show());
+  CHECK(is_filled(one->address(), 2));
+  one->leave_segment(residence::system_memory, true);
+  CHECK(one->where_now().segment == nullptr);
+  CHECK(is_filled(one->address(), 2));
+  CHECK((second.free_pages() == 2 && third.free_pages() == 2));
 }
 
 TEST_CASE("more pages than there can be are refused") {

@@ -35,6 +35,20 @@ TEST_CASE("[B18][B29] a segment says whether the processor sees it, and how much
   CHECK(hidden->window_pages()->unmap(view));
 }
 
+TEST_CASE("[B21][B29] a segment that is resized at run time is seen from then on, and keeps its window") {
+  const tidemark::progress_fence finished;
+  auto segment = segment_type::make(finished, {.pages = 2, .window_pages = 1});
+  REQUIRE(segment);
+  CHECK_FALSE(segment->traits().cpu_visible);
+  for (int i = 0; i < 2; ++i) {
+    segment->resize();
+    CHECK(segment->traits().cpu_visible);
+    CHECK(segment->window().exists);
+  }
+  const segment_type moved = std::move(*segment);
+  CHECK(moved.traits().cpu_visible);
+}
+
 TEST_CASE("[B32] all pages of a segment are given out, and no more") {
   const tidemark::progress_fence finished;
   auto segment = segment_type::make(finished, {.pages = 4});

@@ -35,8 +35,14 @@ constexpr std::array every_residence{residence::system_memory, residence::apertu
 constexpr std::array every_segment{visible, invisible};
 constexpr std::array every_window{no_window, full_window, roomy_window};
 
-constexpr lock_subject subject(cpu_access access, residence where, bool supports_aperture) {
-  return {access, where, supports_aperture, 4096};
+/// The set of one memory segment, and of an aperture segment or none.
+constexpr segment_set set_of(const segment_traits& memory, bool supports_aperture) {
+  const segment_set alone = segment_set{}.with(memory);
+  return supports_aperture ? alone.with_aperture() : alone;
+}
+constexpr lock_subject subject(cpu_access access, residence where, bool supports_aperture,
+                               const segment_traits& memory = invisible) {
+  return {access, where, set_of(memory, supports_aperture), 4096};
 }
 constexpr lock_subject in_memory_segment(cpu_access access, bool supports_aperture) {
   return subject(access, residence::memory_segment, supports_aperture);
@@ -49,7 +55,8 @@ void for_each_combination(const Body& body) {
     for (const residence where : every_residence) {
       for (const bool aperture : {false, true}) {
         for (const segment_traits& segment : every_segment) {
-          for (const window_state& window : every_window) body(subject(access, where, aperture), segment, window);
+          for (const window_state& window : every_window)
+            body(subject(access, where, aperture, segment), segment, window);
         }
       }
     }
@@ -120,6 +127,20 @@ TEST_CASE("[B19][B21][B27] in a segment that the processor sees every allocation
   }
 }
 
+TEST_CASE(
+    "[B23][B24] in a segment that the processor does not see, no room in the window or no aperture segment is enough") {
+  // "If the CpuHostAperture is out of available space or the allocation doesn't specify an aperture segment, a virtual
+  // address is impossible to obtain": no address where it is. Only system memory is left then, for one of the two.
+  for (const window_state& window : every_window) {
+    for (const bool aperture : {false, true}) {
+      const bool is_possible = window.free_bytes != 0 && aperture;
+      const lock_decision made = decide(in_memory_segment(cpu_access::uncached, aperture), invisible, window, 0);
+      CHECK((made.route == lock_route::through_window) == is_possible);
+      if (!is_possible) CHECK(made.route == (aperture ? lock_route::migrate_to_system : lock_route::refused));
+    }
+  }
+}
+
 TEST_CASE("[B23][B24] what may not be created has no address in a segment that the processor does not see") {
   for (const cpu_access access : {cpu_access::uncached, cpu_access::cached}) {
     for (const window_state& window : every_window)
@@ -161,18 +182,39 @@ TEST_CASE(
     "segment") {
   for_each_combination([](const lock_subject& one, const segment_traits& segment, const window_state& window) {
     const bool refused_at_creation =
-        one.access != cpu_access::none && !segment.cpu_visible && !one.supports_aperture_segment;
-    CHECK(may_be_created(one, segment) == !refused_at_creation);
+        one.access != cpu_access::none && !segment.cpu_visible && !one.supported.has_aperture();
+    CHECK(may_be_created(one.access, one.supported) == !refused_at_creation);
     // The promise: an allocation for the processor that may be created is never refused.
-    if (may_be_created(one, segment) && one.access != cpu_access::none) {
+    if (may_be_created(one.access, one.supported) && one.access != cpu_access::none) {
       CHECK(decide(one, segment, window, 0).route != lock_route::refused);
     }
   });
 }
 
+TEST_CASE("[B17][B24] an allocation has a set of segments, and each that the processor does not see counts") {
+  const segment_set none;
+  CHECK(none.is_empty());
+  for (const cpu_access access : every_access) CHECK_FALSE(may_be_created(access, none));
+  const segment_set seen = none.with(visible);
+  const segment_set both = seen.with(invisible);
+  CHECK_FALSE(seen.has_unseen());
+  CHECK(both.has_unseen());
+  CHECK(both == none.with(invisible).with(visible).with(visible));
+  CHECK_FALSE(both.has_aperture());
+  CHECK(both.with_aperture().has_aperture());
+  CHECK(both.with_aperture().has_unseen());
+  CHECK_FALSE(none.with_aperture().has_unseen());
+  for (const cpu_access access : every_access) {
+    CHECK(may_be_created(access, none.with_aperture()));
+    CHECK(may_be_created(access, seen));
+    CHECK(may_be_created(access, both) == (access == cpu_access::none));
+    CHECK(may_be_created(access, both.with_aperture()));
+  }
+}
+
 TEST_CASE("the decision is made by the compiler where its arguments are constants") {
   static_assert(decide(in_memory_segment(cpu_access::uncached, false), visible, no_window, 0) == direct);
-  static_assert(!may_be_created(in_memory_segment(cpu_access::cached, false), invisible));
+  static_assert(!may_be_created(cpu_access::cached, segment_set{}.with(invisible)));
 }
 
 // ---- the gate ------------------------------------------------------------------------------------------------------
@@ -180,8 +222,8 @@ TEST_CASE("the decision is made by the compiler where its arguments are constant
 TEST_CASE("[B27][trap 30] what can be locked in system memory only stays there, and nothing else does") {
   for_each_combination([](const lock_subject& one, const segment_traits& segment, const window_state& window) {
     const bool is_made_so = one.where == residence::memory_segment && one.access == cpu_access::cached &&
-                            segment.cpu_visible && !one.supports_aperture_segment;
-    const bool nowhere_else = (one.where == residence::system_memory && !one.supports_aperture_segment) || is_made_so;
+                            segment.cpu_visible && !one.supported.has_aperture();
+    const bool nowhere_else = (one.where == residence::system_memory && !one.supported.has_aperture()) || is_made_so;
     CHECK(decide(one, segment, window, 0).stays_in_system_memory == nowhere_else);
   });
   CHECK(decide(subject(cpu_access::none, residence::system_memory, false), invisible, no_window, 0) == staying);

@@ -21,12 +21,12 @@
 #include "support/counted_progress.hpp"
 #include "support/interruption.hpp"
 #include "support/manual_stop.hpp"
+#include "support/segments.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
 using namespace std::chrono_literals;
-using tidemark::allocation_options;
 using tidemark::cpu_access;
 using tidemark::device_use;
 using tidemark::lock_refusal;
@@ -46,12 +46,25 @@ using segment_type = tidemark::device_segment<fence>;
 
 std::size_t page_bytes() { return memory_pages::page_bytes(); }
 
+/// An allocation that may lie in one memory segment.
+struct wanted {
+  std::size_t bytes = 0;
+  cpu_access access = cpu_access::uncached;
+  bool supports_aperture_segment = false;
+  std::size_t max_renames = 0;
+
+  tidemark::allocation_options options() const { return {.bytes = bytes, .max_renames = max_renames}; }
+  tidemark::supported_segments<fence> in(segment_type& memory) const {
+    return segments_of(access, supports_aperture_segment, memory);
+  }
+};
+
 template <class Allocation>
 struct basic_stand {
   using locking = typename Allocation::locking;
 
-  basic_stand(const segment_options& where, const allocation_options& options)
-      : segment{*segment_type::make(finished, where)}, memory{finished, segment, options} {}
+  basic_stand(const segment_options& where, const wanted& kind)
+      : segment{*segment_type::make(finished, where)}, memory{finished, kind.in(segment), kind.options()} {}
   basic_stand(const basic_stand&) = delete;
   basic_stand& operator=(const basic_stand&) = delete;
   ~basic_stand() { finished.poison(); }  // so that an allocation which is in use can go
@@ -107,7 +120,7 @@ constexpr segment_options windowed{.pages = 8, .window_pages = 2};
 constexpr segment_options small_window{.pages = 8, .window_pages = 1};
 constexpr segment_options hidden{.pages = 8};
 
-allocation_options two_pages(cpu_access access, bool supports_aperture) {
+wanted two_pages(cpu_access access, bool supports_aperture) {
   return {.bytes = 2 * page_bytes(), .access = access, .supports_aperture_segment = supports_aperture};
 }
 
@@ -119,6 +132,7 @@ TEST_CASE("[B17][B25] in system memory, and in an aperture segment, every alloca
   for (const segment_options& segment : {visible, windowed, hidden}) {
     for (const cpu_access access : {cpu_access::none, cpu_access::uncached, cpu_access::cached}) {
       for (const bool aperture : {false, true}) {
+        if (!aperture && !segment.cpu_visible && access != cpu_access::none) continue;  // must not be created
         stand at{segment, two_pages(access, aperture)};
         const auto first = at.fill(1);
         CHECK(first.route == lock_route::direct);
@@ -164,17 +178,12 @@ const std::array every_row{
     row{visible, cpu_access::none, false, refused, in_segment, lock_refusal::resident},
     // It does not: a window with room, one without, none.
     row{windowed, cpu_access::uncached, true, through_window, in_segment},
-    row{windowed, cpu_access::uncached, false, refused, in_segment, lock_refusal::no_aperture_segment},
     row{windowed, cpu_access::cached, true, migrate_to_system, in_aperture},
-    row{windowed, cpu_access::cached, false, refused, in_segment, lock_refusal::incoherent_cached},
     row{windowed, cpu_access::none, true, migrate_to_system, in_aperture},
     row{windowed, cpu_access::none, false, refused, in_segment, lock_refusal::resident},
     row{small_window, cpu_access::uncached, true, migrate_to_system, in_aperture},
-    row{small_window, cpu_access::uncached, false, refused, in_segment, lock_refusal::no_space},
     row{hidden, cpu_access::uncached, true, migrate_to_system, in_aperture},
-    row{hidden, cpu_access::uncached, false, refused, in_segment, lock_refusal::no_window},
     row{hidden, cpu_access::cached, true, migrate_to_system, in_aperture},
-    row{hidden, cpu_access::cached, false, refused, in_segment, lock_refusal::incoherent_cached},
 };
 
 }  // namespace
@@ -228,22 +237,6 @@ TEST_CASE("[B9][B17] a lock that discards always has a way: what would be refuse
     CHECK(at.device_has(held, 3));
     CHECK(at.memory.unlock(held) == unlock_status::unlocked);
   }
-}
-
-TEST_CASE("[B24] what may not be created for a segment is not made") {
-  const fence finished;
-  auto seen = segment_type::make(finished, visible);
-  auto unseen = segment_type::make(finished, windowed);
-  REQUIRE(seen);
-  REQUIRE(unseen);
-  for (const cpu_access access : {cpu_access::none, cpu_access::uncached, cpu_access::cached}) {
-    for (const bool aperture : {false, true}) {
-      CHECK(allocation::make(finished, *seen, two_pages(access, aperture)).has_value());
-      CHECK(allocation::make(finished, *unseen, two_pages(access, aperture)).has_value() ==
-            (aperture || access == cpu_access::none));
-    }
-  }
-  CHECK_FALSE(allocation::make(finished, *seen, {.bytes = 0}).has_value());
 }
 
 // ---- busy, and the forms that wait ---------------------------------------------------------------------------------
@@ -522,8 +515,8 @@ TEST_CASE("[B2] work that was named before there is a backing changes nothing") 
 
 // ---- moves ---------------------------------------------------------------------------------------------------------
 
-TEST_CASE("[B27][trap 30] a backing does not go into or out of the memory segment while it is locked; others do") {
-  stand at{visible, {.bytes = 8, .supports_aperture_segment = true}};
+TEST_CASE("[B27][trap 30] what supports no aperture segment is not committed while it is locked; other backings are") {
+  stand at{visible, {.bytes = 8}};
   const auto first = at.memory.try_lock(map_mode::write);
   CHECK(at.memory.try_commit(first) == move_status::refused);
   CHECK(at.memory.unlock(first, 1) == unlock_status::unlocked);
@@ -551,7 +544,12 @@ TEST_CASE("[B14][B27] no byte moves between system memory and an aperture segmen
       const auto again = at.memory.try_lock(map_mode::read);
       CHECK(again.data == held.data);
       CHECK(at.device_has(held, 2));
-      CHECK(at.memory.try_commit(held) == move_status::refused);  // its bytes would move
+      CHECK(at.memory.try_evict(held) == move_status::placed);
+      CHECK(at.memory.try_commit(held) == move_status::placed_in_aperture);  // its bytes would move
+      CHECK(at.memory.where(held) == residence::aperture_segment);
+      CHECK(at.segment.free_pages() == at.segment.memory().pages());
+      CHECK(at.memory.try_commit(held) == move_status::placed_in_aperture);
+      CHECK(at.has(held, 2));
       CHECK(at.memory.try_evict(held) == move_status::placed);
       CHECK(at.memory.where(held) == residence::system_memory);
       CHECK(at.memory.unlock(again) == unlock_status::still_locked);
@@ -575,9 +573,229 @@ TEST_CASE("[B14][B27] what is locked in the memory segment stays there, and is t
   }
 }
 
+TEST_CASE("[B14] an allocation can be locked until it is destroyed, which gives its pages back") {
+  for (const map_mode mode : {map_mode::write, map_mode::discard}) {
+    for (const segment_options& of : {visible, windowed}) {
+      fence finished;
+      segment_type segment{*segment_type::make(finished, of)};
+      {
+        allocation memory{finished, segments_of(cpu_access::uncached, true, segment), {.bytes = 2 * page_bytes()}};
+        const auto first = memory.try_lock(map_mode::write);
+        CHECK(memory.unlock(first) == unlock_status::unlocked);
+        CHECK(memory.try_commit(first) == move_status::placed);
+        CHECK(memory.try_lock(mode));
+        CHECK(segment.free_pages() == segment.memory().pages() - 2);
+      }
+      CHECK(segment.free_pages() == segment.memory().pages());
+      CHECK(segment.window().free_bytes == of.window_pages * page_bytes());
+    }
+  }
+}
+
+namespace {
+
+/// An allocation that is locked once, before the first frame, and never unlocked. In each frame the processor writes a
+/// number into all bytes and names work. The device, in another thread, commits the allocation, finds the number,
+/// writes another one and evicts. The processor waits for the work by a nested lock.
+struct locked_for_life {
+  static constexpr std::uint64_t frames = 1'000;
+
+  locked_for_life(const segment_options& where, const wanted& kind, bool is_on_device)
+      : at{where, kind}, starts_on_device{is_on_device} {}
+
+  stand at;
+  const bool starts_on_device;
+  fence submitted;
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<std::uint64_t> commits{0};
+
+  static int written_in(std::uint64_t frame) { return static_cast<int>(frame % 120); }
+  static int answer_in(std::uint64_t frame) { return written_in(frame) + 128; }
+
+  void run() {
+    if (starts_on_device) CHECK(at.memory.try_commit(at.fill(0)) == move_status::placed);
+    const auto held = at.memory.lock(map_mode::write);
+    REQUIRE(held);
+    const residence where = at.memory.where(held);
+    background device{[&] { be_device(held, where); }};
+    for (std::uint64_t frame = 1; frame <= frames; ++frame) {
+      std::memset(held.data, written_in(frame), held.bytes);
+      at.memory.used_until(held, frame, device_use::writes);
+      submitted.signal(frame);
+      const auto done = at.memory.lock(map_mode::read);
+      if (!done || done.data != held.data || !stand::has(done, answer_in(frame))) ++failures;
+      if (at.memory.unlock(done) != unlock_status::still_locked) ++failures;
+    }
+    device.join();
+    CHECK(failures == 0);
+    CHECK(commits == frames);
+    CHECK(at.memory.backings() == 1);
+    const std::size_t kept = where == residence::memory_segment ? 2u : 0u;
+    CHECK(at.segment.free_pages() == at.segment.memory().pages() - kept);
+  }
+  void be_device(const allocation::locking& of, residence where) {
+    const bool is_resident = where == residence::memory_segment;
+    for (std::uint64_t frame = 1; frame <= frames; ++frame) {
+      static_cast<void>(submitted.wait(frame));
+      const move_status expected = is_resident ? move_status::placed : move_status::placed_in_aperture;
+      if (at.memory.try_commit(of) == expected) ++commits;
+      const residence now = at.memory.where(of);
+      if (now != (is_resident ? residence::memory_segment : residence::aperture_segment)) ++failures;
+      if (!at.device_has(of, written_in(frame))) ++failures;
+      at.fill_as_device(of, answer_in(frame));
+      const move_status evicted = at.memory.try_evict(of);  // before the signal: no work is running
+      if (evicted != (is_resident ? move_status::refused : move_status::placed)) ++failures;
+      at.finished.signal(frame);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[B14][B27] an allocation is locked for its whole life, while the device uses it in 1,000 frames") {
+  for (const bool starts_on_device : {false, true}) {
+    for (const segment_options& segment : {visible, windowed, hidden}) {
+      for (const cpu_access access : {cpu_access::none, cpu_access::uncached, cpu_access::cached}) {
+        CAPTURE(starts_on_device);
+        CAPTURE(segment.cpu_visible);
+        CAPTURE(segment.window_pages);
+        CAPTURE(static_cast<int>(access));
+        locked_for_life one{segment, two_pages(access, true), starts_on_device};
+        one.run();
+      }
+    }
+  }
+  // Without an aperture segment it is on the device when it is locked.
+  locked_for_life one{visible, two_pages(cpu_access::uncached, false), true};
+  one.run();
+}
+
+TEST_CASE(
+    "[B27] without an aperture segment only the commit into a memory segment is held back, and only while locked") {
+  stand at{visible, two_pages(cpu_access::uncached, false)};
+  const auto held = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.try_commit(held) == move_status::refused);
+  CHECK(at.memory.try_evict(held) == move_status::placed);  // it is there
+  at.memory.used_until(held, 1);
+  CHECK(at.memory.try_commit(held) == move_status::refused);
+  at.finished.signal(1);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+  CHECK(at.memory.try_commit(held) == move_status::placed);
+  // Locked where it is resident, it stays there, and the device uses it.
+  const auto there = at.memory.try_lock(map_mode::write);
+  CHECK(at.memory.try_commit(there) == move_status::placed);
+  CHECK(at.memory.unlock(there) == unlock_status::unlocked);
+}
+
+// ---- several segments ----------------------------------------------------------------------------------------------
+
+namespace {
+
+/// An allocation of two pages that supports two memory segments: a small one first, which the processor sees.
+struct two_segments {
+  explicit two_segments(cpu_access access)
+      : memory{finished, {access, tidemark::with_aperture_segment, near, far}, {.bytes = 2 * page_bytes()}},
+        other{finished, {access, tidemark::with_aperture_segment, near, far}, {.bytes = 2 * page_bytes()}} {}
+
+  static allocation::locking fill(allocation& which, int number) {
+    const auto held = which.try_lock(map_mode::write);
+    REQUIRE(held);
+    std::memset(held.data, number, held.bytes);
+    CHECK(which.unlock(held) == unlock_status::unlocked);
+    return held;
+  }
+
+  fence finished;
+  segment_type near{*segment_type::make(finished, {.pages = 2, .cpu_visible = true})};
+  segment_type far{*segment_type::make(finished, {.pages = 4, .window_pages = 2})};
+  allocation memory;
+  allocation other;
+};
+
+}  // namespace
+
+TEST_CASE("[B17] a commit goes into the first segment of the set that has room, and the lock goes by that segment") {
+  two_segments at{cpu_access::uncached};
+  const auto first = two_segments::fill(at.memory, 1);
+  const auto second = two_segments::fill(at.other, 2);
+  CHECK(at.memory.segment_of(first) == nullptr);
+  CHECK(at.memory.try_commit(first) == move_status::placed);
+  CHECK(at.memory.segment_of(first) == &at.near);
+  CHECK(at.other.try_commit(second) == move_status::placed);
+  CHECK(at.other.segment_of(second) == &at.far);
+  const auto direct = at.memory.try_lock(map_mode::read);
+  const auto through = at.other.try_lock(map_mode::read);
+  CHECK(direct.route == lock_route::direct);
+  CHECK(through.route == lock_route::through_window);
+  CHECK((stand::has(direct, 1) && stand::has(through, 2)));
+  CHECK(at.far.window().free_bytes == 0);
+  CHECK(at.memory.unlock(direct) == unlock_status::unlocked);
+  CHECK(at.other.unlock(through) == unlock_status::unlocked);
+  CHECK(at.far.window().free_bytes == 2 * page_bytes());
+}
+
+TEST_CASE("[B17] a commit that names a segment of the set moves the bytes there, also from another one") {
+  two_segments at{cpu_access::uncached};
+  const auto first = two_segments::fill(at.memory, 5);
+  CHECK(at.memory.try_commit(first, at.far) == move_status::placed);
+  CHECK(at.memory.segment_of(first) == &at.far);
+  CHECK(at.memory.try_commit(first) == move_status::placed);  // it is in one of them
+  CHECK(at.memory.segment_of(first) == &at.far);
+  CHECK(at.memory.try_commit(first, at.near) == move_status::placed);
+  CHECK(at.memory.segment_of(first) == &at.near);
+  CHECK((at.near.free_pages() == 0 && at.far.free_pages() == 4));
+  const auto held = at.memory.try_lock(map_mode::write);
+  CHECK(held.route == lock_route::direct);
+  CHECK(stand::has(held, 5));
+  CHECK(at.memory.try_commit(held, at.far) == move_status::refused);  // its address would go
+  CHECK(at.memory.try_commit(held, at.near) == move_status::placed);
+  CHECK(at.far.free_pages() == 4);
+  CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+
+  const auto second = two_segments::fill(at.other, 6);
+  CHECK(at.other.try_commit(second, at.near) == move_status::no_space);
+  CHECK(at.other.where(second) == residence::system_memory);
+  const auto stranger = segment_type::make(at.finished, visible);
+  CHECK(at.other.try_commit(second, *stranger) == move_status::invalid);
+  CHECK(at.other.try_commit({}, at.near) == move_status::invalid);
+}
+
+TEST_CASE("[B17] an allocation of an aperture segment alone is in no memory segment, and can always be locked") {
+  fence finished;
+  allocation memory{finished, {cpu_access::cached, tidemark::with_aperture_segment}, {.bytes = 8}};
+  const auto held = memory.try_lock(map_mode::write);
+  REQUIRE(held);
+  CHECK(memory.try_commit(held) == move_status::invalid);
+  CHECK(memory.try_commit(held, residence::aperture_segment) == move_status::placed);
+  CHECK(memory.where(held) == residence::aperture_segment);
+  CHECK(memory.unlock(held) == unlock_status::unlocked);
+  CHECK(memory.try_commit(held) == move_status::invalid);
+}
+
+TEST_CASE("[B21][B29] a segment is resized at run time: locks after that are direct, and those before keep their way") {
+  stand at{windowed, two_pages(cpu_access::uncached, true)};
+  const auto first = at.fill(1);
+  CHECK(at.memory.try_commit(first) == move_status::placed);
+  const auto before = at.memory.try_lock(map_mode::write);
+  REQUIRE(before.route == lock_route::through_window);
+  at.segment.resize();
+  const auto nested = at.memory.try_lock(map_mode::read);
+  CHECK(nested.route == lock_route::through_window);
+  CHECK(nested.data == before.data);
+  CHECK(at.memory.unlock(nested) == unlock_status::still_locked);
+  std::memset(before.data, 2, before.bytes);
+  CHECK(at.memory.unlock(before) == unlock_status::unlocked);
+  const auto after = at.memory.try_lock(map_mode::read);
+  CHECK(after.route == lock_route::direct);
+  CHECK(at.memory.where(after) == residence::memory_segment);
+  CHECK(at.segment.window().free_bytes == 2 * page_bytes());
+  CHECK(at.has(after, 2));
+  CHECK(at.memory.unlock(after) == unlock_status::unlocked);
+}
+
 TEST_CASE("a commit of what is locked takes no page from another allocation's") {
   stand at{{.pages = 2, .cpu_visible = true}, two_pages(cpu_access::uncached, false)};
-  allocation other{at.finished, at.segment, two_pages(cpu_access::uncached, false)};
+  allocation other{at.finished, segments_of(cpu_access::uncached, false, at.segment), {.bytes = 2 * page_bytes()}};
   const auto held = at.memory.try_lock(map_mode::write);
   CHECK(at.memory.try_commit(held) == move_status::refused);
   CHECK(at.segment.free_pages() == 2);
@@ -602,7 +820,7 @@ TEST_CASE("[B27] a lock that made the allocation not resident keeps it so until 
 
 TEST_CASE("a commit needs free pages, and a move that makes no sense is invalid") {
   stand at{{.pages = 3, .cpu_visible = true}, two_pages(cpu_access::uncached, false)};
-  allocation other{at.finished, at.segment, two_pages(cpu_access::uncached, false)};
+  allocation other{at.finished, segments_of(cpu_access::uncached, false, at.segment), {.bytes = 2 * page_bytes()}};
   const auto first = at.fill(1);
   const auto second = other.try_lock(map_mode::write);
   CHECK(other.unlock(second) == unlock_status::unlocked);
@@ -618,7 +836,7 @@ TEST_CASE("a commit needs free pages, and a move that makes no sense is invalid"
 
 TEST_CASE("another allocation's view takes the room of the window, and the lock goes another way") {
   stand at{windowed, two_pages(cpu_access::uncached, true)};
-  allocation other{at.finished, at.segment, two_pages(cpu_access::uncached, true)};
+  allocation other{at.finished, segments_of(cpu_access::uncached, true, at.segment), {.bytes = 2 * page_bytes()}};
   const auto second = other.try_lock(map_mode::write);
   CHECK(other.unlock(second) == unlock_status::unlocked);
   CHECK(other.try_commit(second) == move_status::placed);
@@ -726,7 +944,7 @@ using cached_allocation = tidemark::mapped_allocation<fence, watched_cache>;
 struct cached_stand {
   explicit cached_stand(cpu_access access)
       : segment{*segment_type::make(finished, visible)},
-        memory{finished, segment, {.bytes = 8, .access = access, .supports_aperture_segment = true}, {&log}} {}
+        memory{finished, segments_of(access, true, segment), {.bytes = 8}, {&log}} {}
 
   fence finished;
   segment_type segment;
@@ -889,8 +1107,7 @@ struct named_beside_an_eviction {
   interrupted_fence finished;
   tidemark::device_segment<interrupted_fence> segment{
       *tidemark::device_segment<interrupted_fence>::make(finished, {.pages = 1, .cpu_visible = true})};
-  interrupted_allocation memory{
-      finished, segment, {.bytes = 8, .access = cpu_access::cached, .supports_aperture_segment = true}, {&log}};
+  interrupted_allocation memory{finished, segments_of(cpu_access::cached, true, segment), {.bytes = 8}, {&log}};
 };
 
 }  // namespace
@@ -962,7 +1179,7 @@ TEST_CASE("[B27] a move of one backing keeps no other backing from being moved")
   CHECK(both.at.memory.unlock(third) == unlock_status::unlocked);
   CHECK(both.at.memory.try_commit(third) == move_status::placed);
   CHECK(both.at.memory.try_commit(both.second, residence::aperture_segment) == move_status::placed);
-  CHECK(both.at.memory.try_commit(both.second) == move_status::refused);
+  CHECK(both.at.memory.try_commit(both.second) == move_status::placed_in_aperture);
 }
 
 TEST_CASE("[B2] work can be named while another thread moves the backing, and is waited for") {
@@ -982,7 +1199,8 @@ TEST_CASE("[B12] a discard that finds only backings which are moved sleeps until
   fence finished;
   auto segment = *segment_type::make(finished, visible);
   watched_cache::log log;
-  cached_allocation memory{finished, segment, {.bytes = 8, .access = cpu_access::cached, .max_renames = 1}, {&log}};
+  cached_allocation memory{
+      finished, segments_of(cpu_access::cached, false, segment), {.bytes = 8, .max_renames = 1}, {&log}};
   const watchdog dog = watch(finished);
   const auto first = memory.try_lock(map_mode::write);
   CHECK(memory.unlock(first, 0, device_use::writes) == unlock_status::unlocked);
@@ -1004,10 +1222,11 @@ TEST_CASE("[B12] a discard that finds only backings which are moved sleeps until
   CHECK(status == lock_status::locked);
 }
 
-TEST_CASE(
-    "[B8][B9][B46] no lock is busy beside a thread that only asks for moves, which are refused or change nothing") {
+TEST_CASE("[B8][B9][B46] no lock is busy beside a thread that only asks for moves, none of which moves a byte") {
   stand at{{.pages = 1, .cpu_visible = true}, {.bytes = 8, .supports_aperture_segment = true}};
-  allocation full{at.finished, at.segment, {.bytes = 8}};  // has the only page of the segment
+  allocation full{at.finished,
+                  segments_of(cpu_access::uncached, false, at.segment),
+                  {.bytes = 8}};  // has the only page of the segment
   const auto taken = full.try_lock(map_mode::write);
   CHECK(full.unlock(taken) == unlock_status::unlocked);
   CHECK(full.try_commit(taken) == move_status::placed);
@@ -1020,7 +1239,7 @@ TEST_CASE(
   std::atomic<int> moved{0};
   background device{[&] {
     while (!is_done) {
-      if (at.memory.try_commit(held) != move_status::refused) ++moved;
+      if (at.memory.try_commit(held) != move_status::placed_in_aperture) ++moved;
       if (at.memory.try_evict(held) != move_status::placed) ++moved;
       if (at.memory.try_commit(idle) == move_status::placed) ++moved;
       if (at.memory.try_evict(idle) != move_status::placed) ++moved;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "support/random.hpp"
+#include "support/segments.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -52,7 +53,11 @@ struct setting {
   std::size_t window_pages;
 
   static setting any(random_numbers& random) {
-    return {static_cast<cpu_access>(random.below(3u)), random.below(2u) == 0, random.below(3u) == 0, random.below(6u)};
+    setting one{static_cast<cpu_access>(random.below(3u)), random.below(2u) == 0, random.below(3u) == 0,
+                random.below(6u)};
+    // No other allocation may be created.
+    if (one.access != cpu_access::none && !one.is_seen) one.supports_aperture = true;
+    return one;
   }
 };
 
@@ -106,7 +111,11 @@ class model {
   move_status move(backing& one, residence to) {
     if (to == residence::aperture_segment && !of_.supports_aperture) return move_status::invalid;
     const bool moves_bytes = (one.where == residence::memory_segment) != (to == residence::memory_segment);
-    if (moves_bytes && one.locks != 0) return move_status::refused;
+    if (moves_bytes && one.locks != 0) {
+      if (to != residence::memory_segment || !of_.supports_aperture) return move_status::refused;
+      one.where = residence::aperture_segment;
+      return move_status::placed_in_aperture;
+    }
     if (moves_bytes && to == residence::memory_segment && free_pages() < pages) return move_status::no_space;
     one.where = to;
     return move_status::placed;
@@ -166,11 +175,8 @@ class pair_of_both {
         segment_{*segment_type::make(
             finished_, {.pages = segment_pages, .cpu_visible = of.is_seen, .window_pages = of.window_pages})},
         real_{finished_,
-              segment_,
-              {.bytes = pages * memory_pages::page_bytes(),
-               .access = of.access,
-               .supports_aperture_segment = of.supports_aperture,
-               .max_renames = most_backings}},
+              segments_of(of.access, of.supports_aperture, segment_),
+              {.bytes = pages * memory_pages::page_bytes(), .max_renames = most_backings}},
         model_{of} {}
   pair_of_both(const pair_of_both&) = delete;
   pair_of_both& operator=(const pair_of_both&) = delete;
@@ -415,11 +421,8 @@ struct both_threads {
         segment{*segment_type::make(
             finished, {.pages = segment_pages, .cpu_visible = of.is_seen, .window_pages = of.window_pages})},
         memory{finished,
-               segment,
-               {.bytes = pages * memory_pages::page_bytes(),
-                .access = of.access,
-                .supports_aperture_segment = of.supports_aperture,
-                .max_renames = most_backings}} {}
+               segments_of(of.access, of.supports_aperture, segment),
+               {.bytes = pages * memory_pages::page_bytes(), .max_renames = most_backings}} {}
 
   /// Locks in all modes, looks for what it has left or for what the device has, and hands over what it writes.
   void be_processor(std::uint64_t seed) {
@@ -506,7 +509,7 @@ struct both_threads {
   work_list work{rounds};
   std::atomic<bool> is_done{false};
   std::atomic<int> failures{0};
-  std::array<std::uint64_t, 5> moves{};  // by their status; the device's
+  std::array<std::uint64_t, 6> moves{};  // by their status; the device's
 };
 
 }  // namespace

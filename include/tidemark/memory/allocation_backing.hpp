@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// allocation_backing: one backing of a mapped allocation: its pages in system memory, its pages in a memory segment
-// while it is there, what shows these to the processor, and the cache operations that it needs. Part of
+// allocation_backing: one backing of a mapped allocation: its pages in system memory, its pages in one of its
+// memory segments while it is there, what shows these to the processor, and the cache operations that it needs. Part of
 // mapped_allocation.hpp. Linux only.
 //
 //   where             the bytes are in
 //   system_memory     pages of its own
 //   aperture_segment  the same pages, which the device uses, too
-//   memory_segment    pages of the segment, any that were free
+//   memory_segment    pages of one of the segments, any that were free
 //
 // A view of the pages of the segment is made by the first lock that needs it, and stays until the backing leaves the
 // segment; a view through the window, and its pages of the window, only while the backing is locked.
@@ -41,6 +41,7 @@
 #include "host_aperture.hpp"
 #include "lock_decision.hpp"
 #include "mapped_view.hpp"
+#include "supported_segments.hpp"
 
 namespace tidemark {
 
@@ -64,16 +65,28 @@ class allocation_backing {
 
  public:
   using gate = basic_commit_gate<platform>;
+  using segment = device_segment<Timeline>;
+
+  /// Where a backing is.
+  struct place {
+    residence where;
+    device_segment<Timeline>* segment;  ///< nullptr if it is in none of the memory segments.
+  };
+  /// Pages of one of the memory segments, or why there are none.
+  struct taken_pages {
+    std::size_t index;  ///< Of the segment.
+    aperture_view view;
+  };
 
   /// Returns a backing in system memory, all zero, which the caller deletes; or nullptr if the system refuses. With a
   /// cache, the program ends if there is no memory for the coherency_tracker.
   /// \param cache  nullptr if it needs no cache operations
-  static allocation_backing* make(const Timeline& finished, device_segment<Timeline>& segment, std::size_t pages,
-                                  Cache* cache) noexcept {
+  static allocation_backing* make(const Timeline& finished, const supported_segments<Timeline>& segments,
+                                  std::size_t pages, Cache* cache) noexcept {
     auto system = memory_pages::make(pages);
     std::unique_ptr<std::uint64_t[]> numbers{system ? new (std::nothrow) std::uint64_t[pages]() : nullptr};
     if (numbers == nullptr) return nullptr;
-    auto* const made = new (std::nothrow) allocation_backing{segment, std::move(*system), std::move(numbers)};
+    auto* const made = new (std::nothrow) allocation_backing{segments, std::move(*system), std::move(numbers)};
     if (made != nullptr && cache != nullptr) {
       const coherency_options options{.bytes = made->bytes()};
       made->tracked_.emplace(finished, options, cache_of_backing{cache, made->system_.page(0)});
@@ -84,71 +97,90 @@ class allocation_backing {
   allocation_backing(const allocation_backing&) = delete;
   allocation_backing& operator=(const allocation_backing&) = delete;
   ~allocation_backing() {
-    hide();
-    if (is_in_segment()) segment_.places().unmap(placed_);
+    const place now = where_now();
+    if (now.segment == nullptr) return;
+    hide(*now.segment);
+    now.segment->places().unmap(placed_);
   }
 
   [[nodiscard]] std::size_t pages() const noexcept { return system_.pages(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pages() * memory_pages::page_bytes(); }
   /// Any thread may call it. Another one may change it at any moment.
-  [[nodiscard]] residence where() const noexcept {
+  [[nodiscard]] place where_now() const noexcept {
     // (K11): acquire, pairs with (K12): who learns where a backing is finds its bytes there, too. Not stronger: it only
     // looks.
-    return static_cast<residence>(where_.load(std::memory_order_acquire));
+    const std::uint32_t word = where_.load(std::memory_order_acquire);
+    if (word < first_segment) return {static_cast<residence>(word), nullptr};
+    return {residence::memory_segment, segments_.memory()[word - first_segment]};
   }
-  [[nodiscard]] bool is_in_segment() const noexcept { return where() == residence::memory_segment; }
+  [[nodiscard]] residence where() const noexcept { return where_now().where; }
+  [[nodiscard]] bool is_in_segment() const noexcept { return where_now().segment != nullptr; }
 
   /// Returns a page of the bytes, as the device sees it.
   [[nodiscard]] std::byte* page(std::size_t index) const noexcept {
-    return is_in_segment() ? page_in_segment(index) : system_.page(index);
+    const place now = where_now();
+    return now.segment != nullptr ? page_in(*now.segment, index) : system_.page(index);
   }
   /// Returns where the processor sees the first byte: in the segment only after show() or show_through_window().
   [[nodiscard]] std::byte* address() const noexcept { return is_in_segment() ? shown_->data() : system_.page(0); }
 
   // ---- the segment ------------------------------------------------------------------------------------------------
 
-  /// Takes pages of the segment for all bytes, and returns them as a view. The view is false if too few are free, or if
-  /// another thread is just looking at them. Any thread may call it.
-  [[nodiscard]] aperture_view take_places() noexcept { return segment_.places().try_map(some_pages{pages()}); }
-  /// Gives back what take_places() returned. Any thread may call it.
-  void give_back_places(const aperture_view& taken) noexcept {
-    if (taken) segment_.places().unmap(taken);
+  /// Takes pages for all bytes from the first of these segments that has them. The view is false if none has. Its
+  /// status is `busy` if another thread is just looking at the pages of one of them. Any thread may call it.
+  /// \param first  an index of the segments
+  /// \param end    behind the last one, and greater
+  [[nodiscard]] taken_pages take_pages(std::size_t first, std::size_t end) noexcept {
+    taken_pages taken{};
+    for (std::size_t index = first; index != end; ++index) {
+      const aperture_view view = segments_.memory()[index]->places().try_map(some_pages{pages()});
+      const bool was_busy = taken.view.status == aperture_status::busy;
+      if (view || !was_busy) taken = {index, view};
+      if (view) break;
+    }
+    return taken;
+  }
+  /// Gives back what take_pages() returned. Any thread may call it.
+  void give_back(const taken_pages& taken) noexcept {
+    if (taken.view) segments_.memory()[taken.index]->places().unmap(taken.view);
   }
 
-  /// Moves the bytes into the segment.
-  /// \param places  of take_places()
-  void enter_segment(const aperture_view& places) noexcept {
-    placed_ = places;
-    segment_.places().for_each(placed_, [this](const aperture_page& given) { numbers_[given.index] = given.window; });
+  /// Moves the bytes from system memory into a segment.
+  /// \param taken  of take_pages()
+  void enter_segment(const taken_pages& taken) noexcept {
+    segment& into = *segments_.memory()[taken.index];
+    placed_ = taken.view;
+    into.places().for_each(placed_, [this](const aperture_page& given) { numbers_[given.index] = given.window; });
     prepare_processor_read();
-    for (std::size_t i = 0; i < pages(); ++i) copy_page(page_in_segment(i), system_.page(i));
-    is_now(residence::memory_segment);
+    for (std::size_t i = 0; i < pages(); ++i) copy_page(page_in(into, i), system_.page(i));
+    is_now(word_of(taken.index));
   }
-  /// Gives the pages of the segment back.
-  /// \param to     not the segment
+  /// Leaves the segment in which it is, and gives its pages back.
+  /// \param to     not a memory segment
   /// \param keeps  whether the bytes are copied to system memory first, and written back there, so that the device may
   ///               use them at once; otherwise they are undefined
   void leave_segment(residence to, bool keeps) noexcept {
+    segment& from = *where_now().segment;
     if (keeps) {
-      for (std::size_t i = 0; i < pages(); ++i) copy_page(system_.page(i), page_in_segment(i));
+      for (std::size_t i = 0; i < pages(); ++i) copy_page(system_.page(i), page_in(from, i));
       if (tracked_) {
         static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
         tracked_->prepare_device_read(0, bytes(), 0);
       }
     }
-    hide();
-    segment_.places().unmap(placed_);
-    is_now(to);
+    hide(from);
+    from.places().unmap(placed_);
+    is_now(word_of(to));
   }
   /// Changes what the pages in system memory are to the device, and returns true. Returns false, and changes nothing,
-  /// while the bytes are in the segment. Any thread may call it at any time: no byte moves.
-  /// \param to  not the segment
+  /// while the bytes are in a memory segment. Any thread may call it at any time: no byte moves.
+  /// \param to  not a memory segment
   bool settle(residence to) noexcept {
     std::uint32_t from = word_of(residence::system_memory);
     // (K13): acquire, pairs with (K12), as (K11). Not stronger: it hands nothing over, and keeps up the release
     // sequence of who moved the bytes there. The failure hands nothing over either.
     while (!where_.compare_exchange_weak(from, word_of(to), std::memory_order_acquire, std::memory_order_relaxed)) {
-      if (from == word_of(residence::memory_segment)) return false;
+      if (from >= first_segment) return false;
     }
     return true;
   }
@@ -157,15 +189,16 @@ class allocation_backing {
 
   /// Returns false if the system refuses a view.
   bool show() noexcept {
-    if (!shown_) shown_ = mapped_view::make(segment_.memory(), numbers());
+    if (!shown_) shown_ = mapped_view::make(where_now().segment->memory(), numbers());
     return shown_.has_value();
   }
-  /// Takes pages of the window, which must exist, for a view. Returns `mapped`, a status of host_aperture, or `invalid`
-  /// if the system refuses the view.
+  /// Takes pages of the segment's window, which must exist, for a view. Returns `mapped`, a status of host_aperture, or
+  /// `invalid` if the system refuses the view.
   aperture_status show_through_window() noexcept {
-    window_ = segment_.window_pages()->try_map(numbers());
+    auto& window = *where_now().segment->window_pages();
+    window_ = window.try_map(numbers());
     if (window_ && !show()) {
-      segment_.window_pages()->unmap(window_);
+      window.unmap(window_);
       window_ = {};
       return aperture_status::invalid;
     }
@@ -173,7 +206,7 @@ class allocation_backing {
   }
   /// Gives back what a view through the window takes.
   void leave_window() noexcept {
-    if (window_) hide();
+    if (window_) hide(*where_now().segment);
   }
 
   // ---- caches; nothing is done in the segment, whose memory the processor does not cache --------------------------
@@ -267,9 +300,9 @@ class allocation_backing {
     iterator end() const noexcept { return {count}; }
   };
 
-  allocation_backing(device_segment<Timeline>& segment, memory_pages system,
+  allocation_backing(const supported_segments<Timeline>& segments, memory_pages system,
                      std::unique_ptr<std::uint64_t[]> numbers) noexcept
-      : segment_{segment}, system_{std::move(system)}, numbers_{std::move(numbers)} {
+      : segments_{segments}, system_{std::move(system)}, numbers_{std::move(numbers)} {
     used_until_.store(0);
     writers_.store(0);
     set_written(false);
@@ -277,15 +310,20 @@ class allocation_backing {
     where_.store(word_of(residence::system_memory), std::memory_order_relaxed);
   }
 
+  // The word that says where it is: a residence, and from `first_segment` on the index of a memory segment.
+  static constexpr std::uint32_t first_segment = static_cast<std::uint32_t>(residence::memory_segment);
   static constexpr std::uint32_t word_of(residence where) noexcept { return static_cast<std::uint32_t>(where); }
+  static constexpr std::uint32_t word_of(std::size_t index) noexcept {
+    return first_segment + static_cast<std::uint32_t>(index);
+  }
   bool was_written() const noexcept {
     // (K16): relaxed alone, as (K14).
     return was_written_.load(std::memory_order_relaxed) != 0;
   }
-  void is_now(residence there) noexcept {
+  void is_now(std::uint32_t there) noexcept {
     // (K12): release, pairs with (K11) and (K13): the bytes, and the numbers of their pages. Not stronger: nothing is
     // looked at behind it.
-    where_.store(word_of(there), std::memory_order_release);
+    where_.store(there, std::memory_order_release);
   }
 
   /// The processor has written, or may have.
@@ -293,23 +331,23 @@ class allocation_backing {
     if (tracked_ && !is_in_segment()) static_cast<void>(tracked_->try_prepare_cpu_write(0, bytes()));
   }
 
-  std::byte* page_in_segment(std::size_t index) const noexcept {
-    return segment_.memory().page(detail::as_integer<std::size_t>(numbers_[index]));
+  std::byte* page_in(const segment& in, std::size_t index) const noexcept {
+    return in.memory().page(detail::as_integer<std::size_t>(numbers_[index]));
   }
   static void copy_page(std::byte* to, const std::byte* from) noexcept {
     std::memcpy(to, from, memory_pages::page_bytes());
   }
 
-  void hide() noexcept {
+  void hide(segment& in) noexcept {
     shown_.reset();
-    if (window_) segment_.window_pages()->unmap(std::exchange(window_, aperture_view{}));
+    if (window_) in.window_pages()->unmap(std::exchange(window_, aperture_view{}));
   }
 
-  device_segment<Timeline>& segment_;
+  const supported_segments<Timeline>& segments_;
   const memory_pages system_;
-  const std::unique_ptr<std::uint64_t[]> numbers_;           // of the pages of the segment
-  typename platform::template atomic<std::uint32_t> where_;  // a residence
-  aperture_view placed_;                                     // of the places of the segment
+  const std::unique_ptr<std::uint64_t[]> numbers_;           // of its pages of the segment
+  typename platform::template atomic<std::uint32_t> where_;  // see word_of()
+  aperture_view placed_;                                     // of the places of its segment
   aperture_view window_;                                     // of its window
   std::optional<mapped_view> shown_;
   std::optional<coherency_tracker<Timeline, cache_of_backing>> tracked_;

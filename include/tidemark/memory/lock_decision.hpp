@@ -13,22 +13,25 @@
 //   cached access         direct                migrate               migrate
 //   no access             direct                migrate               migrate
 //
-// "Migrate" means into system memory. Migrating and the window both need an aperture segment that the allocation
-// supports. Without one the lock is refused, and the reason says what was missing. There is one exception: cached
-// access in a segment that the processor sees. Two cases need an explanation. The quotations are from the texts that
-// docs/requirements.md lists:
+// "Migrate" means into system memory. An allocation has a set of segments that it supports. Migrating and the window
+// both need an aperture segment in that set. Without one the lock is refused, and the reason says what was missing.
+// There is one exception: cached access in a segment that the processor sees. Two cases need an explanation. The
+// quotations are from the texts that docs/requirements.md lists:
 //
 //   - Cached access in a segment that the processor sees. The allocation is "guaranteed to be lockable" there.
 //     But the processor's caches and the device's memory would disagree, so a cached allocation must lie in an aperture
 //     segment "or not be resident in order to be locked". The lock satisfies both by moving the allocation into system
 //     memory: it migrates. An allocation that supports no aperture segment then stays out of memory segments until it
 //     is unlocked. Such a lock is never direct.
-//   - A window with room for an allocation without an aperture segment. The window does not help: if "the allocation
-//     doesn't specify an aperture segment, a virtual address is impossible to obtain". Such an allocation is not
-//     to be created at all: may_be_created().
+//   - A segment that the processor does not see. "If the CpuHostAperture is out of available space or the allocation
+//     doesn't specify an aperture segment, a virtual address is impossible to obtain." Either is enough: a window with
+//     room does not help an allocation without an aperture segment, and it is refused. One with an aperture segment, of
+//     which the window has too little room, gets no address where it is, but can always be placed in system memory. So
+//     one without must not be created: may_be_created(), and supported_segments.hpp.
 //
 // An allocation that is locked in system memory, and can't be mapped by an aperture segment, must not be committed into
-// a memory segment before it is unlocked: the decision says so, and commit_gate ensures it. mapped_allocation.hpp does
+// a memory segment before it is unlocked: the decision says so, and commit_gate ensures it. No other allocation is held
+// back: one that supports an aperture segment is committed into that, where no byte moves. mapped_allocation.hpp does
 // what is decided here, over real pages.
 //
 // Not promised: that the window still has room when the lock is made. A caller that then finds none decides again.
@@ -62,17 +65,49 @@ template <>
 inline constexpr auto detail::names_of<residence> =
     detail::names("system_memory", "aperture_segment", "memory_segment");
 
+/// A memory segment of a device.
+struct segment_traits {
+  bool cpu_visible = false;  ///< The processor can address all of it.
+};
+
+/// The segments of a device that an allocation supports: a set of aperture segments, of memory segments that the
+/// processor sees, and of memory segments that it does not see. It keeps no more of them than which of these kinds
+/// there are. Pure: any thread may call all functions.
+class segment_set {
+ public:
+  constexpr segment_set() noexcept = default;
+
+  /// Returns the set with one more memory segment.
+  [[nodiscard]] constexpr segment_set with(const segment_traits& memory) const noexcept {
+    return segment_set{kinds_ | (memory.cpu_visible ? seen : unseen)};
+  }
+  /// Returns the set with an aperture segment.
+  [[nodiscard]] constexpr segment_set with_aperture() const noexcept { return segment_set{kinds_ | aperture}; }
+
+  [[nodiscard]] constexpr bool is_empty() const noexcept { return kinds_ == 0; }
+  /// Returns whether it has an aperture segment: the allocation can lie in system memory, and the device still use it.
+  [[nodiscard]] constexpr bool has_aperture() const noexcept { return (kinds_ & aperture) != 0; }
+  /// Returns whether it has a memory segment that the processor does not see.
+  [[nodiscard]] constexpr bool has_unseen() const noexcept { return (kinds_ & unseen) != 0; }
+
+  friend constexpr bool operator==(const segment_set&, const segment_set&) = default;
+
+ private:
+  static constexpr unsigned aperture = 1;
+  static constexpr unsigned seen = 2;
+  static constexpr unsigned unseen = 4;
+
+  explicit constexpr segment_set(unsigned kinds) noexcept : kinds_{kinds} {}
+
+  unsigned kinds_ = 0;
+};
+
 /// An allocation that is to be locked.
 struct lock_subject {
   cpu_access access = cpu_access::uncached;
   residence where = residence::system_memory;
-  bool supports_aperture_segment = false;  ///< It can be placed in system memory, and the device can still use it.
+  segment_set supported{};
   std::uint64_t bytes = 0;
-};
-
-/// A memory segment of a device.
-struct segment_traits {
-  bool cpu_visible = false;  ///< The processor can address all of it.
 };
 
 /// The window through which the processor sees memory segments that it can't address.
@@ -124,15 +159,15 @@ struct [[nodiscard]] lock_decision {
 [[nodiscard]] constexpr lock_decision decide(const lock_subject& subject, const segment_traits& segment,
                                              const window_state& window, std::uint32_t flags) noexcept {
   if (flags != 0) return {lock_route::refused, lock_refusal::invalid};
+  const bool has_aperture = subject.supported.has_aperture();
   if (subject.where != residence::memory_segment) {
-    const bool only_there = subject.where == residence::system_memory && !subject.supports_aperture_segment;
+    const bool only_there = subject.where == residence::system_memory && !has_aperture;
     return {lock_route::direct, lock_refusal::none, only_there};
   }
   const bool has_address = subject.access == cpu_access::uncached;
   const bool has_room = window.exists && window.free_bytes >= subject.bytes;
   if (has_address && segment.cpu_visible) return {lock_route::direct};
-  if (subject.supports_aperture_segment)
-    return {has_address && has_room ? lock_route::through_window : lock_route::migrate_to_system};
+  if (has_aperture) return {has_address && has_room ? lock_route::through_window : lock_route::migrate_to_system};
   if (subject.access == cpu_access::none) return {lock_route::refused, lock_refusal::resident};
   if (segment.cpu_visible) return {lock_route::migrate_to_system, lock_refusal::none, true};
   if (!has_address) return {lock_route::refused, lock_refusal::incoherent_cached};
@@ -140,12 +175,12 @@ struct [[nodiscard]] lock_decision {
   return {lock_route::refused, has_room ? lock_refusal::no_aperture_segment : lock_refusal::no_space};
 }
 
-/// Returns whether an allocation that is meant for this segment may be created. Returns false if the processor is to
-/// use the allocation but does not see the segment, and the allocation supports no aperture segment. While such an
-/// allocation is in the segment, every lock is refused. Pure.
-/// \param subject  its residence and its size are not looked at
-[[nodiscard]] constexpr bool may_be_created(const lock_subject& subject, const segment_traits& segment) noexcept {
-  return subject.access == cpu_access::none || segment.cpu_visible || subject.supports_aperture_segment;
+/// Returns whether an allocation that supports these segments may be created. Returns false if there are none. Returns
+/// false if the processor is to use the allocation, does not see one of its memory segments, and none is an aperture
+/// segment: while such an allocation is in that memory segment, every lock is refused. Pure.
+[[nodiscard]] constexpr bool may_be_created(cpu_access access, const segment_set& supported) noexcept {
+  if (supported.is_empty()) return false;
+  return access == cpu_access::none || !supported.has_unseen() || supported.has_aperture();
 }
 
 /// What an unlock has left behind.

@@ -4,13 +4,14 @@
 // (docs/requirements.md) call Lock: the processor gets an address of it, by the way that lock_decision.hpp decides.
 // Linux only.
 //
-//   mapped_allocation texture{uploads, segment, {.bytes = 65'536, .supports_aperture_segment = true}};
+//   const supported_segments where{cpu_access::uncached, with_aperture_segment, segment};
+//   mapped_allocation texture{uploads, where, {.bytes = 65'536}};
 //   const auto held = texture.lock(map_mode::write);     waits until the device has done with it; held.data
 //   texture.unlock(held, serial);                        submit work that reads it and then signals `serial`
 //
 //   texture.used_until(held, later);                     more work that reads it, without a lock
 //
-//   texture.try_commit(held);                            the device, in any thread: into its segment
+//   texture.try_commit(held);                            the device, in any thread: into a segment of `where`
 //   texture.try_evict(held);                             and back, if the processor has no address
 //
 //   route               what a lock does
@@ -36,17 +37,18 @@
 // copied. If another move was faster, only the caches are written back, and the lock is busy for that time. A discard
 // passes over a backing that is being moved. While the locking thread sleeps, it has only the pins of locks that it
 // holds. So the device can commit what it has to finish first. All memory orders are those of the gates, of what says
-// where the bytes are (allocation_backing.hpp), and of what lets the locking thread sleep (fence/event_count.hpp).
+// where the bytes are (allocation_backing.hpp), of the segments (device_segment.hpp), and of what lets the locking
+// thread sleep (fence/event_count.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
 // happens-before the next lock.
 //
-// What is moved while it is locked. Between system memory and an aperture segment no byte moves, and the address stays:
-// that is always allowed. A move into a memory segment, or out of one, would take the address away, so it is refused
-// until the last unlock. The text asks that of one kind only: what "doesn't support an aperture segment [...] must not
-// be committed into a memory segment for the duration of the lock". An allocation of the other kind can be committed
-// into an aperture segment while it is locked: so the device gets at it.
+// An allocation may stay locked for its whole life while the device uses it: used_until() names work, and a nested lock
+// waits for it. Between system memory and an aperture segment no byte moves, and the address stays: that is always
+// allowed. One commit is held back: that into a memory segment, of what is locked while it is not resident and supports
+// no aperture segment. What supports one is placed there instead, where the device gets at it. What is locked in a
+// memory segment stays there, because a program can't stop the processor's accesses while it copies, as a kernel can.
 //
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
@@ -64,7 +66,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -80,6 +81,7 @@
 #include "device_segment.hpp"
 #include "lock_decision.hpp"
 #include "rename_ring.hpp"
+#include "supported_segments.hpp"
 #include "tools/attempts.hpp"
 
 namespace tidemark {
@@ -105,6 +107,9 @@ inline constexpr auto detail::names_of<lock_status> =
 
 enum class [[nodiscard]] move_status : std::uint8_t {
   placed,  ///< It is where the call wanted it, or was there already.
+  /// It was to go into a memory segment, but the processor has an address of it in system memory. It is in an aperture
+  /// segment instead, where the device can use it at once. Try again after the last unlock to have it moved.
+  placed_in_aperture,
   /// Not now: the locking thread is at it for a moment, another thread is moving it, or another one is looking at the
   /// pages that it needs. Try again.
   busy,
@@ -114,13 +119,12 @@ enum class [[nodiscard]] move_status : std::uint8_t {
 };
 
 template <>
-inline constexpr auto detail::names_of<move_status> = detail::names("placed", "busy", "refused", "no_space", "invalid");
+inline constexpr auto detail::names_of<move_status> =
+    detail::names("placed", "placed_in_aperture", "busy", "refused", "no_space", "invalid");
 
 struct allocation_options {
-  std::size_t bytes = 0;  ///< Rounded up to pages.
-  cpu_access access = cpu_access::uncached;
-  bool supports_aperture_segment = false;  ///< It can be placed in system memory, and the device can still use it.
-  std::size_t max_renames = 0;             ///< The most backings, the first one included. 0: no limit.
+  std::size_t bytes = 0;        ///< Rounded up to pages.
+  std::size_t max_renames = 0;  ///< The most backings, the first one included. 0: no limit.
 };
 
 /// An allocation; see the head of this file.
@@ -134,6 +138,8 @@ struct allocation_options {
 template <timeline Timeline = progress_fence_view, cache_operations Cache = coherent_caches>
 class mapped_allocation {
   using backing = allocation_backing<Timeline, Cache>;
+  using place = typename backing::place;
+  using taken_pages = typename backing::taken_pages;
 
   struct backing_maker {
     using backing = allocation_backing<Timeline, Cache>*;
@@ -168,34 +174,23 @@ class mapped_allocation {
   };
 
   /// Makes the first backing, in system memory. If the system refuses it, locks return `no_memory`, but each discard
-  /// asks the system again. Does not look at may_be_created(): make() does.
+  /// asks the system again.
   /// \param finished  is copied if it is copyable (a view); otherwise it must outlive the allocation
-  /// \param segment   where try_commit() puts it; must outlive the allocation, and stay where it is
-  mapped_allocation(const Timeline& finished, device_segment<Timeline>& segment, const allocation_options& options,
-                    Cache cache = {}) noexcept
+  /// \param segments  where it may be placed, and how the processor uses it. There are none for an allocation that must
+  ///                  not be created (supported_segments.hpp)
+  mapped_allocation(const Timeline& finished, const supported_segments<Timeline>& segments,
+                    const allocation_options& options, Cache cache = {}) noexcept
       : finished_{finished},
-        segment_{segment},
+        segments_{segments},
         options_{options},
         cache_{std::move(cache)},
         ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backing_maker{this}} {}
 
-  /// Returns an allocation, as the constructor makes it; or nothing if it has no bytes, or must not be created for this
-  /// segment because it supports no aperture segment.
-  [[nodiscard]] static std::optional<mapped_allocation> make(const Timeline& finished,
-                                                             device_segment<Timeline>& segment,
-                                                             const allocation_options& options,
-                                                             Cache cache = {}) noexcept {
-    const lock_subject subject{.access = options.access,
-                               .supports_aperture_segment = options.supports_aperture_segment};
-    if (options.bytes == 0 || !may_be_created(subject, segment.traits())) return std::nullopt;
-    return std::optional<mapped_allocation>{std::in_place, finished, segment, options, std::move(cache)};
-  }
-
   mapped_allocation(const mapped_allocation&) = delete;
   mapped_allocation& operator=(const mapped_allocation&) = delete;
   /// Blocks until the timeline has reached every value that unlock() and used_until() were given, or is lost. No other
-  /// call may be under way. Asserts that no lock is held; if one is, its address becomes invalid.
-  ~mapped_allocation() { TIDEMARK_ASSERT(!is_locked(), "an allocation was destroyed while it was locked"); }
+  /// call may be under way. Ends the locks that are held: their addresses become invalid.
+  ~mapped_allocation() = default;
 
   // ---- locking, and naming work: one thread at a time ---------------------------------------------------------------
 
@@ -292,20 +287,31 @@ class mapped_allocation {
 
   // ---- moving: any thread -----------------------------------------------------------------------------------------
 
-  /// Moves a backing into the memory segment, or into an aperture segment. No work may be running that uses it; work
-  /// that was submitted and has not begun finds it where it is then. From system memory into an aperture segment no
-  /// byte moves, and only the device's mapping changes: that succeeds while the backing is locked, too. Any other move
-  /// returns `refused` then; it does not wait for a lock. Progress: lock-free but for copying the bytes, and for the
-  /// system call that wakes the locking thread; no other thread waits but that one.
+  /// Moves a backing into the first of its memory segments that has room, or into an aperture segment. No work may be
+  /// running that uses it; work that was submitted and has not begun finds it where it is then. From system memory into
+  /// an aperture segment no byte moves, and only the device's mapping changes: that succeeds while the backing is
+  /// locked, too. A move of what is locked from there into a memory segment returns `placed_in_aperture`, or `refused`
+  /// if the backing supports no aperture segment. Any other move of what is locked returns `refused`. None waits for a
+  /// lock. Progress: lock-free but for copying the bytes, and for the system call that wakes the locking thread; no
+  /// other thread waits but that one.
   /// \param of  any lock of the backing, held or ended
   move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
-    if (to == residence::system_memory) return move_status::invalid;
-    if (to == residence::aperture_segment && !options_.supports_aperture_segment) return move_status::invalid;
-    return move(of, to);
+    if (!is_mine(of) || to == residence::system_memory) return move_status::invalid;
+    if (to == residence::memory_segment) return enter(*of.mapped_.memory, 0, segments_.memory().size());
+    return segments_.has_aperture() ? leave(*of.mapped_.memory, to) : move_status::invalid;
+  }
+  /// Moves a backing into a memory segment of its set, also from another one. Otherwise as try_commit() above.
+  move_status try_commit(const locking& of, const device_segment<Timeline>& to) noexcept {
+    if (!is_mine(of)) return move_status::invalid;
+    const std::size_t index = segments_.index_of(to);
+    const bool is_supported = index != segments_.memory().size();
+    return is_supported ? enter(*of.mapped_.memory, index, index + 1) : move_status::invalid;
   }
   /// Moves a backing into system memory, so that it is not resident on the device. Otherwise as try_commit(): out of an
   /// aperture segment no byte moves.
-  move_status try_evict(const locking& of) noexcept { return move(of, residence::system_memory); }
+  move_status try_evict(const locking& of) noexcept {
+    return is_mine(of) ? leave(*of.mapped_.memory, residence::system_memory) : move_status::invalid;
+  }
 
   // ---- for work that uses the backing, and for threads that may move it -------------------------------------------
   //
@@ -317,6 +323,13 @@ class mapped_allocation {
     const bool is_there = is_mine(of);
     TIDEMARK_ASSERT(is_there, "this lock names no backing of the allocation");
     return is_there ? of.mapped_.memory->where() : residence::system_memory;
+  }
+  /// Returns the memory segment in which a backing is; nullptr if it is in none. Asserts that the lock names one.
+  /// Otherwise returns nullptr.
+  [[nodiscard]] const device_segment<Timeline>* segment_of(const locking& of) const noexcept {
+    const bool is_there = is_mine(of);
+    TIDEMARK_ASSERT(is_there, "this lock names no backing of the allocation");
+    return is_there ? of.mapped_.memory->where_now().segment : nullptr;
   }
   /// Calls `body(page, index)` for the first byte of each page, as the device sees it. Asserts that the lock names a
   /// backing. Otherwise calls nothing.
@@ -344,18 +357,12 @@ class mapped_allocation {
 
   static constexpr bool has(map_mode mode, map_mode asked) noexcept { return detail::has_mode(mode, asked); }
   bool is_mine(const locking& of) const noexcept { return of.owner_ == this; }
-  bool is_locked() const noexcept {
-    for (const backing* one = all_; one != nullptr; one = one->next) {
-      if (one->is_locked()) return true;
-    }
-    return false;
-  }
 
   backing* make_backing() noexcept {
     const std::size_t page = memory_pages::page_bytes();
     const std::size_t pages = options_.bytes / page + (options_.bytes % page != 0 ? 1 : 0);
-    const bool is_tracked = !is_coherent && options_.access != cpu_access::uncached;
-    backing* const made = backing::make(finished_.get(), segment_, pages, is_tracked ? &cache_ : nullptr);
+    const bool is_tracked = !is_coherent && segments_.access() != cpu_access::uncached;
+    backing* const made = backing::make(finished_.get(), segments_, pages, is_tracked ? &cache_ : nullptr);
     if (made == nullptr) return nullptr;
     made->next = std::exchange(all_, made);
     if (current_ == nullptr) current_ = made;
@@ -444,7 +451,8 @@ class mapped_allocation {
   lock_status show(backing& one, std::uint64_t& target) noexcept {
     if (one.is_locked()) return one.pin.try_lock() ? lock_status::locked : lock_status::no_space;  // too many
     // Without the pin, so that a lock that must fail hinders no move.
-    const lock_status foreseen = decide_for(one, segment_.window());
+    const place now = one.where_now();
+    const lock_status foreseen = decide_for(one, now, window_of(now));
     if (foreseen == lock_status::busy) target = one.used_until();
     if (foreseen != lock_status::locked) return foreseen;
     if (!one.pin.try_commit()) return lock_status::busy;
@@ -454,11 +462,15 @@ class mapped_allocation {
     return status;
   }
 
+  static window_state window_of(const place& now) noexcept {
+    return now.segment != nullptr ? now.segment->window() : window_state{};
+  }
   /// Decides which way a lock of the backing goes, from where it is now. Returns `locked` if it can go; `busy` if the
   /// bytes would have to be moved while work uses them; or `refused`.
-  lock_status decide_for(backing& one, const window_state& window) noexcept {
-    const lock_subject subject{options_.access, one.where(), options_.supports_aperture_segment, one.bytes()};
-    one.decided = decide(subject, segment_.traits(), window, 0);
+  lock_status decide_for(backing& one, const place& now, const window_state& window) noexcept {
+    const lock_subject subject{segments_.access(), now.where, segments_.set(), one.bytes()};
+    const segment_traits traits = now.segment != nullptr ? now.segment->traits() : segment_traits{};
+    one.decided = decide(subject, traits, window, 0);
     if (!one.decided) return lock_status::refused;
     const bool moves = one.decided.route == lock_route::migrate_to_system;
     return moves && !is_idle(one) ? lock_status::busy : lock_status::locked;
@@ -468,9 +480,10 @@ class mapped_allocation {
   /// there. Returns `locked`, `busy`, `no_memory` or `refused`.
   /// \param keeps  whether the bytes must stay
   lock_status find_way(backing& one, bool keeps) noexcept {
-    window_state window = segment_.window();
+    const place now = one.where_now();
+    window_state window = window_of(now);
     for (;;) {
-      const lock_status status = decide_for(one, window);
+      const lock_status status = decide_for(one, now, window);
       if (status != lock_status::locked) return status;
       if (one.decided.route == lock_route::migrate_to_system) {
         one.leave_segment(one.decided.stays_in_system_memory ? residence::system_memory : residence::aperture_segment,
@@ -478,7 +491,7 @@ class mapped_allocation {
         return lock_status::locked;
       }
       if (one.decided.route == lock_route::direct)
-        return !one.is_in_segment() || one.show() ? lock_status::locked : lock_status::no_memory;
+        return now.segment == nullptr || one.show() ? lock_status::locked : lock_status::no_memory;
       const aperture_status shown = one.show_through_window();
       if (shown == aperture_status::mapped) return lock_status::locked;
       if (shown == aperture_status::invalid) return lock_status::no_memory;
@@ -499,38 +512,60 @@ class mapped_allocation {
     }
   }
 
-  move_status move(const locking& of, residence to) noexcept {
-    if (!is_mine(of)) return move_status::invalid;
-    backing& one = *of.mapped_.memory;
-    const bool enters = to == residence::memory_segment;
-    if (enters ? one.is_in_segment() : one.settle(to)) return move_status::placed;
-    if (one.is_locked()) return move_status::refused;
-    const aperture_view places = enters ? one.take_places() : aperture_view{};
-    if (enters && !places) return places.status == aperture_status::busy ? move_status::busy : move_status::no_space;
+  /// Whether a backing is in one of some memory segments, which are given by their indices.
+  bool is_in(const backing& one, std::size_t first, std::size_t end) const noexcept {
+    const place now = one.where_now();
+    if (now.segment == nullptr) return false;
+    const std::size_t index = segments_.index_of(*now.segment);
+    return index >= first && index < end;
+  }
+
+  /// Into the first of some memory segments that has room.
+  move_status enter(backing& one, std::size_t first, std::size_t end) noexcept {
+    if (first == end) return move_status::invalid;
+    if (is_in(one, first, end)) return move_status::placed;
+    if (one.is_locked()) return enter_locked(one, first, end);
+    const taken_pages taken = one.take_pages(first, end);
+    if (!taken.view) return taken.view.status == aperture_status::busy ? move_status::busy : move_status::no_space;
     if (!one.pin.try_commit()) {
-      one.give_back_places(places);
-      return one.is_locked() ? move_status::refused : move_status::busy;
+      one.give_back(taken);
+      return one.is_locked() ? enter_locked(one, first, end) : move_status::busy;
     }
-    put(one, to, places);
+    put(one, taken, is_in(one, first, end));
     one.pin.evict();
     given_back_.notify();
     return move_status::placed;
   }
-  /// Another thread may have moved it since move() has looked. Whatever is left to do, bytes in system memory are
-  /// written back from the caches: the locking thread may have named work meanwhile, and has left that to the thread
-  /// that has the pin.
-  static void put(backing& one, residence to, const aperture_view& places) noexcept {
-    if (to != residence::memory_segment) {
-      one.settle(to) ? one.prepare_device() : one.leave_segment(to, true);
-    } else if (one.is_in_segment()) {
-      one.give_back_places(places);
+  /// The same while the processor has an address: the device gets at the bytes where they are, if it can.
+  move_status enter_locked(backing& one, std::size_t first, std::size_t end) noexcept {
+    if (segments_.has_aperture() && one.settle(residence::aperture_segment)) return move_status::placed_in_aperture;
+    return is_in(one, first, end) ? move_status::placed : move_status::refused;
+  }
+  /// \param is_there  whether another thread has moved it into one of the segments, since enter() has looked
+  static void put(backing& one, const taken_pages& taken, bool is_there) noexcept {
+    if (is_there) {
+      one.give_back(taken);
     } else {
-      one.enter_segment(places);
+      if (one.is_in_segment()) one.leave_segment(residence::system_memory, true);  // of another segment
+      one.enter_segment(taken);
     }
   }
 
+  /// Out of the memory segment in which it is, if it is in one.
+  move_status leave(backing& one, residence to) noexcept {
+    if (one.settle(to)) return move_status::placed;
+    if (one.is_locked()) return move_status::refused;
+    if (!one.pin.try_commit()) return one.is_locked() ? move_status::refused : move_status::busy;
+    // If another thread was faster, bytes in system memory are written back from the caches all the same. The locking
+    // thread may have named work meanwhile, and has left that to the thread that has the pin.
+    one.settle(to) ? one.prepare_device() : one.leave_segment(to, true);
+    one.pin.evict();
+    given_back_.notify();
+    return move_status::placed;
+  }
+
   const detail::follower<Timeline> finished_;
-  device_segment<Timeline>& segment_;
+  const supported_segments<Timeline> segments_;
   const allocation_options options_;
   [[no_unique_address]] Cache cache_;
   backing* all_ = nullptr;
@@ -539,7 +574,7 @@ class mapped_allocation {
   ring ring_;
 };
 template <class Timeline, class Cache = coherent_caches>
-mapped_allocation(const Timeline&, device_segment<Timeline>&, const allocation_options&, Cache = {})
+mapped_allocation(const Timeline&, const supported_segments<Timeline>&, const allocation_options&, Cache = {})
     -> mapped_allocation<Timeline, Cache>;
 
 }  // namespace tidemark

@@ -53,11 +53,8 @@ struct stand {
   progress_fence<Shape> finished;
   segment_type segment{*segment_type::make(finished.view(), {.pages = Pages, .cpu_visible = true})};
   allocation memory{finished.view(),
-                    segment,
-                    {.bytes = 8,
-                     .access = tidemark::cpu_access::cached,
-                     .supports_aperture_segment = true,
-                     .max_renames = MaxRenames},
+                    {tidemark::cpu_access::cached, tidemark::with_aperture_segment, segment},
+                    {.bytes = 8, .max_renames = MaxRenames},
                     {&of_first}};
   locking first;  // names the first backing
 
@@ -153,9 +150,9 @@ struct lock_beside_requests : model::suite<2>, stand<> {
       MODEL_REQUIRE(idle.data == first.data);
       MODEL_REQUIRE(memory.unlock(idle) == unlock_status::unlocked);
     } else {
-      MODEL_REQUIRE(memory.try_commit(held) == move_status::refused);
+      MODEL_REQUIRE(memory.try_commit(held) == move_status::placed_in_aperture);
       const move_status moved = memory.try_commit(first);
-      MODEL_REQUIRE(moved == move_status::no_space || moved == move_status::refused);
+      MODEL_REQUIRE(moved == move_status::no_space || moved == move_status::placed_in_aperture);
     }
   }
   void after() {
@@ -180,7 +177,7 @@ struct lock_beside_a_full_segment : model::suite<2>, stand<> {
       MODEL_REQUIRE(memory.unlock(made) == unlock_status::unlocked);
     } else {
       const move_status moved = memory.try_commit(first);
-      MODEL_REQUIRE(moved == move_status::no_space || moved == move_status::refused);
+      MODEL_REQUIRE(moved == move_status::no_space || moved == move_status::placed_in_aperture);
     }
   }
 };
@@ -245,6 +242,82 @@ struct settled_behind_moves : model::suite<2>, stand<> {
   }
 };
 
+/// [B14] [B27] What stays locked is committed, used and evicted by the device, each time that work was named. The
+/// processor learns by a nested lock that the work is done, and has the same address. The first work is named before.
+/// With one frame the nested lock does not wait, so that all orders can be tried.
+template <unsigned Frames>
+struct used_while_locked : model::suite<2>, stand<> {
+  locking held;
+  model::platform::atomic<std::uint32_t> submitted;
+
+  void before() {
+    stand::before();
+    held = memory.try_lock(map_mode::write);
+    write(1);
+    submitted.store(1, std::memory_order_relaxed);
+  }
+  /// Writes under the lock that stays, and names the work of a frame.
+  void write(unsigned frame) {
+    bytes.store(static_cast<int>(10 * frame));
+    memory.used_until(held, frame, device_use::writes);
+  }
+  void thread(unsigned index) {
+    for (unsigned frame = 1; frame <= Frames; ++frame) index == 0 ? be_processor(frame) : be_device(frame);
+  }
+  void be_processor(unsigned frame) {
+    if (frame > 1) {
+      write(frame);
+      submitted.store(frame, std::memory_order_release);
+      model::platform::unpark(submitted, 1);
+    }
+    const locking done = Frames == 1 ? memory.try_lock(map_mode::read) : memory.lock(map_mode::read);
+    if (Frames == 1 && done.status == lock_status::busy) return;
+    MODEL_REQUIRE(done.status == lock_status::locked);
+    MODEL_REQUIRE(done.data == held.data);
+    MODEL_REQUIRE(bytes.load() == static_cast<int>(10 * frame + 1));
+    MODEL_REQUIRE(memory.unlock(done) == unlock_status::still_locked);
+  }
+  void be_device(unsigned frame) {
+    while (frame > 1 && submitted.load(std::memory_order_acquire) < frame)
+      model::platform::park(submitted, frame - 1, tidemark::no_deadline);
+    MODEL_REQUIRE(memory.try_commit(first) == move_status::placed_in_aperture);
+    bytes.store(bytes.load() + 1);
+    finished.signal(frame);
+    MODEL_REQUIRE(memory.try_evict(first) == move_status::placed);
+  }
+  void after() { MODEL_REQUIRE(memory.unlock(held) == unlock_status::unlocked); }
+};
+
+/// [B17] [B29] A segment is resized while the processor locks what is there. If the lock is direct, the thread that
+/// resized it has made the pages addressable.
+struct resized_beside_a_lock : model::suite<2> {
+  using timeline = stand<>::timeline;
+
+  progress_fence<one_slot> finished;
+  stand<>::segment_type segment{*stand<>::segment_type::make(finished.view(), {.pages = 1})};
+  tidemark::mapped_allocation<timeline> memory{
+      finished.view(), {tidemark::cpu_access::uncached, tidemark::with_aperture_segment, segment}, {.bytes = 8}};
+  payload mapping;
+
+  void before() {
+    mapping.store(0);
+    const auto first = memory.try_lock(map_mode::write);
+    static_cast<void>(memory.unlock(first));
+    MODEL_REQUIRE(memory.try_commit(first) == move_status::placed);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      const auto held = memory.try_lock(map_mode::read);
+      MODEL_REQUIRE(held.status == lock_status::locked);
+      if (held.route == tidemark::lock_route::direct) MODEL_REQUIRE(mapping.load() == 1);
+      MODEL_REQUIRE(memory.unlock(held) == unlock_status::unlocked);
+    } else {
+      mapping.store(1);
+      segment.resize();
+    }
+  }
+};
+
 /// [B1] [B2] [B11] Work is named, which the executor then does. A lock waits for it, nested or not.
 template <bool IsLocked>
 struct named_work : model::suite<2>, stand<> {
@@ -299,7 +372,8 @@ struct named_beside_a_move : model::suite<3>, stand<> {
       static_cast<void>(memory.unlock(made));
     } else if (index == 1) {
       const move_status moved = memory.try_commit(first);
-      MODEL_REQUIRE(moved == move_status::placed || moved == move_status::busy || moved == move_status::refused);
+      MODEL_REQUIRE(moved == move_status::placed || moved == move_status::busy ||
+                    moved == move_status::placed_in_aperture);
     } else if (is_submitted.load(std::memory_order_acquire) == 1) {
       value.store(7);
       finished.signal(1);
@@ -322,6 +396,9 @@ int main(int argc, char** argv) {
                         model::make_check<lock_beside_requests, "lock_beside_requests">(),
                         model::make_check<discard_beside_a_move, "discard_beside_a_move">(),
                         model::make_check<settled_beside_a_lock, "settled_beside_a_lock">(),
+                        model::make_check<used_while_locked<1>, "used_while_locked">(),
+                        model::make_check<used_while_locked<2>, "used_while_locked_twice">(),
+                        model::make_check<resized_beside_a_lock, "resized_beside_a_lock">(),
                         model::make_check<told_where, "told_where">(),
                         model::make_check<settled_behind_moves, "settled_behind_moves">(),
                         model::make_check<named_work<false>, "named_work">(),
