@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// mapped_allocation: an allocation of a device, over real pages, and the operation that the texts
-// (docs/requirements.md) call Lock: the processor gets an address of it, by the way that lock_decision.hpp decides.
+// mapped_allocation: memory of a device, made of pages of this process, and the operation that the requirements
+// (docs/requirements.md) call Lock: it gives the processor an address of the memory. lock_decision.hpp decides how.
 // Linux only.
 //
 //   const supported_segments where{cpu_access::uncached, with_aperture_segment, segment};
@@ -11,8 +11,8 @@
 //
 //   texture.used_until(held, later);                     more work that reads it, without a lock
 //
-//   texture.try_commit(held);                            the device, in any thread: into a segment of `where`
-//   texture.try_evict(held);                             and back, if the processor has no address
+//   texture.try_commit(held);                            any thread, for the device: moves it into a segment
+//   texture.try_evict(held);                             and back, unless the processor has an address
 //
 //   route               what a lock does
 //   direct              returns where it is: in system memory, or in a segment that the processor sees
@@ -20,25 +20,27 @@
 //   migrate_to_system   copies it into system memory, and gives its pages of the segment back
 //   refused             returns the reason
 //
-// The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. Its
-// contents are undefined, so it can always leave the segment. So a discard never returns `refused`. A backing is in use
-// until the timeline has reached every value that unlock() and used_until() were given for it.
+// The backings of an allocation are those of a rename_ring. A lock that discards gets one that no work uses. If there
+// is no way to an address of it in the segment, it is taken out of the segment without a copy, because its contents are
+// undefined. So a discard never returns `refused`. A backing is in use until the timeline has reached every value that
+// unlock() and used_until() were given for it.
 //
 // Two kinds of threads use an allocation. One thread at a time locks, unlocks and names work. It decides the order of
 // its locks itself. Any threads move backings: try_commit() and try_evict(). The pin of each backing keeps them apart,
 // a commit_gate (lock_decision.hpp):
 //
-//   locked      the processor has an address. A lock of what is locked only counts
+//   locked      the processor has an address. Another lock only adds one to a count
 //   committed one thread has it: to move the bytes, to find an address for the first lock, or to write caches back
 //
 // A move takes the pin only when nothing is missing any more: it has its pages of the segment by then, so it will
 // succeed. A move that is refused, that finds no pages, or that sees at its beginning that the backing is there already
-// never touches the pin, and hinders nobody. So a move makes a lock busy only while the bytes of that very backing are
-// copied. If another move was faster, only the caches are written back, and the lock is busy for that time. A discard
-// passes over a backing that is being moved. While the locking thread sleeps, it has only the pins of locks that it
-// holds. So the device can commit what it has to finish first. All memory orders are those of the gates, of what says
-// where the bytes are (allocation_backing.hpp), of the segments (device_segment.hpp), and of what lets the locking
-// thread sleep (fence/event_count.hpp).
+// never takes the pin, and makes no lock busy. So a move makes a lock busy only while the bytes of that very backing
+// are copied. If a move has the pin and finds that another move was faster, it writes back the caches at most, and
+// locks are busy for that time. A discard passes over a backing that is being moved. While the locking thread waits for
+// a lock, it does not have the pin of that backing. So the device can still commit the backing, which the work that the
+// lock waits for may need. All memory orders are those of the gates, of what says where the bytes are
+// (allocation_backing.hpp), of the segments (device_segment.hpp), and of what lets the locking thread sleep
+// (fence/event_count.hpp).
 //
 // Everything that was written under a lock happens-before the moves after its end, and before the next lock. Everything
 // that the executor did before it signalled a value happens-before the return of a lock that needed the value. A move
@@ -53,11 +55,11 @@
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
 // "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already. But
-// what is locked already has an address: another lock of it needs no way, and is never refused while the backing has
-// fewer than 2^15 locks.
+// what is locked already has an address: another lock of it uses the same one, and is never refused while the backing
+// has fewer than 2^15 locks.
 //
-// Not promised: that a move finds the allocation unlocked, however often it tries. A lock does not wait for an
-// allocation's own locks, and a thread that moves does not wait at all.
+// Not promised: that a move finds the allocation unlocked, however often it tries. No lock waits until other locks of
+// the allocation end, and no move waits for anything.
 #ifndef TIDEMARK_MEMORY_MAPPED_ALLOCATION_HPP
 #define TIDEMARK_MEMORY_MAPPED_ALLOCATION_HPP
 
@@ -94,11 +96,13 @@ enum class lock_status : std::uint8_t {
   timeout,  ///< Still busy at the deadline of a form that waits.
   stopped,  ///< Still busy when the stop token was triggered.
   /// The mode discards, and the caller itself has locked all backings that there may be. Or the backing has 2^15 locks
-  /// already, a discard not counted: then an assertion fails.
+  /// already, not counting the one that discarded it: then an assertion fails.
   no_space,
-  no_memory,  ///< A backing is missing that could not be made; or the system has refused a view of the pages.
-  refused,    ///< There is no way to an address; the reason says why.
-  invalid,    ///< There is no such combination of modes, or the allocation has no bytes.
+  /// There is no backing, or none that will come free, and another one could not be made; or the system has refused a
+  /// view of the pages.
+  no_memory,
+  refused,  ///< There is no way to an address; the reason says why.
+  invalid,  ///< There is no such combination of modes, or the allocation has no bytes.
 };
 
 template <>
@@ -113,9 +117,10 @@ enum class [[nodiscard]] move_status : std::uint8_t {
   /// Not now: the locking thread is at it for a moment, another thread is moving it, or another one is looking at the
   /// pages that it needs. Try again.
   busy,
-  refused,   ///< The processor has an address, which the move would take away.
-  no_space,  ///< The segment has too few free pages. Another attempt may have counted some only for a moment.
-  invalid,   ///< The lock was of another allocation or none; or the allocation can't be placed there.
+  refused,  ///< The processor has an address, which the move would take away.
+  /// The segment has too few free pages. Pages that another move takes for a moment and gives back count as taken.
+  no_space,
+  invalid,  ///< The lock was of another allocation or none; or the allocation can't be placed there.
 };
 
 template <>
@@ -154,8 +159,8 @@ class mapped_allocation {
   using platform = timeline_platform<Timeline>;
 
   /// What a lock returns. May be copied: all copies are the same lock, and unlock() is called for one of them only.
-  /// After that, a copy still names the backing, for those who move or use it. It ends with the allocation: one that is
-  /// made later at the same address would take it for its own.
+  /// After that, a copy still names the backing, for those who move or use it. Do not use it after the allocation is
+  /// destroyed: an allocation made later at the same address would take it for a lock of its own.
   struct [[nodiscard]] locking {
     lock_status status = lock_status::invalid;
     lock_route route = lock_route::refused;
@@ -198,16 +203,16 @@ class mapped_allocation {
   /// and then nothing was changed. Progress: never waits. Lock-free but for the system calls that make a backing or a
   /// view, the heap, and copies of the bytes.
   ///
-  /// A lock of what is locked already has the same address. No move hinders it, and it needs no way; it is `busy` only
-  /// if it reads or writes while work uses the backing. A backing has at most 2^15 locks at a time, a discard not
-  /// counted. Asserts that this is not one more. Otherwise it is `no_space`. A discard never gets a backing that is
-  /// locked.
+  /// A lock of what is locked already has the same address. No move makes it busy, and it is never `refused`; it is
+  /// `busy` only if it reads or writes while work uses the backing. A backing has at most 2^15 locks at a time, a
+  /// discard not counted. Asserts that this is not one more. Otherwise it is `no_space`. A discard never gets a backing
+  /// that is locked.
   /// \param mode  what rename_ring::map() takes. With `no_overwrite` the caller writes only where no work reads. On
   ///              machines with cache operations, it may write only lines that no work has touched since the last lock
   ///              that found the backing idle. Others may be stale in the cache, and what work has written there would
-  ///              be lost when they are written back. Such a lock is `busy` only while another thread moves the bytes,
-  ///              and if they would have to be moved while work uses them. A discard is `busy` only while all backings
-  ///              that there may be are in use, moved or locked
+  ///              be lost when they are written back. A no_overwrite lock is `busy` only while another thread moves the
+  ///              bytes, or if the lock itself would have to move them while work uses them. A discard is `busy` only
+  ///              while every backing is in use, being moved or locked, and no further one is allowed or could be made
   locking try_lock(map_mode mode) noexcept {
     std::uint64_t target = 0;
     attempted_lock made = attempt(mode, target);
@@ -217,8 +222,8 @@ class mapped_allocation {
 
   /// Locks. While that is busy it blocks, parked, until the timeline reaches the value that helps, or until the move is
   /// over. Returns as try_lock(), but instead of `busy` it returns `stopped` once `token` is triggered. With
-  /// map_mode::do_not_wait it is try_lock(). What another thread's move gives back may be noticed a millisecond late,
-  /// as in rename_ring::map().
+  /// map_mode::do_not_wait it is try_lock(). It may notice a millisecond late that another thread's move is over, in
+  /// the same cases as rename_ring::map().
   template <stop_token_like Token = never_stops>
   locking lock(map_mode mode, Token token = {}) noexcept {
     return lock_within(mode, std::move(token));
@@ -260,12 +265,11 @@ class mapped_allocation {
   /// Ends a lock whose memory no submitted work uses.
   unlock_status unlock(const locking& held) noexcept { return unlock(held, 0, device_use::none); }
 
-  /// Names work that uses a backing, and of which no lock has to be unlocked: until the timeline has reached `value`,
-  /// locks wait for that work, too. Of several values the greatest counts. The backing stays where it is. If the caches
-  /// hold what the processor has written, even under a lock that is still held, it writes them back. So call it before
-  /// you submit the work. If another thread is moving the backing, that writes them back before its move is over.
-  /// Asserts that the lock names a backing, and that unlock() would take the value. Otherwise nothing changes.
-  /// Progress: lock-free.
+  /// Names work that uses a backing, without ending a lock: until the timeline has reached `value`, locks wait for that
+  /// work, too. Of several values the greatest counts. The backing stays where it is. If the caches hold what the
+  /// processor has written, even under a lock that is still held, it writes them back. So call it before you submit the
+  /// work. If another thread is moving the backing, that writes them back before its move is over. Asserts that the
+  /// lock names a backing, and that unlock() would take the value. Otherwise nothing changes. Progress: lock-free.
   /// \param of     any lock of the backing, held or ended
   /// \param value  as in unlock()
   void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
@@ -292,8 +296,8 @@ class mapped_allocation {
   /// an aperture segment no byte moves, and only the device's mapping changes: that succeeds while the backing is
   /// locked, too. A move of what is locked from there into a memory segment returns `placed_in_aperture`, or `refused`
   /// if the backing supports no aperture segment. Any other move of what is locked returns `refused`. None waits for a
-  /// lock. Progress: lock-free but for copying the bytes, and for the system call that wakes the locking thread; no
-  /// other thread waits but that one.
+  /// lock. Progress: lock-free but for copying the bytes, and for the system calls that end a view of the segment and
+  /// wake the locking thread; no other thread waits but that one.
   /// \param of  any lock of the backing, held or ended
   move_status try_commit(const locking& of, residence to = residence::memory_segment) noexcept {
     if (!is_mine(of) || to == residence::system_memory) return move_status::invalid;
@@ -476,8 +480,8 @@ class mapped_allocation {
     return moves && !is_idle(one) ? lock_status::busy : lock_status::locked;
   }
 
-  /// Makes an address of the backing, whose pin this thread has committed, by the way that is decided, which it keeps
-  /// there. Returns `locked`, `busy`, `no_memory` or `refused`.
+  /// Gets an address of the backing, whose pin this thread has committed, in the way that decide_for() finds. That
+  /// stays in `decided`. Returns `locked`, `busy`, `no_memory` or `refused`.
   /// \param keeps  whether the bytes must stay
   lock_status find_way(backing& one, bool keeps) noexcept {
     const place now = one.where_now();
