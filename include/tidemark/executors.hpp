@@ -11,6 +11,7 @@
 #include "queue/queue.hpp"          // the timeline of an in-order executor, with its logs
 #include "queue/queued_events.hpp"  // what was queued and when, for a trace
 #include "queue/recorder.hpp"       // whether and how a queue logs
+#include "queue/traced_logs.hpp"    // the logs of all queues of a device grow before a trace
 
 // Engines.
 #include "engine/domain.hpp"        // executors that do not see each other's values
@@ -22,8 +23,9 @@
 #include "engine/unbroken_run.hpp"  // commands between which nothing else is executed
 
 // Hubs.
-#include "hub/hub.hpp"          // one pass releases the waiters of many fences
-#include "hub/loop_served.hpp"  // a loop serves a hub
+#include "hub/hub.hpp"            // one pass releases the waiters of many fences
+#include "hub/loop_served.hpp"    // a loop serves a hub
+#include "hub/signal_origin.hpp"  // which queue signalled a fence
 
 // Traces.
 #include "trace/trace.hpp"         // joins what was queued with what was executed

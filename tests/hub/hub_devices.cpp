@@ -107,7 +107,7 @@ TEST_CASE("[A99][A113] a queue that is attached by its log alone has a device, t
   counted_hub<self_serving> hub;
   progress own;
   quiet_queue<> queue{own, {.log_entries = 2}};
-  const auto attached = hub.attach(queue.signal_log(), 0, second);
+  const auto attached = hub.attach(queue.signal_log(), {}, second);
   REQUIRE(attached);
   probe of_first;
   probe of_second;
@@ -131,7 +131,7 @@ std::uint64_t looks_of_overrun(std::size_t others) {
   tidemark::basic_hub<looking, dispatched, Fences, 2> hub;
   tidemark::basic_progress_fence<looking> own;
   quiet_queue<tidemark::basic_progress_fence<looking>> queue{own, {.log_entries = 2}};
-  const auto attached = hub.attach(queue.signal_log(), 0, first);
+  const auto attached = hub.attach(queue.signal_log(), {}, first);
   REQUIRE(attached);
   std::deque<probe> of_device(2);
   std::deque<probe> strange(others);
@@ -185,7 +185,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
   quiet_queue<> early{own, {.log_entries = 2}};
   std::array<tidemark::queue_id, 2> early_ids{};
   for (std::uint32_t i = 0; i < 2; ++i) {
-    const auto attached = hub.attach(early.signal_log(), 0, device_id{300 + i});
+    const auto attached = hub.attach(early.signal_log(), {}, device_id{300 + i});
     REQUIRE(attached);
     early_ids[i] = attached.queue;
   }
@@ -198,7 +198,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
     quiet_queue<> queue{own, {.log_entries = 2}};
     probe goes;
     const auto added = hub.add(goes, {.device = device_id{number}});
-    const auto attached = hub.attach(queue.signal_log(), 0, device_id{100 + number});
+    const auto attached = hub.attach(queue.signal_log(), {}, device_id{100 + number});
     REQUIRE(added);
     REQUIRE(attached);
     hub.remove(added.fence.id);
@@ -208,7 +208,7 @@ TEST_CASE("[A113] many devices come and go, and one that stays keeps its fences"
   for (const device_id device : {device_id{200}, device_id{201}, first}) {
     progress finished;
     quiet_queue<> queue{finished, {.log_entries = 2}};
-    const auto attached = hub.attach(queue.signal_log(), 0, device);
+    const auto attached = hub.attach(queue.signal_log(), {}, device);
     REQUIRE(attached);
     stays.released = 0;
     for (std::uint64_t value = 1; value <= 3; ++value) queue.complete();
@@ -253,7 +253,7 @@ TEST_CASE("[A99][A113] devices come and go with their fences and queues") {
     auto& used = lanes[random.below(lanes.size())];
     if (!used) {
       used.emplace(any_device());
-      const auto attached = hub.attach(used->queue.signal_log(), 0, used->device);
+      const auto attached = hub.attach(used->queue.signal_log(), {}, used->device);
       REQUIRE(attached);
       used->id = attached.queue;
     } else if (random.below(4U) == 0) {

@@ -158,7 +158,7 @@ TEST_CASE("a hub without space for a queue, or for its progress fence, attaches 
     CHECK(refused.status == hub_attach_status::no_space);
     CHECK_FALSE(refused.progress.has_value());
     CHECK(first.progress().id == fence_id{91});
-    hub.notify_engine(0);  // no queue has come in
+    hub.notify_engine(tidemark::engine_id{0});  // no queue has come in
     CHECK(hub.count(hub_event::log_release) == 0);
   }
   {
@@ -175,7 +175,7 @@ TEST_CASE("[A115] a queue with another notifier keeps it, and is read when its e
   counted_hub<self_serving> hub;
   progress own;
   tidemark::basic_queue<progress, ticking_clock> queue{own};
-  CHECK(hub.attach(queue, {.engine = 4}));
+  CHECK(hub.attach(queue, {.engine = tidemark::engine_id{4}}));
   any_fence fence;
   const auto logged = hub.add(fence).fence;
   const auto dog = watch(fence);
@@ -184,7 +184,7 @@ TEST_CASE("[A115] a queue with another notifier keeps it, and is read when its e
   queue.signal(logged, 1);
   CHECK(waiting.status() == wait_status::reached);
   CHECK(hub.count(hub_event::pass) == 0);
-  hub.notify_engine(4);
+  hub.notify_engine(tidemark::engine_id{4});
   CHECK(hub.count(hub_event::log_release) == 1);
 }
 

@@ -51,6 +51,100 @@ TEST_CASE_TEMPLATE(
   CHECK(hub.count(hub_event::log_release) == 3);
 }
 
+TEST_CASE_TEMPLATE(
+    "[A104][A112] an entry without a time stamp is served by the current value of its fence, the others from the log",
+    Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  tidemark::basic_queue_log<stepping_platform> log{fence_log_type::signal, 8};
+  const queue_id queue = hub.attach(log.reader()).queue;
+  probe timed;
+  probe untimed;
+  const auto timed_id = hub.add(timed).fence.id;
+  const auto untimed_id = hub.add(untimed).fence.id;
+  log.append({3, timed_id, fence_operation::signal_executed, 0, 0, 0, 10});
+  log.append({4, untimed_id, fence_operation::signal_executed, 0, 0, 0, 0});
+  log.append({5, timed_id, fence_operation::signal_executed, 0, 0, 0, 10});
+  hub.notify_queue(queue);
+  hub.catch_up();
+  CHECK(timed.released_by == values{3, 5});
+  CHECK(timed.released == 0);
+  CHECK(untimed.released_by.empty());
+  CHECK(untimed.released == 1);
+  CHECK(hub.count(hub_event::log_release) == 2);
+  CHECK(hub.count(hub_event::value_read) == 1);
+}
+
+TEST_CASE_TEMPLATE("[A104][A112] a write that was skipped releases nobody, and the write that is made later does",
+                   Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  tidemark::basic_queue_log<stepping_platform> log{fence_log_type::signal, 8};
+  const queue_id queue = hub.attach(log.reader()).queue;
+  any_fence fence;
+  const auto id = hub.add(fence).fence.id;
+  const auto dog = watch(fence);
+  waiter waiting{[&] { return fence.wait(2); }};
+  waiter early{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  CHECK(early.falls_asleep());
+  CHECK(fence.publish(1));
+  log.append({2, id, fence_operation::signal_executed, 0, 0, 0, 0});  // this executor left the write out
+  hub.notify_queue(queue);
+  hub.catch_up();
+  CHECK(early.status() == wait_status::reached);  // its value is there
+  CHECK_FALSE(waiting.has_returned());
+  CHECK(fence.monitored_value() == 1);
+  CHECK(fence.publish(2));
+  log.append({2, id, fence_operation::signal_executed, 0, 0, 0, 20});
+  hub.notify_queue(queue);
+  hub.catch_up();
+  CHECK(waiting.status() == wait_status::reached);
+  CHECK(hub.count(hub_event::log_release) == 1);
+}
+
+TEST_CASE_TEMPLATE("[A104] a queue without a clock is served by values", Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  progress own;
+  tidemark::basic_queue<progress, tidemark::no_log_clock, tidemark::hub_notifier<typename counted_hub<Service>::base>>
+      queue{own};
+  const auto attached = hub.attach(queue);
+  REQUIRE(attached);
+  any_fence fence;
+  const auto logged = hub.add(fence).fence;
+  const auto dog = watch(fence);
+  waiter waiting{[&] { return fence.wait(1); }};
+  CHECK(waiting.falls_asleep());
+  queue.signal(logged, 1);
+  hub.catch_up();
+  CHECK(waiting.status() == wait_status::reached);
+  CHECK(hub.count(hub_event::log_release) == 0);
+  CHECK(hub.count(hub_event::value_read) == 1);
+}
+
+TEST_CASE_TEMPLATE("[A111] one notification names several queues: their logs are served in one pass, and no others",
+                   Service, EVERY_SERVICE) {
+  counted_hub<Service> hub;
+  hub_stand a{hub};
+  hub_stand b{hub};
+  hub_stand c{hub};
+  probe fence;
+  const auto logged = hub.add(fence).fence;
+  fence.due = false;
+  a.queue.signal(logged, 1);
+  b.queue.signal(logged, 2);
+  c.queue.signal(logged, 3);
+  const tally counted{hub};
+  const std::array named{c.number, a.number, c.number};
+  hub.notify_queues(named);
+  hub.catch_up();
+  CHECK(fence.released_by == values{1, 3});
+  CHECK(counted.of(hub_event::pass) == 1);
+  CHECK(counted.of(hub_event::log_release) == 2);
+  CHECK(counted.of(hub_event::value_read) == 0);
+  hub.notify_queues({});
+  hub.catch_up();
+  CHECK(counted.of(hub_event::pass) == 1);  // an empty set notifies nobody
+}
+
 TEST_CASE_TEMPLATE("[A114] a queue of style by_queue names itself, and its hub releases due waiters from its log",
                    Service, EVERY_SERVICE) {
   counted_hub<Service> hub;
@@ -166,22 +260,22 @@ TEST_CASE_TEMPLATE("[A110] the logs of all queues say which queue it was that si
 TEST_CASE_TEMPLATE("[A115][trap 23] an engine's queues are read when it is notified, and no other engine's", Service,
                    EVERY_SERVICE) {
   counted_hub<Service> hub;
-  hub_stand a{hub, notify_style::by_queue, 84, 1};
-  hub_stand b{hub, notify_style::by_queue, 84, 2};
-  hub_stand c{hub, notify_style::by_queue, 84, 1};
+  hub_stand a{hub, notify_style::by_queue, 84, tidemark::engine_id{1}};
+  hub_stand b{hub, notify_style::by_queue, 84, tidemark::engine_id{2}};
+  hub_stand c{hub, notify_style::by_queue, 84, tidemark::engine_id{1}};
   probe fence;
   const auto logged = hub.add(fence).fence;
   fence.due = false;
   a.queue.signal(logged, 1);
   b.queue.signal(logged, 2);
   c.queue.signal(logged, 3);
-  hub.notify_engine(1);
+  hub.notify_engine(tidemark::engine_id{1});
   hub.catch_up();
   CHECK(fence.released_by == values{1, 3});
-  hub.notify_engine(5);
+  hub.notify_engine(tidemark::engine_id{5});
   hub.catch_up();
   CHECK(fence.released_by == values{1, 3});
-  hub.notify_engine(2);
+  hub.notify_engine(tidemark::engine_id{2});
   hub.catch_up();
   CHECK(fence.released_by == values{1, 3, 2});
   CHECK(fence.released == 0);
@@ -295,8 +389,8 @@ TEST_CASE_TEMPLATE("[A98][A113] as many entries as the log has are served from i
 TEST_CASE_TEMPLATE("[A99][A115] an overrun of one queue leaves the others' entries to be served from their logs",
                    Service, EVERY_SERVICE) {
   counted_hub<Service> hub;
-  hub_stand small{hub, notify_style::by_queue, 2, 1};
-  hub_stand large{hub, notify_style::by_queue, 84, 2};
+  hub_stand small{hub, notify_style::by_queue, 2, tidemark::engine_id{1}};
+  hub_stand large{hub, notify_style::by_queue, 84, tidemark::engine_id{2}};
   probe fence;
   const auto logged = hub.add(fence).fence;
   fence.due = false;
@@ -304,11 +398,11 @@ TEST_CASE_TEMPLATE("[A99][A115] an overrun of one queue leaves the others' entri
     small.queue.signal(logged, value);
     large.queue.signal(logged, 100 + value);
   }
-  hub.notify_engine(1);
+  hub.notify_engine(tidemark::engine_id{1});
   hub.catch_up();
   CHECK(fence.released_by == values{4, 5});
   CHECK(hub.count(hub_event::overrun) == 1);
-  hub.notify_engine(2);
+  hub.notify_engine(tidemark::engine_id{2});
   hub.catch_up();
   CHECK(fence.released_by == values{4, 5, 101, 102, 103, 104, 105});
   CHECK(hub.count(hub_event::overrun) == 1);
@@ -332,7 +426,7 @@ TEST_CASE_TEMPLATE("a queue that is removed is not read any more, and what was n
     hub.catch_up();
     CHECK(waiting.status() == wait_status::reached);
     const tally during{hub};
-    hub.notify_engine(0);
+    hub.notify_engine(tidemark::engine_id{0});
     hub.catch_up();
     CHECK(during.of(hub_event::log_release) == 0);
     CHECK(during.of(hub_event::stale) == 0);

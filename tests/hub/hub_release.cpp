@@ -230,7 +230,7 @@ class pesterers {
               hub_.notify_all(random.below(2) == 0);
               break;
             default:
-              hub_.notify_engine(0);
+              hub_.notify_engine(tidemark::engine_id{0});
           }
           if (random.below(4) == 0) std::this_thread::yield();
         }

@@ -194,7 +194,7 @@ void race_queues(std::array<notify_style, 2> styles, std::size_t entries) {
   std::deque<plain_queue<Service>> queues;
   for (std::size_t n = 0; n < 2; ++n) {
     auto& queue = queues.emplace_back(own[n], tidemark::queue_options{.log_entries = entries});
-    REQUIRE(hub.attach(queue, {.style = styles[n], .engine = static_cast<std::uint32_t>(n)}));
+    REQUIRE(hub.attach(queue, {.style = styles[n], .engine = tidemark::engine_id{static_cast<std::uint32_t>(n)}}));
   }
   const auto seed = fresh_seed();
   std::uint64_t rounds_made = 0;
@@ -221,7 +221,7 @@ void race_queues(std::array<notify_style, 2> styles, std::size_t entries) {
       if (random.below(16) == 0)
         queues[random.below(std::size_t{2})].set_log(tidemark::fence_log_type::signal,
                                                      2 + random.below(std::size_t{8}));
-      if (random.below(16) == 0) hub.notify_engine(static_cast<std::uint32_t>(random.below(2)));
+      if (random.below(16) == 0) hub.notify_engine(tidemark::engine_id{static_cast<std::uint32_t>(random.below(2))});
       threads.await_all(rounds.done());
     }
     rounds_made = rounds.done();

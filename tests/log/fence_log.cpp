@@ -59,6 +59,7 @@ image expected_page(std::uint32_t type, std::uint64_t appended) {
   put(page, 0, static_cast<std::uint32_t>(appended % entries));
   put(page, 4, static_cast<std::uint32_t>(appended / entries));
   put(page, 8, type);
+  put(page, 12, 1u | 1u << 8 | 6u << 16);  // version 1, with stamps, 6 words an entry
   put(page, 16, std::uint64_t{entries});
   for (std::uint64_t sequence = 0; sequence < appended; ++sequence) {
     const auto at = static_cast<std::size_t>(header_bytes + sequence % entries * entry_bytes);
@@ -76,7 +77,6 @@ image expected_page(std::uint32_t type, std::uint64_t appended) {
 image page_of(const fence_log& log) {
   image page{};
   std::memcpy(page.data(), &log.page(), page.size());
-  put(page, 12, std::uint32_t{0});  // unused bytes
   return page;
 }
 

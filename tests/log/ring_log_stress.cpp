@@ -3,7 +3,6 @@
 // Ring logs among threads and processes: producers that wait for their readers, producers at full speed, producers
 // that are held up, and a reader in another process. Each word of each entry is checked.
 #include <doctest/doctest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +30,7 @@
 #include "support/race.hpp"
 #include "support/random.hpp"
 #include "support/repetitions.hpp"
+#include "support/shared_memory.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -326,39 +326,6 @@ TEST_CASE_TEMPLATE(
 // ---- another process -----------------------------------------------------------------------------------------------
 
 namespace {
-
-/// Memory that two processes share, each at an address of its own.
-class shared_memory {
- public:
-  explicit shared_memory(std::size_t bytes) : bytes_{bytes}, file_{memfd_create("tidemark_test", MFD_CLOEXEC)} {
-    if (file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes)) == 0) here_ = map();
-  }
-  shared_memory(const shared_memory&) = delete;
-  shared_memory& operator=(const shared_memory&) = delete;
-  ~shared_memory() {
-    if (here_ != nullptr) munmap(here_, bytes_);
-    if (file_ >= 0) close(file_);
-  }
-
-  void* here() const { return here_; }
-  /// Maps the memory once more, at another address.
-  void* map() const {
-    void* const found = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-    return found == MAP_FAILED ? nullptr : found;
-  }
-
- private:
-  std::size_t bytes_;
-  int file_;
-  void* here_ = nullptr;
-};
-
-/// Ends the child, where doctest is of no use, and says what is wrong.
-void require(bool condition, const char* what) {
-  if (condition) return;
-  const auto written = write(STDERR_FILENO, what, std::strlen(what));
-  _exit(written < 0 ? 2 : 1);
-}
 
 template <class Log>
 struct shared_log {

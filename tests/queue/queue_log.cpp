@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tidemark/log/mapped_log.hpp>
 #include <tidemark/queue/queue.hpp>
 
 #include "support/child.hpp"
@@ -29,6 +30,7 @@
 #include "support/queues.hpp"
 #include "support/random.hpp"
 #include "support/repetitions.hpp"
+#include "support/shared_memory.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -284,6 +286,117 @@ TEST_CASE("[A85] an agent in another process reads the log in the memory that bo
     close(go[1]);
   }
   munmap(memory, 4096);
+}
+
+namespace {
+
+/// Memory that two processes share: in its first page what they tell each other, then the logs.
+struct shared_logs {
+  static constexpr std::size_t log_bytes = 1024;  // 20 entries
+  static constexpr std::uint64_t places = 8;
+  static constexpr std::size_t bytes = 4096 + places * log_bytes;
+  struct words {
+    std::atomic<std::uint64_t> left{1};  // how many places the reader has left, beside the first one
+    std::atomic<std::uint64_t> end{0};   // how many entries there were in the end, plus 1
+  };
+
+  /// Returns the log with this number. Each place comes again after `places` logs.
+  static std::span<std::byte> log(void* memory, std::uint64_t number) {
+    return {static_cast<std::byte*>(memory) + 4096 + number % places * log_bytes, log_bytes};
+  }
+};
+
+/// In the other process: reads all logs, through a mapping in which nothing can be written.
+void read_from_afar(const void* memory, shared_logs::words& told) {
+  const auto log = [&](std::uint64_t number) {
+    return std::span<const std::byte>{shared_logs::log(const_cast<void*>(memory), number)};
+  };
+  auto opened = tidemark::mapped_fence_log::open(log(1), fence_log_type::signal);
+  require(static_cast<bool>(opened), "the first log can't be opened");
+  auto& reader = *opened.reader;
+  std::uint64_t read = reader.next_sequence();
+  std::uint64_t logs = 0;
+  for (;;) {
+    const std::uint64_t end = told.end.load(std::memory_order_acquire);
+    std::array<fence_log_entry, 7> buffer;
+    const auto batch = reader.read(buffer);
+    read += batch.lost + batch.entries.size();
+    require(reader.next_sequence() == read, "the numbers do not go on");
+    std::uint64_t number = batch.first_sequence;
+    for (const auto& entry : batch.entries) require(entry.fence_value == ++number, "an entry is wrong");
+    if (!batch.entries.empty() || batch.lost != 0) continue;
+    if (const auto next = reader.next_log()) {
+      const auto place = static_cast<std::uint64_t>(*next);
+      require(reader.follow(log(place)) == tidemark::open_log_status::opened, "the next log can't be opened");
+      told.left.store(place, std::memory_order_release);
+      ++logs;
+    } else if (end != 0) {
+      require(read + 1 == end, "entries are missing that were not counted");
+      require(logs >= 20, "too few logs");
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("[A85][A92] a reader in another process is told each time where the log goes on, and misses nothing uncounted") {
+  const shared_memory memory{shared_logs::bytes};
+  if (memory.here() == nullptr) {
+    MESSAGE("not tested: this system gives no shared memory");
+    return;
+  }
+  auto* const told = ::new (memory.here()) shared_logs::words;
+  progress own;
+  counted_queue queue{own, {.progress = own_id}};
+  std::uint64_t number = 1;
+  const auto announce = [&] {
+    return queue.set_log(fence_log_type::signal, shared_logs::log(memory.here(), number), tidemark::log_location{number});
+  };
+  CHECK(announce());
+  queue.complete();  // the first log is there
+  std::uint64_t appended = 1;
+  std::atomic<bool> over{false};
+  std::atomic<bool> runs{false};
+  std::thread producer{[&] {
+    runs = true;
+    for (unsigned rounds = 0; !over && (rounds < 2000 || number < 22); ++rounds) {
+      queue.complete();
+      ++appended;
+      // A place may be used again once the reader has left it.
+      if (rounds % 16 == 15 && told->left.load(std::memory_order_acquire) + shared_logs::places > number + 1) {
+        ++number;
+        if (!announce()) break;
+      }
+      if (rounds % 8 == 7) std::this_thread::yield();
+    }
+    told->end.store(appended + 1, std::memory_order_release);
+  }};
+  await([&] { return runs.load(); });  // no fork while a thread starts
+  const auto end = run_in_child([&] {
+    alarm(60);  // the child's watchdog
+    const void* const there = memory.map(PROT_READ);
+    require(there != nullptr && there != memory.here(), "no mapping in the child");
+    read_from_afar(there, *told);
+  });
+  over = true;
+  producer.join();
+  INFO(end.errors);
+  CHECK(end.signal == 0);
+  CHECK(end.exit_status == 0);
+}
+
+TEST_CASE("[A92] a log that goes on in memory of the queue's own goes on in an unknown place") {
+  alignas(8) static std::array<std::byte, 512> memory;
+  stand at;
+  CHECK(at.queue.set_log(fence_log_type::signal, memory, tidemark::log_location{1}));
+  at.complete(1);
+  auto opened = tidemark::mapped_log_reader<fence_log_entry, stepping_platform>::open(memory, fence_log_type::signal);
+  REQUIRE(opened);
+  at.queue.set_log(fence_log_type::signal, 16);
+  CHECK(opened.reader->replaced_by() == tidemark::no_log_location);  // the executor has not come to it
+  at.complete(1);
+  CHECK(opened.reader->replaced_by() == tidemark::unknown_log_location);
 }
 
 // ---- replacement ----------------------------------------------------------------------------------------------------

@@ -51,6 +51,19 @@ TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
         }) == expected);
 }
 
+TEST_CASE("[A92] a log that would go on nowhere is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{own};
+          alignas(8) static std::array<std::byte, 512> memory;
+          queue.set_log(tidemark::fence_log_type::signal, memory, tidemark::no_log_location);
+        }) == "a log ends, and goes on nowhere");
+  CHECK(reported_by([] {
+          tidemark::fence_log log;
+          log.end_at(tidemark::no_log_location);
+        }) == "a log ends, and goes on nowhere");
+}
+
 TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's call, not when the executor comes to it") {
   CHECK(reported_by([] {
           tidemark::progress_fence own;
@@ -172,6 +185,8 @@ TEST_CASE("[A57] a batch that signals a fence that was removed is reported") {
 TEST_CASE("[A111] a notification that names a queue that is not there is reported") {
   static tidemark::hub hub;
   CHECK(reported_by([] { hub.notify_queue(queue_id{0}); }) == "a notification names a queue that is not in the hub");
+  CHECK(reported_by([] { hub.notify_queues(std::array{queue_id{0}}); }) ==
+        "a notification names a queue that is not in the hub");
 }
 
 TEST_CASE("a queue that is removed twice, or that is notified of afterwards, is reported") {
@@ -234,7 +249,7 @@ TEST_CASE("proper use of queues and hubs is not reported") {
           queue.enable_tracing();
           hub.notify(logged.id);
           hub.notify_queue(queue_id{0});
-          hub.notify_engine(3);  // an engine without queues
+          hub.notify_engine(tidemark::engine_id{3});  // an engine without queues
           hub.notify_all();
           queue.abort();
           hub.remove(logged.id);

@@ -168,7 +168,12 @@ TEST_CASE_TEMPLATE(
   hub.catch_up();
   CHECK(hub.count(hub_event::stale) == 3);
   CHECK(hub.count(hub_event::pass) == 0);
-  CHECK(taken() == texts(3, "a notification names a queue that is not in the hub"));
+  const std::array some{queue_id{1}, at.number, queue_id{4}};
+  hub.notify_queues(some);
+  hub.catch_up();
+  CHECK(hub.count(hub_event::stale) == 5);
+  CHECK(hub.count(hub_event::pass) == 1);  // for the one that is there
+  CHECK(taken() == texts(5, "a notification names a queue that is not in the hub"));
 }
 
 TEST_CASE_TEMPLATE("[A57][A112] an entry of a fence that was removed is skipped and counted, and is no misuse", Service,
@@ -205,6 +210,8 @@ TEST_CASE("[A92] memory that can't hold a log is refused where it is given, and 
   CHECK(refused(std::span{memory}.first(16)) == few_entries);
   CHECK(refused(std::span{memory}.first(tidemark::fence_log::page_type::bytes_for(1))) == few_entries);
   CHECK(refused({}) == few_entries);
+  CHECK_FALSE(queue.set_log(fence_log_type::signal, memory, tidemark::no_log_location));
+  CHECK(taken() == texts{"a log ends, and goes on nowhere"});
   CHECK(memory == std::array<std::byte, 512>{});
   CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   CHECK(queue.set_log(fence_log_type::signal, memory));

@@ -111,7 +111,7 @@ struct hub_stand {
   using queue_type = tidemark::basic_queue<progress, ticking_clock, tidemark::hub_notifier<typename Hub::base>>;
 
   explicit hub_stand(Hub& hub, tidemark::notify_style style = tidemark::notify_style::by_queue,
-                     std::size_t entries = 84, std::uint32_t engine = 0)
+                     std::size_t entries = 84, tidemark::engine_id engine = {})
       : queue{own, {.log_entries = entries}} {
     const auto attached = hub.attach(queue, {.style = style, .engine = engine});
     REQUIRE(attached);

@@ -11,6 +11,7 @@
 //
 //   notify(fences)      these fences: releases the waiters whose targets their current values have reached
 //   notify_queue(q)     what this queue's log says: fences are released by the logged values, none is read
+//   notify_queues(qs)   the same for several queues, in one notification
 //   notify_engine(e)    all queues of this engine, and of no other
 //   notify_all()        any native fence; with `legacy`, the legacy ones too
 //
@@ -29,6 +30,10 @@
 // queues belong to a device, by default all to the same one. A queue may signal fences of another device only if it has
 // the hub's notifier. For a signal of such a fence, that notifier names the fence to the hub, not the queue, even if
 // its style is by_queue (hub_notifier.hpp). An entry of a cancelled signal releases nobody.
+//
+// An entry without a time stamp says that the write of the fence's value may have been skipped. The hub does not trust
+// the value in it: it reads the fence's current value, and releases the waiters that are due by that. So only the
+// entries of a queue with a clock are served from the log alone.
 //
 // Why no waiter is forgotten: a signal that finds a waiter due has stored its value and written its entry before it
 // leaves the mark, so the pass that takes the mark finds both. If an earlier pass took the entry, it missed only
@@ -69,6 +74,7 @@
 #include "detail/hub_tables.hpp"
 #include "hub_notifier.hpp"
 #include "hub_services.hpp"
+#include "signal_origin.hpp"
 
 namespace tidemark {
 
@@ -88,7 +94,7 @@ enum class hub_event {
   pass,         ///< A pass over the marks.
   scan,         ///< A scan that notify_all() asked for. Calls that coalesce count once.
   overrun,      ///< A scan of the fences of a device because entries of a queue were lost.
-  value_read,   ///< A fence was released by its current value.
+  value_read,   ///< A fence was released by its current value, as for an entry without a time stamp.
   log_release,  ///< An entry was served by the value in the log.
   stale,        ///< A programming error: a fence or a queue was named that is not in the hub.
   skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
@@ -121,7 +127,7 @@ struct [[nodiscard]] hub_add_result {
 
 struct hub_attach_options {
   notify_style style = notify_style::by_queue;  ///< Used only for a queue with a hub_notifier.
-  std::uint32_t engine = 0;                     ///< The engine that the queue runs on, for notify_engine().
+  engine_id engine{};                           ///< The engine that the queue runs on, for notify_engine().
   device_id device{};                           ///< The device of the queue and of its progress fence.
 };
 enum class hub_attach_status { attached, no_space };
@@ -251,7 +257,7 @@ class basic_hub {
   /// The queue may be at work already. Returns `attached`, without a progress fence; or `no_space` when the hub has no
   /// room for another queue. Does not block, and throws nothing. What is said above of ids and of memory applies here,
   /// too. A reader of the verbose log must not be given: its entries are of values that are not reached yet.
-  hub_attach_result attach(reader_type signal_log, std::uint32_t of_engine = 0, device_id device = {}) {
+  hub_attach_result attach(reader_type signal_log, engine_id of_engine = {}, device_id device = {}) {
     if (queues_.is_full()) return {hub_attach_status::no_space, {}, {}};
     const auto added = queues_.add(std::move(signal_log), of_engine, fences_.devices().enter(device));
     return {hub_attach_status::attached, *added, {}};
@@ -291,14 +297,17 @@ class basic_hub {
   }
   /// Asks the hub to serve what this queue has logged since it was served last.
   void notify_queue(queue_id id) noexcept {
-    const bool is_known = queues_.has(id);
-    TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
-    if (!is_known) return note(hub_event::stale);
-    queue_marks_.leave(queue_table::index_of(id));
-    ring();
+    if (mark_queue(id)) ring();
+  }
+  /// The same for several queues. An empty set notifies nobody: a caller that does not know the set must call
+  /// notify_engine() or notify_all().
+  void notify_queues(std::span<const queue_id> ids) noexcept {
+    bool any = false;
+    for (const queue_id id : ids) any = mark_queue(id) || any;
+    if (any) ring();
   }
   /// The same for all queues of this engine. An engine without queues is legal.
-  void notify_engine(std::uint32_t of_engine) noexcept {
+  void notify_engine(engine_id of_engine) noexcept {
     for (std::size_t index = 0; index < Queues; ++index) {
       if (queues_.is_filled(index) && queues_.engine_of(index) == of_engine) queue_marks_.leave(index);
     }
@@ -437,6 +446,16 @@ class basic_hub {
     fence_marks_.leave(fence_table::index_of(id));
     return true;
   }
+  bool mark_queue(queue_id id) noexcept {
+    const bool is_known = queues_.has(id);
+    TIDEMARK_ASSERT(is_known, "a notification names a queue that is not in the hub");
+    if (is_known) {
+      queue_marks_.leave(queue_table::index_of(id));
+    } else {
+      note(hub_event::stale);
+    }
+    return is_known;
+  }
 
   /// After a mark was left: the first notification since the last pass serves or rings.
   void ring() noexcept {
@@ -482,7 +501,34 @@ class basic_hub {
       // come before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
       Platform::full_barrier();
       fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.all()[index]); });
+      if constexpr (asks_for_origins<Service>) {
+        fence_marks_.for_each(taken, at, [this](std::size_t index) { tell_origin(fences_.all()[index]); });
+      }
     }
+  }
+
+  /// The entry of a signal that left the mark of its fence comes before the mark, so it is found unless it is
+  /// overwritten.
+  void tell_origin(const fence_slot& slot) noexcept {
+    signal_origin origin;
+    origin.fence = fence_table::id_of(slot);
+    if (to_number(origin.fence) == 0) return;  // removed meanwhile
+    std::array<fence_log_entry, most_last_entries> buffer;
+    std::size_t by = 0;
+    for (std::size_t index = 0; index < Queues; ++index) {
+      const std::optional<queue_id> id = queues_.id_at(index);
+      if (!id || queues_.device_of(index) != slot.device.load()) continue;
+      const auto found = detail::newest_signal(queues_.signals_of(index), origin.fence, buffer);
+      if (!found || (origin.queue && !detail::is_better_origin(*found, origin.entry))) continue;
+      by = index;
+      origin.queue = id;
+      origin.entry = *found;
+    }
+    if (origin.queue) {
+      origin.engine = queues_.engine_of(by);
+      origin.last = queues_.signals_of(by).look_back(buffer).entries;
+    }
+    service_.on_signalled(origin);
   }
 
   void serve_queues() noexcept {
@@ -493,7 +539,8 @@ class basic_hub {
     }
   }
 
-  /// Releases by the values in the log. A lost entry may have been of any fence of the device.
+  /// Releases by the values in the log, as far as they can be trusted. A lost entry may have been of any fence of the
+  /// device.
   void serve_queue(reader_type& signal_log, std::uint32_t device) noexcept {
     std::array<fence_log_entry, 16> buffer;
     bool overrun = false;
@@ -514,8 +561,10 @@ class basic_hub {
   void serve_entry(const fence_log_entry& entry) noexcept {
     if (is_cancelled(entry)) return note(hub_event::cancelled);
     const fence_slot* const slot = fences_.find(entry.fence);
-    note(slot != nullptr ? hub_event::log_release : hub_event::skipped);
-    if (slot != nullptr) fence_table::take(&detail::signal_steps::release_by, *slot, entry.fence_value);
+    if (slot == nullptr) return note(hub_event::skipped);
+    if (!has_timestamp(entry)) return release(*slot);
+    note(hub_event::log_release);
+    fence_table::take(&detail::signal_steps::release_by, *slot, entry.fence_value);
   }
 
   void release_all(bool legacy) noexcept {

@@ -56,7 +56,8 @@ struct [[nodiscard]] serve_result {
 ///                                 was served. It also calls it in the thread that triggers the stop token of a serve()
 ///
 /// It may also have begin(hub), which is called once the service is in its hub, before anything else, and end(), which
-/// is called when the hub is destroyed.
+/// is called when the hub is destroyed. If it has on_signalled(origin), the hub looks up which queue signalled a fence
+/// that was named, and tells it; see signal_origin.hpp.
 ///
 /// ring(), begin(), end() and the move constructor must not throw. This is checked of ring() alone, if it is needed.
 template <class Service, class Platform = native_platform>

@@ -8,9 +8,9 @@
 // verbose one is there once a tool has asked for it. The page, byte for byte:
 //
 //      0  u32 first_free_entry_index, u32 wraparound_count     one 64-bit atomic word
-//      8  u32 type (fence_log_type), 4 unused bytes
+//      8  u32 type (fence_log_type), u32 version
 //     16  u64 number_of_entries
-//     24  u64 first_sequence, u64 reserved
+//     24  u64 first_sequence, u64 successor (0 until the log is replaced: then where the next one is)
 //     40  fence_log_entry[84], 48 bytes each                   4,072 of 4,096 bytes
 //
 // An entry belongs to the producer until the header has moved past it, and to the readers until it is overwritten. The
@@ -64,7 +64,7 @@ struct fence_log_entry {
   /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal.
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
-  /// When it was executed, not when it was recorded. It is 0 if that is not known. It is also 0 if the operation is
+  /// When it was executed, not when it was recorded. It is 0 if that is not known; see has_timestamp(). It is also 0 if the operation is
   /// wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was queued and will
   /// never be executed.
   std::uint64_t end_timestamp = 0;
@@ -81,6 +81,13 @@ inline constexpr std::uint64_t cancelled_timestamp = UINT64_MAX;
 /// nothing of the value of its fence.
 [[nodiscard]] constexpr bool is_cancelled(const fence_log_entry& entry) noexcept {
   return entry.end_timestamp == cancelled_timestamp;
+}
+
+/// Returns whether the time of execution is known. Where it is not, the command may have been skipped: of several
+/// executors that share a fence, for example, all but one may leave the write of its value out. So the fence need not
+/// have reached `fence_value` by this entry.
+[[nodiscard]] constexpr bool has_timestamp(const fence_log_entry& entry) noexcept {
+  return entry.end_timestamp != 0 && !is_cancelled(entry);
 }
 
 /// A log in one page, as large as the logs of a queue are by default: 84 entries, one producer, all entries readable,

@@ -13,7 +13,8 @@
 //   position           u32 first_free_entry_index in [0, N), u32 wraparound_count: one atomic word, so that a snapshot
 //                      of both is never torn. wraps * N + index is the number of the next entry, modulo
 //                      N * 2^32
-//   type, number_of_entries, first_sequence                           constants
+//   type, version, number_of_entries, first_sequence                  constants
+//   successor                                                         0, or where the log goes on (mapped_log.hpp)
 //   slot[N]            first what the form needs (such as a stamp), then the words of an entry
 //
 // Only producers write: one producer the slots and then the position; several the position and then the slots. The
@@ -51,6 +52,7 @@
 #include <cstdint>
 #include <span>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "ring_log_page.hpp"
 
@@ -390,6 +392,15 @@ class ring_log {
     requires(Writers == writers::one)
   {
     return producer_.written();
+  }
+
+  /// Says to readers in other mappings (mapped_log.hpp) that this log has come to its end, and where the next one is,
+  /// whose page must be there already. It must begin with the number next_sequence(). The producer must not append
+  /// after this. Asserts that there is a place; unknown_log_location is one. Otherwise nothing is done. Progress:
+  /// wait-free.
+  void end_at(log_location next) noexcept {
+    TIDEMARK_ASSERT(next != no_log_location, "a log ends, and goes on nowhere");
+    if (next != no_log_location) page_.end_at(next);
   }
 
   /// Returns the page, which readers may read by themselves. The reference is valid as long as the log. Any thread.

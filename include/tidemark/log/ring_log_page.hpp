@@ -12,6 +12,7 @@
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -102,15 +103,22 @@ void load_words(const typename Page::word* from, typename Page::entry_type& entr
 // The memory of a ring log: its header and its slots, inside the object or elsewhere. The head of ring_log.hpp says
 // what lies where.
 
-/// 40 bytes in front of the slots, with the same layout where integers of 64 bits are aligned to 4 (i386). All but the
-/// position is constant.
+/// 40 bytes in front of the slots, with the same layout where integers of 64 bits are aligned to 4 (i386). The position
+/// and the successor change, all else is constant.
 template <class Word>
 struct log_header {
   Word position;
   std::uint32_t type;
+  std::uint32_t version;
   alignas(8) std::uint64_t number_of_entries;
   std::uint64_t first_sequence;
-  std::uint64_t reserved;
+  Word successor;
+};
+
+/// What the header says of a log beside its size and its numbers.
+struct log_kind {
+  std::uint32_t type;
+  std::uint32_t version;
 };
 
 /// Header and words inside the object.
@@ -118,8 +126,8 @@ template <class Word, std::size_t Words>
 class inner_log_memory {
  public:
   using header_type = log_header<Word>;
-  inner_log_memory(std::size_t, std::uint64_t position, std::uint32_t type, std::uint64_t entries, std::uint64_t first)
-      : header_{Word{position}, type, entries, first, 0} {}
+  inner_log_memory(std::size_t, std::uint64_t position, log_kind kind, std::uint64_t entries, std::uint64_t first)
+      : header_{Word{position}, kind.type, kind.version, entries, first, Word{std::uint64_t{0}}} {}
   header_type& header() noexcept { return header_; }
   const header_type& header() const noexcept { return header_; }
   Word* words() noexcept { return words_; }
@@ -141,14 +149,13 @@ class outer_log_memory {
     return sizeof(header_type) + words * sizeof(Word);
   }
 
-  outer_log_memory(std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
-                   std::uint64_t first)
-      : outer_log_memory(nullptr, words, position, type, entries, first) {}
+  outer_log_memory(std::size_t words, std::uint64_t position, log_kind kind, std::uint64_t entries, std::uint64_t first)
+      : outer_log_memory(nullptr, words, position, kind, entries, first) {}
   /// \param memory  where the log lies; null allocates
-  outer_log_memory(void* memory, std::size_t words, std::uint64_t position, std::uint32_t type, std::uint64_t entries,
+  outer_log_memory(void* memory, std::size_t words, std::uint64_t position, log_kind kind, std::uint64_t entries,
                    std::uint64_t first)
-      : header_{::new(memory != nullptr ? memory : ::operator new(bytes_for(words), alignment))
-                    header_type{Word{position}, type, entries, first, 0}},
+      : header_{::new(memory != nullptr ? memory : ::operator new(bytes_for(words), alignment)) header_type{
+            Word{position}, kind.type, kind.version, entries, first, Word{std::uint64_t{0}}}},
         words_{reinterpret_cast<Word*>(header_ + 1)},
         count_{words},
         is_owner_{memory == nullptr} {
@@ -181,6 +188,16 @@ enum class log_form {
   header_only,  ///< The position alone: nothing is added to an entry, and N - 1 entries are readable. For one producer.
 };
 
+/// Names the place of a log in memory that several processes map, so that a reader elsewhere can find the log that
+/// follows the one that it reads. What the number means is the program's: an offset, for example, or the number of a
+/// mapping.
+enum class log_location : std::uint64_t {};
+
+/// No place: the log goes on where it is.
+inline constexpr log_location no_log_location{0};
+/// A place that readers elsewhere can't know, as that of memory that a queue has allocated for itself.
+inline constexpr log_location unknown_log_location{UINT64_MAX};
+
 /// The value of log_stamp_word that says "no word of the entry".
 inline constexpr std::size_t no_stamp_word = static_cast<std::size_t>(-1);
 
@@ -211,6 +228,12 @@ class alignas(cache_line) ring_log_page {
   static constexpr writers producers = Writers;
   static constexpr bool is_fixed = N != std::dynamic_extent;
   static constexpr std::uint64_t most_entries = (std::uint64_t{1} << 31) - 1;
+  /// Stands in the header: the version of the layout, 1; whether there are stamps, and several producers; and how many
+  /// words a slot has. A reader elsewhere compares it with its own.
+  static constexpr std::uint32_t version =
+      1u | (has_stamp ? 1u << 8 : 0u) | (Writers == writers::several ? 1u << 9 : 0u) |
+      static_cast<std::uint32_t>(slot::size) << 16;
+  static_assert(slot::size < 1u << 16, "an entry is too large for a log");
   static_assert(!is_fixed || (N >= 2 && N <= most_entries),
                 "a ring log needs at least two entries and fewer than 2^31");
   static_assert(has_stamp || Writers == writers::one, "only stamps tell the entries of several producers apart");
@@ -268,6 +291,13 @@ class alignas(cache_line) ring_log_page {
   std::uint32_t type() const noexcept { return memory_.header().type; }
   std::uint64_t first_sequence() const noexcept { return memory_.header().first_sequence; }
 
+  /// Says that the log has come to its end, and where the next one is. After the last append, by the producer; of
+  /// several producers by one, when the others append no more.
+  void end_at(log_location next) noexcept {
+    // (L22): release, pairs with (L23): all entries of this log, and the header of the next one, come before it.
+    memory_.header().successor.store(static_cast<std::uint64_t>(next), std::memory_order_release);
+  }
+
   // What producers and readers work on. An index must be below entries(), which is not checked.
   word& position() noexcept { return memory_.header().position; }
   const word& position() const noexcept { return memory_.header().position; }
@@ -291,13 +321,16 @@ class alignas(cache_line) ring_log_page {
 
   ring_log_page(const checked& from, std::uint32_t type, std::uint64_t first_sequence)
     requires(is_fixed)
-      : memory_{from.entries * slot::size, first_position(from.entries, first_sequence), type, from.entries,
-                first_sequence} {}
+      : memory_{from.entries * slot::size, first_position(from.entries, first_sequence),
+                detail::log_kind{type, version}, from.entries, first_sequence} {}
   ring_log_page(const checked& from, std::uint32_t type, std::uint64_t first_sequence)
     requires(!is_fixed)
-      : memory_{
-            from.memory,   from.entries * slot::size, first_position(from.entries, first_sequence), type, from.entries,
-            first_sequence} {}
+      : memory_{from.memory,
+                from.entries * slot::size,
+                first_position(from.entries, first_sequence),
+                detail::log_kind{type, version},
+                from.entries,
+                first_sequence} {}
 
   static constexpr std::uint64_t first_position(std::size_t entries, std::uint64_t first_sequence) noexcept {
     if (Writers == writers::several) return first_sequence;

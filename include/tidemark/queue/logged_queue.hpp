@@ -26,6 +26,9 @@
 
 namespace tidemark {
 
+template <platform Platform>
+class basic_traced_logs;
+
 /// The logs of a queue; see the head of this file. All functions are for the queue's owner, one thread at a time,
 /// unless they say something else. The executor may be at work meanwhile.
 template <recorder Recorder, platform Platform>
@@ -104,14 +107,18 @@ class logged_queue {
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
   /// other log, and outlive the queue, its readers and what reserves entries. The log has as many entries as fit.
   /// Misaligned or too small memory is refused in the same way. This allocates, too.
-  bool set_log(fence_log_type type, std::span<std::byte> memory)
+  ///
+  /// `at` says to a reader in another mapping, which has only the memory of the old log, where the new one is; see
+  /// log/mapped_log.hpp. Asserts that it is not no_log_location. Otherwise returns false, and the old log goes on. The
+  /// memory of the old log must stay as it is until these readers have left it.
+  bool set_log(fence_log_type type, std::span<std::byte> memory, log_location at = unknown_log_location)
     requires(has_logs)
   {
-    return recorder_.log(type).replace(memory);
+    return recorder_.log(type).replace(memory, at);
   }
 
   /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
-  /// the logs when entries were lost would be too late. Does what set_log() does, for the waits and then for the
+  /// the logs when entries were lost would be too late. For all queues of a device in one call see traced_logs. Does what set_log() does, for the waits and then for the
   /// signals. Asserts that the number is possible. Otherwise the old logs go on. If an allocation throws, the log of
   /// the waits may be replaced already.
   void enable_tracing(std::size_t entries = 4096)
@@ -137,6 +144,14 @@ class logged_queue {
   static void flush_logs() noexcept {
     // (Q15): on the executor's thread the effect of (G2) behind its last (L5), which (L6) of this thread then finds.
     Platform::heavy_barrier();
+  }
+
+ private:
+  friend basic_traced_logs<Platform>;
+  basic_queue_log<Platform>& log_to_grow(fence_log_type type)
+    requires(has_logs)
+  {
+    return recorder_.log(type);
   }
 
  protected:

@@ -50,10 +50,13 @@ class queue_log_node {
         memory_{reinterpret_cast<std::byte*>(own_.get())},
         references_{1} {
     bytes_.store(page_type::bytes_for(entries));
+    location_.store(static_cast<std::uint64_t>(unknown_log_location));
   }
   /// \param memory  fit for a log
-  explicit queue_log_node(std::span<std::byte> memory) noexcept : memory_{memory.data()}, references_{1} {
+  /// \param at      the place of the memory, for readers in other mappings
+  queue_log_node(std::span<std::byte> memory, log_location at) noexcept : memory_{memory.data()}, references_{1} {
     bytes_.store(memory.size());
+    location_.store(static_cast<std::uint64_t>(at));
   }
 
   /// No other thread uses the log any more. The store is only for the model checker: with it, a reader that comes too
@@ -68,14 +71,19 @@ class queue_log_node {
   }
 
   log_type& log() noexcept { return *log_; }
+  const log_type& log() const noexcept { return *log_; }
   std::uint64_t first_sequence() const noexcept { return first_sequence_.load(); }
+  /// Returns the size of the memory. For the owner, before the log is announced, and for the producer.
+  std::size_t bytes() const noexcept { return bytes_.load(); }
 
   /// Returns the log that follows, or null while the producer has not left this one.
   queue_log_node* next() const noexcept {
     // (Q1): acquire, pairs with (Q2): this log is at its end, and the next one has begun.
     return next_.load(std::memory_order_acquire);
   }
+  /// After the last append to this log. The next one has begun.
   void link(queue_log_node* next) noexcept {
+    log_->end_at(log_location{next->location_.load()});
     next->refer();
     // (Q2): release, pairs with (Q1).
     next_.store(next, std::memory_order_release);
@@ -104,6 +112,7 @@ class queue_log_node {
   std::byte* memory_;
   std::optional<log_type> log_;
   typename Platform::template var<std::size_t> bytes_;
+  typename Platform::template var<std::uint64_t> location_;  // a log_location
   typename Platform::template var<std::uint64_t> first_sequence_;
   pointer_word next_;
   typename Platform::template atomic<std::uint32_t> references_;
@@ -159,6 +168,30 @@ class queue_log_reader {
 
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost. Progress: wait-free.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return reader_.next_sequence(); }
+
+  /// Copies the newest entries before the one of number `end` into `buffer`, at most as many as fit, and returns them.
+  /// The cursor stays where it is, and may be before or behind them. `first_sequence` of the batch is the `end` of a
+  /// call that goes further back. All entries are of one log on the chain, so there may be fewer than fit. An empty
+  /// batch says that there is nothing to read before `end`, or that the buffer is empty. Progress: wait-free; it looks
+  /// at each log on the chain from the one on that read() reads.
+  [[nodiscard]] batch look_back(std::span<fence_log_entry> buffer, std::uint64_t end = UINT64_MAX) const noexcept {
+    const node* newest = node_;
+    while (const node* const next = newest->next()) newest = next;
+    end = (std::min)(end, newest->log().reader_from(newest->first_sequence()).end_sequence());
+    // A log that begins at `end` or later has none of these.
+    const node* from = node_;
+    for (const node* next = from->next(); next != nullptr && next->first_sequence() < end; next = next->next()) {
+      from = next;
+    }
+    const std::uint64_t first = from->first_sequence();
+    if (end <= first) return {{}, 0, end};
+    const auto count = (std::min)(std::uint64_t{buffer.size()}, end - first);
+    batch found = from->log().reader_from(end - count).read(buffer.first(static_cast<std::size_t>(count)));
+    // Where entries were lost, later ones may have taken their places in the buffer.
+    const std::uint64_t before = found.first_sequence < end ? end - found.first_sequence : 0;
+    if (found.entries.size() > before) found.entries = found.entries.first(static_cast<std::size_t>(before));
+    return found;
+  }
 
  private:
   using node = detail::queue_log_node<Platform>;
@@ -225,7 +258,10 @@ class basic_queue_log {
   /// Allocates, and throws what the allocation throws.
   /// \param entries  2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
   basic_queue_log(fence_log_type type, std::size_t entries)
-      : type_{type}, current_{new node{page::nearest_entries(entries)}}, front_{current_} {
+      : type_{type},
+        current_{new node{page::nearest_entries(entries)}},
+        front_{current_},
+        entries_{page_entries(current_)} {
     current_->refer();
     current_->begin(type, 0);
   }
@@ -264,16 +300,33 @@ class basic_queue_log {
   /// has not begun is forgotten. Asserts, already in this call, that `entries` is 2 to 2^31 - 1. Otherwise returns
   /// false and changes nothing. For the owner. Allocates, and throws what the allocation throws.
   bool replace(std::size_t entries) {
-    if (!page::can_have(entries)) return false;
-    announce(new node{entries});
+    prepared next = prepare(entries);
+    if (!next) return false;
+    replace(std::move(next));
     return true;
   }
+  /// The same in two steps: prepare() makes the log, and the log that it returns takes the place of the old one in
+  /// replace(). prepare() returns nothing where the number of entries is refused. replace() allocates nothing. Both are
+  /// for the owner.
+  using prepared = std::unique_ptr<detail::queue_log_node<Platform>>;
+  [[nodiscard]] prepared prepare(std::size_t entries) const {
+    return page::can_have(entries) ? std::make_unique<node>(entries) : nullptr;
+  }
+  void replace(prepared next) noexcept { announce(next.release()); }
+  /// Returns how many entries the log has that was announced last, or the first one. For the owner.
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_; }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
   /// other log, and outlive the queue, its readers and the log's reserver. The log has as many entries as fit, at most
   /// 2^31 - 1. Memory that is misaligned or too small is refused in the same way. This allocates, too.
-  bool replace(std::span<std::byte> memory) {
+  ///
+  /// `at` says to readers of the old log in other mappings (mapped_log.hpp) where the new one is; it must not be
+  /// no_log_location, which is asserted and refused in the same way. The memory of the old log must stay as it is until
+  /// these readers have left it.
+  bool replace(std::span<std::byte> memory, log_location at = unknown_log_location) {
+    TIDEMARK_ASSERT(at != no_log_location, "a log ends, and goes on nowhere");
     if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
-    announce(new node{memory});
+    if (at == no_log_location) return false;
+    announce(new node{memory, at});
     return true;
   }
 
@@ -297,6 +350,8 @@ class basic_queue_log {
   using node = detail::queue_log_node<Platform>;
   using page = typename node::page_type;
 
+  static std::size_t page_entries(const node* log) noexcept { return page::entries_in(log->bytes()); }
+
   /// Leaves the logs that the producer has left.
   void follow() noexcept {
     while (node* const next = front_->next()) {
@@ -307,6 +362,7 @@ class basic_queue_log {
 
   void announce(node* log) noexcept {
     follow();
+    entries_ = page_entries(log);
     // (Q8): release, pairs with (Q6). The log that comes back, if any, was announced by the owner and has not begun.
     delete announced_.exchange(log, std::memory_order_release);
   }
@@ -323,6 +379,7 @@ class basic_queue_log {
   typename node::pointer_word announced_;
   node* current_;              // the producer's
   node* front_;                // the owner's: where new readers begin
+  std::size_t entries_;        // the owner's
   bool has_reserver_ = false;  // the owner's
   detail::log_turns<Platform> turns_;
 };

@@ -2,6 +2,7 @@
 //
 // Model checks of the hub: every waiter that is due is released, in whichever way the hub is notified and whichever
 // thread serves.
+#include "support/known_time.hpp"
 #include "support/model_check.hpp"
 #include "support/shapes.hpp"
 #include "support/unsignalled.hpp"
@@ -21,6 +22,7 @@ namespace {
 using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<std::uint64_t>;
 using flag = platform::atomic<std::uint32_t>;
+using tidemark::engine_id;
 using tidemark::fence_id;
 using tidemark::hub_event;
 using tidemark::logged_fence;
@@ -34,9 +36,9 @@ using watched = model::watched_fence<platform>;
 using queue_progress = tidemark::basic_progress_fence<platform>;
 template <class Service>
 using hub_of = tidemark::basic_hub<platform, Service, 2, 2>;
-template <class Service>
-using queue_of = tidemark::basic_queue<model::unsignalled<platform>, tidemark::no_log_clock,
-                                       tidemark::hub_notifier<hub_of<Service>>>;
+template <class Service, class Clock = model::known_time>
+using queue_of =
+    tidemark::basic_queue<model::unsignalled<platform>, Clock, tidemark::hub_notifier<hub_of<Service>>>;
 
 /// A fence in a hub, the data that it hands over, and a wait for it.
 template <heap_shape Shape>
@@ -52,10 +54,10 @@ struct timeline {
 };
 
 /// A queue of a hub, with logs of `Entries`.
-template <class Service, std::size_t Entries = 2>
+template <class Service, std::size_t Entries = 2, class Clock = model::known_time>
 struct member {
   model::unsignalled<platform> progress;
-  queue_of<Service> subject{progress, {.log_entries = Entries}};
+  queue_of<Service, Clock> subject{progress, {.log_entries = Entries}};
 
   member(hub_of<Service>& owner, notify_style style) { MODEL_REQUIRE(owner.attach(subject, {.style = style})); }
   template <heap_shape Shape>
@@ -143,12 +145,12 @@ struct mark_in_second_word : model::suite<2> {
 
 /// [A61] [A112] A pass for another notification may serve an entry before the signaller has looked for waiters. A
 /// waiter that registers after that pass sees the value.
-template <heap_shape Shape>
+template <heap_shape Shape, class Clock = model::known_time>
 struct served_before_due : model::suite<3> {
   hub_of<self> hub;
   timeline<Shape> output;
   logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line).fence;
-  member<self> queue{hub, notify_style::by_queue};
+  member<self, 2, Clock> queue{hub, notify_style::by_queue};
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -158,6 +160,60 @@ struct served_before_due : model::suite<3> {
     } else {
       output.await();
     }
+  }
+};
+
+/// [A104] The same with entries that have no time, which are served by the current value.
+template <heap_shape Shape>
+using untimed_before_due = served_before_due<Shape, tidemark::no_log_clock>;
+
+/// [A104] An entry says that its write was skipped. The waiter sleeps on until the value is there.
+template <heap_shape Shape>
+struct skipped_write : model::suite<2> {
+  hub_of<self> hub;
+  timeline<Shape> output;
+  logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line).fence;
+  tidemark::basic_queue_log<platform> log{tidemark::fence_log_type::signal, 2};
+  queue_id queue = hub.attach(log.reader()).queue;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      log.append({1, known.id, tidemark::fence_operation::signal_executed, 0, 0, 0, 0});
+      hub.notify_queue(queue);
+      output.data.store(42);
+      output.line.publish(1);
+      if (output.line.is_due(1)) hub.notify(known.id);
+    } else {
+      output.await();
+    }
+  }
+};
+
+/// [A111] Two queues signal a fence each. One notification names both queues.
+template <heap_shape Shape>
+struct queues_named_at_once : model::suite<2> {
+  hub_of<self> hub;
+  std::array<timeline<Shape>, 2> output;
+  std::array<logged_fence<typename timeline<Shape>::fence>, 2> known{hub.add(output[0].line).fence,
+                                                                     hub.add(output[1].line).fence};
+  std::array<tidemark::basic_queue_log<platform>, 2> log{
+      tidemark::basic_queue_log<platform>{tidemark::fence_log_type::signal, 2},
+      tidemark::basic_queue_log<platform>{tidemark::fence_log_type::signal, 2}};
+  std::array<queue_id, 2> queue{hub.attach(log[0].reader()).queue, hub.attach(log[1].reader()).queue};
+
+  void thread(unsigned index) {
+    if (index != 0) {
+      output[0].await();
+      return output[1].await();
+    }
+    bool any = false;
+    for (unsigned each = 0; each < 2; ++each) {
+      output[each].data.store(42);
+      output[each].line.publish(1);
+      log[each].append({1, known[each].id, tidemark::fence_operation::signal_executed, 0, 0, 0, 1});
+      any = output[each].line.is_due(1) || any;
+    }
+    if (any) hub.notify_queues(queue);
   }
 };
 
@@ -233,7 +289,7 @@ struct removed_beside_log : model::suite<2> {
   hub_of<self> hub;
   mortal output;
   queue_progress progress;
-  tidemark::basic_queue<queue_progress, tidemark::no_log_clock> subject{progress, {.log_entries = 2}};
+  tidemark::basic_queue<queue_progress, model::known_time> subject{progress, {.log_entries = 2}};
 
   void before() {
     MODEL_REQUIRE(hub.attach(subject.signal_log()));
@@ -291,7 +347,7 @@ struct queue_removed_beside_pass : model::suite<3> {
       hub.detach(queue_id{0});
       by.reset();
     } else if (index == 1) {
-      hub.notify_engine(0);
+      hub.notify_engine(engine_id{0});
     } else {
       output.await();
     }
@@ -335,7 +391,7 @@ struct queue_slot_used_again : model::suite<2> {
       output.tell();
       by[1]->subject.signal(known, 1);
     } else {
-      hub.notify_engine(0);
+      hub.notify_engine(engine_id{0});
     }
   }
   void after() {
@@ -408,20 +464,20 @@ struct engine : model::suite<3> {
   timeline<Shape> output;
   logged_fence<typename timeline<Shape>::fence> known = hub.add(output.line).fence;
   queue_progress progress;
-  tidemark::basic_queue<queue_progress, tidemark::no_log_clock> subject{progress, {.log_entries = 2}};
+  tidemark::basic_queue<queue_progress, model::known_time> subject{progress, {.log_entries = 2}};
 
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(hub.attach(subject.signal_log(), 3));
+      MODEL_REQUIRE(hub.attach(subject.signal_log(), engine_id{3}));
     } else if (index == 1) {
-      hub.notify_engine(3);
+      hub.notify_engine(engine_id{3});
     } else {
       output.data.store(42);
       subject.signal(known, 1);
     }
   }
   void after() {
-    hub.notify_engine(3);
+    hub.notify_engine(engine_id{3});
     MODEL_REQUIRE(hub.count(hub_event::log_release) == 1);
     output.await();
   }
@@ -463,6 +519,9 @@ int main(int argc, char** argv) {
   add_on_shapes<served_before_due, one_slot, "served_before_due">(checks);
   // The waiter's block is linked while the passes run.
   checks.push_back(model::make_check<served_before_due<model::growing>, "served_before_due.growing">());
+  add_on_shapes<untimed_before_due, one_slot, "untimed_before_due">(checks);
+  add_on_shapes<skipped_write, one_slot, "skipped_write">(checks);
+  add_on_shapes<queues_named_at_once, one_slot, "queues_named_at_once">(checks);
   add_on_shapes<by_queue::dispatcher, one_slot, "dispatcher.queue">(checks);
   add_on_shapes<by_scan::dispatcher, one_slot, "dispatcher.scan">(checks);
   add_on_shapes<overrun, one_slot, "overrun">(checks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the devices of a hub: what an overrun looks at while fences come and go.
+#include "support/known_time.hpp"
 #include "support/model_check.hpp"
 #include "support/shapes.hpp"
 #include "support/unsignalled.hpp"
@@ -54,10 +55,10 @@ struct overrun_beside : model::suite<2> {
   seen stays;
   seen comes;
   unsignalled progress;
-  tidemark::basic_queue<unsignalled, tidemark::no_log_clock> subject{progress, {.log_entries = 2}};
+  tidemark::basic_queue<unsignalled, model::known_time> subject{progress, {.log_entries = 2}};
 
   void before() {
-    MODEL_REQUIRE(hub.attach(subject.signal_log(), 0, first));
+    MODEL_REQUIRE(hub.attach(subject.signal_log(), {}, first));
     const auto known = hub.add(stays, {.device = first}).fence;
     for (std::uint64_t value = 1; value <= 3; ++value) subject.signal(known, value);
   }
@@ -132,7 +133,7 @@ struct overrun_of_another_device : model::suite<3> {
   logged_fence<fence> known = hub.add(output, {.device = second}).fence;
   logged_fence<seen> known_noise = hub.add(noise, {.device = first}).fence;
   unsignalled progress;
-  tidemark::basic_queue<unsignalled, tidemark::no_log_clock, tidemark::hub_notifier<hub_of<dispatched>>> subject{
+  tidemark::basic_queue<unsignalled, model::known_time, tidemark::hub_notifier<hub_of<dispatched>>> subject{
       progress, {.log_entries = 2}};
   flag ended;
 

@@ -5,6 +5,7 @@
 #undef TIDEMARK_ASSERT
 #define TIDEMARK_ASSERT(condition, text) static_cast<void>(condition)
 
+#include "support/known_time.hpp"
 #include "support/shapes.hpp"
 #include "support/unsignalled.hpp"
 #include "support/watched_fence.hpp"
@@ -69,7 +70,7 @@ struct stranger : model::suite<2> {
   hub_type hub;
   model::shaped_progress_fence<platform, Shape> output;
   model::unsignalled<platform> progress;
-  tidemark::basic_queue<model::unsignalled<platform>, tidemark::no_log_clock, tidemark::hub_notifier<hub_type>> queue{
+  tidemark::basic_queue<model::unsignalled<platform>, model::known_time, tidemark::hub_notifier<hub_type>> queue{
       progress, {.log_entries = 2}};
   payload data;
 

@@ -186,7 +186,7 @@ class hub_fences {
       const std::uint32_t device = devices_.enter(of);
       free.device.store(device);
       const std::uint32_t number = next_number(free, index);
-      // (U1): release, pairs with (U2) and (U23): the slot is filled.
+      // (U1): release, pairs with (U2), (U23) and (U34): the slot is filled.
       free.number.store(number, std::memory_order_release);
       id = fence_id{number};
       devices_.link(device, index);
@@ -224,6 +224,12 @@ class hub_fences {
   static bool is_filled(const slot& one) noexcept {
     // (U23): acquire, pairs with (U1).
     return one.number.load(std::memory_order_acquire) != 0;
+  }
+
+  /// Returns the id of the fence in the slot; number 0 if there is none.
+  static fence_id id_of(const slot& one) noexcept {
+    // (U34): acquire, pairs with (U1): the slot was empty perhaps when the pass began.
+    return fence_id{one.number.load(std::memory_order_acquire)};
   }
 
   /// Takes one step of a signal of the fence.
@@ -276,17 +282,17 @@ class hub_queues {
   static constexpr std::size_t index_of(queue_id id) noexcept { return to_number(id) % Count; }
 
   /// Puts a queue into a free slot, and returns its id; nothing when all slots are used. For the owner.
-  std::optional<queue_id> add(Reader signal_log, std::uint32_t engine, std::uint32_t device) {
+  std::optional<queue_id> add(Reader signal_log, engine_id engine, std::uint32_t device) {
     for (std::size_t index = 0; index < Count; ++index) {
       slot& free = slots_[index];
       if (free.is_used) continue;
       free.reader.store(&free.signal_log.emplace(std::move(signal_log)));
       // (U22): relaxed; (U8) releases it.
-      free.engine.store(engine, std::memory_order_relaxed);
+      free.engine.store(to_number(engine), std::memory_order_relaxed);
       free.device.store(device);
       free.is_used = true;
       const auto number = static_cast<std::uint32_t>(free.generation * Count + index);
-      // (U8): release, pairs with (U19): the slot is filled.
+      // (U8): release, pairs with (U19) and (U35): the slot is filled.
       free.number.store(number + 1, std::memory_order_release);
       return queue_id{number};
     }
@@ -330,9 +336,15 @@ class hub_queues {
 
   /// Returns the engine of the queue in a slot that is filled. If the slot was freed and used again meanwhile, it may
   /// be that of the later queue.
-  std::uint32_t engine_of(std::size_t index) const noexcept {
+  engine_id engine_of(std::size_t index) const noexcept {
     // (U30): relaxed; (U19) has acquired it.
-    return slots_[index].engine.load(std::memory_order_relaxed);
+    return engine_id{slots_[index].engine.load(std::memory_order_relaxed)};
+  }
+  /// Returns the id of the queue in a slot; nothing if there is none. For the server.
+  std::optional<queue_id> id_at(std::size_t index) const noexcept {
+    // (U35): acquire, pairs with (U8), as (U19).
+    const std::uint32_t number = slots_[index].number.load(std::memory_order_acquire);
+    return number != 0 ? std::optional{queue_id{number - 1}} : std::nullopt;
   }
   /// Returns the device of the queue in a slot that is filled. For the server, and for the queue's executor.
   std::uint32_t device_of(std::size_t index) const noexcept { return slots_[index].device.load(); }

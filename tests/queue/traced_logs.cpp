@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// traced_logs: the logs of all queues of a device grow in one call, all of them or none.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <new>
+#include <vector>
+
+#include <tidemark/queue/traced_logs.hpp>
+
+#include "support/counted_allocations.hpp"
+#include "support/queues.hpp"
+
+using namespace testing;
+
+namespace {
+
+/// Queues of one device, and their logs.
+struct device {
+  explicit device(std::size_t count) {
+    for (std::size_t n = 0; n < count; ++n) {
+      auto& queue = queues.emplace_back(own.emplace_back(), tidemark::queue_options{.progress = own_id});
+      logs.add(queue_id{static_cast<std::uint32_t>(n)}, queue);
+      readers.push_back(queue.signal_log());
+    }
+  }
+  void complete(std::uint64_t times) {
+    for (auto& queue : queues) {
+      for (std::uint64_t n = 0; n < times; ++n) queue.complete();
+    }
+  }
+  std::uint64_t lost() {
+    std::uint64_t all = 0;
+    for (auto& reader : readers) all += read_all(reader).lost;
+    return all;
+  }
+
+  std::deque<progress> own;
+  std::deque<counted_queue> queues;
+  std::vector<counted_queue::reader_type> readers;
+  tidemark::basic_traced_logs<stepping_platform> logs;
+};
+
+}  // namespace
+
+TEST_CASE("[A101] one call grows the logs of all queues, so that a burst that would have overrun them loses nothing") {
+  device at{3};
+  at.complete(85);
+  CHECK(at.lost() == 3);
+  CHECK(at.logs.grow(500) == 6);
+  at.complete(500);
+  CHECK(at.lost() == 0);
+}
+
+TEST_CASE("[A101] what was in the old logs is not lost either") {
+  device at{2};
+  at.complete(84);
+  CHECK(at.logs.grow(200) == 4);
+  at.complete(200);
+  CHECK(at.lost() == 0);
+}
+
+TEST_CASE("[A101] a log that is large enough stays as it is, also one that was given larger memory") {
+  device at{2};
+  at.queues[0].set_log(fence_log_type::signal, 1000);
+  alignas(8) static std::array<std::byte, 48 * 1001> memory;
+  at.queues[1].set_log(fence_log_type::wait, memory);
+  CHECK(at.logs.grow(900) == 2);
+  CHECK(at.logs.grow(900) == 0);
+  CHECK(at.logs.grow(84) == 0);
+  at.complete(900);
+  CHECK(at.lost() == 0);
+  CHECK(at.logs.grow(1001) == 4);
+}
+
+TEST_CASE("[A101] the waits' logs grow, too") {
+  device at{2};
+  at.complete(1);
+  std::array logs{at.queues[0].wait_log(), at.queues[1].wait_log()};
+  CHECK(at.logs.grow(300) == 4);
+  for (auto& queue : at.queues) {
+    for (int n = 0; n < 300; ++n) CHECK(queue.wait(queue.progress(), 1) == tidemark::wait_status::reached);
+  }
+  for (auto& log : logs) {
+    const auto found = read_all(log);
+    CHECK(found.lost == 0);
+    CHECK(found.entries.size() == 300);
+  }
+}
+
+TEST_CASE("[A101] where memory is short, none of the logs grows, and the queues go on with the old ones") {
+  std::size_t failures = 0;
+  for (std::size_t spared = 0;; ++spared) {
+    device at{2};
+    bool has_thrown = false;
+    std::size_t grown = 0;
+    {
+      const counted_allocations during{true, spared};
+      try {
+        grown = at.logs.grow(100);
+      } catch (const std::bad_alloc&) {
+        has_thrown = true;
+      }
+    }
+    at.complete(100);
+    CHECK(at.lost() == (has_thrown ? 2 * 16 : 0));
+    if (!has_thrown) {
+      CHECK(grown == 4);
+      break;
+    }
+    ++failures;
+  }
+  CHECK(failures >= 4);
+}
+
+TEST_CASE("[A101] a queue that was removed keeps its logs") {
+  device at{2};
+  at.logs.remove(queue_id{0});
+  at.logs.remove(queue_id{9});
+  CHECK(at.logs.grow(100) == 2);
+  at.complete(100);
+  CHECK(read_all(at.readers[0]).lost == 16);
+  CHECK(read_all(at.readers[1]).lost == 0);
+}
+
+TEST_CASE("[A101] an engine's queue is added by its timeline, and queues of several kinds stand side by side") {
+  progress own;
+  progress other;
+  tidemark::basic_queue<progress, ticking_clock> plain{own};
+  tidemark::basic_queue<progress, tidemark::no_log_clock, teller> telling{other, {}, teller{nullptr}};
+  tidemark::basic_traced_logs<stepping_platform> logs;
+  logs.add(queue_id{1}, plain);
+  logs.add(queue_id{2}, telling);
+  CHECK(logs.grow() == 4);
+}
+
+TEST_CASE("[A101] without queues nothing grows") {
+  tidemark::traced_logs logs;
+  CHECK(logs.grow() == 0);
+}
