@@ -6,6 +6,8 @@
 
 #include <tidemark/hub/hub.hpp>
 #include <tidemark/hub/loop_served.hpp>
+#include <tidemark/hub/signal_origin.hpp>
+#include <tidemark/log/mapped_log.hpp>
 #include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
@@ -16,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <thread>
 
 namespace {
@@ -130,6 +133,54 @@ void tell_devices_apart() {
   hub.detach(attached.queue);
 }
 
+void ask_who_signalled() {
+  std::optional<tidemark::queue_id> by;
+  std::uint64_t when = 0;
+  auto tell = [&](const tidemark::signal_origin& origin) noexcept {
+    by = origin.queue;
+    when = origin.entry.end_timestamp;
+  };
+  using asking = tidemark::tells_origins<tidemark::self_serving, decltype(tell)>;
+  using asking_hub = tidemark::basic_hub<tidemark::native_platform, asking>;
+  asking_hub hub{asking{tell}};
+  tidemark::progress_fence encoded;
+  tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock, tidemark::hub_notifier<asking_hub>>
+      encode{encoded};
+  const auto attached = hub.attach(encode, {.style = tidemark::notify_style::by_fence});
+  if (!attached) return expect(false, "the hub has room");
+  encode.complete();
+  hub.notify(*attached.progress);
+  expect(by == attached.queue && when != 0, "the log says who signalled the fence, and when");
+  hub.remove(*attached.progress);
+}
+
+void read_in_another_mapping() {
+  struct alignas(tidemark::cache_line) page {
+    std::array<std::byte, 4096> bytes;
+  };
+  std::array<page, 3> shared;  // mapped by both processes; the numbers of the pages are the places
+  constexpr auto signals = tidemark::fence_log_type::signal;
+  tidemark::progress_fence rendered;
+  tidemark::queue render{rendered};
+  render.set_log(signals, shared[1].bytes, tidemark::log_location{1});
+  render.complete();
+
+  auto opened = tidemark::mapped_fence_log::open(shared[1].bytes, signals);  // in the other process
+  if (!opened) return expect(false, "the page holds a log of signals");
+  tidemark::mapped_fence_log& log = *opened.reader;
+  std::array<tidemark::fence_log_entry, 16> buffer;
+  expect(log.read(buffer).entries.size() == 1, "one frame");
+
+  render.set_log(signals, shared[2].bytes, tidemark::log_location{2});  // the log is made anew
+  render.complete();
+  if (const auto next = log.next_log()) {  // and the reader has read the old one to its end
+    const auto number = static_cast<std::size_t>(*next);
+    expect(log.follow(shared.at(number).bytes) == tidemark::log_fault::none, "the next log is there");
+  }
+  const auto found = log.read(buffer);
+  expect(found.entries.size() == 1 && found.lost == 0, "nothing is lost");
+}
+
 using hub_type = tidemark::basic_hub<tidemark::native_platform, tidemark::dispatched>;
 using served_queue =
     tidemark::basic_queue<tidemark::progress_fence, tidemark::default_log_clock, tidemark::hub_notifier<hub_type>>;
@@ -183,6 +234,8 @@ int main() {
   record_first();
   cancel_work();
   tell_devices_apart();
+  ask_who_signalled();
+  read_in_another_mapping();
   serve_in_a_thread();
   serve_on_a_loop();
   return guide::result("guide_queue");

@@ -7,6 +7,7 @@
 
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/traced_logs.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_export.hpp>
 #include <tidemark/trace/trace_file.hpp>
@@ -53,8 +54,10 @@ tidemark::trace collect_a_trace() {
   tidemark::progress_fence files_parsed;
   tidemark::queue read{files_read, {.progress = read_files}};
   tidemark::queue parse{files_parsed, {.progress = parsed_files}};
-  read.enable_tracing();  // larger logs, before anything is lost
-  parse.enable_tracing();
+  tidemark::traced_logs device;
+  device.add(reading, read);
+  device.add(parsing, parse);
+  device.grow();  // larger logs for all of them, before anything is lost
 
   tidemark::log_collector logs;
   logs.add(reading, read);

@@ -17,10 +17,10 @@
 
 using tidemark::fence_log_entry;
 using tidemark::fence_log_type;
+using tidemark::log_fault;
 using tidemark::log_form;
 using tidemark::log_location;
 using tidemark::mapped_fence_log;
-using tidemark::open_log_status;
 using tidemark::writers;
 
 namespace {
@@ -103,7 +103,7 @@ TEST_CASE("[A81][A85] a log of a queue is a page that can be opened, and a log o
   CHECK(mapped_fence_log::open(bytes, fence_log_type::signal));
   for (const auto type : {fence_log_type::wait, fence_log_type::verbose}) {
     const auto refused = mapped_fence_log::open(bytes, type);
-    CHECK(refused.status == open_log_status::wrong_type);
+    CHECK(refused.fault == log_fault::wrong_type);
     CHECK_FALSE(refused.reader.has_value());
   }
 }
@@ -111,54 +111,52 @@ TEST_CASE("[A81][A85] a log of a queue is a page that can be opened, and a log o
 TEST_CASE("[A85] memory that is misaligned, or too small for a header, is no log") {
   memory_of memory{4};
   const log_type log{memory.bytes, {.type = signals}};
-  const auto status_of = [](std::span<const std::byte> bytes) {
-    return mapped_fence_log::open(bytes, fence_log_type::signal).status;
+  const auto fault_of = [](std::span<const std::byte> bytes) {
+    return mapped_fence_log::open(bytes, fence_log_type::signal).fault;
   };
-  for (std::size_t offset = 1; offset < 8; ++offset)
-    CHECK(status_of(memory.bytes.subspan(offset)) == open_log_status::no_log);
-  for (const std::size_t bytes : std::array<std::size_t, 3>{0, 8, 39}) CHECK(status_of(memory.bytes.first(bytes)) == open_log_status::no_log);
-  CHECK(status_of({}) == open_log_status::no_log);
+  for (std::size_t offset = 1; offset < 8; ++offset) CHECK(fault_of(memory.bytes.subspan(offset)) == log_fault::no_log);
+  for (const std::size_t bytes : std::array<std::size_t, 3>{0, 8, 39})
+    CHECK(fault_of(memory.bytes.first(bytes)) == log_fault::no_log);
+  CHECK(fault_of({}) == log_fault::no_log);
 }
 
 TEST_CASE("[A85] a log has at least 2 entries, and no more than the mapping has room for") {
   memory_of memory{4};
   const log_type log{memory.bytes, {.type = signals}};
-  const auto status_of = [](std::span<const std::byte> bytes) {
-    return mapped_fence_log::open(bytes, fence_log_type::signal).status;
+  const auto fault_of = [](std::span<const std::byte> bytes) {
+    return mapped_fence_log::open(bytes, fence_log_type::signal).fault;
   };
-  CHECK(status_of(memory.bytes) == open_log_status::opened);
-  CHECK(status_of(memory.bytes.first(memory.bytes.size() - 1)) == open_log_status::wrong_count);
-  CHECK(status_of(memory.bytes.first(40)) == open_log_status::wrong_count);
+  CHECK(fault_of(memory.bytes) == log_fault::none);
+  CHECK(fault_of(memory.bytes.first(memory.bytes.size() - 1)) == log_fault::wrong_count);
+  CHECK(fault_of(memory.bytes.first(40)) == log_fault::wrong_count);
   for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5}, UINT64_MAX}) {
     put(memory.bytes, 16, count);
-    CHECK(status_of(memory.bytes) == open_log_status::wrong_count);
+    CHECK(fault_of(memory.bytes) == log_fault::wrong_count);
   }
   put(memory.bytes, 16, std::uint64_t{3});
-  CHECK(status_of(memory.bytes) == open_log_status::opened);
+  CHECK(fault_of(memory.bytes) == log_fault::none);
 }
 
 TEST_CASE("[A85] a log of another version, of another form or with other entries is refused") {
   struct one_word {
     std::uint64_t value;
   };
-  const auto status_of = [](const auto& log) {
-    return mapped_fence_log::open(std::as_bytes(std::span{&log.page(), 1}), signals).status;
+  const auto fault_of = [](const auto& log) {
+    return mapped_fence_log::open(std::as_bytes(std::span{&log.page(), 1}), signals).fault;
   };
   const auto make = []<class Entry, log_form Form, writers Writers>() {
     return tidemark::ring_log<Entry, 84, Form, tidemark::native_platform, Writers>{{.type = signals}};
   };
-  CHECK(status_of(make.operator()<fence_log_entry, log_form::stamped, writers::one>()) == open_log_status::opened);
-  CHECK(status_of(make.operator()<fence_log_entry, log_form::header_only, writers::one>()) ==
-        open_log_status::wrong_version);
-  CHECK(status_of(make.operator()<fence_log_entry, log_form::stamped, writers::several>()) ==
-        open_log_status::wrong_version);
-  CHECK(status_of(make.operator()<one_word, log_form::stamped, writers::one>()) == open_log_status::wrong_version);
+  CHECK(fault_of(make.operator()<fence_log_entry, log_form::stamped, writers::one>()) == log_fault::none);
+  CHECK(fault_of(make.operator()<fence_log_entry, log_form::header_only, writers::one>()) == log_fault::wrong_version);
+  CHECK(fault_of(make.operator()<fence_log_entry, log_form::stamped, writers::several>()) == log_fault::wrong_version);
+  CHECK(fault_of(make.operator()<one_word, log_form::stamped, writers::one>()) == log_fault::wrong_version);
   memory_of memory{4};
   const log_type log{memory.bytes, {.type = signals}};
   put(memory.bytes, 12, page_type::version + 1);
-  CHECK(mapped_fence_log::open(memory.bytes, fence_log_type::signal).status == open_log_status::wrong_version);
+  CHECK(mapped_fence_log::open(memory.bytes, fence_log_type::signal).fault == log_fault::wrong_version);
   put(memory.bytes, 12, std::uint32_t{0});  // as in a page of before there were versions
-  CHECK(mapped_fence_log::open(memory.bytes, fence_log_type::signal).status == open_log_status::wrong_version);
+  CHECK(mapped_fence_log::open(memory.bytes, fence_log_type::signal).fault == log_fault::wrong_version);
 }
 
 TEST_CASE("[A85] a reader of a damaged log stays within its mapping") {
@@ -191,7 +189,7 @@ TEST_CASE("[A92] a reader reads the old log to its end, learns where the next on
   CHECK_FALSE(reader.next_log().has_value());  // not before the old log is read
   CHECK(read_all(reader).values == from_to(1, 3));
   CHECK(reader.next_log() == log_location{77});
-  CHECK(reader.follow(second.bytes) == open_log_status::opened);
+  CHECK(reader.follow(second.bytes) == log_fault::none);
   CHECK_FALSE(reader.next_log().has_value());
   const auto found = read_all(reader);
   CHECK(found.values == from_to(4, 9));
@@ -208,7 +206,7 @@ TEST_CASE("[A92] entries of the old log that are not read any more are counted a
   CHECK(reader.read(one).entries.size() == 1);
   log_type next{second.bytes, {.type = signals, .first_sequence = old.next_sequence()}};
   old.end_at(log_location{2});
-  CHECK(reader.follow(second.bytes) == open_log_status::opened);  // the old mapping is gone
+  CHECK(reader.follow(second.bytes) == log_fault::none);  // the old mapping is gone
   CHECK(reader.has_new());
   append(next, 10, 11);
   const auto found = read_all(reader);
@@ -224,7 +222,7 @@ TEST_CASE("[A92] a loss is reported by a read that finds no entry, too") {
   auto reader = opened(first.bytes);
   const log_type next{second.bytes, {.type = signals, .first_sequence = old.next_sequence()}};
   old.end_at(log_location{2});
-  CHECK(reader.follow(second.bytes) == open_log_status::opened);
+  CHECK(reader.follow(second.bytes) == log_fault::none);
   std::array<fence_log_entry, 1> one;
   const auto batch = reader.read(one);
   CHECK(batch.entries.empty());
@@ -241,7 +239,7 @@ TEST_CASE("[A92] logs between the old one and the one that is followed count as 
   append(b, 3, 5);
   log_type c{memory[2].bytes, {.type = signals, .first_sequence = 5}};
   append(c, 6, 6);
-  CHECK(reader.follow(memory[2].bytes) == open_log_status::opened);
+  CHECK(reader.follow(memory[2].bytes) == log_fault::none);
   const auto found = read_all(reader);
   CHECK(found.lost == 5);
   CHECK(found.values == from_to(6, 6));
@@ -257,17 +255,17 @@ TEST_CASE("[A92] a log that is refused, or that begins too early, is not followe
   CHECK(reader.read(one).entries.size() == 1);
   {
     const log_type waits{other.bytes, {.type = 1, .first_sequence = 8}};
-    CHECK(reader.follow(other.bytes) == open_log_status::wrong_type);
-    CHECK(reader.follow(other.bytes.first(16)) == open_log_status::no_log);
+    CHECK(reader.follow(other.bytes) == log_fault::wrong_type);
+    CHECK(reader.follow(other.bytes.first(16)) == log_fault::no_log);
   }
   const log_type early{other.bytes, {.type = signals, .first_sequence = 5}};
-  CHECK(reader.follow(other.bytes) == open_log_status::not_next);
+  CHECK(reader.follow(other.bytes) == log_fault::not_next);
   const auto found = read_all(reader);
   CHECK(found.values == from_to(2, 3));
   CHECK(found.lost == 0);
 }
 
-TEST_CASE("a status of opening a log has a name") {
-  CHECK(to_string(open_log_status::wrong_version) == "wrong_version");
-  CHECK(to_string(open_log_status::not_next) == "not_next");
+TEST_CASE("what is wrong with a log has a name") {
+  CHECK(to_string(log_fault::wrong_version) == "wrong_version");
+  CHECK(to_string(log_fault::not_next) == "not_next");
 }

@@ -327,7 +327,7 @@ void read_from_afar(const void* memory, shared_logs::words& told) {
     if (!batch.entries.empty() || batch.lost != 0) continue;
     if (const auto next = reader.next_log()) {
       const auto place = static_cast<std::uint64_t>(*next);
-      require(reader.follow(log(place)) == tidemark::open_log_status::opened, "the next log can't be opened");
+      require(reader.follow(log(place)) == tidemark::log_fault::none, "the next log can't be opened");
       told.left.store(place, std::memory_order_release);
       ++logs;
     } else if (end != 0) {
@@ -340,7 +340,8 @@ void read_from_afar(const void* memory, shared_logs::words& told) {
 
 }  // namespace
 
-TEST_CASE("[A85][A92] a reader in another process is told each time where the log goes on, and misses nothing uncounted") {
+TEST_CASE(
+    "[A85][A92] a reader in another process is told each time where the log goes on, and misses nothing uncounted") {
   const shared_memory memory{shared_logs::bytes};
   if (memory.here() == nullptr) {
     MESSAGE("not tested: this system gives no shared memory");
@@ -351,7 +352,8 @@ TEST_CASE("[A85][A92] a reader in another process is told each time where the lo
   counted_queue queue{own, {.progress = own_id}};
   std::uint64_t number = 1;
   const auto announce = [&] {
-    return queue.set_log(fence_log_type::signal, shared_logs::log(memory.here(), number), tidemark::log_location{number});
+    return queue.set_log(fence_log_type::signal, shared_logs::log(memory.here(), number),
+                         tidemark::log_location{number});
   };
   CHECK(announce());
   queue.complete();  // the first log is there

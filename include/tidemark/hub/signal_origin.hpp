@@ -38,9 +38,9 @@ struct signal_origin {
   /// without a queue, or by one of another device, or the entry was overwritten or cancelled. The rest has no meaning
   /// then.
   std::optional<queue_id> queue;
-  engine_id engine{};                         ///< The engine that the queue runs on.
-  fence_log_entry entry{};                    ///< The signal: its value, and in `end_timestamp` when it was executed.
-  std::span<const fence_log_entry> last = {}; ///< The newest entries of the queue's signal log, the newest one last.
+  engine_id engine{};                          ///< The engine that the queue runs on.
+  fence_log_entry entry{};                     ///< The signal: its value, and in `end_timestamp` when it was executed.
+  std::span<const fence_log_entry> last = {};  ///< The newest entries of the queue's signal log, the newest one last.
 };
 
 /// How many entries `signal_origin::last` has at most.

@@ -64,9 +64,9 @@ struct fence_log_entry {
   /// When a wait was seen to stall the queue; 0 for a wait that was over already, and for a signal.
   std::uint64_t observed_timestamp = 0;
   std::uint64_t reserved = 0;
-  /// When it was executed, not when it was recorded. It is 0 if that is not known; see has_timestamp(). It is also 0 if the operation is
-  /// wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was queued and will
-  /// never be executed.
+  /// When it was executed, not when it was recorded. It is 0 if that is not known; see has_timestamp(). It is also 0 if
+  /// the operation is wait_stalled, since such a wait has not ended yet. It is cancelled_timestamp if the operation was
+  /// queued and will never be executed.
   std::uint64_t end_timestamp = 0;
 };
 static_assert(sizeof(fence_log_entry) == 48);

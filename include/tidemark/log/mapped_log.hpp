@@ -4,7 +4,7 @@
 // in a tool that finds the log in memory. When the log is replaced, the reader learns where the next one is.
 //
 //   auto opened = tidemark::mapped_fence_log::open(bytes, tidemark::fence_log_type::signal);
-//   if (!opened) ...                                            opened.status says why
+//   if (!opened) ...                                            opened.fault says why
 //   const auto [entries, lost, first] = opened.reader->read(buffer);
 //   if (const auto next = opened.reader->next_log()) ...         all is read, and the log goes on at *next
 //     opened.reader->follow(bytes_at(*next));                    the program maps it
@@ -38,9 +38,9 @@
 
 namespace tidemark {
 
-/// Whether a log could be opened.
-enum class open_log_status {
-  opened,
+/// What is wrong with memory that is to hold a log.
+enum class log_fault {
+  none,           ///< Nothing.
   no_log,         ///< The memory is misaligned, or too small for the header of a log.
   wrong_type,     ///< It is not a log of this type.
   wrong_version,  ///< The layout is of another version or form, or the entries have another size.
@@ -49,16 +49,16 @@ enum class open_log_status {
 };
 
 template <>
-inline constexpr auto detail::names_of<open_log_status> =
-    detail::names("opened", "no_log", "wrong_type", "wrong_version", "wrong_count", "not_next");
+inline constexpr auto detail::names_of<log_fault> =
+    detail::names("none", "no_log", "wrong_type", "wrong_version", "wrong_count", "not_next");
 
 /// What open() returns. It converts to true if the log was opened; then there is a reader.
 template <class Reader>
 struct [[nodiscard]] open_log_result {
-  open_log_status status;
+  log_fault fault;
   std::optional<Reader> reader;
 
-  explicit operator bool() const noexcept { return status == open_log_status::opened; }
+  explicit operator bool() const noexcept { return fault == log_fault::none; }
 };
 
 namespace detail {
@@ -75,15 +75,15 @@ class mapped_page {
   static constexpr writers producers = Page::producers;
 
   /// Looks at the header, and returns what is wrong with it.
-  static open_log_status check(std::span<const std::byte> memory, std::uint32_t type) noexcept {
+  static log_fault check(std::span<const std::byte> memory, std::uint32_t type) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-    if (memory.size() < Page::bytes_for(0) || address % alignof(log_header<word>) != 0) return open_log_status::no_log;
+    if (memory.size() < Page::bytes_for(0) || address % alignof(log_header<word>) != 0) return log_fault::no_log;
     const auto& found = *reinterpret_cast<const log_header<word>*>(memory.data());
-    if (found.type != type) return open_log_status::wrong_type;
-    if (found.version != Page::version) return open_log_status::wrong_version;
+    if (found.type != type) return log_fault::wrong_type;
+    if (found.version != Page::version) return log_fault::wrong_version;
     const std::uint64_t room = Page::entries_in(memory.size());
-    if (found.number_of_entries < 2 || found.number_of_entries > room) return open_log_status::wrong_count;
-    return open_log_status::opened;
+    if (found.number_of_entries < 2 || found.number_of_entries > room) return log_fault::wrong_count;
+    return log_fault::none;
   }
 
   /// \param memory  passed check()
@@ -122,11 +122,11 @@ class mapped_log_reader {
   using result = open_log_result<mapped_log_reader>;
 
   /// Opens the log that begins at the first byte of `memory`, which must stay mapped while the reader uses it. Returns
-  /// `opened` and a reader that begins with the oldest entry that can still be read; or why there is none.
+  /// `none` and a reader that begins with the oldest entry that can still be read; or what is wrong with the memory.
   static result open(std::span<const std::byte> memory, std::uint32_t type) noexcept {
-    const open_log_status status = page::check(memory, type);
-    if (status != open_log_status::opened) return {status, std::nullopt};
-    return {status, mapped_log_reader{page{memory}, type}};
+    const log_fault fault = page::check(memory, type);
+    if (fault != log_fault::none) return {fault, std::nullopt};
+    return {fault, mapped_log_reader{page{memory}, type}};
   }
   static result open(std::span<const std::byte> memory, fence_log_type type) noexcept {
     return open(memory, static_cast<std::uint32_t>(type));
@@ -159,17 +159,17 @@ class mapped_log_reader {
 
   /// Goes on in the next log, which begins at the first byte of `memory`; this reader does not use the old memory any
   /// more. The old log need not be read to its end: what is left there is counted as lost, as are logs that the reader
-  /// was not told of. Returns `opened`; or why not, with nothing changed.
-  [[nodiscard]] open_log_status follow(std::span<const std::byte> memory) noexcept {
-    const open_log_status status = page::check(memory, type_);
-    if (status != open_log_status::opened) return status;
+  /// did not come to. Returns `none`; or what is wrong, with nothing changed.
+  [[nodiscard]] log_fault follow(std::span<const std::byte> memory) noexcept {
+    const log_fault fault = page::check(memory, type_);
+    if (fault != log_fault::none) return fault;
     const page next{memory};
     const std::uint64_t first = next.first_sequence();
-    if (first < next_) return open_log_status::not_next;
+    if (first < next_) return log_fault::not_next;
     unread_ += first - next_;
     page_ = next;
     next_ = first;
-    return status;
+    return fault;
   }
 
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost. Progress: wait-free.

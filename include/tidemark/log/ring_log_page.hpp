@@ -154,8 +154,8 @@ class outer_log_memory {
   /// \param memory  where the log lies; null allocates
   outer_log_memory(void* memory, std::size_t words, std::uint64_t position, log_kind kind, std::uint64_t entries,
                    std::uint64_t first)
-      : header_{::new(memory != nullptr ? memory : ::operator new(bytes_for(words), alignment)) header_type{
-            Word{position}, kind.type, kind.version, entries, first, Word{std::uint64_t{0}}}},
+      : header_{::new(memory != nullptr ? memory : ::operator new(bytes_for(words), alignment))
+                    header_type{Word{position}, kind.type, kind.version, entries, first, Word{std::uint64_t{0}}}},
         words_{reinterpret_cast<Word*>(header_ + 1)},
         count_{words},
         is_owner_{memory == nullptr} {
@@ -230,9 +230,9 @@ class alignas(cache_line) ring_log_page {
   static constexpr std::uint64_t most_entries = (std::uint64_t{1} << 31) - 1;
   /// Stands in the header: the version of the layout, 1; whether there are stamps, and several producers; and how many
   /// words a slot has. A reader elsewhere compares it with its own.
-  static constexpr std::uint32_t version =
-      1u | (has_stamp ? 1u << 8 : 0u) | (Writers == writers::several ? 1u << 9 : 0u) |
-      static_cast<std::uint32_t>(slot::size) << 16;
+  static constexpr std::uint32_t version = 1u | (has_stamp ? 1u << 8 : 0u) |
+                                           (Writers == writers::several ? 1u << 9 : 0u) |
+                                           static_cast<std::uint32_t>(slot::size) << 16;
   static_assert(slot::size < 1u << 16, "an entry is too large for a log");
   static_assert(!is_fixed || (N >= 2 && N <= most_entries),
                 "a ring log needs at least two entries and fewer than 2^31");

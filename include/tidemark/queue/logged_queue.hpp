@@ -118,9 +118,9 @@ class logged_queue {
   }
 
   /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
-  /// the logs when entries were lost would be too late. For all queues of a device in one call see traced_logs. Does what set_log() does, for the waits and then for the
-  /// signals. Asserts that the number is possible. Otherwise the old logs go on. If an allocation throws, the log of
-  /// the waits may be replaced already.
+  /// the logs when entries were lost would be too late. With traced_logs one call does so for several queues. Does what
+  /// set_log() does, for the waits and then for the signals. Asserts that the number is possible. Otherwise the old
+  /// logs go on. If an allocation throws, the log of the waits may be replaced already.
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)
   {

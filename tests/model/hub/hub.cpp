@@ -37,8 +37,7 @@ using queue_progress = tidemark::basic_progress_fence<platform>;
 template <class Service>
 using hub_of = tidemark::basic_hub<platform, Service, 2, 2>;
 template <class Service, class Clock = model::known_time>
-using queue_of =
-    tidemark::basic_queue<model::unsignalled<platform>, Clock, tidemark::hub_notifier<hub_of<Service>>>;
+using queue_of = tidemark::basic_queue<model::unsignalled<platform>, Clock, tidemark::hub_notifier<hub_of<Service>>>;
 
 /// A fence in a hub, the data that it hands over, and a wait for it.
 template <heap_shape Shape>

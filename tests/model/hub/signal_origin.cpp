@@ -96,16 +96,18 @@ struct origin_beside_join : model::suite<2> {
   hub_type hub{telling<tidemark::dispatched>{heard}};
   std::array<watched, 2> output;
   log_type log{tidemark::fence_log_type::signal, 2};
+  log_type joining{tidemark::fence_log_type::signal, 2};
 
   void before() {
+    MODEL_REQUIRE(hub.attach(log.reader()));
     const auto gone = hub.add(output[0]).fence.id;
     hub.notify(gone);
     hub.remove(gone);
   }
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(hub.attach(log.reader()));
       MODEL_REQUIRE(hub.add(output[1]));
+      MODEL_REQUIRE(hub.attach(joining.reader()));
     } else {
       MODEL_REQUIRE(hub.try_serve());
     }

@@ -64,7 +64,7 @@ struct goes_on : model::suite<2> {
     if (const auto place = reader->next_log()) {
       MODEL_REQUIRE(*place == log_location{7});
       MODEL_REQUIRE(reader->next_sequence() == Before);
-      MODEL_REQUIRE(reader->follow(second.bytes()) == tidemark::open_log_status::opened);
+      MODEL_REQUIRE(reader->follow(second.bytes()) == tidemark::log_fault::none);
     }
     std::array<entry, 2> buffer;
     const auto batch = reader->read(buffer);
