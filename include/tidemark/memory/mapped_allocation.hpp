@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// mapped_allocation: memory of a device, made of pages of this process, and the operation that the requirements
+// mapped_allocation (Linux only): memory of a device, made of pages of this process, and the operation that the texts
 // (docs/requirements.md) call Lock: it gives the processor an address of the memory. lock_decision.hpp decides how.
-// Linux only.
 //
 //   const supported_segments where{cpu_access::uncached, with_aperture_segment, segment};
 //   mapped_allocation texture{uploads, where, {.bytes = 65'536}};
@@ -54,9 +53,8 @@
 //
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
-// "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already. But
-// what is locked already has an address: another lock of it uses the same one, and is never refused while the backing
-// has fewer than 2^15 locks.
+// "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already.
+// Another lock uses the address that the first one has got. It is never refused, up to 2^15 locks of a backing.
 //
 // Not promised: that a move finds the allocation unlocked, however often it tries. No lock waits until other locks of
 // the allocation end, and no move waits for anything.
