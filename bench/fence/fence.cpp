@@ -53,6 +53,11 @@ using one_line_progress_fence =
     tidemark::basic_progress_fence<tidemark::native_platform,
                                    tidemark::fence_options{.layout = tidemark::fence_layout::one_line}>;
 
+/// Fences whose destructor waits for signallers.
+constexpr tidemark::fence_options joining{.joins_signallers = true};
+using joining_fence = tidemark::basic_fence<tidemark::symmetric_platform, joining>;
+using joining_progress_fence = tidemark::basic_progress_fence<tidemark::native_platform, joining>;
+
 struct by_signal_next {
   template <class Subject>
   [[gnu::always_inline]] static void advance(Subject& subject, std::uint64_t) {
@@ -198,6 +203,8 @@ void add_signals_of_tidemark() {
   add_idle_next<progress_fence>("progress_fence.signal_next");
   add_idle<one_line_progress_fence>("progress_fence.signal/one_line");
   add_idle<symmetric_progress_fence>("progress_fence.signal/symmetric");
+  add_idle<joining_progress_fence>("progress_fence.signal/joins_signallers");
+  add_idle<joining_fence>("fence.signal/joins_signallers");
   add_idle<fence>("fence.signal");
   add_idle_next<fence>("fence.signal_next");
   add_hot<progress_fence>("progress_fence.signal");

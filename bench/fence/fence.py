@@ -19,6 +19,7 @@ def idle(page):
     line("  store and branch / release store", "idle/raw.store_and_branch", store)
     line("  store, load and branch / release store", "idle/raw.store_load_and_branch", store)
     line("  in one line / release store", signal + "/one_line", store)
+    line("  joins its signallers / progress_fence::signal", signal + "/joins_signallers", signal)
     line("progress_fence::signal_next / its signal", "idle/progress_fence.signal_next", signal)
     line("  load, add, store / release store", "idle/raw.load_add_store", store)
     line("ck_ec64_inc / progress_fence::signal", "idle/ck_ec", signal, at_least=4)
@@ -29,6 +30,7 @@ def idle(page):
     line("condition variable / progress_fence::signal", "idle/condition_variable", signal)
     line("futex wake / progress_fence::signal", "idle/futex", signal)
     line("fence::signal / fetch_add", any_signal, "idle/raw.fetch_add", at_most=2, least=maximum)
+    line("  joins its signallers / fence::signal", any_signal + "/joins_signallers", any_signal)
     line("  compare-exchange maximum / fetch_add", maximum, "idle/raw.fetch_add")
     line("fence::signal_next / fetch_add", "idle/fence.signal_next", "idle/raw.fetch_add", at_most=2)
 

@@ -7,6 +7,7 @@
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence32.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -127,18 +129,50 @@ void wait_for_a_value_or_a_change() {
   owner.join();
 }
 
+constexpr tidemark::loss_reason device_removed{7, "the device was removed"};  // lives as long as the program
+
 void lose_the_device() {
   tidemark::progress_fence drawn;
   drawn.signal(7);
 
   std::thread waiter([&] {
-    const wait_status status = drawn.wait(8);
-    expect(status == wait_status::lost, "8 will never come");
+    const auto [status, value] = drawn.wait_value(8);
+    expect(status == wait_status::lost && value == 7, "8 will never come, but 7 did");
+    expect(drawn.loss() == &device_removed, drawn.loss()->text);
   });
-  drawn.poison();  // from any thread
+  drawn.poison(device_removed);  // from any thread; the first reason stays
   waiter.join();
 
   expect(drawn.wait(7) == wait_status::reached, "what was reached before stays reached");
+}
+
+void keep_the_value() {
+  constexpr tidemark::fence_options keeping{.keeps_value_on_loss = true};
+  tidemark::basic_progress_fence<tidemark::native_platform, keeping> drawn;
+  drawn.signal(7);
+  drawn.poison(device_removed);
+  expect(drawn.current_value() == 7, "not UINT64_MAX");
+  expect(drawn.wait(8) == wait_status::lost, "waits are lost all the same");
+}
+
+void lose_the_signaller() {
+  tidemark::fence parsed;
+  std::thread parser([signals = tidemark::signaller{parsed}]() mutable {
+    auto mine = std::move(signals);  // goes when this function ends, by an exception, too
+    mine.signal_next();
+  });
+  expect(parsed.wait(2) == wait_status::lost, "nobody is left who could signal it");
+  expect(parsed.loss() == &tidemark::signaller_gone && parsed.last_reached() == 1, "the fence says why");
+  parser.join();
+}
+
+void destroy_right_after_the_wait() {
+  constexpr tidemark::fence_options joining{.joins_signallers = true};
+  auto* const answered = new tidemark::basic_fence<tidemark::symmetric_platform, joining>;
+  std::thread server([answered] { answered->signal(1); });
+  expect(answered->wait(1) == wait_status::reached, "the answer is there");
+  delete answered;  // waits until the server has left signal()
+  server.join();
 }
 
 void follow_32_bit_values() {
@@ -182,6 +216,9 @@ int main() {
   wait_for_several();
   wait_for_a_value_or_a_change();
   lose_the_device();
+  keep_the_value();
+  lose_the_signaller();
+  destroy_right_after_the_wait();
   follow_32_bit_values();
   set_a_value_back();
   return guide::result("guide_fence");

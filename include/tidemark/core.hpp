@@ -15,6 +15,7 @@
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
+#include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
 #include "fence/wait_many.hpp"         // waits for any or all of several values
 #include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
 

@@ -454,6 +454,30 @@ TEST_CASE("a timeline that is lost in one domain is lost in all, also in those t
   CHECK(both.counts().notifications == 0);
 }
 
+TEST_CASE("[A128] the first reason of a loss is the same in all domains, with the value that was reached") {
+  static constexpr tidemark::loss_reason removed{7, "the device was removed"};
+  static constexpr tidemark::loss_reason reset{8, "the driver was reset"};
+  side near{legacy};
+  side far;
+  side late;
+  cross_fence both{3};
+  attachment here{both, near.in};
+  attachment there{both, far.in};
+  CHECK(here.loss() == nullptr);
+  there.poison(removed);
+  here.poison(reset);  // before this domain has learnt of the other one's loss
+  CHECK(there.loss() == &removed);
+  CHECK(here.loss() == &removed);
+  near.step();
+  far.step();
+  CHECK(here.loss() == &removed);
+  const attachment added{both, late.in};
+  CHECK(added.loss() == &removed);
+  CHECK(added.current_value() == UINT64_MAX);
+  CHECK(added.last_reached() == 3);
+  CHECK(added.wait_value(4) == tidemark::wait_value_result{wait_status::lost, 3});
+}
+
 TEST_CASE("a held queue can be paused, aborted and destroyed") {
   side near{legacy};
   cross_fence both;

@@ -283,6 +283,19 @@ TEST_CASE("[A120][A122] abort poisons a progress timeline that can be poisoned")
   CHECK_FALSE(queue.is_idle());
 }
 
+TEST_CASE("[A128] abort says why the progress is lost: because of the abort, or for the program's own reason") {
+  static constexpr tidemark::loss_reason removed{7, "the device was removed"};
+  tidemark::progress_fence first;
+  tidemark::basic_queue<tidemark::progress_fence, ticking_clock> aborted{first};
+  aborted.abort();
+  aborted.abort(removed);
+  CHECK(first.loss() == &tidemark::queue_aborted);
+  tidemark::progress_fence second;
+  tidemark::basic_queue<tidemark::progress_fence, ticking_clock> lost{second};
+  lost.abort(removed);
+  CHECK(second.loss() == &removed);
+}
+
 TEST_CASE("a queue waits for a view, a fence and a timeline of the program's own alike") {
   stand at;
   auto reader = at.queue.wait_log();

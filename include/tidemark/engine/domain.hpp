@@ -184,11 +184,11 @@ class basic_cross_fence {
   using link = detail::attachment_link<attachment>;
   friend attachment;
 
-  /// Returns whether the timeline is lost.
-  bool add(link& added) noexcept {
+  /// Returns why the timeline is lost; null if it is not.
+  const loss_reason* add(link& added) noexcept {
     const detail::lock_keeper kept(lock_);
     attached_.push(added);
-    return is_lost_;
+    return loss_;
   }
   void remove(link& removed) noexcept {
     const detail::lock_keeper kept(lock_);
@@ -198,18 +198,23 @@ class basic_cross_fence {
     // (DM2): relaxed alone, a statistic.
     stores_.fetch_add(1, std::memory_order_relaxed);
   }
+  /// Loses the timeline, and returns the reason of the first loss, which is the same in all domains.
+  const loss_reason& lose(const loss_reason& why) noexcept {
+    const detail::lock_keeper kept(lock_);
+    if (loss_ == nullptr) loss_ = &why;
+    return *loss_;
+  }
   /// Tells the other domains that the value has changed, or that the timeline is lost.
   void tell_others(const link& from, bool is_lost) noexcept {
     const detail::lock_keeper kept(lock_);
-    is_lost_ = is_lost_ || is_lost;
     notifications_ += is_lost ? 0 : 1;
     for (link* each = attached_.first(); each != nullptr; each = each->next) {
       if (each != &from) each->of->be_told();
     }
   }
-  bool is_lost() const noexcept {
+  const loss_reason* loss() const noexcept {
     const detail::lock_keeper kept(lock_);
-    return is_lost_;
+    return loss_;
   }
   /// Returns a number of an attachment that the lock of the fence protects.
   std::uint64_t read(const std::uint64_t& number) const noexcept {
@@ -220,7 +225,7 @@ class basic_cross_fence {
   alignas(cache_line) mutable detail::value_word<Platform> value_;
   alignas(cache_line) mutable detail::park_lock<Platform> lock_;
   detail::linked_queue<link> attached_;
-  bool is_lost_ = false;
+  const loss_reason* loss_ = nullptr;
   std::uint64_t notifications_ = 0;
   typename Platform::template atomic<std::uint64_t> stores_{0};
 };
@@ -290,7 +295,7 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
     in_fence_.of = this;
     in_domain_.of = this;
     domain_.add(in_domain_);
-    if (fence_.add(in_fence_)) native_.poison();
+    if (const loss_reason* const why = fence_.add(in_fence_)) native_.poison(*why);
   }
   basic_attachment(const basic_attachment&) = delete;
   basic_attachment& operator=(const basic_attachment&) = delete;
@@ -308,6 +313,11 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   std::uint64_t current_value() const noexcept { return native_.current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return native_.is_reached(target); }
   bool is_poisoned() const noexcept { return native_.is_poisoned(); }
+  /// Returns why the timeline is lost here, in whatever domain it was poisoned first; null if it is not. In all else
+  /// like current_value().
+  const loss_reason* loss() const noexcept { return native_.loss(); }
+  /// Returns the value signalled so far, also once the timeline is lost. In all else like current_value().
+  std::uint64_t last_reached() const noexcept { return native_.last_reached(); }
   /// Always returns 0, so that each signal looks for waiters.
   std::uint64_t monitored_value() const noexcept { return native_.monitored_value(); }
 
@@ -335,12 +345,14 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   }
 
   /// Declares the timeline lost, in this domain at once, and in the others when they learn of it. Any thread may call
-  /// it.
-  void poison() noexcept {
-    native_.poison();
+  /// it. Of several reasons the first one counts, in all domains.
+  /// \param why  an object of static lifetime
+  void poison(const loss_reason& why = unnamed_loss) noexcept {
+    native_.poison(fence_.lose(why));
     held_.scan(0, false);
     fence_.tell_others(in_fence_, true);
   }
+  void poison(const loss_reason&&) = delete;  // a reason has static lifetime
 
   /// Returns what has happened in this domain. Any thread may call it. Progress: takes the locks of the fence and of
   /// the lists.
@@ -384,7 +396,7 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   }
   void scan_told() noexcept {
     // Takes the lock of the fence, with which this was told.
-    if (fence_.is_lost()) native_.poison();
+    if (const loss_reason* const why = fence_.loss()) native_.poison(*why);
     held_.scan(native_.release_due(), true);
   }
 

@@ -33,6 +33,8 @@ class basic_local_fence : private basic_fence<Platform, fence_options{.storage =
   using base::is_due;
   using base::is_poisoned;
   using base::is_reached;
+  using base::last_reached;
+  using base::loss;
   using base::poison;
   using base::publish;
   using base::release_due;

@@ -52,9 +52,8 @@
 // releases somebody, at most about 16 others take the slow path in vain. A call of release_due(), such as that of a
 // signal by steps, forbids holds for the rest of the fence's life.
 //
-// Lifetime. A wait may return while the signaller that has released it is still inside signal(). A fence must be
-// destroyed only after its signallers have returned, for example after they were joined: `wait(n); delete fence;` alone
-// is not enough. The same holds for poison(). All waits must have returned, too.
+// Lifetime. A wait may return while its signaller is still inside signal() or poison(). So `wait(n); delete fence;` is
+// legal only with fence_options::joins_signallers; otherwise join the signallers first. All waits must have returned.
 //
 // Not promised: fairness; that every value can be observed (a signal may jump over values; wait for >=); lock-freedom
 // where the platform's double word is not lock-free, and there a signal handler must not call signal().
@@ -70,6 +69,7 @@
 
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "detail/calls_inside.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
 #include "tools/fence_operations.hpp"
@@ -184,9 +184,11 @@ struct no_signaller_calls {};
 /// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 /// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 /// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-/// the copy has. Three kinds of fences must not be used in the child:
+/// the copy has. Four kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
+///   - fences that join their signallers, if other threads signalled them during the fork: a destructor in the child would
+///     wait for ever
 ///   - fences for which other threads waited by wait_all() or wait_any(), at an event count, or in a class that waits
 ///     for memory (such as a rename_ring): a release uses their stacks
 ///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other
@@ -197,6 +199,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
  public:
   using platform = Platform;
   static constexpr fence_options options = Options;
+  /// Whether current_value() stays when the fence is poisoned. Such a fence is no `timeline` (timeline.hpp).
+  static constexpr bool keeps_value_on_loss = Options.keeps_value_on_loss;
 
   /// A fence that holds its value itself, which begins at `initial`.
   explicit fence_core(std::uint64_t initial = 0) noexcept
@@ -219,11 +223,21 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   fence_core(const fence_core&) = delete;
   fence_core& operator=(const fence_core&) = delete;
 
-  /// Returns the value signalled so far; UINT64_MAX once the fence is poisoned. What was done before the value was
-  /// signalled happens-before the return (for the UINT64_MAX of a poisoned fence, only what was done before poison()).
-  /// Progress: wait-free, two loads (three if the value lies in memory of the caller), no system call and no store. Any
-  /// thread may call it.
-  std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : reached_value(); }
+  /// Returns the value signalled so far; UINT64_MAX once the fence is poisoned, unless it keeps_value_on_loss. What was
+  /// done before the value was signalled happens-before the return (for the UINT64_MAX of a poisoned fence, only what
+  /// was done before poison()). Progress: wait-free, two loads (three if the value lies in memory of the caller), no
+  /// system call and no store. Any thread may call it.
+  std::uint64_t current_value() const noexcept {
+    if constexpr (keeps_value_on_loss) {
+      return reached_value();
+    } else {
+      return is_poisoned() ? UINT64_MAX : reached_value();
+    }
+  }
+
+  /// Returns the value signalled so far, also once the fence is poisoned. In all else like current_value(), with one
+  /// load less. If is_poisoned() was true before, the value includes what was signalled before poison().
+  std::uint64_t last_reached() const noexcept { return reached_value(); }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the fence is pinned (head of this
   /// file). While threads are in the overflow lane, it may be less than that, but not more. It may be outdated when it
@@ -231,16 +245,18 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
-  /// poisoned. Where that must not be mistaken for finished work, use a wait and its status. Progress: wait-free. Any
-  /// thread may call it.
+  /// poisoned, unless it keeps_value_on_loss. Where that must not be mistaken for finished work, use a wait and its
+  /// status. Progress: wait-free. Any thread may call it.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   /// Declares the timeline lost, for ever, as of a lost device: releases every waiter. A wait for a value that was
   /// reached still returns `reached`. Others return `lost`, now and later, unless their value is signalled after all
   /// (see below). Calls that begin after the first call of poison() has returned do not touch the caller's storage. If
   /// several threads call poison() at the same time, any of their calls may be the first, so all of them must have
-  /// returned. Any thread may call it, any number of times, also while others signal. Progress: lock-free except for
-  /// the system calls that wake; with `callbacks` it may also take their lock and run them.
+  /// returned. The reason of the first call stays. Any thread may call it, any number of times, also while others
+  /// signal. Progress: lock-free except for the system calls that wake; with `callbacks` it may also take their lock and
+  /// run them.
+  /// \param why  an object of static lifetime; loss() returns its address
   ///
   /// Later signals change nothing that current_value() of this fence shows, and nothing in the storage of
   /// value_storage::caller. The value inside the fence still rises, because a test of the poison would double the loads
@@ -249,22 +265,27 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// `reached`, and sees what was done before that signal. There is one exception: if the value lies in memory of the
   /// caller, a signal that runs at the same time as poison() may get lost. Then one waiter may see its value and return
   /// `reached`, and a later one may not see it and return `lost`; signal_next() may return the same value twice.
-  void poison() noexcept {
+  void poison(const loss_reason& why = unnamed_loss) noexcept {
+    [[maybe_unused]] const any_call inside{calls_inside_};
+    const loss_reason* none = nullptr;
     // A word of its own on the waiters' side and not a value, which a plain store of a signaller could overwrite.
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
-    // meanwhile is found, or finds the word.
-    const bool is_first = poisoned_.exchange(1, std::memory_order_seq_cst) == 0;
-    if (is_first) holder().leave_storage();
+    // meanwhile is found, or finds the word. A failure is relaxed: whom this pass may miss, the first one's finds.
+    if (loss_.compare_exchange_strong(none, &why, std::memory_order_seq_cst, std::memory_order_relaxed))
+      holder().leave_storage();
     // (F7): seq_cst, s3 of the poison, like (F6). Every target is at most UINT64_MAX: any waiter keeps the root below.
     const std::uint64_t least = heap().monitored_word().load_value(std::memory_order_seq_cst);
     if (least < UINT64_MAX) heap().release_lost(last_of_pass(does_nothing{}));
   }
+  void poison(const loss_reason&&) = delete;  // a reason has static lifetime
 
-  /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
+  /// Returns whether poison() was called; if so, what the first caller did before happens-before the return. Progress:
   /// wait-free, one load. Any thread may call it.
-  bool is_poisoned() const noexcept {
+  bool is_poisoned() const noexcept { return loss() != nullptr; }
+  /// Returns the reason of the first poison(); null if there was none. In all else like is_poisoned().
+  const loss_reason* loss() const noexcept {
     // (F10): acquire alone: whoever sees the poison sees what the thread that called poison() did before.
-    return poisoned_.load(std::memory_order_acquire) != 0;
+    return loss_.load(std::memory_order_acquire);
   }
 
   /// Returns the value signalled so far, which current_value() hides once the fence is poisoned, and whether it is
@@ -280,35 +301,45 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   // ---- Steps of signal(), for callers that act between publish and notify (queue.hpp, hub.hpp): publish(v) is s1, and
   //      is_due(v) is s2 and s3. If is_due() returns true, release_due() must follow, in any thread that learns of it.
+  //      A fence that joins_signallers does not have them, because its destructor could not wait for release_due().
 
   /// Returns whether a waiter may be due after publish(value). Only the signaller may call it, after publish().
   /// Progress: wait-free, one load.
-  [[nodiscard]] bool is_due(std::uint64_t value) noexcept {
-    keep_look_behind_value();
-    // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
-    // where (G1) and (G2) order it after (F1).
-    return heap().monitored_word().is_below(value, monitor_order);
+  [[nodiscard]] bool is_due(std::uint64_t value) noexcept
+    requires(!Options.joins_signallers)
+  {
+    return has_due(value);
   }
 
   /// Releases and wakes every waiter whose target is at most the current value. Returns how many it released. Makes one
   /// pass. Progress: as waiter_heap::release_due(). Any thread may call it.
-  std::size_t release_due() noexcept { return release_due(does_nothing{}); }
+  std::size_t release_due() noexcept
+    requires(!Options.joins_signallers)
+  {
+    return release_due(does_nothing{});
+  }
   /// The same. If it has released callables, it calls `before_calls()` once, before it runs any itself.
-  std::size_t release_due(const auto& before_calls) noexcept {
+  std::size_t release_due(const auto& before_calls) noexcept
+    requires(!Options.joins_signallers)
+  {
     // A signal by steps tells a queue or a hub, which would be told in vain while the root is held.
     heap().forbid_hold();
     return release_behind_barrier(before_calls);
   }
   /// Does what release_due() does, but issues no barrier: the caller must have issued Platform::full_barrier() after it
   /// learnt of the signal. One barrier is enough for several fences.
-  std::size_t release_due_after_barrier() noexcept {
+  std::size_t release_due_after_barrier() noexcept
+    requires(!Options.joins_signallers)
+  {
     heap().forbid_hold();
     return release_by_own_value(does_nothing{});
   }
   /// Does the same for the value `reached`, which the caller has from a log. It does not read the fence's own value.
   /// \param reached  must have been signalled, and publish(reached) must happen-before this call. Otherwise a waiter
   ///                 may be released that does not see its value: it sleeps on, and no later signal wakes it
-  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept {
+  std::size_t release_due_after_barrier(std::uint64_t reached) noexcept
+    requires(!Options.joins_signallers)
+  {
     heap().forbid_hold();
     return release([reached] { return reached; }, does_nothing{});
   }
@@ -335,7 +366,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
  protected:
-  ~fence_core() = default;
+  ~fence_core() {
+    if constexpr (Options.joins_signallers) calls_inside_.await_end();
+  }
 
   /// The orders of s1 and s3. In the symmetric form all four accesses are in a single total order. In the asymmetric
   /// form the barriers order them, and s1 is a release for what it hands over.
@@ -343,6 +376,13 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
 
   value_word<Platform>& value() noexcept { return holder().get(); }
+
+  /// What a call that signals has for as long as it is inside the fence. It does nothing unless the fence
+  /// joins_signallers. A callable of the one signaller may signal again, so with `callbacks` such calls are counted.
+  using inside_type = std::conditional_t<Options.joins_signallers, calls_inside<Platform>, no_calls_inside>;
+  using any_call = typename inside_type::any_call;
+  using one_call = std::conditional_t<Options.callbacks, any_call, typename inside_type::one_call>;
+  inside_type& inside() noexcept { return calls_inside_; }
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
   using holder_type = value_holder<Platform, Options.storage>;
@@ -358,9 +398,16 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // (F1). A stronger barrier is what the asymmetric form exists to avoid.
     Platform::light_barrier();
   }
-  /// Does s2 and s3, after s1 with `value`, and notifies if a waiter is due.
+  /// Does s2 and s3, after s1 with `value`. Returns whether a waiter may be due.
+  bool has_due(std::uint64_t value) noexcept {
+    keep_look_behind_value();
+    // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
+    // where (G1) and (G2) order it after (F1).
+    return heap().monitored_word().is_below(value, monitor_order);
+  }
+  /// Does the same, and notifies if a waiter is due.
   void notify_if_due(std::uint64_t value) noexcept {
-    if (is_due(value)) [[unlikely]]
+    if (has_due(value)) [[unlikely]]
       notify();
   }
   /// Does s2 and s3 after s1 with `before` + 1. Returns whether a waiter may be due, or `before` was the last value.
@@ -370,14 +417,15 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return heap().monitored_word().is_at_most(before, monitor_order);
   }
   /// Goes on where is_next_due() has returned true, and returns the new value.
-  /// \param owner  the fence itself: after an overflow, its signal() makes the value UINT64_MAX again
+  /// \param owner  the fence itself: after an overflow, its put() makes the value UINT64_MAX again
   template <class Owner>
   [[gnu::noinline]] static std::uint64_t finish_next(Owner& owner, std::uint64_t before) noexcept {
+    auto& core = static_cast<fence_core&>(owner);
     if (before == UINT64_MAX) {
-      static_cast<void>(owner.signal(UINT64_MAX));
+      if (owner.put(UINT64_MAX)) core.notify_if_due(UINT64_MAX);
       return UINT64_MAX;
     }
-    static_cast<fence_core&>(owner).notify();
+    core.notify();
     return before + 1;
   }
 
@@ -388,13 +436,13 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   template <class... Arguments>
   explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(beside_root)
-      : heap_(initial...), poisoned_{0} {
+      : heap_(initial...), loss_{nullptr} {
     if (pins_heap()) heap_.pin();
   }
   template <class... Arguments>
   explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(!beside_root)
-      : holder_(initial...), poisoned_{0} {
+      : holder_(initial...), loss_{nullptr} {
     if (pins_heap()) heap_.pin();
   }
 
@@ -540,7 +588,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     // form needs only the acquire half, for (F19); on its machines that is the same instruction.
     if (holder().get().load(std::memory_order_seq_cst) >= target) return true;
     // (F9): seq_cst, in a single total order with (F6) and (F7).
-    return poisoned_.load(std::memory_order_seq_cst) != 0;
+    return loss_.load(std::memory_order_seq_cst) != nullptr;
   }
 
   /// Returns why a wait ends now. A reached value wins over poison, poison over a stop, and a stop over the deadline.
@@ -560,8 +608,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   };
 
   [[no_unique_address]] mutable std::conditional_t<beside_root, does_nothing, apart> holder_;
-  [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
-  mutable typename Platform::template atomic<std::uint32_t> poisoned_;
+  [[no_unique_address]] inside_type calls_inside_;  // beside the value, which signals write anyway
+  [[no_unique_address]] mutable heap_type heap_;    // the members that follow can use the bytes that pad it
+  mutable typename Platform::template atomic<const loss_reason*> loss_;
   [[no_unique_address]] mutable spin spin_;
   static_assert(
       !Options.callbacks || requires { sizeof(signaller_calls<Platform, waiter_ticket>); },
@@ -591,14 +640,39 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// own current_value() does not show what is raised: the value inside the fence, or a word that it shares with other
   /// fences.
   bool signal(std::uint64_t value) noexcept {
-    if (!publish(value)) return false;
+    [[maybe_unused]] const typename core::any_call inside{this->inside()};
+    if (!put(value)) return false;
     this->notify_if_due(value);
     return true;
   }
 
   /// The first step of signal(); see is_due(). Returns false if the value is not above the current one; no further
   /// step is needed then. Progress: lock-free. Any thread may call it.
-  [[nodiscard]] bool publish(std::uint64_t value) noexcept {
+  [[nodiscard]] bool publish(std::uint64_t value) noexcept
+    requires(!Options.joins_signallers)
+  {
+    return put(value);
+  }
+
+  /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
+  /// below UINT64_MAX. Otherwise the call returns UINT64_MAX, and the value is UINT64_MAX again; threads that look
+  /// meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due. In all else like signal().
+  std::uint64_t signal_next() noexcept {
+    [[maybe_unused]] const typename core::any_call inside{this->inside()};
+    // (F16): s1 like (F1), pairs with (F3) and (F5).
+    const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
+    TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
+    if (this->is_next_due(before)) [[unlikely]]
+      return this->finish_next(*this, before);
+    return before + 1;
+  }
+
+ private:
+  using core = detail::fence_core<Platform, Options>;
+  friend core;
+
+  /// Does s1. Returns false if the value is not above the current one.
+  bool put(std::uint64_t value) noexcept {
     auto& word = this->value();
     // (F15): relaxed alone; a value that is too old only makes (F1) fail, which reads it again.
     std::uint64_t seen = word.load(std::memory_order_relaxed);
@@ -607,18 +681,6 @@ class basic_fence : public detail::fence_core<Platform, Options> {
       // (F1): s1; release half for (F3) and (F5); in the symmetric form seq_cst, for the handshake with (F2) and (F3).
     } while (!word.compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
     return true;
-  }
-
-  /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
-  /// below UINT64_MAX. Otherwise the call returns UINT64_MAX, and the value is UINT64_MAX again; threads that look
-  /// meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due. In all else like signal().
-  std::uint64_t signal_next() noexcept {
-    // (F16): s1 like (F1), pairs with (F3) and (F5).
-    const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
-    TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
-    if (this->is_next_due(before)) [[unlikely]]
-      return this->finish_next(*this, before);
-    return before + 1;
   }
 };
 
@@ -636,23 +698,23 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock. A signal handler may call it
   /// then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
-    publish(value);
+    [[maybe_unused]] const typename core::one_call inside{this->inside()};
+    put(value);
     this->notify_if_due(value);
   }
 
   /// The first step of signal(); see is_due(). Always returns true: further steps must always follow. The value must
   /// not fall (asserted). Progress: wait-free. One signaller at a time.
-  bool publish(std::uint64_t value) noexcept {
-    auto& word = this->value();
-    // (F17): relaxed alone; only the signaller writes the value.
-    TIDEMARK_ASSERT(value >= word.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
-    store(word, value);
-    return true;
+  bool publish(std::uint64_t value) noexcept
+    requires(!Options.joins_signallers)
+  {
+    return put(value);
   }
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
   /// below UINT64_MAX; see basic_fence::signal_next(). In all else like signal(), with one more load.
   std::uint64_t signal_next() noexcept {
+    [[maybe_unused]] const typename core::one_call inside{this->inside()};
     auto& word = this->value();
     // (F18): relaxed alone, like (F17).
     const std::uint64_t before = word.load(std::memory_order_relaxed);
@@ -664,6 +726,17 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   }
 
  private:
+  using core = detail::fence_core<Platform, Options>;
+  friend core;
+
+  /// Does s1. Always returns true.
+  bool put(std::uint64_t value) noexcept {
+    auto& word = this->value();
+    // (F17): relaxed alone; only the signaller writes the value.
+    TIDEMARK_ASSERT(value >= word.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
+    store(word, value);
+    return true;
+  }
   template <class Word>
   static void store(Word& word, std::uint64_t value) noexcept {
     if constexpr (Platform::asymmetric) {

@@ -67,7 +67,10 @@ class basic_fence32 {
   std::uint32_t signal_next() noexcept { return static_cast<std::uint32_t>(timeline_.signal_next()); }
 
   /// Declares the timeline lost, as fence_core::poison() does. Any thread may call it.
-  void poison() noexcept { timeline_.poison(); }
+  void poison(const loss_reason& why = unnamed_loss) noexcept { timeline_.poison(why); }
+  void poison(const loss_reason&&) = delete;  // a reason has static lifetime
+  /// Returns why the timeline is lost; null if it is not. Progress: wait-free. Any thread may call it.
+  const loss_reason* loss() const noexcept { return timeline_.loss(); }
   /// Returns whether poison() was called. Progress: wait-free. Any thread may call it.
   bool is_poisoned() const noexcept { return timeline_.is_poisoned(); }
 
@@ -75,6 +78,9 @@ class basic_fence32 {
   /// is_poisoned(). What was done before the serial was signalled happens-before the return. Progress: wait-free. Any
   /// thread may call it.
   std::uint32_t current_value() const noexcept { return static_cast<std::uint32_t>(timeline_.current_value()); }
+
+  /// Returns the serial signalled last, also once the timeline is poisoned. In all else like current_value().
+  std::uint32_t last_reached() const noexcept { return static_cast<std::uint32_t>(timeline_.last_reached()); }
 
   /// Returns whether `target` is reached: equal to the current value or behind it. It returns true for every target
   /// once the timeline is poisoned. Progress: wait-free. Any thread may call it.

@@ -5,11 +5,12 @@
 //   constexpr tidemark::fence_options many_waiters{.capacity = 256, .statistics = true};
 //   tidemark::basic_progress_fence<tidemark::native_platform, many_waiters> uploaded;
 //
-// Most choices change only where a fence's words lie, what it costs, and what it can tell. Four change more. With
+// Most choices change only where a fence's words lie, what it costs, and what it can tell. Six change more. With
 // `value_storage::caller`, poison() may lose a signal (fence.hpp). With `value_storage::shared`, a signal must be told
 // to the other fences of the word. With `heap_growth::forbidden`, wait_all() and wait_any() look at a full fence once
 // in a millisecond. With `callbacks`, signals may take a lock and run code of the user, so no signal handler may signal
-// the fence.
+// the fence. With `keeps_value_on_loss`, no block follows the fence. With `joins_signallers`, it may be destroyed as
+// soon as a wait has returned, and has no steps of signal().
 #ifndef TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 #define TIDEMARK_FENCE_FENCE_OPTIONS_HPP
 
@@ -53,6 +54,18 @@ struct fence_options {
   bool callbacks = false;
   /// Adds notify_count() and overflow_count(). A signal pays for them only where it takes its slow path (fence.hpp).
   bool statistics = false;
+  /// Keeps what current_value() and is_reached() say when the fence is poisoned (NoSignalMaxValueOnTdr); waits return
+  /// `lost` as without it. Blocks that follow a timeline rely on UINT64_MAX then, so they don't take such a fence
+  /// (timeline.hpp). All waits of threads, loops and engines do.
+  bool keeps_value_on_loss = false;
+  /// Lets the destructor wait until each call of signal(), signal_next() and poison() has ended whose value, or poison,
+  /// the destroying thread has seen, by a wait that has returned or by a look. So `f->wait(n); delete f;` is legal if
+  /// no call begins later. The destructor does not know of other calls, which must have returned: a signal() that
+  /// returns false, a later value, the second of two poison(). All waits must have returned, too.
+  ///
+  /// A signal of a progress fence costs two more plain stores and a load, one of a fence two more read-modify-writes.
+  /// The fence has no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
+  bool joins_signallers = false;
 };
 
 }  // namespace tidemark

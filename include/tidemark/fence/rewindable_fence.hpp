@@ -8,7 +8,7 @@
 //
 //   value_       the owner writes it, all threads read it
 //   monitored_   the least awaited target - 1, or no_waiter: the owner reads it; whoever changes waits_ writes it
-//   poisoned_    whether poison() was called
+//   loss_        why the value is lost, as poison() was told; null if it is not
 //   waits_       the waits in the order of their targets, each on the stack of its thread; the lock protects them
 //
 // What a wait means
@@ -81,7 +81,7 @@ class basic_rewindable_fence {
 
   /// A fence that begins at `initial`.
   explicit basic_rewindable_fence(std::uint64_t initial = 0) noexcept
-      : value_{initial}, monitored_{no_waiter}, poisoned_{0} {}
+      : value_{initial}, monitored_{no_waiter}, loss_{nullptr} {}
   basic_rewindable_fence(const basic_rewindable_fence&) = delete;
   basic_rewindable_fence& operator=(const basic_rewindable_fence&) = delete;
 
@@ -125,12 +125,14 @@ class basic_rewindable_fence {
   }
 
   /// Declares the value lost, for ever: a wait for a value that is not reached returns `lost`, now and later. The owner
-  /// may still signal and set back, which last_value() does not show. Any thread may call it, any number of times.
-  /// Progress: wait-free if no thread waits; otherwise it takes a lock.
-  void poison() noexcept {
+  /// may still signal and set back, which last_value() does not show. Any thread may call it, any number of times. The
+  /// reason of the first call stays. Progress: wait-free if no thread waits; otherwise it takes a lock.
+  /// \param why  an object of static lifetime
+  void poison(const loss_reason& why = unnamed_loss) noexcept {
+    const loss_reason* none = nullptr;
     // (F49): seq_cst, the s1 of the poison, with (F50) (F44) (F51): a thread that registers meanwhile is found, or
-    // finds the word.
-    poisoned_.exchange(1, std::memory_order_seq_cst);
+    // finds the word. A failure is relaxed: whom this call may miss, the first one finds.
+    loss_.compare_exchange_strong(none, &why, std::memory_order_seq_cst, std::memory_order_relaxed);
     // (F50): seq_cst, the s2 of the poison, like (F42).
     if (monitored_.load(std::memory_order_seq_cst) == no_waiter) return;
     const keeper kept(lock_);
@@ -138,19 +140,24 @@ class basic_rewindable_fence {
     while (waiting* const next = waits_.least()) release(*next, look(next->target).value_or(wait_status::lost));
     publish_least();
   }
+  void poison(const loss_reason&&) = delete;  // a reason has static lifetime
 
-  /// Returns whether poison() was called; if so, what that thread did before happens-before the return. Progress:
+  /// Returns whether poison() was called; if so, what the first caller did before happens-before the return. Progress:
   /// wait-free. Any thread may call it.
-  bool is_poisoned() const noexcept {
+  bool is_poisoned() const noexcept { return loss() != nullptr; }
+  /// Returns the reason of the first poison(); null if there was none. In all else like is_poisoned().
+  const loss_reason* loss() const noexcept {
     // (F52): acquire, for the release half of (F49). Not stronger, because it takes no part in the handshake.
-    return poisoned_.load(std::memory_order_acquire) != 0;
+    return loss_.load(std::memory_order_acquire);
   }
 
   /// Returns the value of the last signal() or rewind(); UINT64_MAX once the fence is poisoned. It may be lower at the
   /// next call. What was done before the value was signalled happens-before the return. Progress: wait-free. Any thread
   /// may call it.
-  std::uint64_t last_value() const noexcept {
-    if (is_poisoned()) return UINT64_MAX;
+  std::uint64_t last_value() const noexcept { return is_poisoned() ? UINT64_MAX : last_reached(); }
+  /// Returns the value of the last signal() or rewind(), also once the fence is poisoned. In all else like
+  /// last_value().
+  std::uint64_t last_reached() const noexcept {
     // (F48): acquire, for the release half of (F41), and for (F43). Not stronger, like (F52).
     return value_.load(std::memory_order_acquire);
   }
@@ -268,7 +275,7 @@ class basic_rewindable_fence {
   std::optional<wait_status> look(std::uint64_t target) const noexcept {
     // In this order, so that a value is seen that was reached before the poison.
     // (F51): seq_cst with (F44) (F49) (F50): a thread that registers finds the poison, or poison() finds the thread.
-    const bool is_lost = poisoned_.load(std::memory_order_seq_cst) != 0;
+    const bool is_lost = loss_.load(std::memory_order_seq_cst) != nullptr;
     // (F45): seq_cst with (F41) (F42) (F44); its acquire half is for (F41) and (F43).
     if (value_.load(std::memory_order_seq_cst) >= target) return wait_status::reached;
     if (is_lost) return wait_status::lost;
@@ -301,7 +308,7 @@ class basic_rewindable_fence {
 
   typename Platform::template atomic<std::uint64_t> value_;
   mutable typename Platform::template atomic<std::uint64_t> monitored_;
-  typename Platform::template atomic<std::uint32_t> poisoned_;
+  typename Platform::template atomic<const loss_reason*> loss_;
   mutable detail::park_lock<Platform> lock_;
   mutable detail::ordered_waits<waiting, typename waiting::order> waits_;
   mutable std::uint64_t next_number_ = 0;

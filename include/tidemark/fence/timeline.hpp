@@ -17,7 +17,9 @@
 //     sees the value.
 //   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
 //     use any more, and wait_until() returns `lost` if the target was not reached. Blocks take UINT64_MAX for the loss
-//     also where the timeline was signalled with that value.
+//     also where the timeline was signalled with that value. A type that keeps its value says so by a constant,
+//     `static constexpr bool keeps_value_on_loss = true;`, and is no timeline: blocks would hold its memory for ever.
+//     A fence has the option (fence_options.hpp). Threads wait for it as for any other, by a view of it, too.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
 //     target is not reached and the timeline is not lost. The deadline may be `no_deadline`, which never passes.
 //   - Any thread may call both functions, and neither throws.
@@ -41,12 +43,20 @@
 
 namespace tidemark {
 
+namespace detail {
+
+/// Whether a type says that it keeps its value when it is lost.
+template <class T>
+concept keeps_value = requires { requires T::keeps_value_on_loss; };
+
+}  // namespace detail
+
 /// A value that only rises, and that threads can wait for. The head of this file says what the functions must do.
 template <class T>
 concept timeline = requires(const T& followed, std::uint64_t target, deadline until) {
   { followed.current_value() } -> std::same_as<std::uint64_t>;
   { followed.wait_until(target, until) } -> std::same_as<wait_status>;
-};
+} && !detail::keeps_value<T>;
 
 /// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
 /// an engine treats that call as work: it is allowed to block, and the engine has one thread less meanwhile
@@ -97,17 +107,21 @@ template <timeline Timeline>
 using timeline_platform = typename detail::platform_of_timeline<Timeline>::type;
 
 /// A view of a timeline: it looks and waits, and can't signal. It has the functions of `waitable` (wait.hpp): wait(),
-/// wait_for() and wait_until(). It is copyable, and the timeline must outlive it. Any thread may use it.
-template <timeline Timeline>
+/// wait_for() and wait_until(), and wait_value() if the timeline has last_reached(). It is copyable, and the timeline
+/// must outlive it. Any thread may use it. The view of a fence that keeps its value on loss does so, too, and is no
+/// timeline either.
+template <class Timeline>
+  requires timeline<Timeline> || detail::keeps_value<Timeline>
 class timeline_view : public waitable<timeline_view<Timeline>> {
  public:
-  using platform = timeline_platform<Timeline>;
+  using platform = typename detail::platform_of_timeline<Timeline>::type;
+  static constexpr bool keeps_value_on_loss = detail::keeps_value<Timeline>;
 
   /// A view of `followed`.
   explicit timeline_view(const Timeline& followed) noexcept : timeline_{&followed} {}
 
-  /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost.
-  /// Progress: as the timeline's own current_value().
+  /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost,
+  /// unless it keeps its value. Progress: as the timeline's own current_value().
   std::uint64_t current_value() const noexcept { return timeline_->current_value(); }
 
   /// Returns whether current_value() is at least `target`; so it is true for every target once the timeline is lost.
@@ -124,6 +138,18 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
     requires requires(const Timeline& followed) { followed.is_poisoned(); }
   {
     return timeline_->is_poisoned();
+  }
+  /// Returns the timeline's loss(); see fence.hpp. Only for timelines that have that function.
+  const loss_reason* loss() const noexcept
+    requires requires(const Timeline& followed) { followed.loss(); }
+  {
+    return timeline_->loss();
+  }
+  /// Returns the timeline's last_reached(); see fence.hpp. Only for timelines that have that function.
+  std::uint64_t last_reached() const noexcept
+    requires detail::has_last_reached<Timeline>
+  {
+    return timeline_->last_reached();
   }
   /// Returns the timeline's state(); see fence.hpp. Only for timelines that have that function.
   auto state() const noexcept
@@ -187,7 +213,11 @@ class follower {
 template <class Wrong>
 struct wrong_timeline {
   wrong_timeline(const Wrong&) noexcept {
-    static_assert(timeline<Wrong>, "this type is no tidemark::timeline, see tidemark/fence/timeline.hpp");
+    static_assert(!keeps_value<Wrong>,
+                  "this is no tidemark::timeline that a block can follow: when it is lost, it "
+                  "keeps its value instead of showing UINT64_MAX");
+    static_assert(keeps_value<Wrong> || timeline<Wrong>,
+                  "this type is no tidemark::timeline, see tidemark/fence/timeline.hpp");
   }
   std::uint64_t current_value() const noexcept;
   wait_status wait_until(std::uint64_t, deadline) const noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a wait ends, what may stop it, and the wait functions, which have the same form everywhere:
+// How a wait ends, why a timeline may be lost, what may stop a wait, and the wait functions, which have the same form
+// everywhere:
 //
 //   wait(target), wait(target, token)                           without a time limit
 //   wait_for(target, duration), wait_for(..., token)            for this duration at most
@@ -33,6 +34,34 @@ enum class [[nodiscard]] wait_status {
 
 template <>
 inline constexpr auto detail::names_of<wait_status> = detail::names("reached", "timeout", "stopped", "lost");
+
+/// Why a timeline is lost. A reason is an object of static lifetime, and its address tells it apart from others:
+///
+///   inline constexpr tidemark::loss_reason device_removed{7, "the device was removed"};
+///   drawn.poison(device_removed);
+///   if (drawn.loss() == &device_removed) ...
+///
+/// So a timeline keeps a pointer, which other threads see whole or not at all.
+struct loss_reason {
+  std::uint32_t code;  ///< Means what the program says. 0 and the codes from 0xFFFFFF00 on are this library's.
+  const char* text;    ///< For people. It must live as long as the reason.
+};
+
+/// The reason of a poison() that names none.
+inline constexpr loss_reason unnamed_loss{0, "poisoned"};
+
+/// What a wait has seen when it ended.
+struct [[nodiscard]] wait_value_result {
+  wait_status status;
+  /// The value that the timeline had reached: at least the target if `status` is `reached`, and less than it otherwise.
+  /// It is never the UINT64_MAX that a lost timeline shows.
+  std::uint64_t value;
+
+  friend bool operator==(const wait_value_result&, const wait_value_result&) = default;
+  friend bool operator==(const wait_value_result& result, wait_status expected) noexcept {
+    return result.status == expected;
+  }
+};
 
 /// How a wait for any of several timelines ended, and which of them ended it.
 struct [[nodiscard]] wait_any_result {
@@ -94,6 +123,12 @@ auto within(const Wait& wait, const std::chrono::time_point<std::chrono::system_
   }
 }
 
+/// Whether a timeline says what it has really reached, also when it is lost.
+template <class Timeline>
+concept has_last_reached = requires(const Timeline& of) {
+  { of.last_reached() } -> std::same_as<std::uint64_t>;
+};
+
 }  // namespace detail
 
 /// The wait functions of the timeline `Derived`. They block. They throw nothing, and allocate nothing unless a waiter
@@ -133,6 +168,31 @@ class waitable {
     return detail::within<typename Derived::platform>(wait, at, std::move(token));
   }
 
+  /// Waits like wait(), and also returns the value that was there when the wait ended. If a wait ends for another
+  /// reason and finds the target reached just then, it returns `reached`. Only for timelines with a last_reached().
+  template <stop_token_like Token = never_stops>
+  wait_value_result wait_value(std::uint64_t target, Token token = {}) const noexcept
+    requires detail::has_last_reached<Derived>
+  {
+    return with_value(target, wait(target, std::move(token)));
+  }
+  /// The same for wait_for().
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  wait_value_result wait_value_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
+                                   Token token = {}) const noexcept
+    requires detail::has_last_reached<Derived>
+  {
+    return with_value(target, wait_for(target, timeout, std::move(token)));
+  }
+  /// The same for wait_until().
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  wait_value_result wait_value_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
+                                     Token token = {}) const noexcept
+    requires detail::has_last_reached<Derived>
+  {
+    return with_value(target, wait_until(target, at, std::move(token)));
+  }
+
  protected:
   waitable() = default;
   waitable(const waitable&) = default;
@@ -140,6 +200,13 @@ class waitable {
   ~waitable() = default;
 
  private:
+  wait_value_result with_value(std::uint64_t target, wait_status status) const noexcept {
+    const std::uint64_t value = self().last_reached();
+    if (value >= target) return {wait_status::reached, value};
+    // The wait has seen the target, and a poison that came at the same time has lost it (value_storage::caller).
+    if (status == wait_status::reached) return {status, target};
+    return {status, value};
+  }
   const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
 };
 

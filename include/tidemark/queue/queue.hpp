@@ -89,6 +89,9 @@ struct [[nodiscard]] submit_result {
   explicit operator bool() const noexcept { return status == submit_status::submitted; }
 };
 
+/// Why the progress timeline of a queue is lost if abort() names no other reason.
+inline constexpr loss_reason queue_aborted{0xFFFF'FF01, "the queue was aborted"};
+
 }  // namespace tidemark
 
 namespace tidemark::detail {
@@ -287,10 +290,17 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   /// drain() notice the abort within a millisecond, and other waiters of the timeline do not. The executor's waits go
   /// on: the program must stop the executor by other means, and what the executor does meanwhile is still logged. Any
   /// thread may call it, any number of times. Progress: as the timeline's poison(); wait-free if it has none.
-  void abort() noexcept {
+  /// \param why  why the progress timeline is lost, an object of static lifetime. It is passed to the timeline's
+  ///             poison() if that takes a reason
+  void abort(const loss_reason& why = queue_aborted) noexcept {
     refuse();
-    if constexpr (can_be_poisoned) progress_.fence->poison();
+    if constexpr (requires { progress_.fence->poison(why); }) {
+      progress_.fence->poison(why);
+    } else if constexpr (can_be_poisoned) {
+      progress_.fence->poison();
+    }
   }
+  void abort(const loss_reason&&) = delete;  // a reason has static lifetime
   /// The first step of abort(): refuses further work. It is for an executor that ends its own wait before anybody
   /// learns of the abort. If the progress timeline can be poisoned, no wait notices that. Otherwise wait_finished() and
   /// drain() may return `lost` from now on. abort() must follow. Progress: wait-free.
