@@ -187,8 +187,8 @@ struct no_signaller_calls {};
 /// the copy has. Four kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
-///   - fences that join their signallers, if other threads signalled them during the fork: a destructor in the child would
-///     wait for ever
+///   - fences that join their signallers, if other threads signalled them during the fork: a destructor in the child
+///     would wait for ever
 ///   - fences for which other threads waited by wait_all() or wait_any(), at an event count, or in a class that waits
 ///     for memory (such as a rename_ring): a release uses their stacks
 ///   - fences that sleep on condition variables (on the portable platform, or where there are no futexes), if other

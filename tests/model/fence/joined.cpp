@@ -75,7 +75,8 @@ struct destroyed_after_two : model::suite<2>, one_that_goes<joined_progress<Shap
   }
 };
 
-/// The waiter is lost, and destroys the fence while the other thread may still be inside poison(). The reason is there.
+/// [A128] The waiter is lost, and destroys the fence while the other thread may still be inside poison(). The reason is
+/// there.
 template <class Fence>
 struct destroyed_when_lost : model::suite<2>, one_that_goes<Fence> {
   void thread(unsigned index) {
