@@ -101,6 +101,29 @@ void destroy_later() {
   expect(alive == 0, "now it is gone");
 }
 
+void destroy_in_four_ways() {
+  std::atomic<int> alive{0};
+  guide::executor device;
+  tidemark::retire_queue reclaimer{device.queue()};
+  const auto make = [&alive]() -> texture& { return *std::make_unique<texture>(alive).release(); };
+  tidemark::progress_fence may_draw;
+  device.submit([&] { static_cast<void>(may_draw.wait(1)); });  // stands for work that uses the first two
+
+  texture& sky = make();
+  reclaimer.retire(make(), destroy{});  // later, after the device's work
+  texture& sea = make();
+  reclaimer.retire(sea, destroy{}, tidemark::assume_not_in_use);  // later, whatever the device does
+  expect(alive == 3 && reclaimer.reclaim() == 1 && alive == 2, "reclaim() has destroyed the sea, not retire()");
+
+  texture& unused = make();
+  expect(bool{reclaimer.destroy(unused, destroy{}, tidemark::assume_not_in_use)}, "now");
+  expect(alive == 2, "before the call has returned");
+
+  may_draw.signal(1);
+  expect(bool{reclaimer.destroy(sky, destroy{})}, "now, after the device's work");  // sleeps until then
+  expect(reclaimer.drain() == tidemark::wait_status::reached && alive == 0, "all are gone");
+}
+
 struct loop_texture : tidemark::loop_retire_queue<>::hook {
   bool* is_alive;
 };
@@ -129,6 +152,7 @@ int main() {
   write_each_frame_anew();
   upload_small_parts();
   destroy_later();
+  destroy_in_four_ways();
   destroy_on_a_loop();
   return guide::result("guide_memory");
 }

@@ -236,7 +236,7 @@ TEST_CASE("[D35] an error goes to the sink of the context in which it happened, 
   CHECK(at.errors[1]->told == texts{"no_memory in 2"});
   CHECK(at.errors[2]->told.empty());
   // A stale object is no reason to remove a recording.
-  CHECK(at.storage->destroy(object));
+  CHECK(at.storage->destroy(object, tidemark::assume_not_in_use));
   CHECK(at.deferred[2].use(object).status == block_use_status::stale);
   CHECK(at.errors[2]->told == texts{"stale in 3"});
   CHECK(!at.deferred[2].was_removed());
@@ -515,7 +515,7 @@ TEST_CASE("[D41] a reset that another thread's destruction delays is refused, an
                                                                            noting_sink{&errors}};
   auto status = context_open_status::ready;
   at_destroy = [&] { status = in.reset(); };
-  CHECK(storage->destroy(made.object));
+  CHECK(storage->destroy(made.object, tidemark::assume_not_in_use));
   at_destroy = nullptr;
   CHECK(status == context_open_status::no_space);
   CHECK(!in.is_open());

@@ -10,6 +10,7 @@
 #include <tidemark/context/recordings.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 
+#include "support/manual_stop.hpp"
 #include "support/queues.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
@@ -68,6 +69,19 @@ TEST_CASE("[B7] a thread that waits for a serial sleeps until the recording is o
   CHECK(sleeper.falls_asleep());
   at.recordings.end(1);
   CHECK(sleeper.status() == wait_status::reached);
+}
+
+TEST_CASE("[B7] a wait for a serial ends when it is stopped") {
+  recordings_of_two<stepping_platform> at;
+  at.recordings.begin(1);
+  const std::uint64_t serial = at.recordings.last_queued();
+  manual_stop stop;
+  waiter sleeper{[&] { return at.recordings.wait_finished_until(serial, tidemark::no_deadline, stop.get_token()); }};
+  CHECK(sleeper.falls_asleep());
+  stop.request();
+  CHECK(sleeper.status() == wait_status::stopped);
+  at.recordings.end(1);
+  CHECK(at.recordings.wait_finished_until(serial, tidemark::no_deadline, stop.get_token()) == wait_status::reached);
 }
 
 TEST_CASE("[B7] a wait for a serial ends at its deadline") {

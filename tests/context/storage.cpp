@@ -23,13 +23,17 @@
 #include <tidemark/context/storage.hpp>
 
 #include "support/blocks.hpp"
+#include "support/manual_stop.hpp"
+#include "support/queues.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
+using tidemark::assume_not_in_use;
 using tidemark::block_use_status;
 using tidemark::context_open_status;
 using tidemark::object_create_status;
+using tidemark::object_destroy_status;
 using tidemark::object_id;
 
 namespace {
@@ -158,7 +162,7 @@ TEST_CASE("[D5] the immediate context's block is created first and destroyed las
   CHECK(at.deferred[1].use(object));
   CHECK(at.deferred[0].use(object));
   at.end_all();
-  CHECK(at.storage->destroy(object));
+  CHECK(at.storage->destroy(object, assume_not_in_use));
   const texts seen = at.driver.log.take();
   CHECK(seen == texts{"size of resource", "create resource in 0", "deferred size of resource", "create resource in 2",
                       "create resource in 1", "destroy resource in 2", "destroy resource in 1",
@@ -274,12 +278,12 @@ TEST_CASE("[D9][trap 33] a resource that is destroyed stays in all contexts unti
   const object_id other = at.view_of(resource);
   CHECK(at.deferred[0].use(view));
   at.driver.log.take();
-  CHECK(at.storage->destroy(resource));
+  CHECK(at.storage->destroy(resource, assume_not_in_use).status == object_destroy_status::retired);
   CHECK(at.driver.log.take().empty());
-  CHECK(at.storage->destroy(view));
+  CHECK(at.storage->destroy(view, assume_not_in_use));
   CHECK(at.driver.log.take() == texts{"destroy view in 1", "destroy view in 0"});
   CHECK(at.deferred[0].use(other));  // which still has its resource
-  CHECK(at.storage->destroy(other));
+  CHECK(at.storage->destroy(other, assume_not_in_use));
   CHECK(at.driver.log.take() == texts{"create view in 1", "destroy view in 1", "destroy view in 0",
                                       "destroy resource in 1", "destroy resource in 0"});
 }
@@ -471,7 +475,7 @@ TEST_CASE(
 
   // The memory of a block serves the next one of its size, of whatever kind, and no other.
   void* const block = in.find(other_kind);
-  CHECK(storage->destroy(other_kind));
+  CHECK(storage->destroy(other_kind, assume_not_in_use));
   std::set<void*> of_others;
   for (int i = 0; i < 10; ++i) {
     of_others.insert(in.use(made(test_kind::resource, 16)).block);
@@ -536,7 +540,7 @@ TEST_CASE("[D28] the list can be had when the device is gone, and only the immed
     CHECK(storage->sizes().size() == 3);
     opened.context.end_recording();
   }
-  CHECK(storage->destroy(made.object));
+  CHECK(storage->destroy(made.object, assume_not_in_use));
   CHECK(driver.log.take() == texts{"destroy resource in 1", "destroy resource in 0"});
 
   constexpr auto creates = []<class Context>(Context* context) {
@@ -680,7 +684,7 @@ TEST_CASE("memory of destroyed blocks is used again, by the context that they be
   void* const immediate = at.storage->immediate().use(first).block;
   for (int i = 0; i < 3; ++i) CHECK(at.deferred[0].use(at.resource()));  // the rest of the first chunk
   const std::size_t before = at.ledger.bytes;
-  CHECK(at.storage->destroy(first));
+  CHECK(at.storage->destroy(first, assume_not_in_use));
   // Blocks that were never used come first.
   const object_id second = at.resource();
   CHECK(at.storage->immediate().use(second).block == immediate);
@@ -694,7 +698,7 @@ TEST_CASE("the id of an object that was destroyed is stale, also when its number
   stand at{1};
   const object_id first = at.resource();
   CHECK(at.deferred[0].use(first));
-  CHECK(at.storage->destroy(first));
+  CHECK(at.storage->destroy(first, assume_not_in_use));
   CHECK(at.deferred[0].use(first).status == block_use_status::stale);
   const object_id second = at.resource();
   CHECK(second.index() == first.index());
@@ -711,7 +715,7 @@ TEST_CASE("a storage has at most so many objects and contexts as it was made for
   std::vector<object_id> made;
   for (int i = 0; i < 3; ++i) made.push_back(at.resource());
   CHECK(at.storage->create(test_kind::resource, {}).status == object_create_status::no_space);
-  CHECK(at.storage->destroy(made[1]));
+  CHECK(at.storage->destroy(made[1], assume_not_in_use));
   CHECK(at.storage->create(test_kind::resource, {}));
   CHECK(at.storage->open().status == context_open_status::no_space);
   at.deferred[3].close();
@@ -724,7 +728,7 @@ TEST_CASE("[D8] what depends on no object, on a destroyed one or on too many is 
   CHECK(at.storage->create(test_kind::view, of_view, {object_id{}}).status == object_create_status::invalid);
   CHECK(at.storage->create(test_kind::view, of_view, {object, object, object}).status == object_create_status::invalid);
   CHECK(at.storage->create(test_kind::view, of_view, {object, object}));
-  CHECK(at.storage->destroy(object));  // the view still has it
+  CHECK(at.storage->destroy(object, assume_not_in_use).status == object_destroy_status::retired);  // the view has it
   CHECK(at.storage->create(test_kind::view, of_view, {object}).status == object_create_status::invalid);
 }
 
@@ -754,6 +758,126 @@ TEST_CASE("[B7] a drain sleeps until the recording is over") {
   at.deferred[0].end_recording();
   other.join();
   CHECK(at.driver.names.empty());
+}
+
+TEST_CASE("[D5][B6] an object that is assumed not to be in use is destroyed by the next reclaim(), not by the caller") {
+  stand at{1};
+  const object_id object = at.resource();
+  const object_id used = at.resource();
+  CHECK(at.deferred[0].use(object));
+  CHECK(at.deferred[0].use(used));
+  CHECK(at.storage->retire(used));
+  CHECK(at.storage->retire(object, assume_not_in_use));
+  at.driver.log.take();
+  CHECK(at.storage->reclaim() == 1);  // although recordings are open
+  CHECK(at.driver.log.take() == texts{"destroy resource in 1", "destroy resource in 0"});
+  CHECK(at.deferred[0].find(used) != nullptr);
+}
+
+TEST_CASE("[D5][B7] destroy() waits for the recordings that have begun before, and then the blocks are gone") {
+  stand at{2};
+  at.storage->immediate().end_recording();
+  const object_id object = at.resource();
+  CHECK(at.deferred[0].use(object));
+  at.deferred[1].end_recording();
+  const auto soon = std::chrono::milliseconds{0};
+  CHECK(at.storage->destroy_for(object, soon).status == object_destroy_status::timeout);
+  CHECK(at.storage->destroy_until(object, std::chrono::steady_clock::now()).status == object_destroy_status::timeout);
+  manual_stop stop;
+  stop.request();
+  CHECK(at.storage->destroy(object, stop.get_token()).status == object_destroy_status::stopped);
+  CHECK(at.deferred[0].find(object) != nullptr);
+  at.driver.log.take();
+  const auto before = at.driver.names.size();
+  std::thread destroyer{[&] {
+    CHECK(at.storage->destroy(object).status == object_destroy_status::destroyed);
+    CHECK(at.driver.names.size() == before - 2);
+  }};
+  at.deferred[1].begin_recording();  // does not use it, and may last
+  at.deferred[0].end_recording();
+  at.deferred[1].end_recording();
+  destroyer.join();
+  CHECK(at.driver.log.take() == texts{"destroy resource in 1", "destroy resource in 0"});
+  CHECK(at.deferred[0].find(object) == nullptr);
+  CHECK(at.storage->reclaim() == 0);
+}
+
+TEST_CASE("[D9][B7] an object on which others depend, also retired ones, is destroyed later") {
+  stand at{1};
+  at.end_all();
+  const object_id resource = at.resource();
+  const object_id view = at.view_of(resource);
+  CHECK(at.storage->retire(view));
+  at.driver.log.take();
+  const auto kept = at.storage->destroy(resource);
+  CHECK(!kept);
+  CHECK(kept.status == object_destroy_status::retired);
+  CHECK(at.driver.log.take().empty());
+  CHECK(at.storage->reclaim() == 1);
+  CHECK(at.driver.log.take() == texts{"destroy view in 0", "destroy resource in 0"});
+}
+
+TEST_CASE("[B7] destroy() sleeps until the object is gone where another thread destroys it") {
+  for (const bool assumes : {false, true}) {
+    CAPTURE(assumes);
+    test_driver driver;
+    block_ledger ledger;
+    auto storage = tidemark::context_storage<test_maker, counting_source, stepping_platform>::make(test_maker{driver},
+                                                                                                   {}, {&ledger});
+    REQUIRE(storage);
+    const object_id first = storage->create(test_kind::resource, {}).object;
+    const object_id second = storage->create(test_kind::resource, {}).object;
+    std::atomic<bool> is_destroying{false};
+    std::atomic<bool> may_go_on{false};
+    std::atomic<int> calls{0};
+    driver.in_destroy = [&] {
+      if (calls.fetch_add(1) != 0) return;
+      is_destroying = true;
+      while (!may_go_on) std::this_thread::yield();
+    };
+    background server{[&] { CHECK(storage->destroy(first)); }};
+    while (!is_destroying) std::this_thread::yield();
+    background other{[&] {
+      const auto gone = assumes ? storage->destroy(second, assume_not_in_use) : storage->destroy(second);
+      CHECK(gone.status == object_destroy_status::destroyed);
+      CHECK(calls == 2);
+      CHECK(driver.names.empty());
+    }};
+    CHECK(other.falls_asleep());
+    may_go_on = true;
+    server.join();
+    other.join();
+  }
+}
+
+TEST_CASE("[B6][B7] each of the four forms waits, or does not, and destroys the object here, or later") {
+  for (const bool assumes : {false, true}) {
+    for (const bool at_once : {false, true}) {
+      CAPTURE(assumes);
+      CAPTURE(at_once);
+      stand at{1};
+      at.storage->immediate().end_recording();
+      const object_id object = at.resource();
+      CHECK(at.deferred[0].use(object));
+      at.driver.log.take();
+      const texts gone{"destroy resource in 1", "destroy resource in 0"};
+      if (at_once) {
+        std::thread caller{[&] {
+          CHECK((assumes ? at.storage->destroy(object, assume_not_in_use) : at.storage->destroy(object)));
+          CHECK(at.driver.log.take() == gone);
+        }};
+        if (!assumes) at.deferred[0].end_recording();
+        caller.join();
+        continue;
+      }
+      CHECK((assumes ? at.storage->retire(object, assume_not_in_use) : at.storage->retire(object)));
+      CHECK(at.driver.log.take().empty());
+      CHECK(at.storage->reclaim() == (assumes ? 1 : 0));
+      at.deferred[0].end_recording();
+      CHECK(at.storage->reclaim() == (assumes ? 0 : 1));
+      CHECK(at.driver.log.take() == gone);
+    }
+  }
 }
 
 TEST_CASE("a context is moved, and the one that it was moved from is closed") {

@@ -21,6 +21,7 @@
 
 using namespace testing;
 using tidemark::block_use_status;
+using tidemark::object_destroy_status;
 using tidemark::object_id;
 
 namespace {
@@ -152,7 +153,11 @@ TEST_CASE("[D8][D9][D10] a chain of as many objects as there may be is used, clo
       CHECK(opened.context.use(chain.back()));
       opened.context.end_recording();
       CHECK(at.noted.alive == 2 * length);
-      for (const object_id& each : chain) CHECK(at.storage->destroy(each));
+      for (const object_id& each : chain) {
+        const auto gone = at.storage->destroy(each, tidemark::assume_not_in_use);
+        CHECK(gone.status ==
+              (each == chain.back() ? object_destroy_status::destroyed : object_destroy_status::retired));
+      }
       CHECK(at.noted.alive == 0);
     }
     static_cast<void>(at.make_chain(length));
@@ -214,7 +219,10 @@ TEST_CASE("[D10] a maker refuses a block in the middle of a chain, and a later u
   again.context.begin_recording();
   at.noted.refuses_at = at.noted.created;
   CHECK(again.context.use(chain.back()).status == block_use_status::no_memory);
-  for (const object_id& each : chain) CHECK(at.storage->destroy(each));
+  for (const object_id& each : chain) {
+    const auto gone = at.storage->destroy(each, tidemark::assume_not_in_use);
+    CHECK(gone.status == (each == chain.back() ? object_destroy_status::destroyed : object_destroy_status::retired));
+  }
   const auto anew = at.make_chain(length);
   for (const object_id& each : anew) CHECK(again.context.find(each) == nullptr);
   CHECK(again.context.use(anew.back()));

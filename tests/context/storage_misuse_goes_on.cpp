@@ -66,7 +66,7 @@ TEST_CASE("an object that can't be one of the storage's is stale in a use, and h
     CHECK(opened.context.find(strange) == nullptr);
     CHECK(take_said() == texts(2, "this is no object of the storage"));
     CHECK(storage->create(test_kind::resource, {}, {strange}).status == object_create_status::invalid);
-    CHECK(!storage->destroy(strange));
+    CHECK(storage->destroy(strange, tidemark::assume_not_in_use).status == tidemark::object_destroy_status::invalid);
     CHECK(!storage->retire(strange));
     CHECK(take_said() == texts(2, "an object was destroyed twice"));
   }
@@ -222,7 +222,7 @@ TEST_CASE("an object is not created if the maker destroys a dependency of it") {
   stand at;
   REQUIRE(at.storage);
   const auto needed = at.storage->create(test_kind::resource, {}).object;
-  at.driver.in_create = [&] { CHECK(at.storage->destroy(needed)); };
+  at.driver.in_create = [&] { CHECK(at.storage->destroy(needed, tidemark::assume_not_in_use)); };
   CHECK(at.storage->create(test_kind::view, {.deferred = 40}, {needed}).status == object_create_status::invalid);
   CHECK(take_said() == texts{"a maker destroyed a dependency of the object that it was creating"});
   CHECK(at.driver.names.empty());
@@ -236,7 +236,7 @@ TEST_CASE("an object that the maker destroys while the storage is destroyed is d
   const auto view = at.storage->create(test_kind::view, {.deferred = 40}, {needed}).object;
   int calls = 0;
   at.driver.in_destroy = [&] {
-    if (++calls == 2) CHECK(at.storage->destroy(view));
+    if (++calls == 2) CHECK(at.storage->destroy(view, tidemark::assume_not_in_use));
   };
   at.driver.log.take();
   at.storage.reset();
@@ -248,8 +248,8 @@ TEST_CASE("an object that is destroyed twice is destroyed once") {
   stand at;
   REQUIRE(at.storage);
   const auto object = at.storage->create(test_kind::resource, {}).object;
-  CHECK(at.storage->destroy(object));
-  CHECK(!at.storage->destroy(object));
+  CHECK(at.storage->destroy(object, tidemark::assume_not_in_use));
+  CHECK(!at.storage->destroy(object, tidemark::assume_not_in_use));
   CHECK(!at.storage->retire(object));
   CHECK(take_said() == texts{"an object was destroyed twice", "an object was destroyed twice"});
   CHECK(at.driver.log.take().back() == "destroy resource in 0");
@@ -263,7 +263,7 @@ TEST_CASE("[B5] an object that is destroyed after it was retired is destroyed on
   opened.context.begin_recording();
   CHECK(opened.context.use(object));
   CHECK(at.storage->retire(object));
-  CHECK(!at.storage->destroy(object));
+  CHECK(!at.storage->destroy(object, tidemark::assume_not_in_use));
   CHECK(!at.storage->retire(object));
   CHECK(take_said() == texts(2, "an object was retired twice"));
   CHECK(opened.context.find(object) != nullptr);  // the recording may use it
@@ -276,7 +276,7 @@ TEST_CASE("[B5] an object that is destroyed after it was retired is destroyed on
 
   const auto third = at.storage->create(test_kind::resource, {}).object;
   CHECK(third.index() == object.index());  // its record, which is not retired
-  CHECK(at.storage->destroy(third));
+  CHECK(at.storage->destroy(third, tidemark::assume_not_in_use));
   CHECK(at.storage->reclaim() == 0);
   CHECK(take_said().empty());
 }

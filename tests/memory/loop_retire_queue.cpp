@@ -129,6 +129,103 @@ TEST_CASE_TEMPLATE("an object that nothing uses is disposed of on the loop, too,
   CHECK(log.order == std::vector{1});
 }
 
+TEST_CASE_TEMPLATE("[B6] what is assumed not to be in use is disposed of on the loop, whatever work is pending", Kind,
+                   EVERY_LOOP_KIND) {
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  REQUIRE(reclaimer.add_queue(copies.queue));
+  disposed_log log;
+  noted<2> in_use{log, 1};
+  noted<2> assumed{log, 2};
+  graphics.submit();
+  copies.submit();
+  CHECK(reclaimer.retire(in_use, note{}));
+  CHECK(reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
+  CHECK(log.order.empty());  // not by the caller
+  CHECK(reclaimer.size() == 2);
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{2});
+  CHECK(reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
+  CHECK(reclaimer.drain_for(std::chrono::milliseconds{0}) == wait_status::timeout);
+  CHECK(log.order == std::vector{2, 2});
+  graphics.queue.complete();
+  copies.queue.complete();
+  while (loop.poll() != 0) {
+  }
+  CHECK(log.order == std::vector{2, 2, 1});
+}
+
+TEST_CASE_TEMPLATE("[B6][B7] destroy() disposes of an object before it returns, after the work or whatever is pending",
+                   Kind, EVERY_LOOP_KIND) {
+  using namespace std::chrono_literals;
+  using tidemark::destroy_status;
+  typename Kind::loop loop;  // nobody runs it
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  reclaimer_of<Kind> reclaimer(loop);
+  REQUIRE(reclaimer.add_queue(graphics.queue));
+  REQUIRE(reclaimer.add_queue(copies.queue));
+  int plain = 0;  // no hook is needed, and the disposer may be any callable
+  disposed_log log;
+  noted<2> hooked{log, 1};
+  graphics.submit();
+  copies.submit();
+  const auto add = [by = 2](int& which) { which += by; };
+  CHECK(reclaimer.destroy(plain, add, tidemark::assume_not_in_use).status == destroy_status::destroyed);
+  CHECK(plain == 2);
+
+  CHECK(reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
+  CHECK(reclaimer.destroy_until(hooked, note{}, std::chrono::steady_clock::now()).status == destroy_status::timeout);
+  manual_stop stop;
+  stop.request();
+  CHECK(reclaimer.destroy(hooked, note{}, stop.get_token()).status == destroy_status::stopped);
+  copies.queue.complete();
+  CHECK(reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
+  CHECK(log.order.empty());
+
+  waiter caller{[&] {
+    CHECK(reclaimer.destroy(hooked, note{}).status == destroy_status::destroyed);
+    CHECK(log.order == std::vector{1});
+    return wait_status::reached;
+  }};
+  CHECK(caller.falls_asleep());
+  graphics.queue.complete();
+  CHECK(caller.status() == wait_status::reached);
+  CHECK(reclaimer.size() == 0);
+  CHECK(is_idle(graphics.finished));
+  CHECK(is_idle(copies.finished));
+  CHECK(reclaimer.retire(hooked, note{}));  // it is not retired any more
+  CHECK(loop.poll() == 1);
+  CHECK(log.order == std::vector{1, 1});
+}
+
+TEST_CASE_TEMPLATE("[A120][B7] destroy() counts a queue that was aborted as finished, and waits for the others", Kind,
+                   EVERY_LOOP_KIND) {
+  using tidemark::destroy_status;
+  for (const bool first_aborts : {true, false}) {
+    CAPTURE(first_aborts);
+    typename Kind::loop loop;
+    stand<Kind> first;
+    stand<Kind> second;
+    reclaimer_of<Kind> reclaimer(loop);
+    REQUIRE(reclaimer.add_queue(first.queue));
+    REQUIRE(reclaimer.add_queue(second.queue));
+    disposed_log log;
+    noted<2> mesh{log, 1};
+    first.submit();
+    second.submit();
+    (first_aborts ? first : second).queue.abort();
+    CHECK(reclaimer.destroy_for(mesh, note{}, std::chrono::milliseconds{0}).status == destroy_status::timeout);
+    (first_aborts ? second : first).queue.complete();
+    CHECK(reclaimer.destroy(mesh, note{}).status == destroy_status::destroyed);
+    CHECK(log.order == std::vector{1});
+  }
+}
+
 TEST_CASE_TEMPLATE("disposers that retire objects for ever keep nothing else from the loop", Kind, EVERY_LOOP_KIND) {
   typename Kind::loop loop;
   reclaimer_of<Kind> reclaimer(loop);

@@ -177,6 +177,11 @@ TEST_CASE("[B5] an object that is retired twice is reported") {
           at.first.retire(at.one, nothing{}, {1});
           at.second.retire(at.one, nothing{}, tidemark::assume_not_in_use);
         }) == twice);
+  CHECK(reported_by([] {
+          stand at;
+          at.first.retire(at.one, nothing{}, {1});
+          static_cast<void>(at.second.destroy(at.one, nothing{}, tidemark::assume_not_in_use));
+        }) == twice);
 }
 
 #if defined(__linux__)

@@ -404,6 +404,30 @@ TEST_CASE("[B5] a queue that is added twice is followed once, and removed at onc
   CHECK(one.disposals == 1);
 }
 
+TEST_CASE("[B6][B7] an object that a loop is to dispose of is neither retired again nor destroyed by another call") {
+  tidemark::wait_loop loop;
+  tidemark::loop_retire_queue<> reclaimer{loop};
+  struct object : tidemark::loop_retire_queue<>::hook {
+    int disposals = 0;
+  };
+  struct count {
+    void operator()(object& of) const noexcept { ++of.disposals; }
+  };
+  object one;
+  CHECK(reclaimer.retire(one, count{}, tidemark::assume_not_in_use));
+  CHECK_FALSE(reclaimer.retire(one, count{}));
+  CHECK_FALSE(reclaimer.retire(one, count{}, tidemark::assume_not_in_use));
+  CHECK(reclaimer.destroy(one, count{}).status == tidemark::destroy_status::invalid);
+  CHECK(reclaimer.destroy(one, count{}, tidemark::assume_not_in_use).status == tidemark::destroy_status::invalid);
+  CHECK(take_said() == texts(4, retired_twice.front()));
+  CHECK(one.disposals == 0);
+  CHECK(loop.poll() == 1);
+  CHECK(one.disposals == 1);
+  CHECK(reclaimer.destroy(one, count{}, tidemark::assume_not_in_use));
+  CHECK(one.disposals == 2);
+  CHECK(take_said().empty());
+}
+
 TEST_CASE("[B5] an object that is retired twice is disposed of once, and so are the objects beside it") {
   retire_stand at;
   at.submit();
@@ -439,8 +463,10 @@ TEST_CASE("[B6][B7] an object that is retired is neither disposed of at once nor
   at.submit();
   at.reclaimer.retire(at.objects[0], count_it{});
   CHECK_FALSE(at.reclaimer.retire(at.objects[0], count_it{}, tidemark::assume_not_in_use));
-  CHECK(at.reclaimer.retire_and_wait(at.objects[0], count_it{}).status == tidemark::retire_status::invalid);
-  CHECK(take_said() == texts(2, retired_twice.front()));
+  CHECK(at.reclaimer.destroy(at.objects[0], count_it{}, tidemark::assume_not_in_use).status ==
+        tidemark::destroy_status::invalid);
+  CHECK(at.reclaimer.destroy(at.objects[0], count_it{}).status == tidemark::destroy_status::invalid);
+  CHECK(take_said() == texts(3, retired_twice.front()));
   CHECK(at.objects[0].disposed == 0);
   at.queue.complete();
   CHECK(at.reclaimer.reclaim() == 1);

@@ -22,7 +22,7 @@
 
 using namespace testing;
 using tidemark::assume_not_in_use;
-using tidemark::retire_status;
+using tidemark::destroy_status;
 using tidemark::wait_status;
 
 namespace {
@@ -123,24 +123,93 @@ TEST_CASE("[B1][B2] with serials of the caller's only those serials are waited f
   at[0].queue.complete();
 }
 
-TEST_CASE("[B6] an object that is assumed not to be in use is freed at once, even while work is pending") {
+TEST_CASE("[B6] an object that is assumed not to be in use is destroyed at once, even while work is pending") {
   lane at;
   one_queue reclaimer{at.queue};
   counted_object<1> object;
   at.submit();
-  CHECK(reclaimer.retire(object, count_it{}, assume_not_in_use));
+  CHECK(reclaimer.destroy(object, count_it{}, assume_not_in_use).status == destroy_status::destroyed);
   CHECK(object.disposed == 1);
   CHECK(reclaimer.reclaim() == 0);
   at.queue.complete();
 }
 
-TEST_CASE("[B7] retire_and_wait() parks until the object can be freed, and frees it") {
+TEST_CASE("[B3][B6] or it is retired, and the next reclaim() disposes of it, even while work is pending") {
+  lane at;
+  one_queue reclaimer{at.queue};
+  counted_object<1> in_use;
+  counted_object<1> object;
+  int calls = 0;
+  at.submit();
+  CHECK(reclaimer.retire(in_use, count_it{}));
+  CHECK(reclaimer.retire(object, count_it{}, assume_not_in_use));
+  CHECK(reclaimer.retire_call([&] { ++calls; }, assume_not_in_use));
+  CHECK(object.disposed + calls == 0);  // not by the caller
+  std::thread cleaner{[&] { CHECK(reclaimer.reclaim() == 2); }};
+  cleaner.join();
+  CHECK(object.disposed == 1);
+  CHECK(calls == 1);
+  CHECK(in_use.disposed == 0);
+  at.queue.complete();
+  CHECK(reclaimer.reclaim() == 1);
+}
+
+TEST_CASE("[B6][B7] each of the four forms waits, or does not, and disposes of the object here, or later") {
+  for (const bool assumes : {false, true}) {
+    for (const bool at_once : {false, true}) {
+      CAPTURE(assumes);
+      CAPTURE(at_once);
+      lane at;
+      one_queue reclaimer{at.queue};
+      counted_object<1> object;
+      at.submit();
+      waiter caller{[&] {
+        if (at_once) {
+          CHECK((assumes ? reclaimer.destroy(object, count_it{}, assume_not_in_use)
+                         : reclaimer.destroy(object, count_it{})));
+          CHECK(object.disposed == 1);
+        } else {
+          CHECK((assumes ? reclaimer.retire(object, count_it{}, assume_not_in_use)
+                         : reclaimer.retire(object, count_it{})));
+          CHECK(object.disposed == 0);
+        }
+        return wait_status::reached;
+      }};
+      if (at_once && !assumes) {
+        CHECK(caller.falls_asleep());
+        at.queue.complete();
+      }
+      CHECK(caller.status() == wait_status::reached);
+      if (!at_once) CHECK(reclaimer.reclaim() == (assumes ? 1 : 0));
+      if (assumes || !at_once) at.queue.complete();
+      CHECK(reclaimer.drain() == wait_status::reached);
+      CHECK(object.disposed == 1);
+    }
+  }
+}
+
+TEST_CASE("[B6] a drain() that ends early disposes of what is assumed not to be in use") {
+  using namespace std::chrono_literals;
+  lane at;
+  one_queue reclaimer{at.queue};
+  counted_object<1> in_use;
+  counted_object<1> object;
+  at.submit();
+  CHECK(reclaimer.retire(in_use, count_it{}));
+  CHECK(reclaimer.retire(object, count_it{}, assume_not_in_use));
+  CHECK(reclaimer.drain_for(0ms) == wait_status::timeout);
+  CHECK(object.disposed == 1);
+  CHECK(in_use.disposed == 0);
+  at.queue.complete();
+}
+
+TEST_CASE("[B7] destroy() parks until the object is not in use, and disposes of it before it returns") {
   lane at;
   one_queue reclaimer{at.queue};
   counted_object<1> object;
   at.submit();
   waiter caller{[&] {
-    CHECK(reclaimer.retire_and_wait(object, count_it{}));
+    CHECK(reclaimer.destroy(object, count_it{}));
     return wait_status::reached;
   }};
   CHECK(caller.falls_asleep());
@@ -161,8 +230,8 @@ TEST_CASE("[B5] an object of any type may be retired, also one whose hooks are p
   const auto count = [&](auto&) noexcept { ++disposals; };
   nothing_of_it one;
   both two;
-  CHECK(reclaimer.retire_and_wait(one, count).status == tidemark::retire_status::retired);
-  CHECK(reclaimer.retire_and_wait(two, count).status == tidemark::retire_status::retired);
+  CHECK(reclaimer.destroy(one, count).status == tidemark::destroy_status::destroyed);
+  CHECK(reclaimer.destroy(two, count).status == tidemark::destroy_status::destroyed);
   CHECK(disposals == 2);
 }
 
@@ -337,7 +406,7 @@ TEST_CASE("[A120][B5] what an aborted queue used is disposed of once, and not wa
   reclaimer.retire(before, count_it{});
   at.queue.abort();
   CHECK(reclaimer.reclaim() == 1);
-  CHECK(reclaimer.retire_and_wait(after, count_it{}).status == retire_status::retired);
+  CHECK(reclaimer.destroy(after, count_it{}).status == destroy_status::destroyed);
   CHECK(before.disposed == 1);
   CHECK(after.disposed == 1);
 }
@@ -359,9 +428,9 @@ TEST_CASE("[A120][B5] beside an aborted queue the others are still waited for") 
     aborts.queue.abort();
     CHECK(reclaimer.reclaim() == 0);
     CHECK(reclaimer.drain_for(0ms) == wait_status::timeout);
-    CHECK(reclaimer.retire_and_wait_for(waited_for, count_it{}, 0ms).status == retire_status::timeout);
+    CHECK(reclaimer.destroy_for(waited_for, count_it{}, 0ms).status == destroy_status::timeout);
     works.queue.complete();
-    CHECK(reclaimer.retire_and_wait_for(waited_for, count_it{}, 0ms).status == retire_status::retired);
+    CHECK(reclaimer.destroy_for(waited_for, count_it{}, 0ms).status == destroy_status::destroyed);
     CHECK(reclaimer.drain() == wait_status::reached);
     CHECK(retired.disposed == 1);
     CHECK(waited_for.disposed == 1);

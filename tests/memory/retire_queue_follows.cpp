@@ -24,7 +24,7 @@
 using namespace testing;
 using namespace std::chrono_literals;
 using tidemark::assume_not_in_use;
-using tidemark::retire_status;
+using tidemark::destroy_status;
 using tidemark::wait_status;
 
 namespace {
@@ -149,29 +149,27 @@ TEST_CASE_TEMPLATE("[B3][B4][B5] a queue of the program's own, with a timeline o
   CHECK(one.disposed == 2);
 }
 
-TEST_CASE(
-    "[B7] retire_and_wait() ends at its deadline or when it is stopped, and the object is the caller's as before") {
+TEST_CASE("[B7] destroy() ends at its deadline or when it is stopped, and the object is the caller's as before") {
   limited_queue queue;
   tidemark::retire_queue reclaimer{queue};
   object one;
   queue.submit();
-  CHECK(reclaimer.retire_and_wait_for(one, count_it{}, 1ms).status == retire_status::timeout);
-  CHECK(reclaimer.retire_and_wait_for(one, count_it{}, 0s).status == retire_status::timeout);
-  CHECK(reclaimer.retire_and_wait_until(one, count_it{}, std::chrono::steady_clock::now()).status ==
-        retire_status::timeout);
-  CHECK_FALSE(reclaimer.retire_and_wait_until(one, count_it{}, std::chrono::system_clock::now() + 1ms));
+  CHECK(reclaimer.destroy_for(one, count_it{}, 1ms).status == destroy_status::timeout);
+  CHECK(reclaimer.destroy_for(one, count_it{}, 0s).status == destroy_status::timeout);
+  CHECK(reclaimer.destroy_until(one, count_it{}, std::chrono::steady_clock::now()).status == destroy_status::timeout);
+  CHECK_FALSE(reclaimer.destroy_until(one, count_it{}, std::chrono::system_clock::now() + 1ms));
 
   manual_stop stop;
   const unsigned waits = queue.progress().waits();
   background stopped{
-      [&] { CHECK(reclaimer.retire_and_wait(one, count_it{}, stop.get_token()).status == retire_status::stopped); }};
+      [&] { CHECK(reclaimer.destroy(one, count_it{}, stop.get_token()).status == destroy_status::stopped); }};
   queue.progress().await_waits(waits + 1);
   stop.request();
   stopped.join();
 
   CHECK(one.disposed == 0);
   queue.complete();
-  CHECK(reclaimer.retire_and_wait_for(one, count_it{}, 0s).status == retire_status::retired);
+  CHECK(reclaimer.destroy_for(one, count_it{}, 0s).status == destroy_status::destroyed);
   CHECK(one.disposed == 1);
   CHECK(reclaimer.retire(one, count_it{}));  // it is not retired any more
   CHECK(reclaimer.reclaim() == 1);
@@ -310,9 +308,50 @@ TEST_CASE("[B6][B7] an object without a hook can be disposed of at once, or wait
   tidemark::retire_queue reclaimer{queue};
   int one = 0;
   const auto add = [by = 2](int& which) { which += by; };
-  CHECK(reclaimer.retire(one, add, assume_not_in_use));
-  CHECK(reclaimer.retire_and_wait(one, add));
+  CHECK(reclaimer.destroy(one, add, assume_not_in_use));
+  CHECK(reclaimer.destroy(one, add));
   CHECK(one == 4);
+}
+
+TEST_CASE("[B6][B7] with timelines, too, there are all four forms, and each that waits names the values") {
+  user_timeline copies;
+  tidemark::progress_fence draws;
+  tidemark::retire_queue reclaimer{copies, draws.view()};
+  object_of_two later;
+  object_of_two assumed;
+  int one = 0;
+  int calls = 0;
+  const auto add = [by = 2](int& which) { which += by; };
+  CHECK(reclaimer.retire(later, count_it{}, {1, 2}));
+  CHECK(reclaimer.retire(assumed, count_it{}, assume_not_in_use));
+  CHECK(reclaimer.retire_call([&] { ++calls; }, {1, 2}));
+  CHECK(reclaimer.destroy(one, add, assume_not_in_use));
+  CHECK(one == 2);
+  CHECK(reclaimer.reclaim() == 1);
+  CHECK(assumed.disposed == 1);
+  CHECK(reclaimer.destroy_for(one, add, {1, 2}, 0s).status == destroy_status::timeout);
+  copies.signal(1);
+  CHECK(reclaimer.destroy_for(one, add, {1, 2}, 0s).status == destroy_status::timeout);
+  CHECK(reclaimer.destroy_until(one, add, {1, 2}, std::chrono::steady_clock::now()).status == destroy_status::timeout);
+  CHECK(reclaimer.destroy_for(one, add, {1, 0}, 0s).status == destroy_status::destroyed);
+  draws.signal(2);
+  CHECK(reclaimer.destroy(one, add, {1, 2}).status == destroy_status::destroyed);
+  CHECK(one == 6);
+  CHECK(reclaimer.reclaim() == 2);
+  CHECK(later.disposed == 1);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("[A120][B7] destroy() counts a lost timeline as finished, and still waits for the others") {
+  observed_timeline copies;
+  tidemark::progress_fence draws;
+  tidemark::retire_queue reclaimer{copies, draws.view()};
+  object_of_two one;
+  copies.lose();
+  CHECK(reclaimer.destroy_for(one, count_it{}, {5, 1}, 0s).status == destroy_status::timeout);
+  draws.signal(1);
+  CHECK(reclaimer.destroy(one, count_it{}, {5, 1}));
+  CHECK(one.disposed == 1);
 }
 
 TEST_CASE("where there is no memory for a callable, it stays the caller's and nothing is retired") {

@@ -12,7 +12,7 @@
 //     block_layout immediate_layout(kind, const description&) const noexcept;                 of one object
 //     std::size_t deferred_bytes(kind, const void* immediate) const noexcept;                 of one object
 //     void set_dependency(description&, std::size_t which, void* block) noexcept;
-//     bool create(const block_arguments<kind, description>&) noexcept;
+//     bool create(const block_arguments<kind, description>&) noexcept;        or a block_create_status
 //     void destroy(context_id, kind, void* block) noexcept;
 //   };
 //
@@ -35,6 +35,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {
@@ -102,7 +103,21 @@ struct block_arguments {
   std::span<const std::byte> read_only;
 };
 
+/// What became of a block that a maker was to create. A maker whose device can't be lost may return a bool instead:
+/// whether the block is created.
+enum class block_create_status : std::uint8_t {
+  ready,      ///< The block is there.
+  no_memory,  ///< There is no memory for it, and no block.
+  lost,       ///< The device is lost ("removed"), and there is no block.
+};
+
+template <>
+inline constexpr auto detail::names_of<block_create_status> = detail::names("ready", "no_memory", "lost");
+
 namespace detail {
+
+template <class Result>
+concept block_creation = std::same_as<Result, bool> || std::same_as<Result, block_create_status>;
 
 template <class Maker>
 concept has_block_types =
@@ -127,7 +142,8 @@ concept has_block_types =
 ///                                     the object is refused. It is asked once, right after the immediate block was
 ///                                     created
 ///   set_dependency(given, n, block)   writes the n-th dependency into a description
-///   create(arguments)                 creates a block. Returns false if it has no memory; then there is no block
+///   create(arguments)                 creates a block. Returns true, or false if it has no memory; then there is no
+///                                     block. If the device can be lost, it returns a block_create_status
 ///   destroy(context, kind, block)     destroys it
 ///
 /// The thread of a context calls set_dependency() and create() for it, so several threads may call these at the same
@@ -151,7 +167,7 @@ concept block_maker =
       { asked.immediate_layout(kind, given) } noexcept -> std::same_as<block_layout>;
       { asked.deferred_bytes(kind, immediate) } noexcept -> std::same_as<std::size_t>;
       { maker.set_dependency(description, which, block) } noexcept;
-      { maker.create(arguments) } noexcept -> std::same_as<bool>;
+      { maker.create(arguments) } noexcept -> detail::block_creation;
       { maker.destroy(context, kind, block) } noexcept;
     };
 

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "../fence/event_count.hpp"
 #include "../fence/wait.hpp"
@@ -100,14 +101,16 @@ class context_recordings {
   /// `reached`.
   wait_status wait_finished(std::uint64_t serial) const noexcept { return wait_finished_until(serial, no_deadline); }
 
-  /// The same until the deadline at most, and then returns `timeout`.
-  wait_status wait_finished_until(std::uint64_t serial, deadline until) const noexcept {
+  /// The same until the deadline at most, and then returns `timeout`; or until `token` is triggered, and then returns
+  /// `stopped`.
+  template <stop_token_like Token = never_stops>
+  wait_status wait_finished_until(std::uint64_t serial, deadline until, Token token = {}) const noexcept {
     std::size_t over = 0;  // the recordings of these contexts
     const auto look = [&]() noexcept {
       while (over < lines_.size() && !is_open(lines_[over], serial)) ++over;
       return over == lines_.size();
     };
-    return ends_.wait_until(look, until);
+    return ends_.wait_until(look, until, std::move(token));
   }
 
  private:

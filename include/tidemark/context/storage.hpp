@@ -15,6 +15,9 @@
 //   storage->retire(view.object);                      never waits: destroyed when the recordings are over
 //   storage->reclaim();                                now and then, any thread
 //
+// The four forms are those of a retire_queue: retire() has reclaim() destroy the object, destroy() waits and does so
+// before it returns, and `assume_not_in_use` as the last argument has either wait for no recording.
+//
 // The first use in a context creates the context's blocks of the object and of all that it depends on. After that a use
 // is a look-up in a table of the context's own: no other thread writes what it reads.
 //
@@ -28,8 +31,8 @@
 // without a lock: either by the thread that hands it in, or by another one that is destroying something just then.
 //
 // PRECONDITION. Destroy or retire an object only when no recording that begins after the call will use it. Each
-// recording that uses it must have begun before, and that beginning must happen-before the call. After retire() the
-// object stays until these recordings are over; destroy() is for callers who know that they are. The return of create()
+// recording that uses it must have begun before, and that beginning must happen-before the call. The object stays until
+// these recordings are over; `assume_not_in_use` is for callers who know that they are. The return of create()
 // happens-before each use of the object.
 //
 // Not promised: any order in which blocks are destroyed beyond the above; that a use which returns `no_memory` has
@@ -39,6 +42,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -48,6 +53,8 @@
 #include <span>
 #include <utility>
 
+#include "../fence/event_count.hpp"
+#include "../fence/wait.hpp"
 #include "../memory/retire_queue.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/names.hpp"
@@ -90,11 +97,12 @@ enum class object_create_status : std::uint8_t {
   no_space,   ///< There are as many objects as the storage may have.
   invalid,    ///< It has too many dependencies, or one of them is no object, or is destroyed.
   refused,    ///< The maker has told a size that it has not listed for the kind. An assertion fails then.
+  lost,       ///< The maker says that its device is lost.
 };
 
 template <>
 inline constexpr auto detail::names_of<object_create_status> =
-    detail::names("added", "no_memory", "no_space", "invalid", "refused");
+    detail::names("added", "no_memory", "no_space", "invalid", "refused", "lost");
 
 /// The result of context_storage::create().
 struct [[nodiscard]] object_create_result {
@@ -104,15 +112,37 @@ struct [[nodiscard]] object_create_result {
   explicit operator bool() const noexcept { return status == object_create_status::added; }
 };
 
+/// What became of an object that was to be destroyed at once.
+enum class object_destroy_status : std::uint8_t {
+  destroyed,  ///< All its blocks are gone, and their memory is back.
+  retired,    ///< It is destroyed later: with the last of the objects that depend on it; or, if a maker's destroy() has
+              ///< made the call, as soon as that has returned.
+  timeout,    ///< A recording that may use it was open at the deadline. It is the caller's as before.
+  stopped,    ///< A recording that may use it was open when the stop token was triggered. It is the caller's as before.
+  invalid,    ///< It was destroyed or retired before. An assertion fails then.
+};
+
+template <>
+inline constexpr auto detail::names_of<object_destroy_status> =
+    detail::names("destroyed", "retired", "timeout", "stopped", "invalid");
+
+/// The result of context_storage::destroy() and its timed forms.
+struct [[nodiscard]] object_destroy_result {
+  object_destroy_status status = object_destroy_status::invalid;
+
+  explicit operator bool() const noexcept { return status == object_destroy_status::destroyed; }
+};
+
 /// Whether a context has its block of an object.
 enum class block_use_status : std::uint8_t {
   ready,      ///< The block is there.
   no_memory,  ///< The source, or the maker, has no memory for it, or for a block that it depends on.
   stale,      ///< There is no such object any more.
+  lost,       ///< The maker says that its device is lost; or a command_context knows that its own one is.
 };
 
 template <>
-inline constexpr auto detail::names_of<block_use_status> = detail::names("ready", "no_memory", "stale");
+inline constexpr auto detail::names_of<block_use_status> = detail::names("ready", "no_memory", "stale", "lost");
 
 /// The result of a use of an object.
 struct [[nodiscard]] block_use_result {
@@ -255,15 +285,44 @@ class context_storage {
 
   // ---- destroying objects: any thread -------------------------------------------------------------------------------
 
-  /// Destroys the object's blocks in all contexts, the immediate one's last. As with close(), that may be done after
-  /// this returns. The caller knows that no recording uses the object, see the head of this file. If objects depend on
-  /// it, that happens when the last of them is destroyed. Returns true. Asserts that the object is neither destroyed
-  /// nor retired. Otherwise returns false and does nothing. Progress: lock-free but for the maker; may destroy what
+  /// Waits until all recordings are over that have begun before, and destroys the object's blocks in all contexts, the
+  /// immediate one's last. If other objects depend on it, also retired ones that are not destroyed yet, returns
+  /// `retired`: the last of them takes it along. Otherwise returns `destroyed`, and then its blocks are gone: if
+  /// another thread is destroying something just then, it does this, too, and is waited for. Returns `stopped` once
+  /// `token` is triggered, if a recording is open then; the object is the caller's as before. Blocks, parked. Asserts
+  /// that the object is neither destroyed nor retired. Otherwise returns `invalid` and does nothing. May destroy what
   /// other threads have handed in.
-  bool destroy(object_id object) noexcept {
-    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
-    TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
-    return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
+  ///
+  /// What is not noticed: the calling thread has a recording open itself, or holds a lock that a maker's destroy()
+  /// takes in another thread. Then the call waits for ever.
+  template <stop_token_like Token = never_stops>
+  object_destroy_result destroy(object_id object, Token token = {}) noexcept {
+    return destroy_at_once(
+        object, [&](record& known, const auto& let_go) { return reclaimer_.destroy(known, let_go, std::move(token)); });
+  }
+  /// The same, but waits for recordings for `timeout` at most, and then returns `timeout`, and the object is the
+  /// caller's as before.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  object_destroy_result destroy_for(object_id object, const std::chrono::duration<Rep, Period>& timeout,
+                                    Token token = {}) noexcept {
+    return destroy_at_once(object, [&](record& known, const auto& let_go) {
+      return reclaimer_.destroy_for(known, let_go, timeout, std::move(token));
+    });
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  object_destroy_result destroy_until(object_id object, const std::chrono::time_point<Clock, Duration>& at,
+                                      Token token = {}) noexcept {
+    return destroy_at_once(object, [&](record& known, const auto& let_go) {
+      return reclaimer_.destroy_until(known, let_go, at, std::move(token));
+    });
+  }
+  /// The same for a caller who knows that no recording uses the object, see the head of this file: waits for no
+  /// recording. Blocks only while another thread destroys something.
+  object_destroy_result destroy(object_id object, assume_not_in_use_t) noexcept {
+    return destroy_at_once(object, [&](record& known, const auto& let_go) {
+      return reclaimer_.destroy(known, let_go, assume_not_in_use);
+    });
   }
 
   /// Lets some later reclaim() or drain() destroy the object, once all recordings are over that began before this call.
@@ -271,9 +330,12 @@ class context_storage {
   /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
   /// Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
-    const bool is_there = is_known(object) && records_.at(object.index()).is_owned();
-    TIDEMARK_ASSERT(is_there, "an object was destroyed twice");
-    return is_there && reclaimer_.retire(records_.at(object.index()), destroy_it{});
+    return is_there(object) && reclaimer_.retire(records_.at(object.index()), destroy_it{});
+  }
+  /// The same, whatever recordings are open: the next reclaim() that looks at the object lets it go. For a caller who
+  /// knows that none of them uses the object, see the head of this file, and who does not want to run the maker itself.
+  bool retire(object_id object, assume_not_in_use_t) noexcept {
+    return is_there(object) && reclaimer_.retire(records_.at(object.index()), destroy_it{}, assume_not_in_use);
   }
   /// Destroys retired objects that no recording uses any more; looks at up to `most`. Returns how many objects it has
   /// let go of. An object on which others depend counts, too, although it is destroyed only after them. Progress:
@@ -312,6 +374,11 @@ class context_storage {
   };
   static object_id id_of(const record& object) noexcept { return {object.index.load(), object.current_generation()}; }
 
+  bool is_there(object_id object) const noexcept {
+    const bool is_owned = is_known(object) && records_.at(object.index()).is_owned();
+    TIDEMARK_ASSERT(is_owned, "an object was destroyed twice");
+    return is_owned;
+  }
   bool is_known(object_id object) const noexcept {
     if (object.generation() == detail::no_generation || object.index() >= chosen_.max_objects) return false;
     return parts_.record_pages[object.index() / detail::objects_per_page<Platform>].load() != nullptr &&
@@ -345,6 +412,14 @@ class context_storage {
     return created;
   }
 
+  block_create_status make_block(const block_arguments<kind, description>& given) noexcept {
+    if constexpr (std::same_as<decltype(maker_.create(given)), bool>) {
+      return maker_.create(given) ? block_create_status::ready : block_create_status::no_memory;
+    } else {
+      return maker_.create(given);
+    }
+  }
+
   // ---- the immediate context ----------------------------------------------------------------------------------------
 
   object_create_status create_immediate(record& made, const description& given,
@@ -366,9 +441,11 @@ class context_storage {
       maker_.set_dependency(described, i, records_.at(dependencies[i].index()).immediate.load());
     }
     const std::span<std::byte> to_fill{read_only, layout.read_only_bytes};
-    if (!maker_.create({immediate_context, of, &described, block, nullptr, to_fill, to_fill})) {
+    const block_create_status created =
+        make_block({immediate_context, of, &described, block, nullptr, to_fill, to_fill});
+    if (created != block_create_status::ready) {
       from->give_back(block);
-      return object_create_status::no_memory;
+      return created == block_create_status::lost ? object_create_status::lost : object_create_status::no_memory;
     }
     const std::size_t bytes = maker_.deferred_bytes(of, block);
     const std::optional<std::uint32_t> size_class =
@@ -468,14 +545,14 @@ class context_storage {
     const description* const given = describe(own.table, object, described);
     above = added->block.load();
     added->block.store(nullptr);
-    const bool is_created = maker_.create(
-        {context_id{number}, of, given, block, object.immediate.load(), {}, {read_only, read_only_bytes}});
+    const block_create_status created =
+        make_block({context_id{number}, of, given, block, object.immediate.load(), {}, {read_only, read_only_bytes}});
     if (added->block.load() != nullptr) above = nullptr;
     void* const known = block_in(own.table, object);
-    if (!is_created) {
+    if (created != block_create_status::ready) {
       from->give_back(block);
       if (known == nullptr) added->block.store(&object);  // whoever is creating it, too, finds that
-      return {block_use_status::no_memory};
+      return {created == block_create_status::lost ? block_use_status::lost : block_use_status::no_memory};
     }
     if (known != nullptr) {
       TIDEMARK_ASSERT(false, "a maker used the object whose block it was creating");
@@ -490,8 +567,9 @@ class context_storage {
 
   // ---- destroying: one thread at a time -----------------------------------------------------------------------------
 
-  void hand_in(detail::teardown_request<Platform>& request) noexcept {
-    turns_.hand_in(request, [this](detail::turn_request<Platform>& handed) {
+  /// Returns whether this call has destroyed it. Otherwise another thread does so, or an outer call of this one.
+  bool hand_in(detail::teardown_request<Platform>& request) noexcept {
+    return turns_.hand_in(request, [this](detail::turn_request<Platform>& handed) {
       auto& known = static_cast<detail::teardown_request<Platform>&>(handed);
       if (known.is_context) {
         close_slot(static_cast<slot&>(known));
@@ -502,6 +580,34 @@ class context_storage {
   }
   void drop_owner(record& object) noexcept {
     if (object.drop_owner()) hand_in(object);
+  }
+
+  /// \param wait  calls its second argument with the object once that is not in use, and returns the result
+  template <class Wait>
+  object_destroy_result destroy_at_once(object_id object, const Wait& wait) noexcept {
+    if (!is_there(object)) return {object_destroy_status::invalid};
+    bool is_last = false;
+    bool is_done = false;
+    const destroy_result ended = wait(records_.at(object.index()), [&](record& known) noexcept {
+      is_last = known.drop_owner();
+      is_done = is_last && hand_in(known);
+    });
+    switch (ended.status) {
+      case destroy_status::timeout:
+        return {object_destroy_status::timeout};
+      case destroy_status::stopped:
+        return {object_destroy_status::stopped};
+      case destroy_status::invalid:
+        return {object_destroy_status::invalid};
+      case destroy_status::destroyed:
+        break;
+    }
+    if (!is_done) {
+      if (!is_last || turns_.is_served_by_caller()) return {object_destroy_status::retired};
+      const record& known = records_.at(object.index());
+      static_cast<void>(destroyed_.wait([&]() noexcept { return known.is_over(object.generation()); }));
+    }
+    return {object_destroy_status::destroyed};
   }
 
   void destroy_object(record& object) noexcept {
@@ -519,6 +625,7 @@ class context_storage {
       if (needed.drop_dependent()) hand_in(needed);
     }
     records_.give_back(object);
+    destroyed_.notify();
   }
 
   void destroy_block(std::uint32_t number, record& object, entry& found) noexcept {
@@ -562,6 +669,7 @@ class context_storage {
   recordings_type recordings_;
   context immediate_;
   alignas(cache_line) detail::turns<Platform> turns_;
+  basic_event_count<Platform> destroyed_;  // for threads that wait until another one has destroyed their object
   reclaimer_type reclaimer_;
 };
 
@@ -614,9 +722,9 @@ class context_storage<Maker, Source, Platform>::context {
   }
 
   /// Returns this context's block of the object; at its first use the maker creates the block, after those that it
-  /// depends on, however many. Returns `no_memory` if that fails. Then only blocks of dependencies may have been added,
-  /// and a later use tries again. Asserts that a recording is open. Progress: wait-free if there is a block: loads
-  /// alone, and only of what this context has written. Otherwise lock-free but for source and maker.
+  /// depends on, however many. Returns `no_memory` or `lost` if that fails. Then only blocks of dependencies may have
+  /// been added, and a later use tries again. Asserts that a recording is open. Progress: wait-free if there is a
+  /// block: loads alone, and only of what this context has written. Otherwise lock-free but for source and maker.
   block_use_result use(object_id object) noexcept {
     TIDEMARK_ASSERT(is_recording(), "an object was used by a context that does not record");
     if (!is_index(object)) [[unlikely]]

@@ -8,6 +8,9 @@
 //   ... make `mesh` unreachable for new submissions ...
 //   reclaimer.retire(mesh, dispose);                  never waits for work: the loop disposes of it, or drain()
 //
+// The four forms are those of a retire_queue: retire() has the loop dispose of the object, destroy() does so before it
+// returns, and `assume_not_in_use` as the last argument has either wait for nothing.
+//
 // What retire_queue.hpp says of the precondition, of aborted queues and of lost timelines holds here, too: every
 // submission that uses the object happens-before the call of retire(). But retire() takes no serials: it covers the
 // work that last_queued() knows of, and no other.
@@ -149,8 +152,8 @@ class basic_loop_retire_queue {
     return false;
   }
   /// Follows a queue no more. Returns false, and changes nothing, if it is not followed, or if some of its work is not
-  /// finished: then wait for it, or abort the queue. What has waited for it goes on. No thread may be in drain().
-  /// Progress: takes the loop's lock.
+  /// finished: then wait for it, or abort the queue. What has waited for it goes on. No thread may be in drain() or in
+  /// a destroy() that waits. Progress: takes the loop's lock.
   template <awaitable_queue<Platform> Queue>
   bool remove_queue(const Queue& removed) noexcept {
     const keeper kept(core_.lock());
@@ -173,23 +176,58 @@ class basic_loop_retire_queue {
   /// allocates only where the loop's table of timelines or a full fence grows.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&) noexcept {
-    hook& retired = object;
-    const keeper kept(core_.lock());
-    TIDEMARK_ASSERT(!retired.is_retired_, "an object was retired twice");
-    if (retired.is_retired_) return false;
-    retired.is_retired_ = true;
-    retired.disposal_.dispose = [](hook& which) noexcept { Dispose{}(static_cast<Object&>(which)); };
-    retired.number_ = next_number_++;
-    for (std::size_t place = 0; place < Most; ++place) {
-      const std::uint64_t last = followed_[place] ? followed_[place]->last_queued(followed_[place]->queue) : 0;
-      retired.used_[place] = {last, generations_[place]};
+    return retire_to(object, &dispose_of<Object, Dispose>, [this](std::size_t place) { return last_queued(place); });
+  }
+  /// The same, whatever work is pending: the loop disposes of the object as soon as it runs, or drain() does. For a
+  /// caller who knows that no queue uses the object, and who does not want to run the disposer itself. Progress: as
+  /// above.
+  template <retirable<hook> Object, disposer<Object> Dispose>
+  bool retire(Object& object, const Dispose&, assume_not_in_use_t) noexcept {
+    return retire_to(object, &dispose_of<Object, Dispose>, [](std::size_t) { return std::uint64_t{0}; });
+  }
+
+  /// Waits until all work is finished that was queued before this call in the queues that it follows, then calls
+  /// `dispose(object)`, which must not throw. The object may be of any type, and the disposer any callable. Returns
+  /// `destroyed` when it is disposed of. Returns `stopped` once `token` is triggered, if the work is not finished then;
+  /// the object is the caller's as before. Nobody needs to run the loop. No queue may be removed meanwhile. Blocks,
+  /// parked: a thread that runs the loop runs nothing else meanwhile. Asserts that the object is not retired already.
+  /// Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base class, or
+  /// is the hook.
+  template <class Object, class Dispose, stop_token_like Token = never_stops>
+  destroy_result destroy(Object& object, const Dispose& dispose, Token token = {}) noexcept
+    requires std::invocable<const Dispose&, Object&>
+  {
+    return destroy_within(object, dispose, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`, and the object is the caller's as before.
+  template <class Object, class Dispose, class Rep, class Period, stop_token_like Token = never_stops>
+  destroy_result destroy_for(Object& object, const Dispose& dispose, const std::chrono::duration<Rep, Period>& timeout,
+                             Token token = {}) noexcept
+    requires std::invocable<const Dispose&, Object&>
+  {
+    return destroy_within(object, dispose, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Object, class Dispose, class Clock, class Duration, stop_token_like Token = never_stops>
+  destroy_result destroy_until(Object& object, const Dispose& dispose,
+                               const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires std::invocable<const Dispose&, Object&>
+  {
+    return destroy_within(object, dispose, at, std::move(token));
+  }
+  /// Calls `dispose(object)` now, which must not throw: the caller knows that no queue uses the object. The object may
+  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts that the object is not retired
+  /// already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base
+  /// class, or is the hook. Progress: takes the loop's lock, but not while `dispose` runs.
+  template <class Object, class Dispose>
+    requires std::invocable<const Dispose&, Object&>
+  destroy_result destroy(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
+    {
+      const keeper kept(core_.lock());
+      if (!is_free(object)) return {destroy_status::invalid};
     }
-    retired.is_waiting_ = false;
-    retired.wave_ = wave_of_retiring_thread();
-    ++count_;
-    for_each_drainer(retired, [](drainer& each) { ++each.left; });
-    wait_from(0, retired);
-    return true;
+    dispose(object);
+    return {destroy_status::destroyed};
   }
 
   /// Returns how many objects are retired and not disposed of. Progress: takes the loop's lock.
@@ -303,6 +341,80 @@ class basic_loop_retire_queue {
       if (of->due_ != nullptr) static_cast<void>(of->disposing_.post());
     }
   };
+
+  static constexpr const char* twice = "an object was retired twice";
+
+  template <class Object, class Dispose>
+  static void dispose_of(hook& which) noexcept {
+    Dispose{}(static_cast<Object&>(which));
+  }
+  /// Returns whether the object is not retired, as far as that can be known. With the lock.
+  template <class Object>
+  static bool is_free(const Object& object) noexcept {
+    if constexpr (std::derived_from<Object, hook>) {
+      const hook& retired = object;
+      TIDEMARK_ASSERT(!retired.is_retired_, twice);
+      return !retired.is_retired_;
+    } else {
+      return true;
+    }
+  }
+  /// Returns the last serial of the queue in that place; 0 if there is none. With the lock.
+  std::uint64_t last_queued(std::size_t place) const noexcept {
+    const auto& of = followed_[place];
+    return of ? of->last_queued(of->queue) : 0;
+  }
+
+  /// \param until  returns the serial that the object waits for in a place, or 0
+  template <class Until>
+  bool retire_to(hook& retired, void (*dispose)(hook&) noexcept, const Until& until) noexcept {
+    const keeper kept(core_.lock());
+    if (!is_free(retired)) return false;
+    retired.is_retired_ = true;
+    retired.disposal_.dispose = dispose;
+    retired.number_ = next_number_++;
+    for (std::size_t place = 0; place < Most; ++place) retired.used_[place] = {until(place), generations_[place]};
+    retired.is_waiting_ = false;
+    retired.wave_ = wave_of_retiring_thread();
+    ++count_;
+    for_each_drainer(retired, [](drainer& each) { ++each.left; });
+    wait_from(0, retired);
+    return true;
+  }
+
+  template <class Object, class Dispose, class... Limits>
+  destroy_result destroy_within(Object& object, const Dispose& dispose, const Limits&... limits) noexcept {
+    std::array<std::optional<awaited_type>, Most> uses;
+    {
+      const keeper kept(core_.lock());
+      if (!is_free(object)) return {destroy_status::invalid};
+      for (std::size_t place = 0; place < Most; ++place) {
+        const std::uint64_t last = last_queued(place);
+        if (last != 0) uses[place].emplace(followed_[place]->awaited_value(followed_[place]->queue, last));
+      }
+    }
+    const auto wait_once = [&uses](deadline until, const auto& token) { return wait(uses, until, token); };
+    switch (detail::within<Platform>(wait_once, limits...)) {
+      case wait_status::timeout:
+        return {destroy_status::timeout};
+      case wait_status::stopped:
+        return {destroy_status::stopped};
+      default:  // reached, lost
+        dispose(object);
+        return {destroy_status::destroyed};
+    }
+  }
+  /// Waits for one queue after the other, because a lost one must not end the wait for the others.
+  template <class Token>
+  static wait_status wait(const std::array<std::optional<awaited_type>, Most>& uses, deadline until,
+                          const Token& token) noexcept {
+    for (const auto& each : uses) {
+      if (!each) continue;
+      const auto ended = wait_any_until(std::span<const awaited_type>(&*each, 1), until, token);
+      if (ended == wait_status::timeout || ended == wait_status::stopped) return ended.status;
+    }
+    return wait_status::reached;
+  }
 
   /// Lets an object wait for a queue: for the first one, from this place on, that has not finished the object's serial.
   /// If there is none, it is to be disposed of.

@@ -7,6 +7,12 @@
 //   reclaimer.retire(mesh, dispose);                  never waits: notes what each queue was given last, and returns
 //   reclaimer.reclaim();                              now and then, any thread: disposes of what is not used any more
 //
+// Who disposes of the object, and what is waited for:
+//
+//              after the work that may use it   nothing uses it, as the caller knows
+//   later      retire(object, dispose)          retire(object, dispose, assume_not_in_use)     by reclaim() or drain()
+//   at once    destroy(object, dispose)         destroy(object, dispose, assume_not_in_use)    before the call returns
+//
 // PRECONDITION. First the object becomes unreachable for new submissions, then it is retired: every submission that
 // uses it happens-before the call of retire(). If a submission picks the object up after retire(), the object is freed
 // while that submission uses it: the serials that retire() has noted do not cover the submission.
@@ -215,25 +221,26 @@ template <class Dispose, class Object>
 concept disposer =
     std::is_empty_v<Dispose> && std::default_initializable<Dispose> && std::invocable<const Dispose&, Object&>;
 
-/// For retire(): the caller knows that no queue uses the object.
+/// For retire() and destroy(): the caller knows that nothing uses the object, so nothing is waited for.
 struct assume_not_in_use_t {};
 inline constexpr assume_not_in_use_t assume_not_in_use{};
 
-enum class retire_status : std::uint8_t {
-  retired,  ///< The object was disposed of.
-  timeout,  ///< It was still in use at the deadline, and is the caller's as before.
-  stopped,  ///< It was still in use when the stop token was triggered, and is the caller's as before.
-  invalid,  ///< It was retired already, and stays so.
+/// What became of an object that was to be destroyed at once.
+enum class destroy_status : std::uint8_t {
+  destroyed,  ///< The object was disposed of.
+  timeout,    ///< It was still in use at the deadline, and is the caller's as before.
+  stopped,    ///< It was still in use when the stop token was triggered, and is the caller's as before.
+  invalid,    ///< It was retired already, and stays so.
 };
 
 template <>
-inline constexpr auto detail::names_of<retire_status> = detail::names("retired", "timeout", "stopped", "invalid");
+inline constexpr auto detail::names_of<destroy_status> = detail::names("destroyed", "timeout", "stopped", "invalid");
 
-/// What retire_and_wait() and its timed forms return.
-struct [[nodiscard]] retire_result {
-  retire_status status = retire_status::invalid;
+/// What destroy() and its timed forms return.
+struct [[nodiscard]] destroy_result {
+  destroy_status status = destroy_status::invalid;
 
-  explicit operator bool() const noexcept { return status == retire_status::retired; }
+  explicit operator bool() const noexcept { return status == destroy_status::destroyed; }
 };
 
 /// Destroys objects when nothing uses them any more; see the head of this file.
@@ -290,16 +297,12 @@ class retire_queue {
     return true;
   }
 
-  /// Calls `dispose(object)` at once, which must not throw: the caller knows that no queue uses the object. The object
-  /// may be of any type. Returns true. Asserts that the object is not retired already. Otherwise returns false and does
-  /// nothing. It notices this only if the object has the hook as a base class, or is the hook. Progress: wait-free but
-  /// for `dispose`.
-  template <class Object, class Dispose>
-    requires std::invocable<const Dispose&, Object&>
+  /// The same, whatever work is pending: the next reclaim() that looks at the object disposes of it. A drain() that
+  /// finds it first may sleep for other objects before. For a caller who knows that no queue uses the object, and who
+  /// does not want to run the disposer itself. Progress: as above.
+  template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
-    if (!is_free(object)) return false;
-    dispose(object);
-    return true;
+    return retire(object, dispose, serials{});
   }
 
   /// Has `call()` called once, by some reclaim() or drain(), when all work that was queued before is finished, and
@@ -311,39 +314,90 @@ class retire_queue {
   [[nodiscard]] bool retire_call(Call&& call)
     requires(has_last_queued)
   {
-    auto* const made = new (std::nothrow) deferred_call<std::decay_t<Call>>(std::forward<Call>(call), last_queued());
+    return retire_call(std::forward<Call>(call), last_queued());
+  }
+  /// The same when the serials in `used_until` are finished.
+  template <class Call>
+    requires std::invocable<std::decay_t<Call>&>
+  [[nodiscard]] bool retire_call(Call&& call, const serials& used_until) {
+    auto* const made = new (std::nothrow) deferred_call<std::decay_t<Call>>(std::forward<Call>(call), used_until);
     if (made == nullptr) return false;
     push_one(*made);
     return true;
   }
+  /// The same, whatever work is pending.
+  template <class Call>
+    requires std::invocable<std::decay_t<Call>&>
+  [[nodiscard]] bool retire_call(Call&& call, assume_not_in_use_t) {
+    return retire_call(std::forward<Call>(call), serials{});
+  }
 
-  /// Blocks, parked, until all work that was queued before is finished, then calls `dispose(object)`, which must not
-  /// throw. The object may be of any type. Returns `retired` when it is disposed of. Returns `stopped` once `token` is
-  /// triggered, if the work is not finished then; the object is the caller's as before. Asserts that the object is not
-  /// retired already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as
-  /// a base class, or is the hook. Only if this follows nothing but queues. A token, and the two functions below, need
-  /// queues with time limits.
+  // ---- destroying at once: any thread ------------------------------------------------------------------------------
+
+  /// Waits until all work that was queued before is finished, then calls `dispose(object)`, which must not throw. The
+  /// object may be of any type, and the disposer any callable. Returns `destroyed` when it is disposed of. Returns
+  /// `stopped` once `token` is triggered, if the work is not finished then; the object is the caller's as before. Only
+  /// if this follows nothing but queues. A token, and the two functions below, need queues with time limits. Blocks,
+  /// parked. Asserts that the object is not retired already. Otherwise returns `invalid` and does nothing. It notices
+  /// this only if the object has the hook as a base class, or is the hook.
   template <class Object, class Dispose, stop_token_like Token = never_stops>
-  retire_result retire_and_wait(Object& object, const Dispose& dispose, Token token = {}) noexcept
+  destroy_result destroy(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
   {
-    return retire_within(object, dispose, std::move(token));
+    return destroy_within(object, dispose, [this] { return last_queued(); }, std::move(token));
   }
   /// The same for `timeout` at most, and then returns `timeout`, and the object is the caller's as before.
   template <class Object, class Dispose, class Rep, class Period, stop_token_like Token = never_stops>
-  retire_result retire_and_wait_for(Object& object, const Dispose& dispose,
-                                    const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+  destroy_result destroy_for(Object& object, const Dispose& dispose, const std::chrono::duration<Rep, Period>& timeout,
+                             Token token = {}) noexcept
     requires(has_last_queued && can_wait<deadline> && std::invocable<const Dispose&, Object&>)
   {
-    return retire_within(object, dispose, timeout, std::move(token));
+    return destroy_within(object, dispose, [this] { return last_queued(); }, timeout, std::move(token));
   }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
   template <class Object, class Dispose, class Clock, class Duration, stop_token_like Token = never_stops>
-  retire_result retire_and_wait_until(Object& object, const Dispose& dispose,
-                                      const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+  destroy_result destroy_until(Object& object, const Dispose& dispose,
+                               const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
     requires(has_last_queued && can_wait<deadline> && std::invocable<const Dispose&, Object&>)
   {
-    return retire_within(object, dispose, at, std::move(token));
+    return destroy_within(object, dispose, [this] { return last_queued(); }, at, std::move(token));
+  }
+
+  /// As destroy() above, but waits for the serials in `used_until`, as the retire() that takes them does: also for
+  /// timelines.
+  template <class Object, class Dispose, stop_token_like Token = never_stops>
+  destroy_result destroy(Object& object, const Dispose& dispose, const serials& used_until, Token token = {}) noexcept
+    requires(can_wait<Token> && std::invocable<const Dispose&, Object&>)
+  {
+    return destroy_within(object, dispose, [&] { return used_until; }, std::move(token));
+  }
+  /// The same for `timeout` at most, and then returns `timeout`, and the object is the caller's as before.
+  template <class Object, class Dispose, class Rep, class Period, stop_token_like Token = never_stops>
+  destroy_result destroy_for(Object& object, const Dispose& dispose, const serials& used_until,
+                             const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept
+    requires(can_wait<deadline> && std::invocable<const Dispose&, Object&>)
+  {
+    return destroy_within(object, dispose, [&] { return used_until; }, timeout, std::move(token));
+  }
+  /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
+  template <class Object, class Dispose, class Clock, class Duration, stop_token_like Token = never_stops>
+  destroy_result destroy_until(Object& object, const Dispose& dispose, const serials& used_until,
+                               const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept
+    requires(can_wait<deadline> && std::invocable<const Dispose&, Object&>)
+  {
+    return destroy_within(object, dispose, [&] { return used_until; }, at, std::move(token));
+  }
+
+  /// Calls `dispose(object)` now, which must not throw: the caller knows that no queue uses the object. The object may
+  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts that the object is not retired
+  /// already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base
+  /// class, or is the hook. Progress: wait-free but for `dispose`.
+  template <class Object, class Dispose>
+    requires std::invocable<const Dispose&, Object&>
+  destroy_result destroy(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
+    if (!is_free(object)) return {destroy_status::invalid};
+    dispose(object);
+    return {destroy_status::destroyed};
   }
 
   // ---- disposing: any thread ---------------------------------------------------------------------------------------
@@ -455,19 +509,21 @@ class retire_queue {
     }
   }
 
-  template <class Object, class Dispose, class... Limits>
-  retire_result retire_within(Object& object, const Dispose& dispose, const Limits&... limits) noexcept {
-    if (!is_free(object)) return {retire_status::invalid};
-    const serials used_until = last_queued();
+  /// \param serials_of_users  called once, when it is known that the object may be destroyed
+  template <class Object, class Dispose, class Serials, class... Limits>
+  destroy_result destroy_within(Object& object, const Dispose& dispose, const Serials& serials_of_users,
+                                const Limits&... limits) noexcept {
+    if (!is_free(object)) return {destroy_status::invalid};
+    const serials used_until = serials_of_users();
     const auto wait_once = [&](deadline until, const auto& token) { return wait(used_until, until, token); };
     switch (detail::within<platform>(wait_once, limits...)) {
       case wait_status::timeout:
-        return {retire_status::timeout};
+        return {destroy_status::timeout};
       case wait_status::stopped:
-        return {retire_status::stopped};
+        return {destroy_status::stopped};
       default:  // reached, lost
         dispose(object);
-        return {retire_status::retired};
+        return {destroy_status::destroyed};
     }
   }
 
@@ -497,7 +553,8 @@ class retire_queue {
   }
 
   bool is_finished(const serials& used_until) const noexcept {
-    return for_each_queue(used_until, [](const auto& one, std::uint64_t serial) { return one.is_finished(serial); });
+    return for_each_queue(used_until,
+                          [](const auto& one, std::uint64_t serial) { return serial == 0 || one.is_finished(serial); });
   }
 
   /// Returns `reached`, also where a queue is lost: then it does not use the object any more; `timeout` or `stopped`.

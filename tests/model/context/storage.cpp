@@ -19,6 +19,7 @@ using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 using tidemark::context_id;
 using tidemark::object_id;
+using destroy_status = tidemark::object_destroy_status;
 
 constexpr std::uint32_t contexts = 3;
 constexpr std::size_t kinds = 4;
@@ -157,6 +158,12 @@ struct stand {
   int exists(std::uint32_t context, kind which) const {
     return known.blocks[context][static_cast<std::size_t>(which)].load();
   }
+  bool is_gone(kind which) const {
+    for (std::uint32_t context = 0; context < contexts; ++context) {
+      if (exists(context, which) != 0) return false;
+    }
+    return destroyed(which) == 1;
+  }
   int destroyed(kind which) const { return known.destroyed[static_cast<std::size_t>(which)].load(); }
 
   void after() {
@@ -186,7 +193,7 @@ template <unsigned Contexts>
 struct look_up_beside_destroy : model::suite<1 + Contexts>, stand {
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(storage->destroy(other));
+      MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
     } else {
       context_type& own = deferred[index - 1];
       record(own, resource);
@@ -209,7 +216,7 @@ struct memory_used_again : model::suite<2>, stand {
   }
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(storage->destroy(other));
+      MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
     } else {
       record(deferred[0], resource);
     }
@@ -229,7 +236,7 @@ struct number_used_again : model::suite<2>, stand {
   }
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(storage->destroy(other));
+      MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
       return;
     }
     const auto made = storage->create(kind::other, {});
@@ -255,15 +262,83 @@ struct two_destroy : model::suite<2 + Closing>, stand {
       // The resource's block stays as long as the view's, and is destroyed after what happens here.
       auto& content = static_cast<block*>(deferred[1].find(resource))->content;
       content.store(content.load() + 1);
-      MODEL_REQUIRE(storage->destroy(view));
+      MODEL_REQUIRE(storage->destroy(view, tidemark::assume_not_in_use));
     } else {
       auto& content = static_cast<block*>(storage->immediate().find(resource))->content;
       content.store(content.load() + 1);
-      MODEL_REQUIRE(storage->destroy(resource));
+      const auto gone = storage->destroy(resource, tidemark::assume_not_in_use).status;
+      MODEL_REQUIRE(gone == destroy_status::retired || (gone == destroy_status::destroyed && is_gone(kind::resource)));
     }
   }
   void after() {
     MODEL_REQUIRE(destroyed(kind::view) == 1 && destroyed(kind::resource) == 1);
+    stand::after();
+  }
+};
+
+/// [B7] [D5] Two threads destroy an object each, maybe beside a third one that retires the resource of one of them, and
+/// reclaims. Each call of destroy() returns when its object is gone, whichever thread has destroyed it.
+template <bool Beside>
+struct destroyed_on_return : model::suite<Beside ? 3 : 2>, stand {
+  void before() {
+    stand::before();
+    record(deferred[0], view);
+    record(deferred[1], other);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
+      MODEL_REQUIRE(is_gone(kind::other));
+    } else if (index == 1) {
+      MODEL_REQUIRE(storage->destroy(view));
+      MODEL_REQUIRE(is_gone(kind::view));
+    } else {
+      MODEL_REQUIRE(storage->retire(resource, tidemark::assume_not_in_use));
+      storage->reclaim();
+    }
+  }
+};
+
+/// [B7] [D5] An object is destroyed while a context records that uses it, and began before. It is gone on return.
+struct destroyed_against_recording : model::suite<2>, stand {
+  platform::atomic<std::uint32_t> has_begun;
+
+  void thread(unsigned index) {
+    if (index == 1) {
+      deferred[0].begin_recording();
+      has_begun.store(1, std::memory_order_release);
+      use(deferred[0], other);
+      deferred[0].end_recording();
+    } else if (has_begun.load(std::memory_order_acquire) != 0) {
+      MODEL_REQUIRE(storage->destroy(other));
+      MODEL_REQUIRE(is_gone(kind::other));
+    }
+  }
+};
+
+/// [B3] [B6] [D5] A context records and does not end. Meanwhile an object is retired that it does not use, and another
+/// thread reclaims it, but not the object that the context uses.
+struct assumed_not_in_use : model::suite<2>, stand {
+  void before() {
+    stand::before();
+    deferred[0].begin_recording();
+    use(deferred[0], view);
+    MODEL_REQUIRE(storage->retire(view));
+    record(deferred[1], other);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      auto& content = static_cast<block*>(deferred[1].find(other))->content;
+      content.store(content.load() + 1);
+      MODEL_REQUIRE(storage->retire(other, tidemark::assume_not_in_use));
+    } else {
+      storage->reclaim();
+    }
+  }
+  void after() {
+    storage->reclaim();
+    MODEL_REQUIRE(is_gone(kind::other) && destroyed(kind::view) == 0);
+    deferred[0].end_recording();
     stand::after();
   }
 };
@@ -277,7 +352,7 @@ struct close_beside_destroy : model::suite<2>, stand {
   }
   void thread(unsigned index) {
     if (index == 1) {
-      MODEL_REQUIRE(storage->destroy(other));
+      MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
       return;
     }
     deferred[0].close();
@@ -390,6 +465,10 @@ int main(int argc, char** argv) {
           model::make_check<number_used_again, "number_used_again">(),
           model::make_check<two_destroy<0>, "two_destroy">(),
           model::make_check<two_destroy<1>, "two_destroy.beside_close">(),
+          model::make_check<destroyed_on_return<false>, "destroyed_on_return">(),
+          model::make_check<destroyed_on_return<true>, "destroyed_on_return.beside_reclaim">(),
+          model::make_check<destroyed_against_recording, "destroyed_against_recording">(),
+          model::make_check<assumed_not_in_use, "assumed_not_in_use">(),
           model::make_check<close_beside_destroy, "close_beside_destroy">(),
           model::make_check<close_of_several_ranks, "close_of_several_ranks">(),
           model::make_check<slot_used_again, "slot_used_again">(),

@@ -181,6 +181,45 @@ struct drained_in_turn : model::suite<2>, stand<Shape> {
   void after() { this->end(); }
 };
 
+/// [B3] [B6] The work of the queues never ends. A thread writes an object that it does not use, and retires it. The
+/// loop's thread disposes of it, and not of the object that the work uses.
+template <heap_shape Shape>
+struct assumed_not_in_use : model::suite<2>, stand<Shape> {
+  object in_use;
+
+  void before() {
+    this->begin(2);
+    in_use.content.store(7);
+    MODEL_REQUIRE(this->reclaimer->retire(in_use, destroy{}));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->used.content.store(7);
+      MODEL_REQUIRE(this->reclaimer->retire(this->used, destroy{}, tidemark::assume_not_in_use));
+    } else {
+      while (this->used.disposals.load() == 0) MODEL_REQUIRE(this->loop.run_one() == run_status::ran);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(in_use.disposals.load() == 0);
+    for (auto& each : this->queues) each.complete();
+    this->end();
+    MODEL_REQUIRE(in_use.disposals.load() == 1);
+  }
+};
+
+/// [B7] A thread destroys the object at once, which the work of both queues uses. Nobody runs the loop.
+template <heap_shape Shape>
+struct destroyed_at_once : model::suite<3>, stand<Shape> {
+  void before() { this->begin(2); }
+  void thread(unsigned index) {
+    if (index < 2) return this->finish(index);
+    MODEL_REQUIRE(this->reclaimer->destroy(this->used, destroy{}));
+    MODEL_REQUIRE(this->used.disposals.load() == 1);
+  }
+  void after() { this->end(); }
+};
+
 /// A queue is removed as soon as its work is finished, while the loop runs. What has waited for it goes on.
 template <heap_shape Shape>
 struct removed_beside_loop : model::suite<2>, stand<Shape> {
@@ -332,6 +371,11 @@ int main(int argc, char** argv) {
   model::add_on_shapes<two_queues, one_slot, "two_queues">(checks);
   model::add_on_shapes<drained_beside_loop, one_slot, "drained_beside_loop">(checks);
   model::add_on_shapes<removed_beside_loop, one_slot, "removed_beside_loop">(checks);
+  checks.push_back(model::make_check<assumed_not_in_use<one_slot>, "assumed_not_in_use">());
+  checks.push_back(model::make_check<assumed_not_in_use<model::two_levels>, "assumed_not_in_use.two_levels">());
+  checks.push_back(model::make_check<destroyed_at_once<one_slot>, "destroyed_at_once">());
+  checks.push_back(model::make_check<destroyed_at_once<model::two_levels>, "destroyed_at_once.two_levels">());
+  checks.push_back(model::make_check<destroyed_at_once<model::in_lane>, "destroyed_at_once.in_lane">());
   checks.push_back(model::make_check<drained_of_two_queues<one_slot>, "drained_of_two_queues">());
   checks.push_back(model::make_check<drained_of_two_queues<model::two_levels>, "drained_of_two_queues.two_levels">());
   checks.push_back(model::make_check<drained_in_turn<one_slot>, "drained_in_turn">());

@@ -114,6 +114,29 @@ struct handed_over : model::suite<3>, stand<2> {
   }
 };
 
+/// [B3] [B6] The work of the queue never ends. A thread writes an object that it does not use, and retires it. Others
+/// dispose of it, and not of the object that the work uses.
+struct assumed_not_in_use : model::suite<3>, stand<2> {
+  void before() {
+    stand<2>::before();
+    reclaimer.retire(objects[1], destroy{});
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      objects[0].content.store(7);
+      MODEL_REQUIRE(reclaimer.retire(objects[0], destroy{}, tidemark::assume_not_in_use));
+    } else {
+      reclaimer.reclaim();
+    }
+  }
+  void after() {
+    reclaimer.reclaim();
+    MODEL_REQUIRE(objects[0].disposed == 1 && objects[1].disposed == 0);
+    queue.complete();
+    stand<2>::after();
+  }
+};
+
 /// [B7] The synchronous form returns after the last use. Others wait for the same value; on the heap of one slot they
 /// share the lane.
 template <unsigned Others, heap_shape Shape>
@@ -121,7 +144,7 @@ struct retired_and_waited_for_beside : model::suite<2 + Others>, stand<1, Shape>
   void thread(unsigned index) {
     if (index == 0) return this->execute();
     if (index > 1) return MODEL_REQUIRE(this->queue.wait_finished(1) == tidemark::wait_status::reached);
-    MODEL_REQUIRE(this->reclaimer.retire_and_wait(this->objects[0], destroy{}));
+    MODEL_REQUIRE(this->reclaimer.destroy(this->objects[0], destroy{}));
     MODEL_REQUIRE(this->objects[0].disposed == 1);
   }
 };
@@ -174,6 +197,7 @@ int main(int argc, char** argv) {
       model::make_check<used_retired_and_drained<false>, "used_retired_and_drained">(),
       model::make_check<two_retire, "two_retire">(),
       model::make_check<handed_over, "handed_over">(),
+      model::make_check<assumed_not_in_use, "assumed_not_in_use">(),
       model::make_check<retired_and_waited_for_beside<1, one_slot>, "retired_beside_a_waiter">(),
       model::make_check<finished_beside<1, one_slot>, "finished_beside_a_waiter">(),
       model::make_check<used_retired_and_drained<true>, "aborted">(),

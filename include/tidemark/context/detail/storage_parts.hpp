@@ -87,10 +87,17 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
     // (CO6): relaxed alone: of an object that is alive it does not change; otherwise it is a guess that notices misuse.
     return generation_.load(std::memory_order_relaxed);
   }
+  /// Returns whether the object of that generation was destroyed. What destroying it did happens-before a return of
+  /// true.
+  bool is_over(std::uint32_t generation) const noexcept {
+    // (CO8): acquire, pairs with (CO7). Not stronger: the event count orders it with its look for threads that wait.
+    return generation_.load(std::memory_order_acquire) != generation;
+  }
   void begin_generation() noexcept {
     const std::uint32_t next = current_generation() + 1;
-    // (CO7): relaxed alone, as (CO6). No object has generation 0, so that the number of an id is never 0.
-    generation_.store(next == no_generation ? 1 : next, std::memory_order_relaxed);
+    // (CO7): release, pairs with (CO8). Not stronger: see there. No object has generation 0, so that the number of an
+    // id is never 0.
+    generation_.store(next == no_generation ? 1 : next, std::memory_order_release);
   }
 
   void* const storage;

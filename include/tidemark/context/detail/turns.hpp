@@ -5,6 +5,7 @@
 //
 //   last    null: nobody serves. &serving: a thread serves, and there is no further request. Otherwise the request that
 //           was pushed last; they are linked, and the link of the first one is null or &serving
+//   server  the thread that serves, as long as it does
 //
 // Invariant: from the exchange of null for a request until the exchange of &serving for null, that thread alone serves.
 // What a server did happens-before what the next one does.
@@ -38,11 +39,12 @@ class turns {
   using request = turn_request<Platform>;
 
   /// Has `serve(handed)` called once, by this call or by another thread's. It must not be handed in again before.
-  /// Progress: lock-free but for `serve`; never waits.
+  /// Returns whether this call has done so. Progress: lock-free but for `serve`; never waits.
   template <class Serve>
-  void hand_in(request& handed, const Serve& serve) noexcept {
-    if (!push(handed)) return;
+  bool hand_in(request& handed, const Serve& serve) noexcept {
+    if (!push(handed)) return false;
     do {
+      set_server(Platform::current_thread());
       // (CT3): acquire, pairs with (CT2): the server sees what the others have handed in, and what they did before. And
       // pairs with (CT4): between the two there are exchanges only, so the server finds what the last one has left. Not
       // stronger: nobody takes over before (CT4).
@@ -52,10 +54,25 @@ class turns {
         serve(*one);
         one = next;
       }
+      set_server({});
     } while (!stop());
+    return true;
+  }
+
+  /// Returns whether the calling thread serves: then `serve` has made this call.
+  bool is_served_by_caller() const noexcept {
+    // (CT6): relaxed alone: a thread finds its own name only if it has stored it itself, and not yet cleared it.
+    return server_.load(std::memory_order_relaxed) == Platform::current_thread();
   }
 
  private:
+  using thread = decltype(Platform::current_thread());
+
+  void set_server(thread now) noexcept {
+    // (CT5): relaxed alone, for (CT6).
+    server_.store(now, std::memory_order_relaxed);
+  }
+
   /// Returns whether the calling thread is the server now.
   bool push(request& pushed) noexcept {
     // (CT1): relaxed alone: a guess, which (CT2) verifies.
@@ -87,6 +104,7 @@ class turns {
 
   request serving_;  // stands for no request
   typename Platform::template atomic<request*> last_{nullptr};
+  typename Platform::template atomic<thread> server_{};
 };
 
 }  // namespace tidemark::detail
