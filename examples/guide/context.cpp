@@ -17,6 +17,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -109,6 +110,17 @@ void destroy_while_others_record() {
 }
 
 // Where the errors of one context go.
+void destroy_at_once() {
+  auto storage = tidemark::context_storage<driver>::make(driver{});
+  if (!storage) return expect(false, "there is memory");
+  const auto texture = storage->create(driver::kind::texture, {.width = 64, .texture = nullptr});
+  const auto view = storage->create(driver::kind::view, {}, {texture.object});
+
+  const auto kept = storage->destroy(texture.object, tidemark::assume_not_in_use);
+  expect(kept.status == tidemark::object_destroy_status::retired, "the view depends on it");
+  expect(bool{storage->destroy(view.object)}, "no recording is open, and now both are gone");
+}
+
 struct error_note {
   void operator()(tidemark::context_id, tidemark::context_error error) noexcept {
     if (error == tidemark::context_error::no_memory) *is_out_of_memory = true;
@@ -192,6 +204,31 @@ void run_out_of_memory() {
   expect(executed == 1, "the list was executed");
 }
 
+struct error_list {
+  void operator()(tidemark::context_id, tidemark::context_error error) noexcept { errors->push_back(error); }
+  std::vector<tidemark::context_error>* errors;
+};
+
+void lose_the_device() {
+  using storage_type = tidemark::context_storage<driver>;
+  auto storage = storage_type::make(driver{});
+  if (!storage) return expect(false, "there is memory");
+  tidemark::fence device;  // poisoned when the device is lost
+  std::vector<tidemark::context_error> errors;
+  auto opened = storage->open();
+  if (!opened) return expect(false, "a context is free");
+  tidemark::command_context<storage_type, tidemark::queue, error_list, tidemark::heap_source, tidemark::fence_view>
+      recording{device.view(), *storage, std::move(opened.context), error_list{&errors}};
+
+  recording.begin_recording();
+  recording.run([] {});
+  device.poison();
+  recording.run([] {});  // the first call that meets it: the recording is removed, and the sink is called
+  expect(errors == std::vector{tidemark::context_error::lost}, "once");
+  recording.run([] {});  // does nothing
+  expect(recording.finish().status == tidemark::finish_status::lost, "which the program learns here");
+}
+
 struct quiet {
   void operator()(tidemark::context_id, tidemark::context_error) noexcept {}
 };
@@ -233,6 +270,8 @@ int main() {
   destroy_while_others_record();
   record_commands();
   run_out_of_memory();
+  lose_the_device();
+  destroy_at_once();
   rename_in_a_recording();
   return guide::result("guide_context");
 }

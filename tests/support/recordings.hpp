@@ -30,7 +30,7 @@ struct error_log {
 
 struct noting_sink {
   void operator()(tidemark::context_id in, tidemark::context_error error) noexcept {
-    static constexpr const char* names[] = {"no_memory", "no_space", "stale", "invalid", "refused"};
+    static constexpr const char* names[] = {"no_memory", "no_space", "stale", "invalid", "refused", "lost"};
     log->told.push_back(std::string(names[static_cast<std::size_t>(error)]) + " in " + std::to_string(to_number(in)));
   }
   error_log* log;

@@ -11,18 +11,24 @@
 //   recording.wait(uploaded, 3);
 //   recording.run([] { draw(); });
 //   recording.signal(drawn, 4);
-//   auto finished = recording.finish();                        ended: finished.list; or no_memory
+//   auto finished = recording.finish();                        ended: finished.list; no_memory; lost
 //
 // A recording may also write resources anew for itself, with map(), bind() and bind_for_copy(). What it has written
 // becomes current when its list is adopted: renamed_resource.hpp.
 //
-// A list grows with each call, so each call may find that there is no memory. Then the recording is removed, and
-// nothing else:
+// A list grows with each call, so each call may find that there is no memory. Each call may also find that the device
+// is lost ("removed"): the context may follow a timeline that is lost together with the device; a renamed resource has
+// a timeline; and a maker may say so. Then the recording is removed, and nothing else:
 //
-//   recording ---- no memory ----> removed ---- finish() ----> idle         begin_recording() begins a clean one
-//                  the list is freed at once; the sink is called; the storage's recording ends
-//                                  further calls do nothing
-//                                               returns `no_memory`, once
+//   recording --- no memory, lost ---> removed --- finish() ---> idle        begin_recording() begins a clean one
+//                 the list is freed at once; the sink is called; the storage's recording ends
+//                                      further calls do nothing
+//                                                  returns `no_memory` or `lost`, once: what came first
+//
+// A context that follows the timeline `device`:
+//
+//   tidemark::command_context<storage_type, tidemark::queue, my_sink, tidemark::heap_source, tidemark::fence_view>
+//       recording{device.view(), *storage, std::move(opened.context), my_sink{window}};
 //
 // PRECONDITION. What storage.hpp says of objects holds here, too. Beyond that, the commands of a list must use no block
 // of the context: the context may record again while the list is executed, so a command copies what it needs. If a
@@ -45,6 +51,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../fence/timeline.hpp"
 #include "../fence/wait.hpp"
 #include "../memory/backing_source.hpp"
 #include "../memory/map_mode.hpp"
@@ -68,11 +75,12 @@ enum class context_error : std::uint8_t {
   stale,      ///< An object was used that is destroyed. The recording goes on.
   invalid,    ///< From create(): the dependencies are wrong.
   refused,    ///< From create(): the size that the maker tells for deferred blocks is none that it listed for the kind.
+  lost,       ///< The device is lost. In a recording: it is removed. In create(): there is no such object.
 };
 
 template <>
 inline constexpr auto detail::names_of<context_error> =
-    detail::names("no_memory", "no_space", "stale", "invalid", "refused");
+    detail::names("no_memory", "no_space", "stale", "invalid", "refused", "lost");
 
 /// What errors of a context are told to: `sink(context, error)`, with the context's number. Only the thread of the
 /// context calls it, after the context has done everything else that the error causes. It may call functions of the
@@ -86,12 +94,30 @@ concept error_sink = std::move_constructible<Sink> && requires(Sink& sink, conte
 /// How a recording ended.
 enum class finish_status : std::uint8_t {
   ended,      ///< There is a list.
-  no_memory,  ///< The recording was removed. There is no list.
+  no_memory,  ///< The recording was removed, because there was no memory. There is no list.
+  lost,       ///< The recording was removed, because the device is lost. There is no list.
   invalid,    ///< There was no recording, or it can't end now, for example in the maker's create(): an assertion fails.
 };
 
 template <>
-inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "no_memory", "invalid");
+inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "no_memory", "lost", "invalid");
+
+namespace detail {
+
+/// Stands for the device of a context that follows none.
+struct no_device {};
+
+/// What a context follows as its device.
+template <class Device>
+struct followed_device : follower<Device> {
+  using follower<Device>::follower;
+};
+template <>
+struct followed_device<no_device> {
+  static constexpr bool is_lost() noexcept { return false; }
+};
+
+}  // namespace detail
 
 /// One context that records commands; see the head of this file. For one thread at a time. Another thread may take over
 /// if the hand-over itself synchronizes. It can be neither copied nor moved. The storage must outlive it. While the
@@ -102,8 +128,14 @@ inline constexpr auto detail::names_of<finish_status> = detail::names("ended", "
 /// \tparam Queue    what the lists are executed on: a queue of the program's own, or one of an engine
 /// \tparam Sink     receives the errors of this context, and of no other one
 /// \tparam Source   where the memory of lists comes from. Lists have copies of it; several threads call them at once
-template <class Storage, class Queue, error_sink Sink, detail::block_source Source = heap_source>
+/// \tparam Device   a timeline that is lost together with the device for which the context records: each call looks at
+///                  it. By default the context follows none
+template <class Storage, class Queue, error_sink Sink, detail::block_source Source = heap_source,
+          class Device = detail::no_device>
+  requires(timeline<Device> || std::same_as<Device, detail::no_device>)
 class alignas(cache_line) command_context {
+  static constexpr bool follows_device = !std::same_as<Device, detail::no_device>;
+
  public:
   using platform = typename Storage::recordings_type::platform;
   using storage_context = typename Storage::context;
@@ -123,11 +155,22 @@ class alignas(cache_line) command_context {
 
   /// A context that was opened for this one alone.
   command_context(Storage& storage, storage_context&& opened, Sink sink, const Source& source = {}) noexcept
+    requires(!follows_device)
       : storage_{&storage}, own_{std::move(opened)}, sink_{std::move(sink)}, commands_{source} {}
   /// The immediate context, in which objects are created. Nothing else may record in it. Objects whose maker's create()
   /// calls this context must be created with the create() below.
   command_context(Storage& storage, Sink sink, const Source& source = {}) noexcept
+    requires(!follows_device)
       : storage_{&storage}, is_immediate_{true}, sink_{std::move(sink)}, commands_{source} {}
+  /// Both, for a device. Recordings are removed once it is lost.
+  /// \param device  is copied if it is copyable (a view); otherwise it must outlive the context
+  command_context(const Device& device, Storage& storage, storage_context&& opened, Sink sink,
+                  const Source& source = {}) noexcept
+    requires(follows_device)
+      : device_{device}, storage_{&storage}, own_{std::move(opened)}, sink_{std::move(sink)}, commands_{source} {}
+  command_context(const Device& device, Storage& storage, Sink sink, const Source& source = {}) noexcept
+    requires(follows_device)
+      : device_{device}, storage_{&storage}, is_immediate_{true}, sink_{std::move(sink)}, commands_{source} {}
   command_context(const command_context&) = delete;
   command_context& operator=(const command_context&) = delete;
   /// Abandons a recording that is open, and closes a deferred context.
@@ -145,16 +188,17 @@ class alignas(cache_line) command_context {
   // ---- objects: the immediate context -------------------------------------------------------------------------------
 
   /// Creates an object, as Storage::create() does, whether it records or not. Returns its id. An error goes to the
-  /// sink, and then the id names no object. The maker may call this context meanwhile. The sink is told of `stale` at
-  /// once. Of what else failed meanwhile it is told only when the maker has returned: first that the recording is
-  /// removed, then of the errors of objects, each kind of error once, however often it occurred. Asserts that this is
-  /// the immediate context.
+  /// sink, and then the id names no object. Once the device is lost, it creates nothing. The maker may call this
+  /// context meanwhile. The sink is told of `stale` at once. Of what else failed meanwhile it is told only when the
+  /// maker has returned: first that the recording is removed, then of the errors of objects, each kind of error once,
+  /// however often it occurred. Asserts that this is the immediate context.
   object_id create(typename Storage::kind of, const typename Storage::description& given,
                    std::span<const object_id> dependencies = {}) noexcept {
     if (!is_free()) return {};
     TIDEMARK_ASSERT(is_immediate_, "objects are created in the immediate context");
     if (!is_immediate_) return {};
-    const object_create_result made = storage_->create(of, given, dependencies);
+    const object_create_result made = device_.is_lost() ? object_create_result{object_create_status::lost}
+                                                        : storage_->create(of, given, dependencies);
     if (context().is_creating()) {
       if (!made) untold_ |= 1u << static_cast<unsigned>(error_of(made.status));
       return made.object;
@@ -182,17 +226,19 @@ class alignas(cache_line) command_context {
   /// Returns whether begin_recording() was called and not yet finish() or abandon(): true of a recording that was
   /// removed, too. It also returns true while finish(), reset() or the destructor is under way.
   [[nodiscard]] bool is_recording() const noexcept { return state_ != state::idle; }
-  /// Returns whether the recording was removed, so that finish() will return `no_memory`.
+  /// Returns whether the recording was removed, so that finish() will return `no_memory` or `lost`.
   [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
 
-  // All functions up to finish() assert that a recording is open. In one that was removed they do nothing, except for
-  // finish(). Progress: wait-free but for the source and for what is copied.
+  // All functions up to finish() assert that a recording is open. If the device is lost, they remove the recording. In
+  // one that was removed they do nothing, except for finish(). Progress: wait-free but for the source and for what is
+  // copied.
 
   /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
-  /// it, the recording is removed. `no_memory` is also what it returns from then on. If the maker's create() records in
-  /// this context and there is no memory for that, the sink is called when create() has returned.
+  /// it, or the device is lost, the recording is removed, and that is also what it returns from then on: `no_memory` or
+  /// `lost`. If the maker's create() records in this context and that removes the recording, the sink is called when
+  /// create() has returned.
   block_use_result use(object_id object) noexcept {
-    if (!can_record()) return {block_use_status::no_memory};
+    if (const refusal why = refused(); why != refusal::none) return {use_status_of(why)};
     const block_use_result used = context().use(object);
     if (!used || state_ == state::removed) [[unlikely]]
       return failed_use(used.status);
@@ -247,9 +293,10 @@ class alignas(cache_line) command_context {
   /// Maps a resource for this recording, if that is possible now. A discard takes a backing, which from then on only
   /// this recording has. no_overwrite returns the backing that the recording took last. Other modes are `invalid`, and
   /// so is no_overwrite before the recording has a backing of its own. If a discard finds no backing, it returns the
-  /// status of renamed_resource::try_take(). If there is no memory for the list, the recording is removed, and
-  /// `no_memory` is also what it returns from then on. Progress: a discard as try_take(); no_overwrite O(n) in the
-  /// number of discards, copies and bindings of other resources in this recording.
+  /// status of renamed_resource::try_take(). If there is no memory for the list, or the resource's timeline is lost,
+  /// the recording is removed, and that is also what it returns from then on: `no_memory` or `lost`. Progress: a
+  /// discard as try_take(); no_overwrite O(n) in the number of discards, copies and bindings of other resources in this
+  /// recording.
   /// \tparam Resource  a renamed_resource
   template <class Resource>
   typename Resource::mapping try_map(Resource& of, map_mode mode) noexcept {
@@ -275,11 +322,11 @@ class alignas(cache_line) command_context {
   }
 
   /// Returns where commands that are recorded from now on find the resource: the recording's last backing, or, if it
-  /// has none, the one that is current when the list is adopted. If there is no memory for the list, the recording is
-  /// removed. Progress: as no_overwrite in try_map().
+  /// has none, the one that is current when the list is adopted. If there is no memory for the list, or the resource's
+  /// timeline is lost, the recording is removed. Progress: as no_overwrite in try_map().
   template <class Resource>
   bound_backing_of<Resource> bind(Resource& of) noexcept {
-    if (!can_record()) return {};
+    if (refused_for(of) != refusal::none) return {};
     auto* used = commands_.renames().find(of);
     if (used == nullptr) used = keep_use(of, typename Resource::taken{}, true);
     return used != nullptr ? bound_backing_of<Resource>{used->memory} : bound_backing_of<Resource>{};
@@ -314,17 +361,23 @@ class alignas(cache_line) command_context {
 
   // ---- the end of a recording ---------------------------------------------------------------------------------------
 
-  /// Ends the recording. Returns the list, or `no_memory` if the recording was removed. The context can record again.
-  /// Progress: as end_recording() of the storage's context.
+  /// Ends the recording. Returns the list; or `no_memory` or `lost` if the recording was removed, by what came first.
+  /// If the device is lost, and no call has met that yet, it tells the sink, and returns `lost`. The context can record
+  /// again. Progress: as end_recording() of the storage's context.
   finish_result finish() noexcept {
-    if (!can_end()) return {finish_status::invalid, list_type{commands_type{commands_.source()}}};
+    if (!can_end()) return {finish_status::invalid, no_list()};
     TIDEMARK_ASSERT(is_recording(), "a context finished a recording that it had not begun");
+    if (state_ == state::recording && device_.is_lost()) [[unlikely]] {
+      remove(context_error::lost, state::idle);
+      return {finish_status::lost, no_list()};  // the sink may have begun another recording
+    }
     const state before = std::exchange(state_, state::idle);
     if (holds_recording(before)) context().end_recording();
     const detail::busy_scope handing_out{state_, state::busy};
-    const finish_status status = before == state::recording ? finish_status::ended
-                                 : before == state::removed ? finish_status::no_memory
-                                                            : finish_status::invalid;
+    const finish_status status = before == state::recording            ? finish_status::ended
+                                 : before != state::removed            ? finish_status::invalid
+                                 : why_removed_ == context_error::lost ? finish_status::lost
+                                                                       : finish_status::no_memory;
     return {status, list_type{std::move(commands_)}};
   }
 
@@ -362,6 +415,15 @@ class alignas(cache_line) command_context {
     busy,  ///< Code of the user may run that must not call the context: a command is made, commands are dropped, or
            ///< the maker destroys the context's blocks.
   };
+  /// Why a call records nothing.
+  enum class refusal : std::uint8_t { none, no_memory, lost };
+
+  static block_use_status use_status_of(refusal why) noexcept {
+    return why == refusal::lost ? block_use_status::lost : block_use_status::no_memory;
+  }
+  static map_status map_status_of(refusal why) noexcept {
+    return why == refusal::lost ? map_status::lost : map_status::no_memory;
+  }
 
   static context_error error_of(object_create_status status) noexcept {
     switch (status) {
@@ -371,6 +433,8 @@ class alignas(cache_line) command_context {
         return context_error::invalid;
       case object_create_status::refused:
         return context_error::refused;
+      case object_create_status::lost:
+        return context_error::lost;
       default:
         return context_error::no_memory;
     }
@@ -398,12 +462,31 @@ class alignas(cache_line) command_context {
   bool holds_recording(state of) noexcept {
     return of == state::recording || (of == state::removed && context().is_recording());
   }
-  bool can_record() const noexcept {
-    if (state_ == state::recording) [[likely]]
-      return true;
+  bool can_record() noexcept { return refused() == refusal::none; }
+  /// Returns why a call must record nothing. Removes the recording if the device is lost.
+  refusal refused() noexcept {
+    if (state_ == state::recording) [[likely]] {
+      if (!device_.is_lost()) [[likely]]
+        return refusal::none;
+      remove(context_error::lost);
+      return refusal::lost;  // the sink may have begun another recording
+    }
     TIDEMARK_ASSERT(!is_free() || is_recording(), "a command was recorded outside a recording");
-    return false;
+    return why_removed();
   }
+  /// The same for a call that uses a renamed resource.
+  template <class Resource>
+  refusal refused_for(const Resource& used) noexcept {
+    const refusal why = refused();
+    if (why != refusal::none || !used.is_lost()) return why;
+    remove(context_error::lost);
+    return refusal::lost;
+  }
+  /// Returns why a recording was removed. Where none was, as in a call outside a recording, it is `no_memory`.
+  refusal why_removed() const noexcept {
+    return state_ == state::removed && why_removed_ == context_error::lost ? refusal::lost : refusal::no_memory;
+  }
+  list_type no_list() const noexcept { return list_type{commands_type{commands_.source()}}; }
 
   // The sink may have begun another recording when one of these returns false or null.
 
@@ -421,7 +504,7 @@ class alignas(cache_line) command_context {
   template <class Command, class... Arguments>
   bool keep(Arguments&&... arguments) {
     if (add<Command>(std::forward<Arguments>(arguments)...)) return true;
-    remove();
+    remove(context_error::no_memory);
     return false;
   }
   template <class Command, class... Arguments>
@@ -433,27 +516,27 @@ class alignas(cache_line) command_context {
   template <class Resource, class Take>
   typename Resource::mapping map_own(Resource& of, map_mode mode, const Take& take) noexcept {
     using mapping = typename Resource::mapping;
-    if (!can_record()) return {map_status::no_memory, {}};
+    if (const refusal why = refused_for(of); why != refusal::none) return {map_status_of(why), {}};
     if (detail::is_no_overwrite(mode)) {
       const auto* used = commands_.renames().find(of);
       return used != nullptr && used->is_own() ? mapping{map_status::mapped, used->own.memory} : mapping{};
     }
     if (!detail::is_discard(mode)) return {};
     const typename Resource::taken made = take();
-    if (!made) return {made.status, {}};
-    if (keep_own(of, made, false) == nullptr) return {map_status::no_memory, {}};
+    if (!made) return {failed_take(made.status), {}};
+    if (keep_own(of, made, false) == nullptr) return {map_status_of(why_removed()), {}};
     return {map_status::mapped, made.memory};
   }
   template <class Resource, class Copy, class Take>
   bound_copy_of<Resource> bind_own(Resource& of, Copy& copy, const Take& take) noexcept {
     static_assert(std::is_nothrow_move_constructible_v<Copy>, "moving what copies a backing must not throw");
-    if (!can_record()) return {map_status::no_memory, {}};
+    if (const refusal why = refused_for(of); why != refusal::none) return {map_status_of(why), {}};
     auto* used = commands_.renames().find(of);
     if (used == nullptr || !used->is_own()) {
       const typename Resource::taken made = take();
-      if (!made) return {made.status, {}};
+      if (!made) return {failed_take(made.status), {}};
       used = keep_own(of, made, true);
-      if (used == nullptr) return {map_status::no_memory, {}};
+      if (used == nullptr) return {map_status_of(why_removed()), {}};
       const bool is_kept = keep_made([&copy, used]() noexcept {
         return [call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
           const typename Resource::backing target = to->load();
@@ -464,6 +547,11 @@ class alignas(cache_line) command_context {
       if (!is_kept) return {map_status::no_memory, {}};
     }
     return {map_status::mapped, bound_backing_of<Resource>{used->memory}};
+  }
+  /// Does what follows a discard that got no backing. Returns the status of that.
+  map_status failed_take(map_status why) noexcept {
+    if (why == map_status::lost && state_ == state::recording) remove(context_error::lost);
+    return why;
   }
   /// As keep_use(), with a backing that was taken just now. Returns null, too, if the recording has ended while the
   /// backing was taken.
@@ -477,7 +565,7 @@ class alignas(cache_line) command_context {
   template <class Resource>
   auto* keep_use(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
     auto* const kept = add_use(of, made, reads_current);
-    if (kept == nullptr) remove();
+    if (kept == nullptr) remove(context_error::no_memory);
     return kept;
   }
   template <class Resource>
@@ -488,24 +576,26 @@ class alignas(cache_line) command_context {
     return added;
   }
 
-  /// Does what follows a use() that failed, or in which the maker's calls of this context had no memory. Returns the
-  /// result of that use().
+  /// Does what follows a use() that failed, or in which the maker's calls of this context have removed the recording.
+  /// Returns the result of that use().
   [[gnu::noinline]] block_use_result failed_use(block_use_status why) noexcept {
     if (state_ == state::removed) {
+      const refusal removed = why_removed();
       end_removed();
-      return {block_use_status::no_memory};
+      return {use_status_of(removed)};
     }
-    if (why == block_use_status::no_memory) {
-      remove();
-    } else {
+    if (why == block_use_status::stale) {
       sink_(id(), context_error::stale);
+    } else {
+      remove(why == block_use_status::lost ? context_error::lost : context_error::no_memory);
     }
     return {why};
   }
   /// Removes the recording: the "local context removal" of Direct3D.
-  [[gnu::noinline]] void remove() noexcept {
+  [[gnu::noinline]] void remove(context_error why, state then = state::removed) noexcept {
     drop_commands();
-    state_ = state::removed;
+    state_ = then;
+    why_removed_ = why;
     end_removed();
   }
   /// Ends a recording that was removed, and tells the sink. While the maker creates a block it does nothing: then use()
@@ -513,7 +603,7 @@ class alignas(cache_line) command_context {
   void end_removed() noexcept {
     if (context().is_creating()) return;
     context().end_recording();
-    sink_(id(), context_error::no_memory);
+    sink_(id(), why_removed_);
   }
   /// Does what could not be done while the maker was creating an object.
   [[gnu::noinline]] void tell_errors_in_create() noexcept {
@@ -529,10 +619,12 @@ class alignas(cache_line) command_context {
     commands_.clear();
   }
 
+  [[no_unique_address]] detail::followed_device<Device> device_;
   Storage* storage_;
   storage_context own_;
   bool is_immediate_ = false;
   state state_ = state::idle;
+  context_error why_removed_ = context_error::no_memory;
   // A bit for each kind of error of objects that could not be created while the maker was creating one.
   unsigned untold_ = 0;
   [[no_unique_address]] Sink sink_;

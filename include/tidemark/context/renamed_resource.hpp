@@ -168,6 +168,9 @@ class renamed_resource {
   /// Destroys idle backings while there are more than `keep` backings of any kind. Spares the current one and the one
   /// that was taken last. Returns how many it has destroyed. Progress: as rename_ring::trim().
   std::size_t trim(std::size_t keep = 1) noexcept { return ring_.trim(keep); }
+  /// Returns whether the timeline is lost: then no list that uses the resource will ever be over. Progress: as the
+  /// timeline's is_poisoned(), or current_value() where it has none.
+  [[nodiscard]] bool is_lost() const noexcept { return finished_.is_lost(); }
   /// Returns how many backings there are, as rename_ring::backings() does. Progress: wait-free.
   [[nodiscard]] std::size_t backings() const noexcept { return ring_.backings(); }
 

@@ -172,6 +172,17 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
 
 namespace detail {
 
+/// Returns whether a timeline is lost. Of one that has is_poisoned() it asks that, because signallers do not write what
+/// that reads.
+template <class Timeline>
+bool is_lost(const Timeline& asked) noexcept {
+  if constexpr (requires { asked.is_poisoned(); }) {
+    return asked.is_poisoned();
+  } else {
+    return asked.current_value() == UINT64_MAX;
+  }
+}
+
 /// Keeps the timeline that a block follows: a copy if its type is std::copyable (a view), otherwise a pointer.
 template <timeline Timeline>
 class follower {
@@ -180,6 +191,7 @@ class follower {
 
   std::uint64_t current_value() const noexcept { return get().current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
+  [[nodiscard]] bool is_lost() const noexcept { return detail::is_lost(get()); }
 
   template <class Token = never_stops>
   wait_status wait(std::uint64_t target, deadline until = no_deadline, const Token& token = {}) const noexcept {

@@ -137,6 +137,59 @@ struct stand {
   }
 };
 
+/// What a context receives whose device is lost.
+struct counting_sink {
+  void operator()(tidemark::context_id, tidemark::context_error error) noexcept {
+    MODEL_REQUIRE(error == tidemark::context_error::lost);
+    ++*told;
+  }
+  int* told;
+};
+
+/// [B47] [D36] A device is lost while a context records for it. The recording has a list, or none: then its backing is
+/// back. Once the context's thread knows of the loss, there is no list any more.
+struct lost_beside_recording : model::suite<2>, stand<2> {
+  using following =
+      tidemark::command_context<no_objects, own_queue, counting_sink, tidemark::heap_source, model::view_of<fence>>;
+  int told = 0;
+  std::optional<following> in;
+  std::optional<following::list_type> whole;
+
+  void before() {
+    stand<2>::before();
+    in.emplace(finished.view(), storage, no_objects::context{}, counting_sink{&told});
+  }
+  void thread(unsigned index) {
+    if (index == 0) return finished.poison();
+    in->begin_recording();
+    const auto mapped = in->try_map(*resource, map_mode::discard);
+    MODEL_REQUIRE(mapped || mapped.status == tidemark::map_status::lost);
+    if (mapped) mapped.memory->store(7);
+    in->run([bound = in->bind(*resource)] { MODEL_REQUIRE(bound.memory()->load() == 7); });
+    const bool knows = finished.is_poisoned();
+    auto ended = in->finish();
+    MODEL_REQUIRE(ended.status == (told != 0 ? tidemark::finish_status::lost : tidemark::finish_status::ended));
+    MODEL_REQUIRE(told == 1 || !knows);
+    if (ended) whole.emplace(std::move(ended.list));
+  }
+  void after() {
+    if (whole) {
+      MODEL_REQUIRE(whole->size() == 1);
+      whole->adopt(1);
+      MODEL_REQUIRE(whole->execute_on(queue) == wait_status::reached);
+      MODEL_REQUIRE(resource->current()->load() == 7);
+    } else {
+      MODEL_REQUIRE(resource->current()->load() == 5);
+      const auto again = resource->try_take();
+      MODEL_REQUIRE(again && again.memory != resource->current());
+      MODEL_REQUIRE(resource->give_back(again));
+    }
+    whole.reset();
+    in.reset();
+    stand<2>::after();
+  }
+};
+
 /// A stand whose list is recorded before the threads begin.
 template <std::size_t MaxRenames, heap_shape Shape = one_slot>
 struct recorded_stand : stand<MaxRenames, Shape> {
@@ -355,6 +408,7 @@ int main(int argc, char** argv) {
       model::make_check<copied_beside_recording, "copied_beside_recording">(),
       model::make_check<bound_beside_recording, "bound_beside_recording">(),
       model::make_check<two_record, "two_record">(),
+      model::make_check<lost_beside_recording, "lost_beside_recording">(),
       model::make_check<either_waited_for, "either_waited_for">(),
   };
   model::add_on_shapes<given_back, one_slot, "given_back">(checks);
