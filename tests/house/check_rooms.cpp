@@ -38,8 +38,9 @@ using house::violation;
 /// What an operation may come to. The first row is how an operation succeeds, in its own verb.
 const std::array vocabulary{"added", "allocated", "applied", "attached", "begun", "cancelled", "accepted", "retry",
                             "aborted", "closed", "destroyed", "ended", "known", "locked", "mapped", "placed",
-                            "placed_in_aperture", "planned", "prepared", "ran", "reached", "ready", "reserved", "retired",
-                            "served", "still_locked", "commit_now", "submitted", "unlocked", "valid", "written",
+                            "placed_in_aperture", "planned", "prepared", "ran", "reached", "ready", "reserved",
+                            "retired", "served", "still_locked", "commit_now", "submitted", "unlocked", "valid",
+                            "written",
                             // How it ends otherwise.
                             "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",
                             "stopped", "timeout", "too_large", "truncated", "unknown", "unsatisfiable"};

@@ -254,8 +254,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// (see below). Calls that begin after the first call of poison() has returned do not touch the caller's storage. If
   /// several threads call poison() at the same time, any of their calls may be the first, so all of them must have
   /// returned. The reason of the first call stays. Any thread may call it, any number of times, also while others
-  /// signal. Progress: lock-free except for the system calls that wake; with `callbacks` it may also take their lock and
-  /// run them.
+  /// signal. Progress: lock-free except for the system calls that wake; with `callbacks` it may also take their lock
+  /// and run them.
   /// \param why  an object of static lifetime; loss() returns its address
   ///
   /// Later signals change nothing that current_value() of this fence shows, and nothing in the storage of
