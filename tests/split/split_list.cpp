@@ -3,6 +3,7 @@
 // Split lists: what a check refuses, the strict rule against binding leaks, and the builder.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -73,6 +74,18 @@ TEST_CASE("[C29] an unbound slot leaks nothing, and a split point may unbind it"
   const split_entries last{{1, 0, 0}, {2, 1, 0}, {0, 0, 100}};
   CHECK(find_binding_leak(view{last}) == binding_leak{1_slot, 100});
   CHECK(find_binding_leak(view{last}, 100) == std::nullopt);
+}
+
+TEST_CASE("[C9][C27][C29] a slot that the prologue binds again is no leak, and hides no other one") {
+  const split_entries list{{1, 0, 0}, {2, 1, 0}, {3, 2, 10}, {4, 3, 20}};
+  const std::array in_prologue{0_slot, 1_slot, 2_slot};
+  const auto leak_with = [&](std::size_t count) {
+    return find_binding_leak(view{list}, UINT64_MAX, std::span{in_prologue}.first(count));
+  };
+  CHECK(leak_with(0) == binding_leak{0_slot, 10});
+  CHECK(leak_with(1) == binding_leak{1_slot, 10});
+  CHECK(leak_with(2) == binding_leak{2_slot, 20});
+  CHECK(leak_with(3) == std::nullopt);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -112,6 +113,10 @@ TEST_CASE("[C21] a splitter reports that a bound allocation is forgotten, a slot
           parts.forget(7);
         }) == "an allocation was forgotten that a slot still holds");
   CHECK(reported_by([] { static_cast<void>(made().row(4_slot)); }) == "the slot has no row");
+  CHECK(reported_by([] {
+          const std::array no_row{4_slot};
+          static_cast<void>(made().begin({}, 10, no_row));
+        }) == "a slot of the prologue has no row");
   CHECK(reported_by([] { static_cast<void>(made().would_fail(entries{{7, 9, 0}}, 20)); }) ==
         "begin() would refuse the list");
 }

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +40,12 @@ TEST_CASE("[C11] a slot without a row is unbound") {
   CHECK(parts.row(4_slot) == 0);
   CHECK(parts.row(tidemark::slot_id{UINT32_MAX}) == 0);
   CHECK(take_said() == texts(6, "the slot has no row"));
+
+  splitter pinned{{.max_slot = 3_slot}, space{{.bytes = 10}}, [](split_id allocation) { return allocation; }};
+  const std::array slots{4_slot, 1_slot};
+  const split_entries list{{3, 0, 0}, {4, 1, 0}, {6, 0, 50}};
+  CHECK_FALSE(pinned.would_fail(list, 100, slots));  // the other slot counts
+  CHECK(take_said() == texts{"a slot of the prologue has no row"});
 }
 
 TEST_CASE("[C30] a record that is not there is all 0, and one of an allocation that is not there binds nothing") {

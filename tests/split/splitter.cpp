@@ -4,9 +4,11 @@
 // the paging and finds mistakes.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -281,6 +283,50 @@ TEST_CASE(
   CHECK(builder.bind(50, 0_slot, 63));
   const auto made = builder.entries();
   CHECK(placed{10}.run(entries(made.begin(), made.end()), 100).size() == 2);
+}
+
+TEST_CASE("[C9][C27][C28] an allocation that the prologue binds again may move, and makes the work item satisfiable") {
+  const entries list{{31, 0, 0}, {42, 1, 0}, {63, 0, 50}};
+  placed pinned{10};
+  CHECK(pinned.run(list, 100) == cuts{{0, 50}});
+  CHECK(pinned.failed == unsatisfiable_group{0_slot, 50});
+  CHECK(pinned.parts.would_fail(list, 100) == unsatisfiable_group{0_slot, 50});
+
+  placed at{10};
+  const std::array in_prologue{1_slot, 1_slot};
+  CHECK_FALSE(at.parts.would_fail(list, 100, in_prologue));
+  REQUIRE(at.parts.begin(list, 100, in_prologue));
+  CHECK(at.parts.next().end == 50);
+  const auto second = at.parts.next();
+  CHECK(second.end == 100);
+  CHECK(at.parts.address_of(63) == address{0});
+  CHECK(at.parts.address_of(42) == address{6});
+  CHECK(at.parts.statistics().bytes_fixed == 0);
+  CHECK(at.parts.statistics().bytes_moved == 4);
+  // The next work item has none.
+  static_cast<void>(at.parts.evict_all());
+  CHECK(at.parts.would_fail(list, 100) == unsatisfiable_group{0_slot, 50});
+}
+
+TEST_CASE("[C9][C28][trap 31] an allocation that a slot holds, too, that is not bound again does not move") {
+  const entries list{{31, 0, 0}, {42, 1, 0}, {42, 2, 0}, {63, 0, 50}};
+  const std::array slots_of_both{1_slot, 2_slot};
+  placed at{10};
+  CHECK(at.parts.would_fail(list, 100, std::span{slots_of_both}.first(1)) == unsatisfiable_group{0_slot, 50});
+  CHECK_FALSE(at.parts.would_fail(list, 100, slots_of_both));
+}
+
+TEST_CASE("[C9][C27] what stays bound across a cut is what the entries at the cut do not name") {
+  using binding = tidemark::split_binding<id>;
+  using bindings = std::vector<binding>;
+  counted at{10};
+  REQUIRE(at.parts.begin(entries{{31, 3, 0}, {22, 1, 0}, {13, 0, 0}, {44, 2, 10}, {23, 3, 50}, {0, 0, 50}, {15, 5, 50}},
+                         100));
+  CHECK(at.parts.carried_over().empty());  // the first part begins behind no cut
+  REQUIRE(at.parts.next().end == 50);
+  CHECK(at.parts.carried_over() == bindings{{1_slot, 22}, {2_slot, 44}});
+  REQUIRE(at.parts.next().end == 100);
+  CHECK(at.parts.carried_over().empty());  // there is no further part
 }
 
 TEST_CASE("[C27][C28] a group that does not fit in the order of the list is placed with the largest first") {

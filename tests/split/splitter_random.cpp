@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include <tidemark/split/split_table.hpp>
 #include <tidemark/split/splitter.hpp>
@@ -58,6 +59,28 @@ void check_part(const split_stand<Placement>& at, const split_entries& list, con
   }
 }
 
+/// Returns the slots of a prologue: none, or some.
+std::vector<slot_id> random_slots(random_numbers& random) {
+  std::vector<slot_id> made;
+  if (random.below(2) == 0) return made;
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    if (random.below(2) == 0) made.push_back(slot_id{slot});
+  }
+  return made;
+}
+
+/// Compares what is carried over the cut before a part with the list.
+void check_carried(const split_entries& list, const tidemark::split_part<split_id>& part,
+                   const std::vector<tidemark::split_binding<split_id>>& carried) {
+  split_rows_map expected;
+  if (part.number > 0) expected = rows_below(list, part.begin);
+  for (const slot_id named : slots_at(list, part.begin)) expected.erase(named);
+  const bool is_right = std::equal(
+      carried.begin(), carried.end(), expected.begin(), expected.end(),
+      [](const auto& found, const auto& one) { return found.slot == one.first && found.allocation == one.second; });
+  if (!is_right) split_is_wrong("something else is carried over a cut");
+}
+
 /// Runs random work items. Checks each part, that the splitter ends, and that it names the entry at which it gives up.
 template <class Placement>
 void run_any(std::uint64_t items) {
@@ -74,14 +97,19 @@ void run_any(std::uint64_t items) {
       const bool fits = naive_cut(list, 0, end, budget, small_size) == end;
       const bool is_first = i == 0 || random.below(4) == 0;
       if (i > 0 && is_first) at.memory.evict_all(at.parts.evict_all());
-      const auto foreseen = at.parts.would_fail(list, end);
-      if (is_first && foreseen != split_stand<Placement>{budget, small_size, last_slot}.parts.would_fail(list, end)) {
+      const std::vector<slot_id> in_prologue = random_slots(random);
+      at.memory.in_prologue = {in_prologue.begin(), in_prologue.end()};
+      const auto foreseen = at.parts.would_fail(list, end, in_prologue);
+      const split_stand<Placement> fresh{budget, small_size, last_slot};
+      if (is_first && foreseen != fresh.parts.would_fail(list, end, in_prologue)) {
         split_is_wrong("a new splitter ends differently");
       }
-      if (!at.parts.begin(list, end)) split_is_wrong("a valid list was refused");
+      if (!at.parts.begin(list, end, in_prologue)) split_is_wrong("a valid list was refused");
       std::uint64_t reached = 0;
+      auto carried = at.parts.carried_over();
       auto part = at.parts.next();
       for (; part; part = at.parts.next()) {
+        check_carried(list, part, carried);
         if (part.begin != reached || part.end <= reached || part.end > end)
           split_is_wrong("a part does not follow the one before");
         reached = part.end;
@@ -89,6 +117,7 @@ void run_any(std::uint64_t items) {
         ++parts;
         at.memory.run(list, part);
         check_part(at, list, part, end, budget);
+        carried = at.parts.carried_over();
       }
       if (part.failed != foreseen) split_is_wrong("would_fail() has foreseen another end");
       if (foreseen.has_value() != (reached != end)) split_is_wrong("a work item neither ended nor failed");
@@ -117,7 +146,7 @@ TEST_CASE("[C1][C14][C18][C20][C31][C32] 100,000 work items with a budget are cu
 }
 
 TEST_CASE_TEMPLATE(
-    "[C21][C27][C28][C31] 100,000 work items in an address space: all that is used is resident, and stays where it "
+    "[C9][C21][C27][C28][C31] 100,000 work items in an address space: all that is used is resident, and stays where it "
     "must",
     Space, address_space<fit::first>, address_space<fit::best>) {
   run_any<Space>(50'000);

@@ -123,6 +123,80 @@ TEST_CASE("[C6] an executor is left, too, when it throws") {
   CHECK(executor.trace == "EPSL*");
 }
 
+namespace {
+
+/// Has a prologue, which is R in the trace, and names what is carried over. It binds again what lies below `forgets`.
+struct executor_with_prologue : tracing_executor {
+  tidemark::slot_id forgets = tidemark::largest_slot;
+  bool binds_all = false;
+  bool refuses = false;
+
+  bool prologue(const tidemark::split_part<split_id>& part, tidemark::split_prologue<split_id>& its) {
+    CHECK(part.number > 0);
+    trace += "R";
+    for (const auto& [slot, held] : its.carried()) {
+      trace += std::to_string(static_cast<std::uint32_t>(slot)) + "=" + std::to_string(held) + " ";
+      if (slot < forgets) its.bound(slot);
+    }
+    its.bound(3_slot);  // harmless: it is not carried over
+    if (binds_all) its.bound_all();
+    return !refuses;
+  }
+};
+static_assert(tidemark::prologue_executor<executor_with_prologue, tidemark::split_part<split_id>, split_id>);
+static_assert(!tidemark::prologue_executor<tracing_executor, tidemark::split_part<split_id>, split_id>);
+
+const split_entries with_carried{{2, 1, 0}, {1, 2, 0}, {5, 0, 10}, {4, 0, 20}, {3, 0, 30}, {0, 2, 30}};
+
+}  // namespace
+
+TEST_CASE("[C9][C6] behind each cut, between its paging and its part, the prologue sets up what is carried over") {
+  splitter parts = made(with_carried);
+  executor_with_prologue executor;
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, executor));
+  CHECK(executor.trace == "EPSPR1=2 2=1 SPR1=2 SL*");
+  parts = made(with_carried);
+  executor.trace.clear();
+  CHECK(submit_parts(parts, part_scheduling::full_packets, executor));
+  CHECK(executor.trace == "EPSL*EPR1=2 2=1 SL*EPR1=2 SL*");
+  // What is not cut has no prologue.
+  parts = made({{2, 1, 0}, {1, 2, 20}});
+  executor.trace.clear();
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, executor));
+  CHECK(executor.trace == "EPSL*");
+}
+
+TEST_CASE("[C9][C27][C29] a slot that the prologue forgets is named, and its part is not submitted") {
+  splitter parts = made(with_carried);
+  executor_with_prologue executor;
+  executor.forgets = 2_slot;
+  const auto result = submit_parts(parts, part_scheduling::back_to_back, executor);
+  CHECK(result.status == submit_parts_status::invalid);
+  CHECK_FALSE(result);
+  CHECK(result.leak == tidemark::binding_leak{2_slot, 20});
+  CHECK_FALSE(result.failed);
+  CHECK(executor.trace == "EPSPR1=2 2=1 L*");
+
+  parts = made(with_carried);
+  executor.trace.clear();
+  executor.binds_all = true;
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, executor));
+
+  parts = made(with_carried);
+  executor.trace.clear();
+  executor.refuses = true;
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, executor).status == submit_parts_status::refused);
+  CHECK(executor.trace == "EPSPR1=2 2=1 L*");
+}
+
+TEST_CASE("[C9] a work item that goes on behind a part that its program has driven has a prologue there, too") {
+  splitter parts = made(with_carried);
+  REQUIRE(parts.next().end == 20);
+  executor_with_prologue executor;
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, executor));
+  CHECK(executor.trace == "EPR1=2 2=1 SPR1=2 SL*");
+}
+
 TEST_CASE("[C5] an executor that could not be entered is not left") {
   splitter parts = made(three_parts);
   tracing_executor executor;

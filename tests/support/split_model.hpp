@@ -77,10 +77,12 @@ inline std::set<tidemark::slot_id> slots_at(const split_entries& entries, std::u
   return slots;
 }
 
-/// Returns what must keep its place at a cut: what slots hold that the group at the cut does not name.
-inline std::set<split_id> fixed_at(const split_entries& entries, std::uint64_t cut) {
+/// Returns what must keep its place at a cut: what slots hold that neither the group at the cut nor the prologue names.
+inline std::set<split_id> fixed_at(const split_entries& entries, std::uint64_t cut,
+                                   const std::set<tidemark::slot_id>& in_prologue = {}) {
   std::set<split_id> fixed;
-  const std::set<tidemark::slot_id> bound_again = slots_at(entries, cut);
+  std::set<tidemark::slot_id> bound_again = slots_at(entries, cut);
+  bound_again.insert(in_prologue.begin(), in_prologue.end());
   for (const auto& [slot, allocation] : rows_below(entries, cut)) {
     if (!bound_again.contains(slot)) fixed.insert(allocation);
   }
@@ -101,17 +103,20 @@ class paged_memory {
     bool operator==(const block&) const = default;
   };
   const std::map<split_id, block>& residents() const { return residents_; }
+  /// The slots that the prologue of each part binds again.
+  std::set<tidemark::slot_id> in_prologue;
 
   /// Carries out the paging of a part, and checks that the part may run then.
   void run(const split_entries& entries, const tidemark::split_part<split_id>& part) {
     const auto before = residents_;
     order_.clear();
+    may_come_back_ = part.number > 0 && !in_prologue.empty() ? fixed_at(entries, part.begin) : std::set<split_id>{};
     for (const auto& operation : part.paging) carry_out(operation);
     for (const split_id allocation : needed_in(entries, part.begin, part.end)) {
       if (!residents_.contains(allocation)) fail_("a part uses an allocation that is not resident");
     }
     if (part.number > 0) {
-      for (const split_id fixed : fixed_at(entries, part.begin)) {
+      for (const split_id fixed : fixed_at(entries, part.begin, in_prologue)) {
         if (touched_.contains(fixed)) fail_("paging names an allocation that is bound across the cut");
         if (residents_.at(fixed) != before.at(fixed)) fail_("an allocation has moved that is bound across the cut");
       }
@@ -141,7 +146,7 @@ class paged_memory {
       residents_.erase(found);
     }
     if (kind == paging_kind::evict) return;
-    if (kind == paging_kind::page_in) order_.push_back(allocation);
+    if (kind == paging_kind::page_in && !may_come_back_.contains(allocation)) order_.push_back(allocation);
     std::uint64_t sum = bytes;
     for (const auto& [other, where] : residents_) {
       sum += where.bytes;
@@ -175,8 +180,9 @@ class paged_memory {
   Sizes size_of_;
   Fail fail_;
   std::map<split_id, block> residents_;
-  std::set<split_id> touched_;   // what the paging of the current part names
-  std::vector<split_id> order_;  // what it pages in
+  std::set<split_id> touched_;        // what the paging of the current part names
+  std::vector<split_id> order_;       // what it pages in
+  std::set<split_id> may_come_back_;  // what is bound across the cut, and moves with the help of an eviction
 };
 
 /// Returns where the part that begins at `begin` ends, if only the sum of what it uses counts. Returns `begin` if not

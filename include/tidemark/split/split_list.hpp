@@ -18,9 +18,10 @@
 // slot, the last one counts. Offsets never fall from one entry to the next, so they rise from group to group.
 //
 // A splitter may cut at every offset at which a group begins (a split point), and other work may run at a cut. So the
-// commands behind a split point must set up again whatever state they rely on. find_binding_leak() finds slots that a
-// split point neither binds again nor unbinds. split_list_builder::keep_bound() binds a slot again at every split
-// point.
+// commands behind a split point must set up again whatever state they rely on. Either the work item does so itself at
+// every split point: split_list_builder::keep_bound() binds a slot again at each of them. Or a prologue does so where a
+// cut is made (submit_parts.hpp). find_binding_leak() finds slots that a split point neither binds again nor unbinds,
+// and that no prologue binds.
 //
 // Offsets are in bytes, or in whatever unit the work item is counted. All types here are plain data for one thread at a
 // time; nothing is shared.
@@ -128,6 +129,15 @@ struct [[nodiscard]] split_add_result {
   explicit operator bool() const noexcept { return status == split_add_status::added; }
 };
 
+/// A slot and what it holds.
+template <split_allocation Allocation>
+struct split_binding {
+  slot_id slot{};
+  Allocation allocation{};
+
+  bool operator==(const split_binding&) const = default;
+};
+
 /// A slot that stays bound across a split point that does not mention it.
 struct binding_leak {
   slot_id slot{};
@@ -190,10 +200,16 @@ split_check_result check_split_list(std::span<const split_entry<Allocation>> ent
 /// first slot that a split point forgets, by offset and then by slot; absent if there is none.
 ///
 /// A group at `end` is no split point, because a work item is never cut at its end. Precondition: check_split_list()
-/// finds the list valid. O(entries * log(bound slots)); allocates, and throws std::bad_alloc. Any thread may call it.
+/// finds the list valid. O(entries * (log(bound slots) + slots of the prologue)); allocates, and throws std::bad_alloc.
+/// Any thread may call it.
+/// \param in_prologue  the slots that the prologue of each part binds again, so that no split point forgets them
 template <split_allocation Allocation>
 [[nodiscard]] std::optional<binding_leak> find_binding_leak(
-    std::span<const split_entry<Allocation>> entries, std::uint64_t end = (std::numeric_limits<std::uint64_t>::max)()) {
+    std::span<const split_entry<Allocation>> entries, std::uint64_t end = (std::numeric_limits<std::uint64_t>::max)(),
+    std::span<const slot_id> in_prologue = {}) {
+  const auto is_in_prologue = [in_prologue](slot_id slot) {
+    return std::find(in_prologue.begin(), in_prologue.end(), slot) != in_prologue.end();
+  };
   std::map<slot_id, std::size_t> bound;  // the bound slots, and the group that mentioned each one last
   for (std::size_t group = 1; !entries.empty(); ++group) {
     const auto here = entries.first(detail::group_length(entries));
@@ -211,7 +227,11 @@ template <split_allocation Allocation>
       return binding_leak{leaking->first, here[0].split_offset};
     }
     for (const split_entry<Allocation>& entry : here) {
-      entry.allocation == Allocation{} ? void(bound.erase(entry.slot)) : void(bound[entry.slot] = group);
+      if (entry.allocation == Allocation{} || is_in_prologue(entry.slot)) {
+        bound.erase(entry.slot);
+      } else {
+        bound[entry.slot] = group;
+      }
     }
     entries = entries.subspan(here.size());
   }

@@ -23,8 +23,9 @@
 // begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group holds keeps its place;
-//   - an allocation that, after the group, only slots of the group hold may move if the group does not fit otherwise,
-//     because the part begins by binding it;
+//   - an allocation that, after the group, only slots of the group and of the prologue hold may move if the group does
+//     not fit otherwise, because the part begins by binding it. The slots of the prologue are those that the prologue
+//     of each part binds again (submit_parts.hpp); begin() receives them;
 //   - an allocation that the group replaced may be evicted, and so may one that the part before has used and
 //     replaced.
 //
@@ -153,9 +154,12 @@ class splitter {
   /// work item before goes on, or there is no work item; all resident allocations are still in place.
   ///
   /// O(slots + entries + r * log(r)), where r allocations are resident. Allocates.
-  /// \param entries  the list, which is copied
-  /// \param end      the length of the work item, in the units of the offsets
-  split_begin_result begin(std::span<const entry> entries, std::uint64_t end) {
+  /// \param entries      the list, which is copied
+  /// \param end          the length of the work item, in the units of the offsets
+  /// \param in_prologue  the slots of the prologue, which are copied. Asserts that none is above the largest one. Such
+  ///                     a slot is ignored otherwise
+  split_begin_result begin(std::span<const entry> entries, std::uint64_t end,
+                           std::span<const slot_id> in_prologue = {}) {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     if (const auto checked = check_split_list(entries, largest_row(), end); !checked) {
       return {split_begin_status::invalid, checked.defect};
@@ -166,6 +170,7 @@ class splitter {
       return {split_begin_status::invalid, split_defect{split_fault::no_bytes, i, slot, offset}};
     }
     give_up();
+    learn_prologue(in_prologue);
     residents_.keep_residents();
     may_begin_anew_ = residents_.size() > 0;
     learn(entries, end);
@@ -204,11 +209,12 @@ class splitter {
   /// Returns the group that can't be placed, if this work item were begun now; absent if all of it can be planned.
   /// Changes nothing: it plans on a copy of the splitter and of its policy. Asserts that begin() would not refuse the
   /// list; otherwise the answer means nothing.
-  [[nodiscard]] std::optional<unsatisfiable_group> would_fail(std::span<const entry> entries, std::uint64_t end) const
+  [[nodiscard]] std::optional<unsatisfiable_group> would_fail(std::span<const entry> entries, std::uint64_t end,
+                                                              std::span<const slot_id> in_prologue = {}) const
     requires std::copyable<Placement>
   {
     splitter trial = *this;
-    [[maybe_unused]] const split_begin_result begun = trial.begin(entries, end);
+    [[maybe_unused]] const split_begin_result begun = trial.begin(entries, end, in_prologue);
     TIDEMARK_ASSERT(begun, "begin() would refuse the list");
     while (trial.next()) {
     }
@@ -222,6 +228,19 @@ class splitter {
     if (detail::row_of(slot) >= rows_.size()) return {};
     const number held = rows_[detail::row_of(slot)];
     return held == none ? Allocation{} : residents_[held].allocation;
+  }
+  /// Returns what stays bound across the cut at which the next part begins, by slot: what each slot holds that the
+  /// entries at the cut do not name. The prologue of that part must bind it again. Empty before the first part, and if
+  /// there is no next part. O(slots); allocates.
+  [[nodiscard]] std::vector<split_binding<Allocation>> carried_over() const {
+    std::vector<split_binding<Allocation>> carried;
+    if (number_ == 0 || is_over()) return carried;
+    for (std::uint32_t row = 0; row < rows_.size(); ++row) {
+      if (rows_[row] != none) carried.push_back({slot_id{row}, residents_[rows_[row]].allocation});
+    }
+    const auto group = std::span<const entry>{entries_}.subspan(position_, next_group());
+    std::erase_if(carried, [&](const split_binding<Allocation>& one) { return names(group, one.slot); });
+    return carried;
   }
   /// Returns where the allocation lies while the part that was handed out last runs; absent if it is not resident then.
   [[nodiscard]] std::optional<std::uint64_t> address_of(const Allocation& allocation) const {
@@ -285,6 +304,7 @@ class splitter {
   /// Leaves no work item, and unbinds all slots.
   void give_up() noexcept {
     entries_.clear();
+    in_prologue_.clear();
     let_go_.clear();
     std::fill(rows_.begin(), rows_.end(), none);
     bound_bytes_ = 0;
@@ -295,6 +315,17 @@ class splitter {
     failed_.reset();
   }
 
+  void learn_prologue(std::span<const slot_id> bound_there) {
+    for (const slot_id slot : bound_there) {
+      TIDEMARK_ASSERT(slot <= largest_row(), "a slot of the prologue has no row");
+      if (slot <= largest_row()) in_prologue_.push_back(slot);
+    }
+    std::sort(in_prologue_.begin(), in_prologue_.end());
+    in_prologue_.erase(std::unique(in_prologue_.begin(), in_prologue_.end()), in_prologue_.end());
+  }
+  static bool names(std::span<const entry> group, slot_id slot) noexcept {
+    return std::any_of(group.begin(), group.end(), [slot](const entry& one) { return one.slot == slot; });
+  }
   /// Finds out which allocation each entry binds, and which entry binds it next. Entries at the end bind nothing any
   /// more.
   void learn(std::span<const entry> entries, std::uint64_t end) {
@@ -370,7 +401,8 @@ class splitter {
       before.push_back({entries_[index].slot, rows_[detail::row_of(entries_[index].slot)]});
     });
     for (const number replaced : update_rows(group)) residents_.may_go(replaced);
-    const std::vector<number> needed = needed_from(position_, group);
+    std::vector<number> needed = needed_from(position_, group);
+    add_prologue(needed, group);
     const auto may_move = [this](number which) { return residents_[which].holders == residents_[which].marks; };
     std::vector<std::pair<number, std::uint64_t>> movable;  // and where each one lies
     std::uint64_t fixed = bound_bytes_;
@@ -396,6 +428,16 @@ class splitter {
       for (const auto& [slot, held] : before) put(slot, held);
     }
     return is_placed;
+  }
+
+  /// Adds what the prologue of the part binds again to what the group needs, with the same marks.
+  void add_prologue(std::vector<number>& needed, std::size_t group) {
+    if (number_ == 0) return;  // nothing is bound yet, and there is no prologue
+    for (const slot_id slot : in_prologue_) {
+      const number held = rows_[detail::row_of(slot)];
+      if (held == none || names(std::span<const entry>{entries_}.subspan(position_, group), slot)) continue;
+      if (residents_[held].marks++ == 0) needed.push_back(held);
+    }
   }
 
   /// Enters a later group of the part. Returns false if the part must end before it; nothing has changed then.
@@ -475,6 +517,7 @@ class splitter {
   size_function size_of_;
 
   std::vector<entry> entries_;
+  std::vector<slot_id> in_prologue_;
   std::vector<number> bound_;           // for each entry: the allocation that it binds
   std::vector<std::size_t> next_bind_;  // for each entry: the next one that binds the same allocation
   std::vector<number> rows_;            // for each slot: the allocation that it holds

@@ -7,16 +7,38 @@
 //
 //   enter  page submit  page submit  page submit  leave                              back_to_back
 //   enter  page submit  leave  enter  page submit  leave  enter  page submit  leave  full_packets
+//
+// Prologue. Paging, and with full packets any other work, may have changed the state of the executor at a cut. So the
+// commands behind a cut must set up again what they rely on. An executor may have a prologue(), which does so. It is
+// called before each part but the first one, which begins behind no cut:
+//
+//   page submit  page prologue submit  page prologue submit
+//
+//   bool prologue(const split_part<texture>& part, tidemark::split_prologue<texture>& its) {
+//     for (const auto& [slot, held] : its.carried()) {   what the work item has bound before the cut
+//       record_bind(slot, held);
+//       its.bound(slot);                                 counts as bound again
+//     }
+//     return true;
+//   }
+//
+// A slot that stays bound across the cut, and that neither the entries at the cut nor the prologue name, is a binding
+// leak: the part relies on a binding that may be gone. Then submit_parts() ends before the part is submitted.
 #ifndef TIDEMARK_SPLIT_SUBMIT_PARTS_HPP
 #define TIDEMARK_SPLIT_SUBMIT_PARTS_HPP
 
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "../platform/names.hpp"
+#include "split_list.hpp"
 #include "splitter.hpp"
 
 namespace tidemark {
@@ -31,18 +53,55 @@ enum class part_scheduling : std::uint8_t {
 enum class submit_parts_status : std::uint8_t {
   submitted,      ///< The executor has accepted every part.
   unsatisfiable,  ///< A group can't be placed; `failed` says which one. The parts before it were submitted.
-  refused,        ///< The executor's page() or submit() returned false; nothing was called for later parts.
+  refused,        ///< The executor's page(), prologue() or submit() returned false; nothing was called for later parts.
+  invalid,        ///< The prologue has not bound a slot again; `leak` says which one. The parts before were submitted.
 };
 
 template <>
-inline constexpr auto detail::names_of<submit_parts_status> = detail::names("submitted", "unsatisfiable", "refused");
+inline constexpr auto detail::names_of<submit_parts_status> =
+    detail::names("submitted", "unsatisfiable", "refused", "invalid");
 
 /// The result of submit_parts().
 struct [[nodiscard]] submit_parts_result {
   submit_parts_status status = submit_parts_status::submitted;
   std::optional<unsatisfiable_group> failed{};  ///< Present if and only if the status is `unsatisfiable`.
+  std::optional<binding_leak> leak{};           ///< Present if and only if the status is `invalid`.
 
   explicit operator bool() const noexcept { return status == submit_parts_status::submitted; }
+};
+
+/// What the prologue of a part must bind again, and what it has bound so far. For one thread at a time.
+template <split_allocation Allocation>
+class split_prologue {
+ public:
+  using binding = split_binding<Allocation>;
+
+  /// \param carried       what stays bound across the cut, by slot (splitter::carried_over())
+  /// \param split_offset  the cut
+  split_prologue(std::vector<binding> carried, std::uint64_t split_offset)
+      : carried_{std::move(carried)}, is_bound_(carried_.size(), false), split_offset_{split_offset} {}
+
+  /// Returns what stays bound across the cut, by slot. Valid as long as this object.
+  [[nodiscard]] std::span<const binding> carried() const noexcept { return carried_; }
+  /// Notes that the prologue binds the slot again. Harmless for a slot that is not carried over.
+  void bound(slot_id slot) noexcept {
+    const auto at = std::lower_bound(carried_.begin(), carried_.end(), slot,
+                                     [](const binding& one, slot_id than) { return one.slot < than; });
+    if (at != carried_.end() && at->slot == slot) is_bound_[static_cast<std::size_t>(at - carried_.begin())] = true;
+  }
+  /// Notes that the prologue binds all slots again.
+  void bound_all() noexcept { std::fill(is_bound_.begin(), is_bound_.end(), true); }
+  /// Returns the first slot that is not bound again; absent if there is none.
+  [[nodiscard]] std::optional<binding_leak> leak() const noexcept {
+    const auto at = std::find(is_bound_.begin(), is_bound_.end(), false);
+    if (at == is_bound_.end()) return {};
+    return binding_leak{carried_[static_cast<std::size_t>(at - is_bound_.begin())].slot, split_offset_};
+  }
+
+ private:
+  std::vector<binding> carried_;
+  std::vector<bool> is_bound_;
+  std::uint64_t split_offset_;
 };
 
 /// What submit_parts() asks of an executor of the parts `Part`.
@@ -51,7 +110,11 @@ struct [[nodiscard]] submit_parts_result {
 ///   page(part) -> bool     carries out part.paging; called before every part, even if there is nothing to do
 ///   submit(part) -> bool   submits the commands [part.begin, part.end)
 ///
-/// page() and submit() return false to refuse the part.
+/// It may also have a prologue, see the head of this file:
+///
+///   prologue(part, split_prologue&) -> bool   sets up again what the part relies on
+///
+/// page(), submit() and prologue() return false to refuse the part.
 template <class E, class Part>
 concept part_executor = requires(E& executor, const Part& part) {
   { executor.page(part) } -> std::convertible_to<bool>;
@@ -61,9 +124,17 @@ concept part_executor = requires(E& executor, const Part& part) {
   executor.leave();
 };
 
+/// A part_executor with a prologue.
+template <class E, class Part, class Allocation>
+concept prologue_executor =
+    part_executor<E, Part> && requires(E& executor, const Part& part, split_prologue<Allocation>& its) {
+      { executor.prologue(part, its) } -> std::convertible_to<bool>;
+    };
+
 /// Drives the work item that `parts` has begun, from its next part on. Returns `submitted`, also if there is no next
-/// part; `unsatisfiable` where a group can't be placed; `refused` as soon as the executor refuses a part. The splitter
-/// does not learn of a refusal: it plans later parts as if the refused part had run.
+/// part; `unsatisfiable` where a group can't be placed; `refused` as soon as the executor refuses a part; `invalid` as
+/// soon as a prologue has not bound all that it must. The splitter does not learn of the last two: it plans later parts
+/// as if that part had run.
 ///
 /// leave() is called after every enter() that has returned, also when an exception ends the call. Exceptions of the
 /// executor and of the splitter come out. Calls the executor on this thread; blocks as long as the executor does. One
@@ -84,10 +155,25 @@ submit_parts_result submit_parts(splitter<Allocation, Placement, Hash>& parts, p
     }
     ~turn() { leave(); }
   } its_turn{executor};
-  split_part<Allocation> part = parts.next();
-  for (; part; part = parts.next()) {
+  using part_type = split_part<Allocation>;
+  constexpr bool has_prologue = prologue_executor<std::remove_reference_t<Executor>, part_type, Allocation>;
+  std::vector<split_binding<Allocation>> carried;
+  const auto next_part = [&] {
+    if constexpr (has_prologue) carried = parts.carried_over();
+    return parts.next();
+  };
+  part_type part = next_part();
+  for (; part; part = next_part()) {
     its_turn.enter();
-    if (!executor.page(part) || !executor.submit(part)) return {submit_parts_status::refused};
+    if (!executor.page(part)) return {submit_parts_status::refused};
+    if constexpr (has_prologue) {
+      if (part.number != 0) {
+        split_prologue<Allocation> its{std::move(carried), part.begin};
+        if (!executor.prologue(part, its)) return {submit_parts_status::refused};
+        if (const auto leak = its.leak()) return {submit_parts_status::invalid, {}, leak};
+      }
+    }
+    if (!executor.submit(part)) return {submit_parts_status::refused};
     if (scheduling == part_scheduling::full_packets) its_turn.leave();
   }
   if (part.failed) return {submit_parts_status::unsatisfiable, part.failed};
