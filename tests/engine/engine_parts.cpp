@@ -95,6 +95,61 @@ TEST_CASE("[C3] [C7] full packets let another queue in between two parts, but no
   CHECK(on.executed_to == 100);
 }
 
+namespace {
+
+constexpr auto nothing_to_page = [](const tidemark::paging_operation<split_id>&) {};
+
+/// Two cuts, across which slot 1 stays bound.
+const split_entries with_carried{{2, 1, 0}, {5, 0, 10}, {4, 0, 20}, {3, 0, 30}, {6, 0, 40}};
+
+}  // namespace
+
+TEST_CASE("[C9] a prologue records what sets up the state again, behind the paging and before the part") {
+  two_queues on;
+  splitter parts = made(with_carried);
+  const auto bind = [&on](tidemark::slot_id slot, split_id held) {
+    on.trace += std::to_string(static_cast<std::uint32_t>(slot)) + "=" + std::to_string(held);
+  };
+  tidemark::engine_parts recorded{on.queue, [&on](const tidemark::paging_operation<split_id>&) { on.trace += 'P'; },
+                                  [&on](std::uint64_t, std::uint64_t) { on.trace += 'S'; },
+                                  [&bind](auto& run, const auto& part, auto& its) {
+                                    CHECK(part.number != 0);
+                                    for (const auto& [slot, held] : its.carried()) {
+                                      run.run(bind, slot, held);
+                                      its.bound(slot);
+                                    }
+                                  }};
+  CHECK(submit_parts(parts, part_scheduling::back_to_back, recorded));
+  CHECK(on.trace.empty());  // only recorded
+  for (int n = 0; n < 9; ++n) on.other.run([&on] { on.trace += 'o'; });
+  REQUIRE(on.queue.submit());
+  REQUIRE(on.other.submit());
+  while (on.engine.loop().poll() != 0) {
+  }
+  std::string without_others = on.trace;
+  std::erase(without_others, 'o');
+  CAPTURE(on.trace);
+  CHECK(without_others == "PPSPP1=2SPP1=2SPP1=2S");
+  const auto first = on.trace.find('P');
+  CHECK(on.trace.substr(first, on.trace.rfind('S') - first).find('o') == std::string::npos);
+}
+
+TEST_CASE("[C9][C27] a part whose prologue forgets a slot is not recorded") {
+  two_queues on;
+  splitter parts = made(with_carried);
+  std::uint64_t executed_to = 0;
+  tidemark::engine_parts recorded{on.queue, nothing_to_page,
+                                  [&](std::uint64_t, std::uint64_t end) { executed_to = end; },
+                                  [](auto&, const auto&, auto&) {}, tidemark::unbroken_scope::one_thread};
+  const auto result = submit_parts(parts, part_scheduling::back_to_back, recorded);
+  CHECK(result.status == submit_parts_status::invalid);
+  CHECK(result.leak == tidemark::binding_leak{1_slot, 20});
+  REQUIRE(on.queue.submit());
+  while (on.engine.loop().poll() != 0) {
+  }
+  CHECK(executed_to == 20);
+}
+
 TEST_CASE("[C31] what is recorded before an unsatisfiable group can be dropped, or executed") {
   for (const bool drops : {false, true}) {
     two_queues on;

@@ -124,6 +124,24 @@ TEST_CASE("[C5] a wait within an unbroken run, and a run within a run, are repor
         }) == expected);
 }
 
+TEST_CASE("[C5] a command of an engine-wide run that runs the loop of the engine is reported") {
+  const std::string expected = "a command of an engine-wide run ran the loop of the engine";
+  const auto run_with = [](void (*call)(tidemark::engine&)) {
+    tidemark::engine engine{{.threads = 0}};
+    tidemark::engine_queue queue{engine};
+    {
+      tidemark::unbroken_run run{queue, tidemark::unbroken_scope::whole_engine};
+      run.run([&] { call(engine); });
+    }
+    static_cast<void>(queue.submit());
+    while (engine.loop().poll() != 0) {
+    }
+  };
+  CHECK(reported_by([&] { run_with([](tidemark::engine& on) { on.loop().poll(); }); }) == expected);
+  CHECK(reported_by([&] { run_with([](tidemark::engine& on) { static_cast<void>(on.loop().run_one()); }); }) ==
+        expected);
+}
+
 TEST_CASE("[A119] reading a verbose log that was never enabled is reported") {
   CHECK(reported_by([] {
           tidemark::progress_fence own;

@@ -388,6 +388,53 @@ TEST_CASE("[C5] an unbroken run that is submitted before its end is executed as 
   CHECK(taken() == texts{});
 }
 
+TEST_CASE("[C5] where a wait within an engine-wide run is asserted and goes on, the run is none, and nothing hangs") {
+  tidemark::engine engine{{.threads = 2}};
+  tidemark::engine_queue queue{engine, {.quantum = 1}};
+  tidemark::engine_queue other{engine, {.quantum = 1}};
+  tidemark::fence input;
+  const auto dog = watch(input);
+  bool has_run = false;
+  {
+    tidemark::unbroken_run run{queue, tidemark::unbroken_scope::whole_engine};
+    run.run([] {});
+    queue.wait(input, 1);
+    run.run([&] { has_run = true; });
+    CHECK(run.end() == tidemark::unbroken_status::invalid);
+  }
+  CHECK(taken() == texts{"an unbroken run has a wait, or another unbroken run, within it"});
+  REQUIRE(queue.submit());
+  other.wait(queue.progress(), 0);
+  other.signal(input, 1);  // by another queue of the same engine
+  REQUIRE(other.submit());
+  CHECK(queue.drain() == wait_status::reached);
+  CHECK(has_run);
+}
+
+TEST_CASE("[C5] where a command of an engine-wide run runs the loop and goes on, nothing runs there") {
+  tidemark::engine engine{{.threads = 0}};
+  tidemark::engine_queue queue{engine};
+  tidemark::engine_queue other{engine};
+  std::string order;
+  {
+    tidemark::unbroken_run run{queue, tidemark::unbroken_scope::whole_engine};
+    run.run([&] {
+      order += engine.loop().poll() == 0 ? 'a' : '-';
+      order += engine.loop().run_one() == tidemark::run_status::stopped ? 'b' : '-';
+      order += engine.loop().run() == tidemark::run_status::stopped ? 'c' : '-';
+    });
+    run.run([&] { order += 'd'; });
+  }
+  REQUIRE(queue.submit());
+  other.run([&] { order += 'o'; });
+  REQUIRE(other.submit());
+  while (engine.loop().poll() != 0) {
+  }
+  CHECK(order.find("abcd") != std::string::npos);
+  CHECK(order.size() == 5);
+  CHECK(taken() == texts(3, "a command of an engine-wide run ran the loop of the engine"));
+}
+
 TEST_CASE("[A88] where taking back an entry that is not reserved is asserted and goes on, nothing is taken back") {
   tidemark::progress_fence own;
   tidemark::queue queue{own};

@@ -105,7 +105,7 @@ inline constexpr fence_options engine_progress_options{
 
 /// Gives unbroken_run access to parts of a queue that are not public.
 struct unbroken_access {
-  static auto begin(auto& queue) { return queue.begin_run(); }
+  static auto begin(auto& queue, bool is_engine_wide) { return queue.begin_run(is_engine_wide); }
   static bool end(auto& queue, const auto& begun) noexcept { return queue.end_run(begun); }
 };
 
@@ -488,12 +488,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
 
   /// Records that an unbroken run begins here.
-  auto begin_run() {
+  auto begin_run(bool is_engine_wide) {
     static constexpr typename command::call_table calls{
         [](command&, void* self) { static_cast<basic_engine_queue*>(self)->base::begin_run(); },
         [](command&) noexcept {}};
     if (!this->commands_.is_free()) return this->commands_.nowhere();
-    begin(detail::command_kind::unbroken, fence_id{}, nullptr, 0).calls.store(&calls);
+    const auto kind = is_engine_wide ? detail::command_kind::alone : detail::command_kind::unbroken;
+    begin(kind, fence_id{}, nullptr, 0).calls.store(&calls);
     this->commands_.record();
     return this->commands_.last();
   }
@@ -564,7 +565,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         timeline_of(self).end_wait(input, value, observed);
       },
       [](void* self, detail::command_kind kind, fence_id id, std::uint64_t value, const void* entry) noexcept {
-        if (kind == detail::command_kind::work || kind == detail::command_kind::unbroken) return;
+        if (kind == detail::command_kind::work || detail::begins_run(kind)) return;
         const auto operation = detail::is_wait(kind)                  ? queue_operation::wait
                                : kind == detail::command_kind::finish ? queue_operation::complete
                                                                       : queue_operation::signal;

@@ -16,9 +16,23 @@
 // quantum of the queue does not end the turn within a run, and pause() takes effect before the run or behind it. So in
 // an engine with one thread, nothing else runs between the first command and the last one.
 //
-// Not promised: that the other threads of an engine with several threads stand still meanwhile. They execute other
-// queues. If that must not be, give the engine one thread. Threads of the program that run the engine's loop count,
-// too.
+// The other threads of an engine execute other queues meanwhile. Threads of the program that run the engine's loop
+// count, too. If they must stand still, make the run engine-wide:
+//
+//   tidemark::unbroken_run run{queue, tidemark::unbroken_scope::whole_engine};
+//
+// Then, from the first command to the last one, no thread executes anything else of the engine. When the queue comes to
+// the run, no thread begins other work. Those that are in the middle of some finish it: a turn, or a callable or
+// coroutine of the loop. The last one to finish executes the run, and the others sleep until it is over. What becomes
+// ready meanwhile runs afterwards. Engine-wide runs of several queues come one after the other, and every queue has
+// turns in between, however many runs there are.
+//
+// Where an engine has such runs, none of its work may block until other work of the same engine has run, as in a wait()
+// or a drain(): the other work does not begin once a run is due, so both would wait for ever, however many threads
+// there are. Work may run the engine's loop, and counts as standing still while it is in there. If such a call of the
+// loop ends during a run, it returns behind the run. A command of the run itself must not run the loop (asserted).
+// Otherwise such a call runs nothing, and returns `stopped` at once. Other threads of the program are not held back,
+// for example those that signal a fence or call abort().
 //
 // Only an abort, or the destruction of the queue, ends a run early: the rest of it is dropped, and its signals are
 // logged as cancelled. Then the queue executes nothing more at all.
@@ -39,12 +53,20 @@
 
 namespace tidemark {
 
+/// What executes nothing else during a run.
+enum class unbroken_scope : std::uint8_t {
+  one_thread,    ///< The thread that executes the run.
+  whole_engine,  ///< All threads of the engine.
+};
+
 /// How a run has ended.
 enum class unbroken_status : std::uint8_t {
   ended,    ///< Its commands will be executed without a break.
   invalid,  ///< It has a wait or another run within it, or was submitted or dropped before its end.
 };
 
+template <>
+inline constexpr auto detail::names_of<unbroken_scope> = detail::names("one_thread", "whole_engine");
 template <>
 inline constexpr auto detail::names_of<unbroken_status> = detail::names("ended", "invalid");
 
@@ -59,7 +81,8 @@ template <class Queue>
 class unbroken_run {
  public:
   /// Begins a run. Allocates now and then, as recording does, and throws what the allocation throws.
-  explicit unbroken_run(Queue& on) : queue_{on}, begun_{detail::unbroken_access::begin(on)} {}
+  explicit unbroken_run(Queue& on, unbroken_scope scope = unbroken_scope::one_thread)
+      : queue_{on}, begun_{detail::unbroken_access::begin(on, scope == unbroken_scope::whole_engine)} {}
   unbroken_run(const unbroken_run&) = delete;
   unbroken_run& operator=(const unbroken_run&) = delete;
   /// Ends the run, unless end() did.
@@ -90,11 +113,13 @@ class unbroken_run {
 
  private:
   Queue& queue_;
-  const decltype(detail::unbroken_access::begin(std::declval<Queue&>())) begun_;
+  const decltype(detail::unbroken_access::begin(std::declval<Queue&>(), false)) begun_;
   std::optional<unbroken_status> ended_;
 };
 template <class Queue>
 unbroken_run(Queue&) -> unbroken_run<Queue>;
+template <class Queue>
+unbroken_run(Queue&, unbroken_scope) -> unbroken_run<Queue>;
 
 }  // namespace tidemark
 

@@ -709,6 +709,169 @@ struct unbroken_against_others : model::suite<3>, stepped {
   }
 };
 
+/// What an engine-wide run has to itself: the run and foreign work write it. Two at a time are a race.
+struct alone_or_not : stepped {
+  payload inside;
+  int ran = 0;               // commands of the run
+  int foreign = 0;           // pieces of other work
+  bool is_given_up = false;  // the run, perhaps in the middle
+
+  /// \param stops  whether the run stops the loop
+  void record_run(queue& in, bool stops = false) {
+    tidemark::unbroken_run run{in, tidemark::unbroken_scope::whole_engine};
+    run.run([this, stops] {
+      MODEL_REQUIRE(inside.load() == 0);
+      inside.store(1);
+      ++ran;
+      if (stops) model::owned_loop(on).stop();
+    });
+    run.run([this] {
+      MODEL_REQUIRE(inside.load() == 1);
+      inside.store(0);
+      ++ran;
+    });
+  }
+  void work() {
+    MODEL_REQUIRE(inside.load() == 0 || is_given_up);
+    inside.store(0);
+    ++foreign;
+  }
+  void run_until_stopped() { MODEL_REQUIRE(on.loop().run() == run_status::stopped); }
+  void run_all() {
+    while (on.loop().poll() != 0) {
+    }
+  }
+};
+
+/// [C5] Two threads execute an engine-wide run and other work. A third one gives the queue of the run up, or pauses it.
+template <bool Aborts>
+struct alone_against_others : model::suite<3>, alone_or_not {
+  queue parts{*this, {.quantum = 1}};
+  queue other{*this, {.quantum = 1}};
+
+  void before() {
+    inside.store(0);
+    is_given_up = Aborts;
+    record_run(parts);
+    MODEL_REQUIRE(is_accepted(parts));
+    for (int n = 0; n < 2; ++n) other.run([this] { work(); });
+    MODEL_REQUIRE(is_accepted(other));
+  }
+  void thread(unsigned index) {
+    if (index != 0) {
+      static_cast<void>(on.loop().poll());
+    } else if constexpr (Aborts) {
+      parts.abort();
+    } else {
+      parts.pause();
+      parts.resume();
+    }
+  }
+  void after() {
+    run_all();
+    MODEL_REQUIRE(ran == 2 || (Aborts && ran < 2));
+    MODEL_REQUIRE(foreign == 2);
+  }
+};
+
+/// [C5] Two queues begin engine-wide runs at once. One comes after the other.
+struct two_alone : model::suite<2>, alone_or_not {
+  queue one{*this, {.quantum = 1}};
+  queue another{*this, {.quantum = 1}};
+
+  void before() {
+    inside.store(0);
+    for (queue* each : {&one, &another}) {
+      record_run(*each);
+      MODEL_REQUIRE(is_accepted(*each));
+    }
+  }
+  void thread(unsigned) { static_cast<void>(on.loop().poll()); }
+  void after() {
+    run_all();
+    MODEL_REQUIRE(ran == 4);
+  }
+};
+
+/// [C5] A thread comes to an engine-wide run while another one is in the middle of some work, and sleeps. The other one
+/// executes the run, or leaves the loop and wakes it.
+struct alone_after_work : model::suite<2>, alone_or_not {
+  queue parts{*this};
+
+  void before() {
+    inside.store(0);
+    record_run(parts);
+    parts.run([this] { model::owned_loop(on).stop(); });
+    on.loop().post([this] { work(); });
+    MODEL_REQUIRE(is_accepted(parts));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      static_cast<void>(on.loop().run_one());
+    } else {
+      run_until_stopped();
+    }
+  }
+  void after() { MODEL_REQUIRE(ran == 2); }
+};
+
+/// [C5] An engine-wide run waits for work that lasts until foreign work is done. It is given up, and then that goes on.
+template <bool Destroys>
+struct alone_given_up : model::suite<3>, alone_or_not {
+  tidemark::basic_fence<platform> done;
+  std::optional<queue> parts{std::in_place, *this};
+
+  void before() {
+    inside.store(0);
+    is_given_up = true;
+    record_run(*parts);
+    on.loop().post([this] { MODEL_REQUIRE(done.wait(1) == wait_status::reached); });
+    MODEL_REQUIRE(is_accepted(*parts));
+    on.loop().post([this] {
+      work();
+      model::owned_loop(on).stop();
+      done.signal(1);
+    });
+  }
+  void thread(unsigned index) {
+    if (index == 2) {
+      Destroys ? parts.reset() : parts->abort();
+    } else {
+      run_until_stopped();
+    }
+  }
+  void after() { MODEL_REQUIRE(foreign == 1); }
+};
+
+/// [C5] A command runs the loop, and sleeps there until an engine-wide run stops it. It goes on when the run is over.
+struct alone_against_caller : model::suite<2>, alone_or_not {
+  queue parts{*this};
+  queue calling{*this};
+
+  void before() {
+    inside.store(0);
+    calling.run([this] {
+      static_cast<void>(on.loop().run_one());
+      work();
+    });
+    MODEL_REQUIRE(is_accepted(calling));
+  }
+  void thread(unsigned index) {
+    if (index == 1) {
+      record_run(parts, true);
+      MODEL_REQUIRE(is_accepted(parts));
+    }
+    static_cast<void>(on.loop().poll());
+  }
+  void after() {
+    model::owned_loop(on).restart();
+    on.loop().post([] {});  // if the command runs now, it must not sleep
+    run_all();
+    MODEL_REQUIRE(ran == 2);
+    MODEL_REQUIRE(foreign == 1);
+  }
+};
+
 /// Reads the log of a queue's submissions, each of which has written to `data` first: they are executed up to some one,
 /// and the others are cancelled. A cancelled entry says that what came before the end of the queue has happened.
 template <std::uint64_t Submissions>
@@ -917,6 +1080,13 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
   checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());
   checks.push_back(model::make_check<unbroken_against_others<true>, "unbroken_against_others.aborted">());
+  checks.push_back(model::make_check<alone_against_others<false>, "alone_against_others">());
+  checks.push_back(model::make_check<alone_against_others<true>, "alone_against_others.aborted">());
+  checks.push_back(model::make_check<two_alone, "two_alone">());
+  checks.push_back(model::make_check<alone_after_work, "alone_after_work">());
+  checks.push_back(model::make_check<alone_given_up<false>, "alone_given_up">());
+  checks.push_back(model::make_check<alone_given_up<true>, "alone_given_up.destroyed">());
+  checks.push_back(model::make_check<alone_against_caller, "alone_against_caller">());
   checks.push_back(model::make_check<aborted_against_reader, "aborted_against_reader">());
   checks.push_back(model::make_check<lost_against_reader, "lost_against_reader">());
   checks.push_back(model::make_check<destroyed_against_reader, "destroyed_against_reader">());

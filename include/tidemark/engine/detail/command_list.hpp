@@ -42,9 +42,14 @@ enum class command_kind : std::uint8_t {
   signal,    ///< of `value` of the timeline at `fence`
   finish,    ///< a submission is finished
   unbroken,  ///< the next `value` commands are executed without a break
+  alone,     ///< the same, and the engine executes nothing else meanwhile
 };
 inline bool is_wait(command_kind kind) noexcept {
   return kind == command_kind::wait || kind == command_kind::held || kind == command_kind::looked;
+}
+/// Whether an unbroken run begins with the command.
+inline bool begins_run(command_kind kind) noexcept {
+  return kind == command_kind::unbroken || kind == command_kind::alone;
 }
 
 /// One command. What it does beside that, `calls` knows.
@@ -207,7 +212,7 @@ class command_list {
     for (std::uint64_t position = of.position + 1; position != recorded_; ++position) {
       if (position % chunk_size == 0) in = in->next;
       const command_kind kind = in->commands[position % chunk_size].kind;
-      is_run = is_run && !is_wait(kind) && kind != command_kind::unbroken;
+      is_run = is_run && !is_wait(kind) && !begins_run(kind);
     }
     TIDEMARK_ASSERT(is_run, "an unbroken run has a wait, or another unbroken run, within it");
     if (is_run) begins.value.store(recorded_ - of.position - 1);

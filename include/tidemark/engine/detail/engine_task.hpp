@@ -5,6 +5,11 @@
 //   rests ---(doorbell)---> ready ---> has its turn ---(a value is missing)---> parked on the loop ---> ready
 //     ^                                   |   |---(its quantum is over)--------> ready, behind the others
 //     |-----(nothing is to be executed)---|   |---(it is paused)---------------> held, until it is resumed
+//                                             |---(an engine-wide run begins)--> ready, to run alone (loop_gate.hpp)
+//
+// An engine-wide run begins in a turn of its own, for which the loop lets no other work begin, and which ends with the
+// run. Nobody waits within a turn for that: the thread goes on, and the last thread whose work is over has the turn. So
+// two such runs come one after the other.
 //
 // Why no submission is lost
 // -------------------------
@@ -218,7 +223,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
   commands commands_;
 
  private:
-  enum class turn_end { rests, parks, goes_on, is_held };
+  enum class turn_end { rests, parks, goes_on, is_held, needs_engine };
 
   static constexpr unsigned most_futile = 4;   // Then it lingers
   static constexpr unsigned tried_again = 16;  // only at each sixteenth wait.
@@ -281,6 +286,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
         return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.begin_in_run(*this);
       case turn_end::goes_on:
         return core_.run_later(*this);
+      case turn_end::needs_engine:
+        return (look_at_control() & aborted) != 0 ? core_.run_later(*this) : core_.run_alone(*this);
       default:  // is_held
         this->phase = call_phase::over;
         is_held_ = true;
@@ -345,7 +352,8 @@ class engine_task : protected core_of_loop<Platform>::operation {
       }
       if (!execute(*first)) {
         if (first->kind == command_kind::held) return turn_end::is_held;
-        if (first->kind == command_kind::unbroken) {
+        if (begins_run(first->kind)) {
+          if (first->kind == command_kind::alone && first->value.load() != 0) return execute_alone(*first);
           executed += execute_run(*first);
           continue;
         }
@@ -355,6 +363,14 @@ class engine_task : protected core_of_loop<Platform>::operation {
       commands_.pop();
       ++executed;
     }
+    return turn_end::goes_on;
+  }
+  /// Executes an engine-wide run if the turn has the engine to itself. Otherwise the queue needs another turn.
+  [[gnu::cold]] turn_end execute_alone(command& begins) noexcept {
+    if (!core_.runs_alone()) return turn_end::needs_engine;
+    // Nobody can run what the signals release before the run is over.
+    if (!std::exchange(puts_off_, true)) core_.put_wakes_off();
+    execute_run(begins);
     return turn_end::goes_on;
   }
   /// Executes an unbroken run, up to its end or to an abort. Nothing else ends it: there is no wait in it. Returns how

@@ -6,6 +6,7 @@
 //   word       counts changes and the threads that sleep, which sleep on it (loop_word.hpp)
 //   posted     a stack of work that other threads have posted
 //   awaited    all waits, and a stack of those whose registrations were released (loop_registrations.hpp)
+//   gate       lets some work have the loop to itself (loop_gate.hpp)
 //
 // A thread that runs the loop runs what is ready. When nothing is, it collects: it takes what was posted and released,
 // and looks at the values of the timelines that are watched. Only when nothing is ready even then, it registers the
@@ -44,6 +45,7 @@
 #include "../../platform/tools/limits.hpp"
 #include "../../platform/tools/park_lock.hpp"
 #include "../tools/loop_operation.hpp"
+#include "loop_gate.hpp"
 #include "loop_registrations.hpp"
 #include "loop_word.hpp"
 
@@ -130,7 +132,7 @@ class loop_core {
     if (idle_ == 0) return;
     awaited_.arm(ends_all());
     const bool is_missed = awaited_.must_look_again() && looking_again_ == 0 && !looks_again_outside_;
-    if (is_missed || !ready_.is_empty()) nudge();
+    if (is_missed || has_turn()) nudge();
   }
 
   /// For work that begins to run, and settles: wakes a thread if there is more to run. Returns whether settle() must
@@ -168,7 +170,7 @@ class loop_core {
       take_out(cancelled);
       settle();
     } else if (cancelled.phase == call_phase::ready) {
-      ready_.remove(cancelled);
+      remove_ready(cancelled);
     } else {
       return false;
     }
@@ -181,7 +183,7 @@ class loop_core {
     take_posted();
     posted.is_posted_again = false;
     if (posted.phase != call_phase::ready) return false;
-    ready_.remove(posted);
+    remove_ready(posted);
     posted.phase = call_phase::over;
     return true;
   }
@@ -189,7 +191,7 @@ class loop_core {
   /// For work that would wait now: looks at all that others wait for, and returns whether there is nothing to run.
   bool finds_nothing() noexcept {
     collect(at_once);
-    if (is_stopped_ || !ready_.is_empty()) return false;
+    if (is_stopped_ || gate_.is_closed() || !ready_.is_empty()) return false;
     settle();
     return ready_.is_empty();
   }
@@ -197,6 +199,12 @@ class loop_core {
   void run_later(work& of) noexcept {
     of.phase = call_phase::ready;
     ready_.push_later(of);
+  }
+  /// Work that has run is to run again, and to have the loop to itself meanwhile. No other work begins before that.
+  void run_alone(work& of) noexcept {
+    of.phase = call_phase::ready;
+    ready_.push_alone(of);
+    gate_.close();
   }
   /// Posted work has run. It runs again if it was posted again meanwhile.
   void has_run(work& posted) noexcept {
@@ -232,16 +240,37 @@ class loop_core {
     return is_found;
   }
 
+  /// Whether work has the loop to itself. For that work, which needs no lock for it.
+  bool runs_alone() const noexcept { return gate_.is_alone(); }
+
+  /// A call that runs the loop, from its begin to its end. Calls of one thread may nest.
+  class call : loop_call<Platform> {
+   public:
+    call(loop_core& of, keeper& kept) noexcept : core_{of}, kept_{kept} { core_.gate_.enter(*this); }
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
+    ~call() { core_.end(*this, kept_); }
+
+    /// Whether work that has the loop to itself has made this call. Then it must return at once.
+    bool is_within_alone() const noexcept { return core_.gate_.is_alone_in(*this); }
+
+   private:
+    friend loop_core;
+
+    loop_core& core_;
+    keeper& kept_;
+  };
+
   /// Runs what is ready, as soon as there is something: once, or again and again.
   /// \param until  `at_once` for a call that does not sleep
   /// \param kept   has the lock
   /// \param goes_on  is called after each run: whether to go on
   template <class Token, class GoesOn>
-  loop_end run(deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
+  loop_end run(call& here, deadline until, const Token& token, keeper& kept, const GoesOn& goes_on) {
     deadline passed = at_once;
     for (bool has_collected = false;;) {
       if (is_stopped_ || token.stop_requested()) return leave_run(loop_end::stopped);
-      if (ready_.is_empty()) {
+      if (!has_turn()) {
         // Otherwise a call that does not sleep might never end.
         if (until == at_once && has_collected) return leave_run(loop_end::timeout);
         collect(passed);
@@ -250,10 +279,13 @@ class loop_core {
         // What others wait for is looked at even if there is always something to run.
         collect(passed);
       }
-      if (work* const next = ready_.take()) {
+      if (work* const next = take_next(here)) {
         next->phase = call_phase::running;
         if (!next->settles) settle();
+        here.is_in_work = true;
         next->act(loop_action::run, kept);
+        here.is_in_work = false;
+        if (gate_.is_alone_in(here)) end_alone();
         if (!goes_on()) return leave_run(loop_end::ran);
         if (until != no_deadline && until != at_once && Platform::now() >= until) return leave_run(loop_end::timeout);
         continue;
@@ -309,7 +341,7 @@ class loop_core {
     while (!is_stopped_) {
       collect(at_once);
       awaited_.arm(ends_all());
-      if (!ready_.is_empty()) return outside_->wake();
+      if (has_turn()) return outside_->wake();
       outside_->set(next_look(no_deadline));
       looks_again_outside_ = awaited_.must_look_again();
       word_.leave();
@@ -361,6 +393,7 @@ class loop_core {
     };
     take_posted();
     ready_.take_later();
+    while (work* const next = ready_.take_alone()) ready_.push(*next);
     awaited_.clear([&](wait& one) { end(one.part_of); });
     while (operation* const next = timers_.late(no_deadline)) {
       timers_.remove(*next->timer);
@@ -375,6 +408,40 @@ class loop_core {
       settle();
     }
     return how;
+  }
+
+  // ---- work that has the loop to itself ----
+
+  /// Whether this thread may run something that is ready.
+  bool has_turn() const noexcept { return gate_.is_closed() ? gate_.may_begin() : !ready_.is_empty(); }
+  work* take_next(const call& here) noexcept {
+    if (!gate_.is_closed()) return ready_.take();
+    if (!gate_.may_begin()) return nullptr;
+    gate_.begin(here);
+    return ready_.take_alone();
+  }
+  [[gnu::cold]] void end_alone() noexcept {
+    gate_.end(ready_.has_alone());
+    if (held_back_ != 0) ends_.wake_all();
+  }
+  void remove_ready(work& removed) noexcept {
+    ready_.remove(removed);
+    if (!gate_.is_closed() || ready_.has_alone()) return;
+    gate_.open();
+    settle();
+  }
+  void end(call& over, keeper& kept) noexcept {
+    if (gate_.is_closed()) [[unlikely]]
+      return end_at_gate(over, kept);
+    gate_.leave(over);
+  }
+  [[gnu::cold]] void end_at_gate(call& over, keeper& kept) noexcept {
+    ++held_back_;
+    while (gate_.holds_back(over)) ends_.wait(kept);
+    --held_back_;
+    gate_.leave(over);
+    // What asks for the loop may have waited for the work of this call.
+    settle();
   }
 
   // ---- what becomes ready ----
@@ -474,7 +541,7 @@ class loop_core {
     const auto finds_something = [&] {
       kept.lock();
       collect(at_once);
-      const bool is_found = is_stopped_ || !ready_.is_empty();
+      const bool is_found = is_stopped_ || has_turn();
       kept.unlock();
       return is_found;
     };
@@ -494,7 +561,7 @@ class loop_core {
     // Another thread may have left this without counting a change.
     ready_.take_later();
     deadline passed = at_once;
-    if (!has_news() && ready_.is_empty() && !is_stopped_ && !token.stop_requested()) {
+    if (!has_news() && !has_turn() && !is_stopped_ && !token.stop_requested()) {
       const deadline limit = next_look(until);
       const std::size_t looks_again = awaited_.must_look_again() ? 1 : 0;
       ++idle_;
@@ -523,6 +590,7 @@ class loop_core {
   lock_condition<Platform> ends_;
   push_stack<Platform, work> posted_;
   loop_ready<work> ready_;
+  loop_gate<Platform> gate_;
   loop_registrations<Platform, wait> awaited_;
   loop_timers<operation> timers_;
   linked_queue<loop_guest> guests_;
@@ -530,6 +598,7 @@ class loop_core {
   std::uint64_t next_number_ = 0;
   std::uint32_t runs_ = 0;
   std::size_t idle_ = 0;           // threads that sleep, also outside
+  std::size_t held_back_ = 0;      // calls that return when nothing is alone any more
   std::size_t looking_again_ = 0;  // of those that sleep on the word: until they must look again
   outside_sleep* outside_ = nullptr;
   bool is_left_ = false;              // a thread sleeps outside

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "../../platform/assert.hpp"
 #include "../../platform/tools/limits.hpp"
 #include "../tools/loop_operation.hpp"
 
@@ -43,15 +44,8 @@ class loop_runner {
   /// Runs what is ready, and then leaves the loop, even if a callable throws.
   template <class Token, class GoesOn>
   loop_end run_ready(const Token& token, keeper& kept, const GoesOn& goes_on) {
-    struct leaving {
-      ~leaving() { of.leave(); }
-      Core& of;
-    };
-    // The thread that sleeps outside is the one to notify.
-    if (has_sleeper()) return core_.run(at_once, token, kept, goes_on);
-    core_.come_back();
-    const leaving at_the_end{core_};
-    return core_.run(at_once, token, kept, goes_on);
+    call here(core_, kept);
+    return may_run(here) ? run_ready(here, token, kept, goes_on) : loop_end::stopped;
   }
 
   /// Does what the core's run() does, and sleeps outside where that is needed.
@@ -64,14 +58,16 @@ class loop_runner {
       const loop_runner& of;
     };
     const auto is_late = [&] { return until != no_deadline && platform::now() >= until; };
+    call here(core_, kept);
+    if (!may_run(here)) return loop_end::stopped;
     for (;;) {
       if (!needs_sleeper()) {
-        const loop_end end = core_.run(until, stop_or_place{token, *this}, kept, goes_on);
+        const loop_end end = core_.run(here, until, stop_or_place{token, *this}, kept, goes_on);
         if (end != loop_end::stopped || core_.is_stopped() || token.stop_requested()) return end;
         continue;
       }
       bool has_more = true;
-      const loop_end end = run_ready(token, kept, [&] {
+      const loop_end end = run_ready(here, token, kept, [&] {
         has_more = goes_on();
         return has_more && (until == at_once || !is_late());
       });
@@ -85,9 +81,27 @@ class loop_runner {
   }
 
  private:
+  using call = typename Core::call;
+
   static constexpr std::uint32_t sleeper = 1;
   static constexpr std::uint32_t one_watch = 2;
 
+  static bool may_run(const call& here) noexcept {
+    TIDEMARK_ASSERT(!here.is_within_alone(), "a command of an engine-wide run ran the loop of the engine");
+    return !here.is_within_alone();
+  }
+  template <class Token, class GoesOn>
+  loop_end run_ready(call& here, const Token& token, keeper& kept, const GoesOn& goes_on) {
+    struct leaving {
+      ~leaving() { of.leave(); }
+      Core& of;
+    };
+    // The thread that sleeps outside is the one to notify.
+    if (has_sleeper()) return core_.run(here, at_once, token, kept, goes_on);
+    core_.come_back();
+    const leaving at_the_end{core_};
+    return core_.run(here, at_once, token, kept, goes_on);
+  }
   void sleep(deadline until, keeper& kept) noexcept {
     change(sleeper);
     {

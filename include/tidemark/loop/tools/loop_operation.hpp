@@ -54,8 +54,12 @@ class loop_ready {
   void take_later() noexcept {
     while (Work* const next = later_.take()) push(*next);
   }
+  /// Adds work that asks for the loop (loop_gate.hpp). take() does not return it.
+  void push_alone(Work& added) noexcept { push_to(alone_, added); }
+  bool has_alone() const noexcept { return !alone_.is_empty(); }
+  Work* take_alone() noexcept { return alone_.take(); }
   void remove(Work& removed) noexcept {
-    if (removed.is_in != &later_) --count_;
+    if (removed.is_in != &later_ && removed.is_in != &alone_) --count_;
     removed.is_in->remove(removed);
   }
   /// Removes the work that is to run next, and returns it; null if there is none.
@@ -86,6 +90,7 @@ class loop_ready {
 
   std::array<rank, loop_ranks> ranks_{};
   linked_queue<Work> later_;
+  linked_queue<Work> alone_;
   std::size_t count_ = 0;  // in the ranks
   bool is_mixed_ = false;  // there was work of another rank than the usual one
 };

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// loop_gate: lets one piece of work have a loop to itself.
+//
+//   open ---(work asks for the loop)---> closing: no other work begins
+//     ^                                     |
+//     |                                     |---(all threads stand)---> alone: it runs
+//     |                                                                   |
+//     |---(it is over, and no other work asks)----------------------------|
+//
+// A thread stands while it is in the middle of no work. It stands, too, while work that it runs has called the loop
+// again: then its innermost call of the loop runs nothing. So work that runs the loop holds nobody up, and such a call
+// returns to the work only when nobody is alone.
+//
+// All functions must be called with the loop's lock, but is_alone().
+#ifndef TIDEMARK_LOOP_DETAIL_LOOP_GATE_HPP
+#define TIDEMARK_LOOP_DETAIL_LOOP_GATE_HPP
+
+#include "../../platform/platform.hpp"
+#include "../../platform/tools/intrusive_lists.hpp"
+
+namespace tidemark::detail {
+
+/// A call that runs a loop, on the stack of its thread.
+template <platform Platform>
+struct loop_call {
+  const decltype(Platform::current_thread()) thread = Platform::current_thread();
+  bool is_in_work = false;
+  loop_call* next = nullptr;
+  loop_call* previous = nullptr;
+};
+
+template <platform Platform>
+class loop_gate {
+ public:
+  using call = loop_call<Platform>;
+
+  void enter(call& entered) noexcept { calls_.push(entered); }
+  void leave(call& left) noexcept { calls_.remove(left); }
+
+  /// Work asks for the loop.
+  void close() noexcept { is_closed_ = true; }
+  bool is_closed() const noexcept { return is_closed_; }
+  /// Whether the work that has asked may begin: whether all threads stand. One that has the loop for itself does not.
+  bool may_begin() const noexcept {
+    for (const call* each = calls_.first(); each != nullptr; each = each->next) {
+      if (each->is_in_work && !calls_again(*each)) return false;
+    }
+    return true;
+  }
+  /// The work begins, in this call.
+  void begin(const call& in) noexcept {
+    is_alone_ = true;
+    alone_ = in.thread;
+  }
+  /// The work is over.
+  /// \param is_asked  whether other work asks for the loop
+  void end(bool is_asked) noexcept {
+    is_alone_ = false;
+    is_closed_ = is_asked;
+  }
+  /// No work asks any more, unless some runs alone.
+  void open() noexcept { is_closed_ = is_alone_; }
+
+  /// Whether work runs alone. The work that runs needs no lock to know it: nobody can change it meanwhile.
+  bool is_alone() const noexcept { return is_alone_; }
+  /// Whether work runs alone on the thread of this call.
+  bool is_alone_in(const call& of) const noexcept { return is_alone_ && alone_ == of.thread; }
+  /// Whether the call must not return yet: to work that is not alone, while other work is.
+  bool holds_back(const call& of) const noexcept {
+    if (!is_alone_ || alone_ == of.thread) return false;
+    for (const call* each = calls_.first(); each != nullptr; each = each->next) {
+      if (each != &of && each->thread == of.thread) return true;
+    }
+    return false;
+  }
+
+ private:
+  /// Whether the work in a call has called the loop. Calls are listed in the order in which they began.
+  static bool calls_again(const call& of) noexcept {
+    for (const call* later = of.next; later != nullptr; later = later->next) {
+      if (later->thread == of.thread) return true;
+    }
+    return false;
+  }
+
+  linked_queue<call> calls_;
+  bool is_closed_ = false;
+  bool is_alone_ = false;
+  decltype(Platform::current_thread()) alone_{};  // the thread of the work that runs alone
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_LOOP_DETAIL_LOOP_GATE_HPP
