@@ -8,18 +8,25 @@
 //   engine/chain/<threads>/<microseconds>    the same with work that lasts so long before each signal
 //   engine/between/<engines|spinning|parked> two threads hand a turn back and forth, a round trip: two engines of one
 //                                            thread each; two threads that spin; two threads that sleep at once
+//   engine/run/<thread|engine>/<threads>     an unbroken run of 8 commands, of its thread or engine-wide, on an engine
+//                                            of so many threads, which have nothing else to do
+//   engine/run/<thread|engine>/<threads>.busy
+//                                            the same beside 4 queues that always have commands of a microsecond
 //   engine/idle/<queues>                     so many queues that wait for a value each: the part of its time that the
 //                                            engine's thread is busy, in percent
 #include <benchmark/benchmark.h>
 
 #include <sys/resource.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tidemark/tidemark.hpp>
@@ -200,6 +207,67 @@ void between_threads(State& state) {
   bench::report_per_operation(state, std::move(samples), turns);
 }
 
+/// Keeps an engine busy: some queues, whose commands of about a microsecond submit the next ones.
+class busy_queues {
+ public:
+  busy_queues(engine& on, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) submit(queues_.emplace_back(on));
+  }
+  ~busy_queues() {
+    is_over_.store(true, std::memory_order_relaxed);
+    for (bare_queue& each : queues_) static_cast<void>(last_of(each).wait(1));
+    for (bare_queue& each : queues_) static_cast<void>(each.drain());
+  }
+
+ private:
+  void submit(bare_queue& to) {
+    for (int i = 0; i < 8; ++i) {
+      to.run([] {
+        for (const auto end = bench::steady::now() + std::chrono::microseconds{1}; bench::steady::now() < end;) {
+        }
+      });
+    }
+    to.run([this, &to] {
+      if (!is_over_.load(std::memory_order_relaxed)) return submit(to);
+      last_of(to).signal(1);
+    });
+    if (!to.submit()) bench::fail("a submission was refused");
+  }
+  tidemark::fence& last_of(const bare_queue& of) {
+    std::size_t i = 0;
+    while (&queues_[i] != &of) ++i;
+    return last_[i];
+  }
+
+  std::atomic<bool> is_over_{false};
+  std::array<tidemark::fence, 4> last_;
+  std::deque<bare_queue> queues_;
+};
+
+/// Runs, each of which is a submission of its own, so that others have turns in between.
+void unbroken(State& state, tidemark::unbroken_scope scope, unsigned threads, bool is_busy) {
+  constexpr std::uint64_t runs = 2'000;
+  std::vector<double> samples;
+  for (auto _ : state) {
+    engine on({.threads = threads});
+    std::optional<busy_queues> others;
+    if (is_busy) others.emplace(on, 4);
+    bare_queue queue(on);
+    const auto start = bench::steady::now();
+    for (std::uint64_t run = 0; run < runs; ++run) {
+      {
+        tidemark::unbroken_run unbroken{queue, scope};
+        for (int i = 0; i < 8; ++i) unbroken.run([] {});
+      }
+      if (!queue.submit()) bench::fail("a submission was refused");
+    }
+    static_cast<void>(queue.drain());
+    samples.push_back(bench::nanoseconds_between(start, bench::steady::now()));
+    state.SetIterationTime(samples.back() * 1e-9);
+  }
+  bench::report_per_operation(state, std::move(samples), static_cast<double>(runs));
+}
+
 double processor_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
@@ -257,6 +325,15 @@ int main(int argc, char** argv) {
   bench::row("engine/between/engines", between_engines)->Iterations(5);
   bench::row("engine/between/spinning", between_threads<200'000>)->Iterations(5);
   bench::row("engine/between/parked", between_threads<0>)->Iterations(2);
+  for (const unsigned threads : {1U, 3U}) {
+    for (const bool is_busy : {false, true}) {
+      const std::string name = std::to_string(threads) + (is_busy ? ".busy" : "");
+      bench::row("engine/run/thread/" + name, unbroken, tidemark::unbroken_scope::one_thread, threads, is_busy)
+          ->Iterations(3);
+      bench::row("engine/run/engine/" + name, unbroken, tidemark::unbroken_scope::whole_engine, threads, is_busy)
+          ->Iterations(3);
+    }
+  }
   bench::row("engine/idle/10000", idle, std::size_t{10'000})->Iterations(1);
   return bench::run_all(argc, argv);
 }

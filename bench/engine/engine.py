@@ -32,6 +32,10 @@ def engine(page):
     for threads in (2, 3):
         page.compare(f"a link of a chain with 20 us of work, {threads} threads; 1", f"engine/chain/{threads}/20",
                      "engine/chain/1/20")
+    page.head("unbroken runs of 8 commands", "engine-wide, beside those of one thread")
+    for threads, others in (("1", ""), ("3", ""), ("1", ".busy"), ("3", ".busy")):
+        page.compare(f"{threads} thread{'s' if threads != '1' else ''}{', others are busy' if others else ''}",
+                     f"engine/run/engine/{threads}{others}", f"engine/run/thread/{threads}{others}")
     page.limit("10,000 queues that wait: the thread is busy", "engine/idle/10000", "busy_percent", 1, percent)
     page.limit("a queue without logs", "engine/idle/10000", "bytes", 1024, size)
 

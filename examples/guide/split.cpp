@@ -11,6 +11,7 @@
 #include <tidemark/split/splitter.hpp>
 #include <tidemark/split/submit_parts.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -94,6 +95,41 @@ void let_an_engine_keep_parts_together() {
   expect(log == " in in 0-8192 out in 8192-12288", "in their order, each behind its paging");
 }
 
+void set_up_again_behind_a_cut() {
+  tidemark::split_list_builder<texture> list;
+  const bool is_declared = list.bind(0, first, texture::sky) && list.bind(4096, second, texture::ground) &&
+                           list.bind(8192, second, texture::water);
+  expect(is_declared, "the sky stays bound all the time");
+  tidemark::splitter<texture> parts{
+      {.max_slot = second}, tidemark::counting_budget{200}, [](texture) { return std::uint64_t{100}; }};
+  tidemark::engine engine{{.threads = 2}};
+  tidemark::engine_queue queue{engine};
+  std::string log;
+  const auto carry_out = [&](const tidemark::paging_operation<texture>& one) {
+    log += one.kind == tidemark::paging_kind::evict ? " out" : " in";
+  };
+  const auto draw = [&](std::uint64_t begin, std::uint64_t end) {
+    log += " " + std::to_string(begin) + "-" + std::to_string(end);
+  };
+  const auto bind = [&](slot_id, texture held) { log += held == texture::sky ? " sky" : " ?"; };
+
+  const std::array in_prologue{first};
+  expect(!find_binding_leak(list.entries(), end_of_work, in_prologue), "no split point forgets a slot");
+
+  const auto set_up_again = [&](auto& run, const auto&, auto& its) {
+    for (const auto& [slot, held] : its.carried()) {  // what the commands before the cut have bound
+      run.run(bind, slot, held);
+      its.bound(slot);
+    }
+  };
+  tidemark::engine_parts recorded{queue, carry_out, draw, set_up_again};
+  const bool is_recorded = parts.begin(list.entries(), end_of_work, in_prologue) &&
+                           submit_parts(parts, tidemark::part_scheduling::back_to_back, recorded);
+  expect(is_recorded && queue.submit(), "each part finds the sky where it has bound it");
+  expect(queue.drain() == tidemark::wait_status::reached, "all parts are executed");
+  expect(log == " in in 0-8192 out in sky 8192-12288", "between the paging of the second part and its commands");
+}
+
 void name_what_can_not_fit() {
   tidemark::split_list_builder<texture> list;
   declare(list);
@@ -124,6 +160,7 @@ void ask_from_another_thread() {
 int main() {
   cut_into_parts();
   let_an_engine_keep_parts_together();
+  set_up_again_behind_a_cut();
   name_what_can_not_fit();
   ask_from_another_thread();
   return guide::result("guide_split");
