@@ -6,6 +6,7 @@
 #include <tidemark/fence/event_count.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence32.hpp>
+#include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/wait_many.hpp>
@@ -104,6 +105,23 @@ void wait_for_several() {
   needed.emplace_back(upload, 12);
   if (compute.current_value() < 50) needed.emplace_back(compute, 40);
   expect(tidemark::wait_all_for(needed, 1h) == wait_status::reached, "both were there");
+}
+
+void share_one_number() {
+  tidemark::progress_fence drawn;
+  tidemark::fence copied;
+  const tidemark::least_of both{drawn.view(), copied};  // one timeline: the value that both have reached
+
+  drawn.signal(7);
+  expect(both.current_value() == 0, "copied has reached nothing");
+  std::thread copies([&] { copied.signal(5); });
+  expect(both.wait(5) == wait_status::reached, "both have");
+  copies.join();
+
+  drawn.poison();
+  expect(both.current_value() == 5, "drawn is lost, and copied goes on");
+  copied.signal(8);
+  expect(both.wait(8) == wait_status::lost, "copied has reached 8, and drawn never will");
 }
 
 void wait_for_a_value_or_a_change() {
@@ -214,6 +232,7 @@ int main() {
   allocate_nothing();
   signal_from_many_threads();
   wait_for_several();
+  share_one_number();
   wait_for_a_value_or_a_change();
   lose_the_device();
   keep_the_value();

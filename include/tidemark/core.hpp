@@ -14,6 +14,7 @@
 #include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
+#include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
 #include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
 #include "fence/wait_many.hpp"         // waits for any or all of several values

@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "../platform/platform.hpp"
 #include "fence.hpp"
@@ -27,6 +28,18 @@ namespace detail {
 template <class Platform, class Other>
 concept can_wait_for =
     std::same_as<typename Platform::parking, typename Other::parking> && (Platform::asymmetric || !Other::asymmetric);
+
+/// The first of the platforms that is asymmetric; the first one if none is. A wait on it may include fences of all.
+template <class First, class...>
+struct waiting_platform {
+  using type = First;
+};
+template <class First, class Second, class... Others>
+  requires(!First::asymmetric)
+struct waiting_platform<First, Second, Others...> {
+  using rest = typename waiting_platform<Second, Others...>::type;
+  using type = std::conditional_t<rest::asymmetric, rest, First>;
+};
 
 /// The table of functions of the fences that a wait on `Platform` may include.
 template <class Platform>

@@ -20,6 +20,9 @@
 //     also where the timeline was signalled with that value. A type that keeps its value says so by a constant,
 //     `static constexpr bool keeps_value_on_loss = true;`, and is no timeline: blocks would hold its memory for ever.
 //     A fence has the option (fence_options.hpp). Threads wait for it as for any other, by a view of it, too.
+//   - A timeline that stands for several, as a least_of does, is lost only when all of them are. If wait_until()
+//     returns `lost`, current_value() is at least the target from then on. So blocks give memory out, or free it, after
+//     a wait that has returned `reached` or `lost`.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
 //     target is not reached and the timeline is not lost. The deadline may be `no_deadline`, which never passes.
 //   - Any thread may call both functions, and neither throws.
