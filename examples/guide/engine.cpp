@@ -7,8 +7,10 @@
 #include <tidemark/engine/engine.hpp>
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/engine/hang_report.hpp>
+#include <tidemark/engine/local_fence.hpp>
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/wait_many.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/trace/trace.hpp>
@@ -129,6 +131,32 @@ void reserve_entries() {
   expect(blur.drain() == wait_status::reached, "both are executed");
 }
 
+void give_a_progress() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::progress_fence blurred;
+  tidemark::fence scaled{41};  // any timeline that can be signalled and waited for
+  {
+    tidemark::basic_engine_queue blur{compute, blurred, {.name = "blur"}};
+    tidemark::basic_engine_queue scale{compute, scaled, {.name = "scale"}};
+    expect(blur.submit().serial == 1 && scale.submit().serial == 42, "each goes on from where its fence stood");
+    expect(tidemark::wait_all({{blurred, 1}, {scaled, 42}}) == wait_status::reached, "both are finished");
+  }
+  tidemark::basic_engine_queue next{compute, scaled};  // the fence is there still, and another queue takes it
+  expect(next.submit().serial == 43 && next.drain() == wait_status::reached, "which goes on in its turn");
+}
+
+void pass_a_local_fence() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::engine_queue copies{compute};
+  tidemark::engine_queue blurs{compute};
+  tidemark::local_fence copied;
+  copies.signal(copied, 1);  // copied.signal(1) does not compile
+  blurs.wait(copied, 1);     // copied.wait(1) does not, nor does copied.current_value()
+  expect(blurs.submit() && copies.submit(), "both are submitted");
+  expect(blurs.drain() == wait_status::reached, "a thread waits for the queue");
+  expect(copies.drain() == wait_status::reached, "and not for the fence");
+}
+
 void show_the_work() {
   tidemark::executed_work work;
   tidemark::log_collector collector;
@@ -158,7 +186,7 @@ void attach_two_domains() {
   tidemark::attachment on_chip{blurred, chip};
   {
     tidemark::engine_queue blurs{compute};
-    tidemark::engine_queue shows{display};
+    tidemark::legacy_queue shows{display};
     int picture = 0;
     int shown = 0;
 
@@ -183,6 +211,8 @@ int main() {
   execute_without_a_break();
   go_on_after_an_abort();
   reserve_entries();
+  give_a_progress();
+  pass_a_local_fence();
   show_the_work();
   attach_two_domains();
   return guide::result("guide_engine");

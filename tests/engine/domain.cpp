@@ -37,6 +37,7 @@ namespace {
 using platform = counting_platform<tidemark::native_platform>;
 using engine = tidemark::basic_engine<platform>;
 using queue = tidemark::basic_engine_queue<platform, tidemark::no_log_clock>;
+using legacy_queue = tidemark::basic_legacy_queue<platform, tidemark::no_log_clock>;
 using cross_fence = tidemark::basic_cross_fence<platform>;
 using domain = tidemark::basic_domain<platform>;
 using attachment = tidemark::basic_attachment<platform>;
@@ -61,7 +62,10 @@ struct running_side : side {
   background runs{[this] { static_cast<void>(on.loop().run()); }};
 };
 
-void submit(queue& filled) { REQUIRE(filled.submit()); }
+template <class Queue>
+void submit(Queue& filled) {
+  REQUIRE(filled.submit());
+}
 
 /// One of the tables' columns for waits with one for signals.
 struct combination {
@@ -100,7 +104,10 @@ void check_counts(const combination& one, const cross_fence& both, const attachm
   CHECK(waits.monitored_value() == 0);
 }
 
-void try_combination(const combination& one) {
+/// \tparam Waiting     the kind of queue that waits, if one does
+/// \tparam Signalling  the kind of queue that signals, if one does
+template <class Waiting, class Signalling>
+void try_with(const combination& one) {
   running_side near{one.waits_in};
   running_side far{one.signals_in};
   cross_fence both;
@@ -109,8 +116,8 @@ void try_combination(const combination& one) {
   std::atomic<bool> has_begun{false};
   std::atomic<bool> has_run{false};
   {
-    queue waiting{near.on, {.kind = one.waiting_queue}};
-    queue signalling{far.on};
+    Waiting waiting{near.on};
+    Signalling signalling{far.on};
     std::optional<waiter> thread;
     if (one.queue_waits) {
       waiting.run([&has_begun] { has_begun = true; });
@@ -143,6 +150,14 @@ void try_combination(const combination& one) {
   }
   await([&] { return waits.counts().scans == 1; });
   check_counts(one, both, waits, signals);
+}
+
+void try_combination(const combination& one) {
+  const bool waits_held = one.waits_in == domain_kind::legacy || one.waiting_queue == domain_kind::legacy;
+  if (one.signals_in == domain_kind::legacy) {
+    return waits_held ? try_with<legacy_queue, legacy_queue>(one) : try_with<queue, legacy_queue>(one);
+  }
+  return waits_held ? try_with<legacy_queue, queue>(one) : try_with<queue, queue>(one);
 }
 
 constexpr auto native = domain_kind::native;
@@ -187,7 +202,7 @@ TEST_CASE("the work behind a held wait has not started until the domain is told 
   cross_fence both;
   attachment waits{both, near.in};
   attachment signals{both, far.in};
-  queue held{near.on};
+  legacy_queue held{near.on};
   int ran = 0;
   held.run([&] { ++ran; });
   held.wait(waits, 3);
@@ -214,7 +229,7 @@ TEST_CASE("a held wait whose value is there is not held") {
   side near{legacy};
   cross_fence both{5};
   attachment waits{both, near.in};
-  queue held{near.on};
+  legacy_queue held{near.on};
   bool has_run = false;
   held.wait(waits, 5);
   held.run([&] { has_run = true; });
@@ -229,8 +244,8 @@ TEST_CASE("a signal releases held queues and threads of its own domain") {
   side near{legacy};
   cross_fence both;
   attachment waits{both, near.in};
-  queue first{near.on};
-  queue second{near.on};
+  legacy_queue first{near.on};
+  legacy_queue second{near.on};
   int ran = 0;
   first.wait(waits, 1);
   first.run([&] { ran += 1; });
@@ -435,7 +450,7 @@ TEST_CASE("a timeline that is lost in one domain is lost in all, also in those t
   cross_fence both;
   attachment here{both, near.in};
   attachment there{both, far.in};
-  queue held{near.on};
+  legacy_queue held{near.on};
   held.wait(here, 1);
   submit(held);
   near.step();
@@ -482,11 +497,11 @@ TEST_CASE("a held queue can be paused, aborted and destroyed") {
   side near{legacy};
   cross_fence both;
   attachment in{both, near.in};
-  queue paused{near.on};
-  queue aborted{near.on};
-  auto destroyed = std::make_unique<queue>(near.on);
+  legacy_queue paused{near.on};
+  legacy_queue aborted{near.on};
+  auto destroyed = std::make_unique<legacy_queue>(near.on);
   int ran = 0;
-  for (queue* each : {&paused, &aborted, destroyed.get()}) {
+  for (legacy_queue* each : {&paused, &aborted, destroyed.get()}) {
     each->wait(in, 1);
     each->run([&] { ++ran; });
     submit(*each);
@@ -512,7 +527,7 @@ TEST_CASE("[A124] a fence of a domain may go once drain() has said that the queu
   side near{legacy};
   cross_fence both;
   std::optional<attachment> in(std::in_place, both, near.in);
-  queue held{near.on};
+  legacy_queue held{near.on};
   held.wait(*in, 1);
   held.wait(*in, 2);
   submit(held);
@@ -541,7 +556,7 @@ TEST_CASE("a report names the waits that are held, with the value of the fence")
   side near{legacy};
   cross_fence both{4};
   attachment in{both, near.in};
-  queue held{near.on, {.name = "held"}};
+  legacy_queue held{near.on, {.name = "held"}};
   held.wait(in, 6);
   submit(held);
   near.step();
@@ -564,7 +579,7 @@ TEST_CASE("a circle across domains is found: attachments of one fence are one fe
     attachment back_near{back, near.in};
     attachment back_far{back, far.in};
     queue here{near.on};
-    queue yonder{far.on};
+    legacy_queue yonder{far.on};
     here.wait(back_near, 1);
     here.signal(there_near, 1);
     submit(here);
@@ -598,7 +613,7 @@ TEST_CASE("reports are made while queues that are held come and go") {
   }};
   const watchdog dog([&] { return state_of(in); });
   for (int round = 0; round < 2000; ++round) {
-    queue held{round % 2 == 0 ? near.on : far.on, {.kind = legacy}};
+    legacy_queue held{round % 2 == 0 ? near.on : far.on};
     held.wait(in, 1);
     submit(held);
     if (round % 3 == 0) std::this_thread::yield();

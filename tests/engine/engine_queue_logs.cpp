@@ -2,7 +2,6 @@
 //
 // What the logs of an engine's queue say beside what was executed: entries that were reserved when a command was
 // recorded, and commands that were given up. Where a test has an engine without threads, it steps the loop itself.
-#include <tidemark/engine/domain.hpp>
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/trace/trace.hpp>
@@ -169,39 +168,6 @@ TEST_CASE_TEMPLATE("[A124] a queue that is destroyed cancels what it has not exe
   const auto signalled = read_all(signals);
   CHECK(executed_of(signalled) == values{1, 1});
   CHECK(cancelled_of(signalled) == values{2});
-}
-
-TEST_CASE_TEMPLATE("[A124] [A5] a wait that a domain holds is cancelled, too", Kind, EVERY_LOOP_KIND) {
-  using platform = typename Kind::platform;
-  stepped<Kind> on;
-  tidemark::basic_domain<platform> old{on.engine.loop(), {.kind = tidemark::domain_kind::legacy}};
-  tidemark::basic_cross_fence<platform> shared;
-  tidemark::basic_attachment<platform> input{shared, old};
-  std::optional<queue_of<Kind>> queue{std::in_place, on.engine, tidemark::engine_queue_options{.progress = own_id}};
-  auto waits = queue->timeline().wait_log();
-  auto reserved = queue->timeline().wait_reserver();
-  queue->wait(logged_fence{&input, input_id}, 1, reserved.reserve());
-  queue->wait(logged_fence{&input, input_id}, 2, reserved.reserve());
-  REQUIRE(queue->submit());
-  on.step();
-  input.signal(1);
-  on.step();
-  CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{1, 0, 0});
-  SUBCASE("when the queue is aborted") {
-    queue->abort();
-    on.step();
-    CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{2, 0, 0});
-  }
-  SUBCASE("when the timeline is lost") {
-    input.poison();
-    on.step();
-    CHECK(queue->timeline().commits(fence_log_type::wait) == log_commits{2, 0, 0});
-  }
-  SUBCASE("when the queue is destroyed") { queue.reset(); }
-  const auto waited = read_all(waits);
-  CHECK(executed_of(waited) == values{1});
-  CHECK(cancelled_of(waited) == values{2});
-  queue.reset();
 }
 
 TEST_CASE_TEMPLATE(

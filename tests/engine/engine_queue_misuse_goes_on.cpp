@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a queue of an engine records or drops must not use the queue meanwhile. Where the hook of TIDEMARK_ASSERT
-// returns, such a call does nothing: each command is executed or dropped once. Here the hook notes the text.
+// returns, such a call does nothing: each command is executed or dropped once. What else may be misused goes on as the
+// headers say. Here the hook notes the text.
 #include "support/noted_misuse.hpp"
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include <tidemark/engine/domain.hpp>
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/fence/fence.hpp>
@@ -218,5 +221,68 @@ TEST_CASE("a queue that may neither execute nor accept anything executes one com
     }
     CHECK(ran == i);
   }
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[A54] a queue that is given a lost progress accepts nothing") {
+  engine on{{.threads = 0}};
+  tidemark::fence drawn{3};
+  drawn.poison();
+  tidemark::basic_engine_queue queue{on, drawn};
+  CHECK(take_said() == texts{"a queue was given a progress that is lost"});
+  for (int i = 0; i < 2; ++i) {
+    queue.run([] { FAIL("this was executed"); });
+    CHECK(queue.submit().status == doorbell_status::aborted);
+  }
+  while (on.loop().poll() != 0) {
+  }
+  CHECK(queue.drain() == tidemark::wait_status::lost);
+  CHECK(drawn.state().value == 3);
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[A54] where somebody else signals a progress, work counts as finished that is not, and all is executed") {
+  engine on{{.threads = 0}};
+  tidemark::fence drawn;
+  int ran = 0;
+  tidemark::basic_engine_queue queue{on, drawn, {.most_submissions = 1}};
+  drawn.signal(2);
+  for (int i = 1; i < 4; ++i) {
+    queue.run([&] { ++ran; });
+    CHECK(queue.submit());  // never `retry`: it seems to be finished
+    CHECK(queue.is_idle() == (i < 3));
+    while (on.loop().poll() != 0) {
+    }
+    CHECK(ran == i);
+    // The third one finds the value that the queue would have signalled last.
+    CHECK(take_said() == texts(i < 3 ? 1 : 0, "somebody else has signalled the progress of a queue"));
+  }
+  CHECK(drawn.current_value() == 3);
+}
+
+TEST_CASE("[A83] a queue with logs that uses a fence of a legacy domain waits as in a native one, and is logged") {
+  engine on{{.threads = 0}};
+  tidemark::domain old{on.loop(), {.kind = tidemark::domain_kind::legacy}};
+  tidemark::cross_fence shared;
+  tidemark::attachment ready{shared, old};
+  engine_queue queue{on};
+  auto waits = queue.timeline().wait_log();
+  int ran = 0;
+  queue.wait(ready, 1);
+  queue.run([&] { ++ran; });
+  queue.signal(ready, 2);
+  CHECK(take_said() == texts(2, "a queue with logs used a fence of a legacy domain"));
+  CHECK(queue.submit());
+  while (on.loop().poll() != 0) {
+  }
+  CHECK(ran == 0);
+  CHECK(ready.signal(1));
+  while (on.loop().poll() != 0) {
+  }
+  CHECK(ran == 1);
+  CHECK(ready.current_value() == 2);
+  CHECK(ready.counts().held_queues == 0);
+  std::array<tidemark::fence_log_entry, 4> buffer;
+  CHECK(waits.read(buffer).entries.size() == 1);
   CHECK(take_said().empty());
 }

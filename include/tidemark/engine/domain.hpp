@@ -10,7 +10,7 @@
 //   tidemark::attachment there{ready, far};
 //
 //   blurs.wait(here, 10);                  a queue of an engine, or here.wait(10) in a thread
-//   copies.signal(there, 10);              or there.signal(10) in a thread
+//   copies.signal(there, 10);              a legacy_queue, or there.signal(10) in a thread
 //
 //   cross_fence     the one word of the value; which attachments there are
 //   attachment      the waiters of one domain: native ones, in a fence whose monitored value (fence.hpp) stays 0, so
@@ -34,9 +34,9 @@
 //                       value or registers                         seen the value
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
-// In a native domain a queue whose own kind is legacy is held, too. Each waiter looks at the value first, and gets past
-// its wait at once if it is reached, whether its domain knows of it or not. So a wait and a signal in one native domain
-// need no task of the loop.
+// In a native domain a legacy_queue (engine_queue.hpp) is held, too. In a legacy domain no queue may have logs, as a
+// legacy_queue has none. Each waiter looks at the value first, and gets past its wait at once if it is reached, whether
+// its domain knows of it or not. So a wait and a signal in one native domain need no task of the loop.
 //
 // Why no wait is missed: step 1 happens-before the look in step 4, because the task was posted under the lock of the
 // fence, and takes the same lock. A native waiter registers and then looks at the value. This is the handshake of

@@ -16,9 +16,25 @@
 // What basic_queue says of serials, logs and notifications holds here, too: submit() stores the serial as last queued
 // before the doorbell rings; waits and signals are logged where they are executed.
 //
+// Progress: a timeline that the queue signals as the last command of each submission. Its value is the number of
+// submissions that are finished, plus the value at which it began. A queue makes a fence of its own for that, which
+// begins at 0, or takes a timeline that exists: a fence or a progress_fence, also one whose value lies in memory of the
+// caller; an attachment of a domain; any other signalled_timeline.
+//
+//   tidemark::progress_fence drawn;
+//   tidemark::basic_engine_queue draws{compute, drawn, {.name = "draws"}};    an engine_queue_with<progress_fence>
+//
+// The program owns such a timeline. It outlives the queue and all who wait for it. While the queue lives, nobody else
+// signals it: not the program, and no other queue. Afterwards a new queue may take it, and goes on from its value.
+//
+// Older kind: a legacy_queue waits for fences of domains on their lists (domain.hpp), and keeps no logs. In a legacy
+// domain all queues are without logs.
+//
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
-// progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more.
+// progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more. If
+// it is a timeline of the program and somebody else loses it, the queue gives itself up, too: at the end of the
+// submission that it executes then, or in its next submit().
 //
 // Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In the turn
 // that is under way, in later turns, or in its destructor, it drops what was submitted, and cancels it: each wait, each
@@ -41,15 +57,19 @@
 
 #include "../fence/awaited.hpp"
 #include "../fence/fence.hpp"
+#include "../fence/fence_options.hpp"
 #include "../fence/signaller_callback.hpp"
+#include "../fence/timeline.hpp"
 #include "../fence/wait.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "../queue/cancelled_command.hpp"
 #include "../queue/executed_work.hpp"
 #include "../queue/log_reservation.hpp"
+#include "../queue/logged_queue.hpp"
 #include "../queue/notifier.hpp"
 #include "../queue/queue.hpp"
 #include "../queue/recorder.hpp"
@@ -75,10 +95,22 @@ struct engine_queue_options {
   queue_priority priority = queue_priority::normal;
   /// The most commands that it executes in one turn, at least 1. An unbroken run may take more.
   unsigned quantum = 8;
-  /// With `legacy`, its waits for attachments are held, as in a legacy domain.
-  domain_kind kind = domain_kind::native;
   std::uint64_t most_submissions = UINT64_MAX;  ///< How many may be unfinished at a time, at least 1.
 };
+/// The options of a legacy_queue: the same without those of logs.
+struct legacy_queue_options {
+  std::string_view name{};  ///< As above, and the others, too.
+  fence_id progress{};      ///< The number by which its recorder knows the queue's progress.
+  queue_priority priority = queue_priority::normal;
+  unsigned quantum = 8;
+  std::uint64_t most_submissions = UINT64_MAX;
+};
+
+/// Says, in the place of a progress, that the queue makes a fence of its own.
+struct own_progress {};
+/// What tells the progress of an engine's queue: `own_progress`, or the type of a timeline that the queue is given.
+template <class Progress>
+concept engine_queue_progress = std::same_as<Progress, own_progress> || signalled_timeline<Progress>;
 
 /// What the doorbell answers.
 enum class doorbell_status {
@@ -98,10 +130,22 @@ struct [[nodiscard]] doorbell_result {
 
 namespace detail {
 
-/// The progress of a queue of an engine has few waiters as a rule, and there may be many queues. The program can't
-/// choose its type, so the option for callables in the signaller is always on.
+/// The fence that a queue makes for its progress has few waiters as a rule, and there may be many queues. The program
+/// does not choose its type, so the option for callables in the signaller is always on.
 inline constexpr fence_options engine_progress_options{
     .capacity = 2, .arity = 2, .layout = fence_layout::one_line, .callbacks = true};
+
+/// The progress of a queue: a timeline of the program; or its own fence.
+template <platform Platform, class Progress>
+struct engine_progress {
+  using type = Progress;
+  type& timeline;
+};
+template <platform Platform>
+struct engine_progress<Platform, own_progress> {
+  using type = basic_progress_fence<Platform, engine_progress_options>;
+  type timeline{};
+};
 
 /// Gives unbroken_run access to parts of a queue that are not public.
 struct unbroken_access {
@@ -114,15 +158,25 @@ struct unbroken_access {
 /// An in-order queue of an engine; see the head of this file. It can be neither copied nor moved.
 /// \tparam Clock     as for basic_queue
 /// \tparam Notifier  as for basic_queue
-/// \tparam Recorder  as for basic_queue
+/// \tparam Recorder  as for basic_queue. A log_recorder has the platform of the progress
+/// \tparam Progress  own_progress, or the type of the timeline that the queue is given
+/// \tparam Kind      with `legacy`, the queue waits as in a legacy domain, and its recorder has no logs
 template <platform Platform, log_clock Clock = default_log_clock, class Notifier = self_service,
-          class Recorder = log_recorder<Platform>>
+          class Recorder = log_recorder<Platform>, engine_queue_progress Progress = own_progress,
+          domain_kind Kind = domain_kind::native>
+  requires(Kind == domain_kind::native || !logged_queue<Recorder, Platform>::has_logs)
 class basic_engine_queue : private detail::engine_member<Platform> {
+  using progress_holder = detail::engine_progress<Platform, Progress>;
+  static constexpr bool takes_log_entries =
+      Kind == domain_kind::native && std::constructible_from<Recorder, std::size_t>;
+  static constexpr bool makes_recorder = takes_log_entries || std::default_initializable<Recorder>;
+
  public:
   using platform = Platform;
   using engine_type = basic_engine<Platform>;
-  using progress_type = basic_progress_fence<Platform, detail::engine_progress_options>;
+  using progress_type = typename progress_holder::type;
   using timeline_type = basic_queue<progress_type, Clock, Notifier, Recorder>;
+  using options_type = std::conditional_t<Kind == domain_kind::legacy, legacy_queue_options, engine_queue_options>;
   using work_type = basic_executed_work<Platform, Clock>;
 
   /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
@@ -139,27 +193,38 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     }
   }();
 
+  /// Whether a queue of an engine can signal the timeline.
+  template <class Fence>
+  static constexpr bool is_signalled =
+      notified_fence<Fence> || signalled_timeline<Fence> || detail::is_signalled_by_engines<Fence>;
+  /// Whether the queue makes the fence of its progress.
+  static constexpr bool owns_progress = std::same_as<Progress, own_progress>;
+
   /// Makes a queue of `on`, which must outlive it. Allocates, and throws what the allocation throws. Any thread may
   /// make queues.
-  explicit basic_engine_queue(engine_type& on, const engine_queue_options& options = {}, Notifier notifier = {})
-    requires std::constructible_from<Recorder, std::size_t>
-      : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
-             static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
-        engine_{on},
-        most_{most_of(options)},
-        kind_{options.kind},
-        timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier)) {
-    detail::engine_access::add(on, member());
-  }
+  explicit basic_engine_queue(engine_type& on, const options_type& options = {}, Notifier notifier = {})
+    requires(owns_progress && makes_recorder)
+      : basic_engine_queue(nullptr, on, options, std::move(notifier)) {}
   /// The same with a recorder of the caller's, such as a direct_recorder; `options.log_entries` is not used.
-  basic_engine_queue(engine_type& on, const engine_queue_options& options, Notifier notifier, Recorder recorder)
-      : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
-             static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
-        engine_{on},
-        most_{most_of(options)},
-        kind_{options.kind},
-        timeline_(progress_, {options.progress, options.log_entries}, std::move(notifier), std::move(recorder)) {
-    detail::engine_access::add(on, member());
+  basic_engine_queue(engine_type& on, const options_type& options, Notifier notifier, Recorder recorder)
+    requires(owns_progress)
+      : basic_engine_queue(nullptr, on, options, std::move(notifier), std::move(recorder)) {}
+  /// The same with `progress` in the place of a fence of its own; see the head of this file. Asserts that it is not
+  /// lost. Otherwise the queue is made, and its submit() always returns `aborted`. If it is an attachment of a legacy
+  /// domain, asserts that the queue keeps no logs.
+  /// \param progress  must outlive the queue. Nobody else may signal it meanwhile: the queue asserts that it finds the
+  ///                  value that it signalled last, each time that it finishes a submission. Otherwise work counts as
+  ///                  finished that is not
+  basic_engine_queue(engine_type& on, Progress& progress, const options_type& options = {}, Notifier notifier = {})
+    requires(!owns_progress && makes_recorder)
+      : basic_engine_queue(&progress, on, options, std::move(notifier)) {
+    take_over();
+  }
+  basic_engine_queue(engine_type& on, Progress& progress, const options_type& options, Notifier notifier,
+                     Recorder recorder)
+    requires(!owns_progress)
+      : basic_engine_queue(&progress, on, options, std::move(notifier), std::move(recorder)) {
+    take_over();
   }
   /// Waits until the command that is executed now is over, and gives the others up, as abort() does: drain() first, if
   /// they are to be executed. If some were not, the progress is lost. Meanwhile submit() to this queue returns
@@ -173,7 +238,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->stop_turns();
     this->give_up_rest();
     discard();
-    if (progress_.current_value() < last_queued()) timeline_.abort();
+    if (progress_.timeline.current_value() < last_queued()) timeline_.abort();
   }
 
   /// Returns the number of the queue in reports.
@@ -202,15 +267,16 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     this->commands_.record();
   }
   /// The same for an attachment or a local_fence. If the domain of the attachment or this queue is a legacy one, the
-  /// domain holds the queue until it is told of the value. For a local_fence a queue always parks.
+  /// domain holds the queue until it is told of the value. For a local_fence a queue always parks. Asserts that a queue
+  /// with logs waits for no fence of a legacy domain. Otherwise it waits as in a native one.
   template <class Fence>
     requires is_awaited_in_domain<Fence>
   void wait(const logged_fence<Fence>& input, std::uint64_t value) {
-    const auto& native = detail::domain_access::native_of(*input.fence);
-    if constexpr (detail::may_hold<Fence>) {
-      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value);
+    check_domain(*input.fence);
+    if constexpr (detail::may_hold<Fence> && !timeline_type::has_logs) {
+      if (detail::domain_access::is_held(*input.fence, Kind)) return keep_held(input, value);
     }
-    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value);
+    wait(native_of(input), value);
   }
   /// The same for a timeline without a number: logs show 0.
   template <class Timeline>
@@ -250,18 +316,18 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     if (this->commands_.is_free()) work_ = work;
   }
 
-  /// Records a signal: of a fence, or of another timeline that can be signalled. It must outlive the signal.
+  /// Records a signal: of a fence, of a local_fence, or of another timeline that can be signalled. It must outlive the
+  /// signal. Asserts that a queue with logs signals no fence of a legacy domain. Otherwise the signal is logged. The
+  /// waiters of a local_fence are released here, and the notifier is not called for it.
   template <class Fence>
-    requires notified_fence<Fence> || signalled_timeline<Fence>
+    requires is_signalled<Fence>
   void signal(const logged_fence<Fence>& output, std::uint64_t value) {
-    keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value, [&] {
-      return [output, value](basic_engine_queue& self) {
-        detail::queue_access::signal(self.timeline_, output, value, self.before_user_code());
-      };
-    });
+    check_domain(*output.fence);
+    keep_call(detail::command_kind::signal, output.id, address_of(*output.fence), value,
+              [&] { return [output, value](basic_engine_queue& self) { self.signal_now(output, value); }; });
   }
   template <class Fence>
-    requires notified_fence<Fence> || signalled_timeline<Fence>
+    requires is_signalled<Fence>
   void signal(Fence& output, std::uint64_t value) {
     signal(logged_fence<Fence>{&output, fence_id{}}, value);
   }
@@ -294,11 +360,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   template <class Fence>
     requires(is_awaited_in_domain<Fence> && timeline_type::has_logs)
   void wait(const logged_fence<Fence>& input, std::uint64_t value, const log_reservation& entry) {
-    const auto& native = detail::domain_access::native_of(*input.fence);
-    if constexpr (detail::may_hold<Fence>) {
-      if (detail::domain_access::is_held(*input.fence, kind_)) return keep_held(input, value, entry);
-    }
-    wait(logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id}, value, entry);
+    check_domain(*input.fence);
+    wait(native_of(input), value, entry);
   }
   template <class Timeline>
     requires((is_awaited<Timeline> || is_awaited_in_domain<Timeline>) && timeline_type::has_logs)
@@ -306,20 +369,21 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     wait(logged_fence<const Timeline>{&input, fence_id{}}, value, entry);
   }
   template <class Fence>
-    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+    requires(is_signalled<Fence> && timeline_type::has_logs)
   void signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) {
+    check_domain(*output.fence);
     using content = reserved<Fence*>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
       const content& its = of.template kept<content>();
-      detail::queue_access::signal(timeline_of(self), logged_fence<Fence>{its.what, of.id}, of.value.load(),
-                                   static_cast<basic_engine_queue*>(self)->before_user_code(), its.entry);
+      static_cast<basic_engine_queue*>(self)->signal_now(logged_fence<Fence>{its.what, of.id}, of.value.load(),
+                                                         its.entry);
     });
     keep(
         detail::command_kind::signal, output.id, address_of(*output.fence), value,
         [&] { return content{output.fence, entry}; }, calls);
   }
   template <class Fence>
-    requires((notified_fence<Fence> || signalled_timeline<Fence>) && timeline_type::has_logs)
+    requires(is_signalled<Fence> && timeline_type::has_logs)
   void signal(Fence& output, std::uint64_t value, const log_reservation& entry) {
     signal(logged_fence<Fence>{&output, fence_id{}}, value, entry);
   }
@@ -335,9 +399,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   doorbell_result submit() {
     if (!this->commands_.is_free()) return {doorbell_status::aborted, 0};
     if (is_full()) return {doorbell_status::retry, 0};
-    keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0, [] {
-      return [](basic_engine_queue& self) { detail::queue_access::complete(self.timeline_, self.before_user_code()); };
-    });
+    keep_call(detail::command_kind::finish, fence_id{}, nullptr, 0,
+              [] { return [](basic_engine_queue& self) { self.finish(); }; });
     return ring_for_it();
   }
   /// The same with an entry that was reserved for the signal of the progress. Only an accepted submission uses it up.
@@ -348,8 +411,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     if (is_full()) return {doorbell_status::retry, 0};
     using content = reserved<std::byte>;
     static constexpr auto calls = calls_of<content>([](command& of, void* self) {
-      detail::queue_access::complete(timeline_of(self), static_cast<basic_engine_queue*>(self)->before_user_code(),
-                                     of.template kept<content>().entry);
+      static_cast<basic_engine_queue*>(self)->finish(of.template kept<content>().entry);
     });
     keep(detail::command_kind::finish, fence_id{}, nullptr, 0, [&] { return content{{}, entry}; }, calls);
     return ring_for_it();
@@ -362,8 +424,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   timeline_type& timeline() noexcept { return timeline_; }
   const timeline_type& timeline() const noexcept { return timeline_; }
 
-  /// Returns the progress, for other queues to wait for: its value is the serial of the last submission that is
-  /// finished. Only the queue itself signals it.
+  /// Returns the progress, for other queues and for threads to wait for: its value is the serial of the last submission
+  /// that is finished. Only the queue itself signals it.
   [[nodiscard]] logged_fence<const progress_type> progress() const noexcept {
     const logged_fence<progress_type> own = timeline_.progress();
     return {own.fence, own.id};
@@ -396,12 +458,16 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void resume() noexcept { base::resume(); }
 
   /// Gives the queue up: refuses further submissions, and drops what it has not executed. Its progress is lost; no
-  /// other timeline is. A command that is executed now is not interrupted. Then the progress is lost at the end of that
-  /// turn, which may drop some of the other commands first. So once drain() says `lost`, no command is executed, and no
-  /// thread of the engine looks at a fence for which the queue has waited. Such a fence may be destroyed. What the
-  /// commands captured is destroyed in the turn that is under way, in later turns, or in the destructor of the queue.
-  /// Any number of calls. Callables in the signaller of the progress may run in this call. Progress: takes the lock of
-  /// the engine; otherwise as the poison() of a fence, and as these callables.
+  /// other timeline is. A progress that was given to the queue is lost by its poison(), for good, so no other queue can
+  /// take it over. If it has no such function, it stays as it is, and only this queue's drain() returns `lost`.
+  ///
+  /// A command that is executed now is not interrupted. Then the progress is lost at the end of that turn, which may
+  /// drop some of the other commands first. So once drain() says `lost`, no command is executed, and no thread of the
+  /// engine looks at a fence for which the queue has waited. Such a fence may be destroyed. But the drain() of a queue
+  /// whose progress has no poison() may say so while the command is still executed. What the commands captured is
+  /// destroyed in the turn that is under way, in later turns, or in the destructor of the queue. Any number of calls.
+  /// Callables in the signaller of the progress may run in this call. Progress: takes the lock of the engine; otherwise
+  /// as the poison() of the progress, and as these callables.
   void abort() noexcept { base::abort(); }
 
  private:
@@ -412,11 +478,92 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   base& member() noexcept { return *this; }
 
-  static unsigned quantum_of(const engine_queue_options& options) noexcept {
+  /// \param given     the progress, or null if the queue makes its own
+  /// \param recorder  one, or none if the queue makes it
+  template <class... Made>
+  basic_engine_queue(Progress* given, engine_type& on, const options_type& options, Notifier&& notifier,
+                     Made&&... recorder)
+      : base(detail::engine_access::next_id(on), options.name, detail::engine_access::core_of(on),
+             static_cast<std::uint8_t>(options.priority), quantum_of(options), this, calls_of_task),
+        engine_{on},
+        most_{most_of(options)},
+        progress_(hold(given)),
+        timeline_(make_timeline(progress_.timeline, options, std::move(notifier), std::forward<Made>(recorder)...)) {
+    detail::engine_access::add(on, member());
+  }
+  static progress_holder hold([[maybe_unused]] Progress* given) noexcept {
+    if constexpr (owns_progress) {
+      return {};
+    } else {
+      return {*given};
+    }
+  }
+  template <class... Made>
+  static timeline_type make_timeline(progress_type& progress, const options_type& options, Notifier&& notifier,
+                                     Made&&... recorder) {
+    if constexpr (sizeof...(Made) != 0) {
+      return timeline_type(progress, {.progress = options.progress}, std::move(notifier),
+                           std::forward<Made>(recorder)...);
+    } else if constexpr (takes_log_entries) {
+      return timeline_type(progress, {options.progress, options.log_entries}, std::move(notifier));
+    } else {
+      return timeline_type(progress, {.progress = options.progress}, std::move(notifier), Recorder{});
+    }
+  }
+  /// Begins with a progress that the program has given.
+  void take_over() noexcept {
+    check_domain(progress_.timeline);
+    const bool is_lost = has_lost_progress();
+    TIDEMARK_ASSERT(!is_lost, "a queue was given a progress that is lost");
+    if (is_lost) timeline_.refuse();
+  }
+  /// Returns whether the progress is lost, also by somebody else.
+  bool has_lost_progress() const noexcept { return progress_.timeline.current_value() == UINT64_MAX; }
+  /// Returns whether nobody else has signalled the progress.
+  bool has_own_value() const noexcept {
+    const std::uint64_t found = progress_.timeline.current_value();
+    return found == detail::queue_access::finished_of(timeline_) || found == UINT64_MAX;
+  }
+  /// Ends a submission.
+  template <class... Entry>
+  void finish(const Entry&... entry) noexcept {
+    TIDEMARK_ASSERT(owns_progress || has_own_value(), "somebody else has signalled the progress of a queue");
+    detail::queue_access::complete(timeline_, this->before_user_code(), entry...);
+    if constexpr (!owns_progress) {
+      if (has_lost_progress()) [[unlikely]]
+        this->give_self_up();
+    }
+  }
+  template <class Fence, class... Entry>
+  void signal_now(const logged_fence<Fence>& output, std::uint64_t value, const Entry&... entry) noexcept {
+    if constexpr (detail::is_signalled_by_engines<Fence>) {
+      auto& native = detail::domain_access::signalled_of(*output.fence);
+      detail::queue_access::signal_by_itself(timeline_, logged_fence{&native, output.id}, value,
+                                             this->before_user_code(), entry...);
+    } else {
+      detail::queue_access::signal(timeline_, output, value, this->before_user_code(), entry...);
+    }
+  }
+  /// Asserts that a queue with logs uses no fence of a legacy domain.
+  template <class Fence>
+  static void check_domain([[maybe_unused]] const Fence& used) noexcept {
+    if constexpr (detail::may_hold<Fence> && timeline_type::has_logs) {
+      TIDEMARK_ASSERT(!detail::domain_access::is_held(used, domain_kind::native),
+                      "a queue with logs used a fence of a legacy domain");
+    }
+  }
+  /// Returns the fence that a queue waits for where it is not held.
+  template <class Fence>
+  static auto native_of(const logged_fence<Fence>& input) noexcept {
+    const auto& native = detail::domain_access::native_of(*input.fence);
+    return logged_fence<const std::remove_cvref_t<decltype(native)>>{&native, input.id};
+  }
+
+  static unsigned quantum_of(const options_type& options) noexcept {
     TIDEMARK_ASSERT(options.quantum != 0, "a queue of an engine must execute at least one command in a turn");
     return options.quantum != 0 ? options.quantum : 1;
   }
-  static std::uint64_t most_of(const engine_queue_options& options) noexcept {
+  static std::uint64_t most_of(const options_type& options) noexcept {
     TIDEMARK_ASSERT(options.most_submissions != 0, "a queue of an engine must accept at least one submission");
     return options.most_submissions != 0 ? options.most_submissions : 1;
   }
@@ -442,10 +589,15 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return made;
   }
   bool is_full() const noexcept {
-    return timeline_.last_queued() - progress_.current_value() >= most_ && !this->is_given_up() &&
-           !progress_.is_poisoned();
+    const std::uint64_t queued = timeline_.last_queued();
+    const std::uint64_t finished = progress_.timeline.current_value();  // the greatest value if the progress is lost
+    return finished < queued && queued - finished >= most_ && !this->is_given_up();
   }
   doorbell_result ring_for_it() {
+    if constexpr (!owns_progress) {
+      if (has_lost_progress()) [[unlikely]]
+        abort();
+    }
     const submit_result made = timeline_.submit([this](std::uint64_t) {
       this->commands_.publish();
       this->ring();
@@ -527,27 +679,19 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
 
   /// Records a wait that the domain of the fence holds.
-  template <class Fence, class... Entry>
-  void keep_held(const logged_fence<Fence>& input, std::uint64_t value, const Entry&... entry) {
+  template <class Fence>
+  void keep_held(const logged_fence<Fence>& input, std::uint64_t value) {
     using held_wait = decltype(detail::domain_access::held_wait_of(*input.fence, value));
-    using content = std::tuple<held_wait, Entry...>;
-    static constexpr auto entry_of = [](command& of) noexcept -> const void* {
-      if constexpr (sizeof...(Entry) != 0) {
-        return &std::get<1>(of.template kept<content>());
-      } else {
-        return nullptr;
-      }
-    };
-    static constexpr typename command::call_table calls{
-        [](command& of, void* self) {
-          static_cast<basic_engine_queue*>(self)->get_past_or_hold(std::get<0>(of.template kept<content>()), of.id,
-                                                                   of.value.load(), entry_of(of));
-        },
-        [](command& of) noexcept { of.template forget<content>(); },
-        [](command& of) noexcept { return std::get<0>(of.template kept<content>()).look(); }, entry_of};
+    static constexpr
+        typename command::call_table calls{[](command& of, void* self) {
+                                             static_cast<basic_engine_queue*>(self)->get_past_or_hold(
+                                                 of.template kept<held_wait>(), of.id, of.value.load(), nullptr);
+                                           },
+                                           [](command& of) noexcept { of.template forget<held_wait>(); },
+                                           [](command& of) noexcept { return of.template kept<held_wait>().look(); }};
     keep(
         detail::command_kind::held, input.id, address_of(*input.fence), value,
-        [&] { return content{detail::domain_access::held_wait_of(*input.fence, value), entry...}; }, calls);
+        [&] { return detail::domain_access::held_wait_of(*input.fence, value); }, calls);
   }
 
   static log_reservation reserved_at(const void* entry) noexcept {
@@ -575,21 +719,37 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       [](void* self) noexcept { timeline_of(self).abort(); },
       [](void* self) noexcept {
         const logged_fence<progress_type> known = timeline_of(self).progress();
-        const std::uint64_t finished = known.fence->state().value;
+        const std::uint64_t finished = detail::queue_access::finished_of(timeline_of(self));
         return detail::engine_task_progress{address_of(*known.fence), known.id, finished};
       }};
 
   engine_type& engine_;
   const std::uint64_t most_;
-  const domain_kind kind_;
   work_type* work_ = nullptr;  // the submitter's
-  progress_type progress_;
+  progress_holder progress_;
   timeline_type timeline_;
 };
+template <platform Platform, signalled_timeline Progress>
+basic_engine_queue(basic_engine<Platform>&, Progress&, const engine_queue_options& = {})
+    -> basic_engine_queue<Platform, default_log_clock, self_service, log_recorder<timeline_platform<Progress>>,
+                          Progress>;
 
 /// For engines that wait for fences of all kinds.
 using engine = basic_engine<native_platform>;
 using engine_queue = basic_engine_queue<native_platform>;
+/// An engine_queue whose progress is a timeline that the program has made. Where the type need not be named, write
+/// `basic_engine_queue name{engine, progress}`.
+template <signalled_timeline Progress>
+using engine_queue_with = basic_engine_queue<native_platform, default_log_clock, self_service,
+                                             log_recorder<timeline_platform<Progress>>, Progress>;
+
+/// A queue of the older kind: domains hold its waits, and it has no logs. `Recorder` may be a direct_recorder, so that
+/// a trace learns of its waits and signals as they are executed.
+template <platform Platform, log_clock Clock = default_log_clock, class Notifier = self_service,
+          class Recorder = no_recorder, engine_queue_progress Progress = own_progress>
+using basic_legacy_queue = basic_engine_queue<Platform, Clock, Notifier, Recorder, Progress, domain_kind::legacy>;
+/// One that tells nobody what it executes.
+using legacy_queue = basic_legacy_queue<native_platform, no_log_clock>;
 
 }  // namespace tidemark
 

@@ -146,9 +146,17 @@ struct queue_access {
                      const auto&... entry) noexcept {
     queue.signal_telling(output, value, before_user_code, entry...);
   }
+  /// The same for a fence whose waiters the executor releases itself, whatever the notifier is.
+  static void signal_by_itself(auto& queue, const auto& output, std::uint64_t value, const auto& before_user_code,
+                               const auto&... entry) noexcept {
+    const self_service by_itself;
+    queue.signal_by(by_itself, output, value, before_user_code, entry...);
+  }
   static void complete(auto& queue, const auto& before_user_code, const auto&... entry) noexcept {
     queue.complete_telling(before_user_code, entry...);
   }
+  /// Returns the serial of the last piece of work that is finished or cancelled.
+  static std::uint64_t finished_of(const auto& queue) noexcept { return queue.completed_; }
 };
 
 }  // namespace tidemark::detail
@@ -535,13 +543,18 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   template <class Fence, class... Entry>
   bool signal_telling(const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code,
                       const Entry&... entry) noexcept {
+    return signal_by(notifier_, output, value, before_user_code, entry...);
+  }
+  template <class Fence, class... Entry>
+  bool signal_by(auto& notifier, const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code,
+                 const Entry&... entry) noexcept {
     const auto record = [&] { logs::record_signal(value, output.id, Clock::now(), entry...); };
     if constexpr (!detail::is_own_fence<Fence>) before_user_code();
     if constexpr (notified_fence<Fence>) {
       const bool raised = output.fence->publish(value);
       record();
       if (raised && output.fence->is_due(value)) [[unlikely]]
-        notify(output, value, before_user_code);
+        notify(notifier, output, value, before_user_code);
       return raised;
     } else {
       record();
@@ -582,11 +595,12 @@ class basic_queue : public logged_queue<Recorder, timeline_platform<Progress>> {
   }
 
   template <class Fence>
-  void notify(const logged_fence<Fence>& output, std::uint64_t value, const auto& before_user_code) noexcept {
+  void notify(auto& notifier, const logged_fence<Fence>& output, std::uint64_t value,
+              const auto& before_user_code) noexcept {
     record_verbose(verbose_events::notifications, [&] {
       return fence_log_entry{value, output.id, fence_operation::signal_notified, 0, 0, 0, Clock::now()};
     });
-    detail::notify_telling(notifier_, output, before_user_code);
+    detail::notify_telling(notifier, output, before_user_code);
   }
 
   logged_fence<Progress> progress_;

@@ -5,6 +5,7 @@
 //
 //   log_recorder      a log of the waits, one of the signals, and a verbose one on request. The default
 //   direct_recorder   tells each operation to a sink at once, and keeps no log
+//   no_recorder       keeps no log, and tells nobody
 #ifndef TIDEMARK_QUEUE_RECORDER_HPP
 #define TIDEMARK_QUEUE_RECORDER_HPP
 
@@ -70,6 +71,13 @@ class direct_recorder {
  private:
   Sink* sink_;
   queue_id id_;
+};
+
+/// The recorder of a queue without logs whose operations nobody wants to know, such as a legacy_queue
+/// (engine/engine_queue.hpp). Nothing is allocated.
+struct no_recorder {
+  void record_wait(const fence_log_entry&) noexcept {}
+  void record_signal(const fence_log_entry&) noexcept {}
 };
 
 /// The default recorder: two logs, and a verbose one once it is enabled.

@@ -166,6 +166,12 @@ class engine_task : protected core_of_loop<Platform>::operation {
     while (command* const first = commands_.front()) give_up(*first);
   }
 
+  /// Gives the queue up in its own turn, which then drops the rest and loses the progress.
+  void give_self_up() noexcept {
+    calls_.refuse(self_);
+    set(aborted | owes_loss);
+  }
+
   /// Returns whether a wait is over, and logs or ends what that means.
   /// \param now    the state of the fence, at which it has just looked
   /// \param entry  see engine_task_calls
@@ -176,8 +182,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
       return true;
     }
     if (now.is_poisoned) {
-      calls_.refuse(self_);
-      set(aborted | owes_loss);
+      give_self_up();
       calls_.cancel(self_, kind, id, target, entry);
       return true;
     }

@@ -16,11 +16,15 @@ struct domain_access {
   static auto held_wait_of(const auto& fence, std::uint64_t value) noexcept -> decltype(fence.held_wait(value)) {
     return fence.held_wait(value);
   }
+  /// Returns the fence that a queue signals where only queues of engines may signal.
+  static auto signalled_of(auto& fence) noexcept -> decltype(fence.signalled()) { return fence.signalled(); }
   static bool is_held(const auto& fence, auto kind) noexcept { return fence.is_held(kind); }
 };
 
 template <class Fence>
 concept is_of_domain = requires(const Fence& fence) { domain_access::native_of(fence); };
+template <class Fence>
+concept is_signalled_by_engines = requires(Fence& fence) { domain_access::signalled_of(fence); };
 template <class Fence>
 concept may_hold = requires(const Fence& fence) { domain_access::held_wait_of(fence, 0); };
 
