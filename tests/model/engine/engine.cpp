@@ -79,6 +79,96 @@ struct parked_against_signal : model::suite<2>, stepped {
   }
 };
 
+/// A queue whose progress the check has made.
+template <heap_shape Shape>
+struct given {
+  using progress_fence = model::shaped_progress_fence<platform, Shape>;
+  using queue_type =
+      tidemark::basic_engine_queue<platform, tidemark::no_log_clock, tidemark::self_service, no_logs, progress_fence>;
+  static void submit(queue_type& filled) { MODEL_REQUIRE(filled.submit().status == doorbell_status::accepted); }
+  static queue_type make(stepped& of, progress_fence& drawn) {
+    return queue_type(of.on, drawn, {}, {}, no_logs(of.nowhere, queue_id{0}));
+  }
+};
+
+/// [A54] A thread waits for the progress that a queue was given, while the queue executes two submissions. What the
+/// commands of a submission did is there when its serial is.
+template <heap_shape Shape>
+struct given_progress : model::suite<2>, stepped {
+  typename given<Shape>::progress_fence drawn;
+  payload data[2];
+  typename given<Shape>::queue_type queue{given<Shape>::make(*this, drawn)};
+
+  void before() {
+    for (int i = 0; i < 2; ++i) {
+      queue.run([this, i] { data[i].store(i + 42); });
+      given<Shape>::submit(queue);
+    }
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      while (on.loop().poll() != 0) {
+      }
+    } else {
+      for (int i = 0; i < 2; ++i) {
+        MODEL_REQUIRE(drawn.wait(static_cast<std::uint64_t>(i) + 1) == wait_status::reached);
+        MODEL_REQUIRE(data[i].load() == i + 42);
+      }
+    }
+  }
+  void after() { MODEL_REQUIRE(queue.is_idle() && drawn.current_value() == 2); }
+};
+
+/// [A54] [A124] Somebody else loses the progress of a queue while that executes two submissions. The queue learns of it
+/// at the end of one of them, or when more is submitted, and executes nothing afterwards.
+struct given_progress_lost : model::suite<2>, stepped {
+  using given_to = given<model::one_slot>;
+  given_to::progress_fence drawn;
+  payload data;
+  bool was_lost = false;
+  int ran = 0;
+  given_to::queue_type queue{given_to::make(*this, drawn)};
+
+  void before() {
+    queue.run([this] {
+      was_lost = drawn.is_poisoned();
+      ++ran;
+    });
+    given_to::submit(queue);
+    queue.run([this] {
+      MODEL_REQUIRE(!was_lost);
+      ++ran;
+    });
+    given_to::submit(queue);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      drawn.poison();
+    } else {
+      poll_all();
+      const bool is_lost = drawn.is_poisoned();
+      const bool is_refused = queue.submit().status == doorbell_status::aborted;
+      MODEL_REQUIRE(is_refused || !is_lost);
+      if (is_refused) MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() {
+    poll_all();
+    const int before_the_end = ran;
+    queue.run([this] { ++ran; });
+    MODEL_REQUIRE(queue.submit().status == doorbell_status::aborted);
+    const bool is_all_finished = drawn.state().value == queue.last_queued();
+    MODEL_REQUIRE(queue.drain() == (is_all_finished ? wait_status::reached : wait_status::lost));
+    poll_all();
+    MODEL_REQUIRE(ran == before_the_end);
+  }
+  void poll_all() {
+    while (on.loop().poll() != 0) {
+    }
+  }
+};
+
 /// [A122] Commands are submitted one by one, while the queue comes to rest again and again. All are executed, in order.
 template <int Submissions>
 struct doorbell_against_rest : model::suite<2>, stepped {
@@ -1087,6 +1177,8 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<alone_given_up<false>, "alone_given_up">());
   checks.push_back(model::make_check<alone_given_up<true>, "alone_given_up.destroyed">());
   checks.push_back(model::make_check<alone_against_caller, "alone_against_caller">());
+  model::add_on_shapes<given_progress, model::one_slot, "given_progress">(checks);
+  checks.push_back(model::make_check<given_progress_lost, "given_progress_lost">());
   checks.push_back(model::make_check<aborted_against_reader, "aborted_against_reader">());
   checks.push_back(model::make_check<lost_against_reader, "lost_against_reader">());
   checks.push_back(model::make_check<destroyed_against_reader, "destroyed_against_reader">());
