@@ -5,12 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -66,6 +68,25 @@ struct told {
   int throws = -1;
 };
 using expected = decltype(told::work);
+
+/// Executes pieces that are named by letters: "a" for the first one.
+struct lettered {
+  explicit lettered(std::size_t pieces) : work{pieces} {}
+  void execute(std::size_t times) {
+    for (std::size_t n = 0; n < times; ++n) work.execute(alphabet.substr(executed_so_far++, 1), [] {});
+  }
+
+  static constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz";
+  executed work;
+  std::size_t executed_so_far = 0;
+};
+
+/// Returns the names of all that a sink was told, one behind the other.
+std::string names_in(const told& sink) {
+  std::string all;
+  for (const auto& [queue, name] : sink.work) all += name;
+  return all;
+}
 
 /// Takes what is executed, and no work.
 struct executed_only {
@@ -202,4 +223,103 @@ TEST_CASE("[A124] work whose command is dropped is not told, and its callable is
   CHECK(logs.collect(sink).work == 2);
   logs.remove(queue_id{1});
   CHECK(logs.collect(sink) == collected_entries{});
+}
+
+TEST_CASE("[A101][A92] work goes on in a larger log; the old one is read first, and what it had lost counts once") {
+  lettered at{4};
+  collector logs;
+  logs.add(queue_id{1}, at.work);
+  at.execute(6);
+  CHECK(at.work.set_log(10));
+  told sink;
+  CHECK(logs.collect(sink, 1).work == 1);  // the round ends after the loss and a piece
+  at.execute(10);
+  logs.collect(sink);
+  CHECK(names_in(sink) == "cdefghijklmnop");
+  CHECK(sink.lost == std::vector<std::uint64_t>{2});
+  CHECK(logs.collect(sink) == collected_entries{});
+}
+
+TEST_CASE("[A92] a sink that throws between two logs of work loses nothing") {
+  for (int at_call = 0; at_call < 6; ++at_call) {
+    lettered at{4};
+    collector logs;
+    logs.add(queue_id{1}, at.work);
+    at.execute(3);
+    at.work.set_log(2);
+    at.execute(3);
+    told sink;
+    sink.throws = at_call;
+    CHECK_THROWS_AS(logs.collect(sink), int);
+    logs.collect(sink);
+    CHECK(names_in(sink) == "abcef");
+    CHECK(sink.lost == std::vector<std::uint64_t>{1});
+  }
+}
+
+TEST_CASE("[A92] who begins to read after work went on in a new log begins there, and may outlive the work") {
+  std::optional<lettered> at{std::in_place, 4U};
+  collector early;
+  early.add(queue_id{1}, at->work);
+  at->execute(2);
+  at->work.set_log(4);
+  at->work.set_log(8);  // of two, the later one is taken
+  at->execute(8);
+  collector late;
+  late.add(queue_id{1}, at->work);
+  at.reset();
+  told all;
+  early.collect(all);
+  CHECK(names_in(all) == "abcdefghij");
+  told some;
+  late.collect(some);
+  CHECK(names_in(some) == "cdefghij");
+  CHECK(all.lost.empty());
+  CHECK(some.lost.empty());
+}
+
+TEST_CASE("[A92] while logs of work replace one another, each piece is read once, in order, or counted as lost") {
+  constexpr std::uint64_t pieces = 20'000;
+  tidemark::basic_executed_work<> work{2};
+  auto reader = work.reader();
+  std::atomic<bool> finished{false};
+  std::uint64_t number = 0;
+  std::thread executor{[&] {
+    for (; number < pieces; ++number) {
+      work.execute("piece", [] {});
+      if (number % 64 == 0) std::this_thread::yield();
+    }
+    finished = true;
+  }};
+  std::uint64_t read = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t mistakes = 0;
+  std::thread tool{[&] {
+    std::array<tidemark::executed_piece, 16> buffer;
+    std::uint64_t last = 0;
+    for (;;) {
+      const bool was_last = finished;
+      const std::uint64_t before = reader.next_sequence();
+      const auto batch = reader.read(buffer);
+      if (batch.first_sequence != before + batch.lost) ++mistakes;
+      for (const auto& piece : batch.entries) {
+        if (piece.name != "piece" || piece.begin < last || piece.end < piece.begin) ++mistakes;
+        last = piece.end;
+      }
+      read += batch.entries.size();
+      lost += batch.lost;
+      if (!batch.entries.empty() || batch.lost != 0) continue;
+      if (was_last) return;
+      std::this_thread::yield();
+    }
+  }};
+  for (std::size_t n = 0; !finished; ++n) {  // this thread is the owner
+    work.set_log(2 + n % 100);
+    if (n % 4 == 0) static_cast<void>(work.reader());
+    std::this_thread::yield();
+  }
+  executor.join();
+  tool.join();
+  CHECK(mistakes == 0);
+  CHECK(read + lost == pieces);
 }

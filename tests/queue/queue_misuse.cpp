@@ -14,6 +14,7 @@
 
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/hub/hub.hpp>
+#include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/queue.hpp>
 
 using namespace testing;
@@ -76,6 +77,10 @@ TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's cal
             tidemark::progress_fence own;
             tidemark::queue queue{own};
             queue.set_log(tidemark::fence_log_type::wait, entries);
+          }) == "a ring log needs at least two entries and fewer than 2^31");
+    CHECK(reported_by([entries] {
+            tidemark::executed_work work;
+            work.set_log(entries);
           }) == "a ring log needs at least two entries and fewer than 2^31");
   }
 }

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <new>
+#include <optional>
 #include <vector>
 
+#include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/traced_logs.hpp>
 
 #include "support/counted_allocations.hpp"
@@ -43,6 +45,39 @@ struct device {
   std::deque<counted_queue> queues;
   std::vector<counted_queue::reader_type> readers;
   tidemark::basic_traced_logs<stepping_platform> logs;
+};
+
+/// Queues of one device, and the work that was executed for each, of which a log keeps 84 pieces.
+struct working_device : device {
+  explicit working_device(std::size_t count) : device{count} {
+    for (std::size_t n = 0; n < count; ++n) {
+      auto& one = work.emplace_back(84U);
+      logs.add(queue_id{static_cast<std::uint32_t>(n)}, one);
+      work_readers.push_back(one.reader());
+    }
+  }
+  void execute(std::size_t times) {
+    for (auto& one : work) {
+      for (std::size_t n = 0; n < times; ++n) one.execute("tile", [] {});
+    }
+  }
+  /// Reads all work. Returns how many pieces were lost, of all queues.
+  std::uint64_t lost_work() {
+    std::uint64_t all = 0;
+    for (auto& reader : work_readers) {
+      std::array<tidemark::executed_piece, 7> buffer;
+      for (;;) {
+        const auto batch = reader.read(buffer);
+        if (batch.entries.empty() && batch.lost == 0) break;
+        all += batch.lost;
+      }
+    }
+    return all;
+  }
+
+  using executed = tidemark::basic_executed_work<stepping_platform, ticking_clock>;
+  std::deque<executed> work;
+  std::vector<executed::reader_type> work_readers;
 };
 
 }  // namespace
@@ -141,4 +176,63 @@ TEST_CASE("[A101] an engine's queue is added by its timeline, and queues of seve
 TEST_CASE("[A101] without queues nothing grows") {
   tidemark::traced_logs logs;
   CHECK(logs.grow() == 0);
+}
+
+TEST_CASE("[A101][A92] the logs of the work grow in the same call, and what was in the old ones is not lost") {
+  working_device at{3};
+  at.execute(85);
+  CHECK(at.lost_work() == 3);
+  at.execute(84);
+  CHECK(at.logs.grow(500) == 9);
+  CHECK(at.logs.grow(500) == 0);
+  at.complete(500);
+  at.execute(500);
+  CHECK(at.lost() == 0);
+  CHECK(at.lost_work() == 0);
+}
+
+TEST_CASE("[A101] where memory is short, neither the logs of the queues nor those of the work grow") {
+  std::size_t failures = 0;
+  for (std::size_t spared = 0;; ++spared) {
+    working_device at{2};
+    std::optional<std::size_t> grown;
+    {
+      const counted_allocations during{true, spared};
+      try {
+        grown = at.logs.grow(100);
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+    }
+    at.complete(100);
+    at.execute(100);
+    CHECK(at.lost() == (grown ? 0 : 2 * 16));
+    CHECK(at.lost_work() == (grown ? 0 : 2 * 16));
+    if (grown) {
+      CHECK(*grown == 6);
+      break;
+    }
+  }
+  CHECK(failures >= 6);  // a log for each, at least
+}
+
+TEST_CASE("[A101] work that can't be added for lack of memory is not added, and can be added later") {
+  working_device::executed work{84};
+  tidemark::basic_traced_logs<stepping_platform> logs;
+  {
+    const counted_allocations during{true};
+    CHECK_THROWS_AS(logs.add(queue_id{1}, work), std::bad_alloc);
+  }
+  CHECK(logs.grow(100) == 0);
+  logs.add(queue_id{1}, work);
+  CHECK(logs.grow(100) == 1);
+}
+
+TEST_CASE("[A101] work that was removed with its queue keeps its log, and a log that is large enough stays") {
+  working_device at{2};
+  at.logs.remove(queue_id{0});
+  CHECK(at.work[1].set_log(200));
+  CHECK(at.logs.grow(100) == 2);
+  at.execute(200);
+  CHECK(at.lost_work() == 116);
 }

@@ -15,9 +15,13 @@
 // Each piece takes two readings of the clock and one append, by the thread of the engine that executes it. A queue that
 // tells nobody of its work pays nothing for that when it executes.
 //
-// The pieces stand in a ring log (ring_log.hpp) that overwrites, so it must be large enough for what is executed
-// between two rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is
-// told so; a trace has no such function.
+// The pieces stand in a log (queue_log.hpp) that overwrites, so it must be large enough for what is executed between two
+// rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is told so; a
+// trace has no such function. While the queue works, set_log() puts a larger log in the place of this one, and
+// traced_logs does so for all queues of a device.
+//
+// Who calls what: the queue's executor calls execute(). The owner, one thread at a time, calls reader() and set_log().
+// A log that was replaced is freed when the owner, the executor and all readers have left it; see queue_log.hpp.
 //
 // Commands that are dropped are not executed, so they are not reported.
 #ifndef TIDEMARK_QUEUE_EXECUTED_WORK_HPP
@@ -25,13 +29,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
-#include "../log/ring_log.hpp"
 #include "../platform/platform.hpp"
+#include "queue_log.hpp"
 
 namespace tidemark {
 
@@ -40,6 +43,9 @@ namespace tidemark {
 struct named_work {
   std::string_view name;
 };
+
+template <platform Platform>
+class basic_traced_logs;
 
 /// A piece of work that was executed. Both times are ticks of the queue's clock.
 struct executed_piece {
@@ -64,7 +70,7 @@ class basic_executed_work {
  public:
   using platform_type = Platform;
   using clock_type = Clock;
-  using log_type = ring_log<executed_piece, std::dynamic_extent, log_form::stamped, Platform>;
+  using log_type = basic_queue_log<Platform, executed_piece>;
   using reader_type = typename log_type::reader_type;
 
   /// Allocates, and throws what the allocation throws.
@@ -72,7 +78,8 @@ class basic_executed_work {
   explicit basic_executed_work(std::size_t pieces = 4096) : log_{pieces} {}
 
   /// Calls `work()`, and notes that it was executed; nothing is noted if it throws. For the executor of one queue.
-  /// Progress: as that of `work`, beside two readings of the clock and one append.
+  /// Progress: as that of `work`, beside two readings of the clock and one append. The first piece in a new log also
+  /// clears that log, and may free the old one.
   template <class Work>
   void execute(std::string_view name, Work&& work) {
     const std::uint64_t begin = Clock::now();
@@ -80,10 +87,19 @@ class basic_executed_work {
     log_.append({name, begin, Clock::now()});
   }
 
-  /// Returns a reader that begins with the oldest piece that is still there. Any thread. This object must outlive it.
-  [[nodiscard]] reader_type reader() const noexcept { return log_.reader(); }
+  /// Returns a reader that begins with the oldest piece of the log that is written now. The reader may outlive this
+  /// object. For the owner. Allocates nothing, but may free logs that were replaced.
+  [[nodiscard]] reader_type reader() noexcept { return log_.reader(); }
+
+  /// From its next piece on the executor writes to a new log of so many pieces. Readers read the old log to its end
+  /// first, and what they find no more is counted as lost. Returns true. Asserts that `pieces` is 2 to 2^31 - 1.
+  /// Otherwise returns false, and the old log goes on. For the owner. Allocates, and throws what the allocation throws;
+  /// then the old log goes on, too.
+  bool set_log(std::size_t pieces) { return log_.replace(pieces); }
 
  private:
+  friend basic_traced_logs<Platform>;
+
   log_type log_;
 };
 

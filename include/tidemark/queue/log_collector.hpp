@@ -101,9 +101,10 @@ class basic_log_collector {
     if (is_free()) queued_.push_back({id, from.reader()});
   }
 
-  /// Adds the work that an engine executes for a queue; collect() reads it for a sink with on_work() only. Otherwise
-  /// like the add() before.
-  void add(queue_id id, const basic_executed_work<Platform, Clock>& from) {
+  /// Adds the work that an engine executes for a queue: from now on collect() reads it, from the oldest piece that its
+  /// log still has, if the sink has on_work(). Only the owner of `from` may call it. The collector may outlive `from`.
+  /// Otherwise like the add() before.
+  void add(queue_id id, basic_executed_work<Platform, Clock>& from) {
     if (is_free()) work_.push_back({id, from.reader()});
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works.
+// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works. The entries are those
+// of the queue's waits and signals, or the pieces of work that it executed (executed_work.hpp).
 //
 //   announced ---> a new log, until the producer has changed over
 //   producer  ---> log ---next---> log ...        the producer appends to the last one that it changed over to
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,10 +39,10 @@ namespace tidemark::detail {
 
 /// One ring log on the chain of logs that queue_log.hpp describes, with the link to the next one and the count of those
 /// that still need it.
-template <platform Platform>
+template <platform Platform, class Entry>
 class queue_log_node {
  public:
-  using log_type = ring_log<fence_log_entry, std::dynamic_extent, log_form::stamped, Platform>;
+  using log_type = ring_log<Entry, std::dynamic_extent, log_form::stamped, Platform>;
   using page_type = typename log_type::page_type;
   using pointer_word = typename Platform::template atomic<queue_log_node*>;
 
@@ -122,17 +124,18 @@ class queue_log_node {
 
 namespace tidemark {
 
-template <platform Platform>
+template <platform Platform, class Entry = fence_log_entry>
 class basic_queue_log;
 template <platform Platform>
 class basic_log_reserver;
 
 /// Reads one log of a queue through its replacements; otherwise like ring_log_reader. It may outlive the queue. Moved
 /// from, it can only be destroyed or assigned to. A move assignment leaves the log that the target had, at once.
-template <platform Platform>
+template <platform Platform, class Entry = fence_log_entry>
 class queue_log_reader {
  public:
-  using batch = log_batch<fence_log_entry>;
+  using entry_type = Entry;
+  using batch = log_batch<Entry>;
 
   queue_log_reader(queue_log_reader&& other) noexcept
       : node_{std::exchange(other.node_, nullptr)}, reader_{other.reader_} {}
@@ -152,7 +155,7 @@ class queue_log_reader {
   ///
   /// One thread at a time. Progress: wait-free, except that a call that goes on to the next log may free the one that
   /// it leaves.
-  [[nodiscard]] batch read(std::span<fence_log_entry> buffer) noexcept {
+  [[nodiscard]] batch read(std::span<Entry> buffer) noexcept {
     for (;;) {
       // Looked at before the log is read: if there is a next one, this one has come to its end.
       node* const next = node_->next();
@@ -174,7 +177,7 @@ class queue_log_reader {
   /// call that goes further back. All entries are of one log on the chain, so there may be fewer than fit. An empty
   /// batch says that there is nothing to read before `end`, or that the buffer is empty. Progress: wait-free; it looks
   /// at each log on the chain from the one on that read() reads.
-  [[nodiscard]] batch look_back(std::span<fence_log_entry> buffer, std::uint64_t end = UINT64_MAX) const noexcept {
+  [[nodiscard]] batch look_back(std::span<Entry> buffer, std::uint64_t end = UINT64_MAX) const noexcept {
     const node* newest = node_;
     while (const node* const next = newest->next()) newest = next;
     end = (std::min)(end, newest->log().reader_from(newest->first_sequence()).end_sequence());
@@ -194,8 +197,8 @@ class queue_log_reader {
   }
 
  private:
-  using node = detail::queue_log_node<Platform>;
-  friend basic_queue_log<Platform>;
+  using node = detail::queue_log_node<Platform, Entry>;
+  friend basic_queue_log<Platform, Entry>;
   friend basic_log_reserver<Platform>;
 
   explicit queue_log_reader(node* at) noexcept : node_{at}, reader_{at->log().reader()} { at->refer(); }
@@ -250,10 +253,11 @@ class basic_log_reserver {
 };
 
 /// A log that can be replaced; see the head of this file.
-template <platform Platform>
+/// \tparam Entry  fence_log_entry, or another type that a ring_log can have
+template <platform Platform, class Entry>
 class basic_queue_log {
  public:
-  using reader_type = queue_log_reader<Platform>;
+  using reader_type = queue_log_reader<Platform, Entry>;
 
   /// Allocates, and throws what the allocation throws.
   /// \param entries  2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
@@ -265,6 +269,10 @@ class basic_queue_log {
     current_->refer();
     current_->begin(type, 0);
   }
+  /// The same for a log of other entries, which has no type.
+  explicit basic_queue_log(std::size_t entries)
+    requires(!std::same_as<Entry, fence_log_entry>)
+      : basic_queue_log{fence_log_type{}, entries} {}
   basic_queue_log(const basic_queue_log&) = delete;
   basic_queue_log& operator=(const basic_queue_log&) = delete;
   /// No other thread may be in a function of the log. Readers may outlive it.
@@ -278,7 +286,7 @@ class basic_queue_log {
   /// Appends an entry. In a full log it writes over the oldest one. For the producer. Progress: wait-free, except that
   /// the first entry of a new log may free the old one. That append also clears the whole new log, which takes time in
   /// proportion to its size.
-  void append(const fence_log_entry& entry) noexcept {
+  void append(const Entry& entry) noexcept {
     // (Q5): relaxed, (Q6) does the rest.
     if (announced_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       change_over();
@@ -287,7 +295,7 @@ class basic_queue_log {
 
   /// Appends the entry that was reserved. log_reservation.hpp says what happens if it is not its turn, or if its place
   /// is taken. If nothing was reserved, it does what append() does. For the producer. Progress: as append().
-  void commit(const log_reservation& reserved, const fence_log_entry& entry) noexcept {
+  void commit(const log_reservation& reserved, const Entry& entry) noexcept {
     turns_.note(reserved, current_->log().next_sequence());
     append(entry);
   }
@@ -308,7 +316,7 @@ class basic_queue_log {
   /// The same in two steps: prepare() makes the log, and the log that it returns takes the place of the old one in
   /// replace(). prepare() returns nothing where the number of entries is refused. replace() allocates nothing. Both are
   /// for the owner.
-  using prepared = std::unique_ptr<detail::queue_log_node<Platform>>;
+  using prepared = std::unique_ptr<detail::queue_log_node<Platform, Entry>>;
   [[nodiscard]] prepared prepare(std::size_t entries) const {
     return page::can_have(entries) ? std::make_unique<node>(entries) : nullptr;
   }
@@ -340,14 +348,16 @@ class basic_queue_log {
   /// Returns what reserves entries of the log. Asserts that this is called once for a log, since the reserver counts
   /// the turns from 0. Otherwise the entries of the second one may be committed out of turn. For the owner. Allocates
   /// nothing.
-  [[nodiscard]] basic_log_reserver<Platform> reserver() noexcept {
+  [[nodiscard]] basic_log_reserver<Platform> reserver() noexcept
+    requires(std::same_as<Entry, fence_log_entry>)
+  {
     TIDEMARK_ASSERT(!has_reserver_, "a log has one reserver");
     has_reserver_ = true;
     return basic_log_reserver<Platform>{reader()};
   }
 
  private:
-  using node = detail::queue_log_node<Platform>;
+  using node = detail::queue_log_node<Platform, Entry>;
   using page = typename node::page_type;
 
   static std::size_t page_entries(const node* log) noexcept { return page::entries_in(log->bytes()); }

@@ -4,12 +4,16 @@
 //
 //   tidemark::traced_logs logs;                                 one for each device
 //   logs.add(tidemark::queue_id{3}, queue);                     beside collector.add(tidemark::queue_id{3}, queue)
+//   logs.add(tidemark::queue_id{3}, work);                      likewise, if an executed_work has the queue's work
 //   logs.grow(4096);                                            then let the tool read
-//   logs.remove(tidemark::queue_id{3});                         before the queue is destroyed
+//   logs.remove(tidemark::queue_id{3});                         before the queue, or the work, is destroyed
 //
 // Either all logs grow or none does: all memory is allocated before the first queue is told. Each executor goes over to
 // its new logs with its next entries, and readers go on in them; see queue_log.hpp. A log that has as many entries
 // already stays.
+//
+// Queued events (queued_events.hpp) do not grow, since several threads write them: construct those as large as a trace
+// needs them.
 //
 // Not promised: that the executors go over at the same time.
 #ifndef TIDEMARK_QUEUE_TRACED_LOGS_HPP
@@ -24,13 +28,14 @@
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../platform/platform.hpp"
+#include "executed_work.hpp"
 #include "queue.hpp"
 #include "queue_log.hpp"
 
 namespace tidemark {
 
 /// The logs of several queues, to be grown in one call; see the head of this file. Its owner must be the owner of all
-/// of the queues, since it changes their logs: one thread at a time.
+/// of the queues and of their work, since it changes their logs: one thread at a time.
 /// \tparam Platform  the platform of the queues
 template <platform Platform = native_platform>
 class basic_traced_logs {
@@ -45,9 +50,18 @@ class basic_traced_logs {
     queues_.push_back({id, {&from.log_to_grow(fence_log_type::wait), &from.log_to_grow(fence_log_type::signal)}});
   }
 
-  /// Removes what was added with this number, if there is anything. Its logs stay as they are.
+  /// Adds the work that was executed for a queue, which has one log. The work must stay where it is until it is
+  /// removed. Otherwise like the other add().
+  template <class Clock>
+  void add(queue_id id, basic_executed_work<Platform, Clock>& from) {
+    work_.push_back({id, {&from.log_}});
+  }
+
+  /// Removes what was added with this number, if there is anything: a queue, its work, or both. Its logs stay as they
+  /// are.
   void remove(queue_id id) noexcept {
-    std::erase_if(queues_, [&](const traced& one) { return one.id == id; });
+    std::erase_if(queues_, [&](const auto& one) { return one.id == id; });
+    std::erase_if(work_, [&](const auto& one) { return one.id == id; });
   }
 
   /// Gives each log `entries` entries, if it has fewer. Returns how many logs grow, from their queues' next entries on.
@@ -55,29 +69,45 @@ class basic_traced_logs {
   /// allocation throws; then nothing grows, either. The first entry in each log clears it, which takes time in
   /// proportion to its size.
   std::size_t grow(std::size_t entries = 4096) {
-    std::vector<std::pair<log*, prepared>> made;
-    made.reserve(2 * queues_.size());
-    for (const traced& one : queues_) {
-      for (log* const each : one.logs) {
+    replacements<queue_log> queues;
+    replacements<work_log> work;
+    if (!prepare(queues_, entries, queues) || !prepare(work_, entries, work)) return 0;
+    return replace(queues) + replace(work);
+  }
+
+ private:
+  using queue_log = basic_queue_log<Platform>;
+  using work_log = basic_queue_log<Platform, executed_piece>;
+  template <class Log, std::size_t Count>
+  struct traced {
+    queue_id id;
+    std::array<Log*, Count> logs;
+  };
+  template <class Log>
+  using replacements = std::vector<std::pair<Log*, typename Log::prepared>>;
+
+  /// Makes a larger log for each that has fewer entries. Returns false if a log can't have this number.
+  template <class Log, std::size_t Count>
+  static bool prepare(const std::vector<traced<Log, Count>>& all, std::size_t entries, replacements<Log>& made) {
+    made.reserve(Count * all.size());
+    for (const auto& one : all) {
+      for (Log* const each : one.logs) {
         if (each->entries() >= entries) continue;
-        prepared next = each->prepare(entries);
-        if (!next) return 0;
+        auto next = each->prepare(entries);
+        if (!next) return false;
         made.emplace_back(each, std::move(next));
       }
     }
+    return true;
+  }
+  template <class Log>
+  static std::size_t replace(replacements<Log>& made) noexcept {
     for (auto& [each, next] : made) each->replace(std::move(next));
     return made.size();
   }
 
- private:
-  using log = basic_queue_log<Platform>;
-  using prepared = typename log::prepared;
-  struct traced {
-    queue_id id;
-    std::array<log*, 2> logs;
-  };
-
-  std::vector<traced> queues_;
+  std::vector<traced<queue_log, 2>> queues_;
+  std::vector<traced<work_log, 1>> work_;
 };
 
 /// For tidemark::queue, and for queues with another progress on the same platform, or with another notifier.

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of what threads that record commands share with a queue: entries that they reserve, events that they
-// tell, and what they are told of the verbose log.
+// tell, and what they are told of the verbose log. And of the log of the work that was executed, as it grows.
 #include "support/model_check.hpp"
 #include "support/unsignalled.hpp"
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queued_events.hpp>
+#include <tidemark/queue/traced_logs.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace {
 
@@ -142,6 +145,57 @@ struct queued_by_two : model::suite<3> {
   void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) { MODEL_REQUIRE(false); }
 };
 
+/// [A92] [A101] The log of the work grows while the queue executes and a collector collects. It tells each piece once,
+/// in order, or counts it as lost, and what came before the piece is visible. With a log of two, one piece is lost at
+/// most, and none if the log has grown by the third one.
+struct work_grows : model::suite<3> {
+  static constexpr std::uint64_t pieces = 3;
+  tidemark::basic_executed_work<platform, tidemark::no_log_clock> work{2};
+  tidemark::basic_log_collector<platform, tidemark::no_log_clock> collector;
+  tidemark::basic_traced_logs<platform> device;
+  std::array<payload, pieces> data;
+  std::uint64_t next = 0;  // the next piece, if none is lost
+  std::uint64_t lost = 0;
+
+  void before() {
+    collector.add(queue_id{1}, work);
+    device.add(queue_id{1}, work);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (std::uint64_t n = 0; n < pieces; ++n) work.execute(std::string_view{names}.substr(n, 1), [&] { write(n); });
+    } else if (index == 1) {
+      MODEL_REQUIRE(device.grow(3) == 1);
+    } else {
+      collector.collect(*this);
+    }
+  }
+  void write(std::uint64_t n) { data[n].store(n + 100); }
+  void after() {
+    collector.collect(*this);
+    MODEL_REQUIRE(next == pieces);
+    MODEL_REQUIRE(lost <= 1);
+  }
+
+  template <class Clock>
+  void on_work(queue_id, std::string_view name, std::uint64_t, std::uint64_t) {
+    MODEL_REQUIRE(name == std::string_view{names}.substr(next, 1));
+    MODEL_REQUIRE(data[next].load() == next + 100);
+    ++next;
+  }
+  void on_work_lost(queue_id, std::uint64_t count) {
+    next += count;
+    lost += count;
+  }
+  template <class Clock>
+  void on_executed(queue_id, const fence_log_entry&) {
+    MODEL_REQUIRE(false);
+  }
+  void on_lost(queue_id, fence_log_type, std::uint64_t, std::uint64_t) { MODEL_REQUIRE(false); }
+
+  static constexpr const char* names = "abc";
+};
+
 /// [A119] A thread that is told that the verbose log is on finds what the owner has made ready for it.
 struct verbose_told : model::suite<2> {
   unsignalled progress;
@@ -169,6 +223,7 @@ int main(int argc, char** argv) {
                         model::make_check<reserved<3, 0>, "reserved_no_space">(),
                         model::make_check<reserved<2, 1>, "reserved_and_replaced">(),
                         model::make_check<queued_by_two<2>, "queued_by_two">(),
+                        model::make_check<work_grows, "work_grows">(),
                         model::make_check<verbose_told, "verbose_told">(),
                     });
 }
