@@ -16,6 +16,7 @@
 #include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/queued_events.hpp>
 
 using namespace testing;
 
@@ -81,6 +82,10 @@ TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's cal
     CHECK(reported_by([entries] {
             tidemark::executed_work work;
             work.set_log(entries);
+          }) == "a ring log needs at least two entries and fewer than 2^31");
+    CHECK(reported_by([entries] {
+            tidemark::queued_events events;
+            events.set_log(entries);
           }) == "a ring log needs at least two entries and fewer than 2^31");
   }
 }

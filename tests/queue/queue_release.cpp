@@ -30,6 +30,7 @@ static void say(const char* text) { said().emplace_back(text); }
 #include <tidemark/hub/hub.hpp>
 #include <tidemark/log/ring_log.hpp>
 #include <tidemark/queue/executed_work.hpp>
+#include <tidemark/queue/queued_events.hpp>
 #include <tidemark/queue/traced_logs.hpp>
 
 #include "support/hubs.hpp"
@@ -238,7 +239,9 @@ TEST_CASE("[A92] a number of entries that no log can have is refused where it is
   CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5});
 }
 
-TEST_CASE("[A92][A101] numbers that no log of work can have are refused, and of a whole device nothing grows then") {
+TEST_CASE(
+    "[A92][A101] numbers that no log of work or events can have are refused, and of a whole device nothing grows "
+    "then") {
   progress own;
   tidemark::basic_queue<progress, ticking_clock> queue{own};
   tidemark::basic_executed_work<progress::platform, ticking_clock> work{2};
@@ -246,23 +249,33 @@ TEST_CASE("[A92][A101] numbers that no log of work can have are refused, and of 
   tidemark::basic_traced_logs<progress::platform> logs;
   logs.add(queue_id{1}, queue);
   logs.add(queue_id{1}, work);
+  tidemark::basic_queued_events<progress::platform, ticking_clock> events{2};
+  auto events_reader = events.reader();
   const auto execute = [&] { work.execute("tile", [] {}); };
   for (const std::size_t pieces : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 31, SIZE_MAX}) {
     CHECK_FALSE(work.set_log(pieces));
     CHECK(taken() == few_entries);
+    CHECK_FALSE(events.set_log(pieces));
+    CHECK(taken() == few_entries);
     execute();
+    events.wait_queued(other_id, 1);
   }
   CHECK(logs.grow(std::size_t{1} << 31) == 0);
   CHECK(taken() == few_entries);
   logs.remove(queue_id{1});
   logs.add(queue_id{1}, work);
+  logs.add(queue_id{1}, events);
   CHECK(logs.grow(SIZE_MAX) == 0);
   CHECK(taken() == few_entries);
   std::array<tidemark::executed_piece, 3> buffer;
   const auto batch = reader.read(buffer);
   CHECK(batch.entries.size() == 2);
   CHECK(batch.lost == 2);
-  CHECK(logs.grow(3) == 1);
+  std::array<tidemark::queued_event, 3> events_buffer;
+  const auto brought = events_reader.read(events_buffer);
+  CHECK(brought.entries.size() == 2);
+  CHECK(brought.lost == 2);
+  CHECK(logs.grow(3) == 2);
   CHECK(taken().empty());
 }
 

@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -16,6 +18,7 @@
 #include <tidemark/queue/queued_events.hpp>
 #include <tidemark/trace/trace.hpp>
 
+#include "support/interruption.hpp"
 #include "support/queues.hpp"
 
 using namespace testing;
@@ -182,4 +185,189 @@ TEST_CASE("[A82][A94] an event takes one reading of the clock, and neither alloc
   for (std::uint64_t value = 1; value <= 100; ++value) of_queue.wait_queued(fence_id{1}, value);
   CHECK(ticking_clock::now() == before + 101);
   CHECK(during.parks() + during.unparks() + during.heavy_barriers() + during.full_barriers() == 0);
+}
+
+// ---- the log is replaced --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Events in a log whose accesses can be interrupted, and a reader that keeps up with them.
+struct stepped {
+  void queue(std::size_t times = 1) {
+    for (; times > 0; --times) all.signal_queued(fence_id{1}, ++queued);
+  }
+  void read() {
+    std::array<tidemark::queued_event, 3> buffer;
+    for (;;) {
+      const std::uint64_t before = reader.next_sequence();
+      const auto batch = reader.read(buffer);
+      CHECK(batch.first_sequence == before + batch.lost);
+      lost += batch.lost;
+      for (const auto& event : batch.entries) CHECK(found.insert(event.fence_value).second);
+      CHECK(reader.next_sequence() == found.size() + lost);
+      if (batch.entries.empty() && batch.lost == 0) return;
+    }
+  }
+
+  tidemark::basic_queued_events<interrupted_platform, tidemark::no_log_clock> all{4};
+  decltype(all)::reader_type reader = all.reader();
+  std::uint64_t queued = 0;
+  std::set<std::uint64_t> found;
+  std::uint64_t lost = 0;
+};
+
+}  // namespace
+
+TEST_CASE("[A101][A92] events go on in a larger log; the old one is read first, and what it had lost counts once") {
+  events few{4};
+  collector logs;
+  logs.add(queue_id{3}, few);
+  std::uint64_t value = 0;
+  const auto queue = [&](int times) {
+    for (; times > 0; --times) few.wait_queued(fence_id{1}, ++value);
+  };
+  queue(6);
+  CHECK(few.set_log(10));
+  told sink;
+  CHECK(logs.collect(sink, 1).queued == 1);  // the round ends after the loss and an event
+  queue(10);
+  logs.collect(sink);
+  CHECK(sink.lost == std::vector<std::uint64_t>{2});
+  REQUIRE(sink.queued.size() == 14);
+  for (std::uint64_t n = 0; n < 14; ++n) CHECK(std::get<3>(sink.queued[n]) == n + 3);
+  CHECK(logs.collect(sink) == collected_entries{});
+}
+
+TEST_CASE("[A92] a sink that throws between two logs of events gets all of them, and each once") {
+  for (int at = 0; at < 6; ++at) {
+    events few{4};
+    collector logs;
+    logs.add(queue_id{3}, few);
+    for (std::uint64_t value = 1; value <= 3; ++value) few.wait_queued(fence_id{1}, value);
+    few.set_log(2);
+    for (std::uint64_t value = 4; value <= 6; ++value) few.wait_queued(fence_id{1}, value);
+    told sink;
+    sink.throws = at;
+    CHECK_THROWS_AS(logs.collect(sink), int);
+    logs.collect(sink);
+    CHECK(sink.lost == std::vector<std::uint64_t>{1});
+    REQUIRE(sink.queued.size() == 5);
+    CHECK(std::get<3>(sink.queued[2]) == 3);
+    CHECK(std::get<3>(sink.queued[3]) == 5);
+  }
+}
+
+TEST_CASE("[A92] who begins to read after events went on in a new log begins there") {
+  stepped at;
+  at.queue(3);
+  at.all.set_log(8);
+  at.all.set_log(4);
+  at.queue(2);
+  auto late = at.all.reader();
+  std::array<tidemark::queued_event, 3> buffer;
+  const auto batch = late.read(buffer);
+  CHECK(batch.first_sequence == 3);
+  CHECK(batch.lost == 0);
+  CHECK(batch.entries.size() == 2);
+  at.read();
+  CHECK(at.found.size() == 5);
+}
+
+TEST_CASE("[A92] a thread that is stopped at any step of an event while the log is replaced loses nothing uncounted") {
+  std::uint64_t stopped = 0;
+  for (int replacements = 1; replacements <= 3; ++replacements) {
+    for (std::uint64_t more = 0; more <= 6; ++more) {
+      for (std::uint64_t step = 0;; ++step) {
+        INFO(replacements, " replacements, stopped before step ", step, " for ", more, " events");
+        stepped at;
+        at.queue(2);
+        const auto meanwhile = [&] {
+          for (int n = 0; n < replacements; ++n) CHECK(at.all.set_log(4));
+          for (std::uint64_t n = 0; n < more; ++n) {
+            at.queue();
+            at.read();
+          }
+        };
+        if (!interrupt([&] { at.queue(); }, step, meanwhile)) break;
+        ++stopped;
+        at.read();
+        CHECK_FALSE(at.reader.has_new());
+        CHECK(at.found.size() + at.lost == at.queued);
+        // Before its second step, the event has no number in the old log, so it goes to the new one.
+        CHECK(at.lost == (step >= 2 && more >= 4 ? 1 : 0));
+      }
+    }
+  }
+  CHECK(stopped > 100);
+}
+
+TEST_CASE("[A92] an owner that is stopped at any step of a replacement keeps no thread from its events") {
+  std::uint64_t step = 0;
+  for (;; ++step) {
+    stepped at;
+    at.queue(1);
+    const auto meanwhile = [&] {
+      at.queue();
+      at.read();
+      CHECK(at.found.size() + at.lost <= at.queued);
+      at.queue();
+    };
+    if (!interrupt([&] { at.all.set_log(4); }, step, meanwhile)) break;
+    at.queue();
+    at.read();
+    CHECK(at.lost == 0);
+    CHECK(at.found.size() == 4);
+  }
+  CHECK(step >= 3);
+}
+
+TEST_CASE("[A92] while logs of events replace one another, each event is read once, or counted as lost") {
+  constexpr std::uint64_t most_each = 20'000;
+  constexpr std::uint64_t most_logs = 200;
+  tidemark::queued_events all{2};
+  auto reader = all.reader();
+  std::atomic<std::uint64_t> logs{0};
+  std::atomic<std::uint64_t> queued{0};
+  std::atomic<int> running{2};
+  std::vector<std::thread> recording;
+  for (std::uint32_t id = 0; id < 2; ++id) {
+    recording.emplace_back([&, id] {
+      std::uint64_t value = 0;
+      while (value < most_each || logs < most_logs) {
+        all.signal_queued(fence_id{id}, ++value);
+        if (value % 64 == 0) std::this_thread::yield();
+      }
+      queued += value;
+      --running;
+    });
+  }
+  std::thread owner{[&] {
+    for (; logs < most_logs; ++logs) {
+      all.set_log(2 + logs % 100);
+      std::this_thread::yield();
+    }
+  }};
+  std::uint64_t read = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t mistakes = 0;
+  std::array<std::uint64_t, 2> last{};
+  for (bool goes_on = true; goes_on;) {
+    const bool was_last = running == 0;
+    std::array<tidemark::queued_event, 16> buffer;
+    const std::uint64_t before = reader.next_sequence();
+    const auto batch = reader.read(buffer);
+    if (batch.first_sequence != before + batch.lost) ++mistakes;
+    for (const auto& event : batch.entries) {
+      std::uint64_t& previous = last.at(to_number(event.fence));
+      if (event.fence_value <= previous) ++mistakes;  // the events of one thread are in order
+      previous = event.fence_value;
+    }
+    read += batch.entries.size();
+    lost += batch.lost;
+    goes_on = !was_last || !batch.entries.empty() || batch.lost != 0;
+  }
+  owner.join();
+  for (auto& thread : recording) thread.join();
+  CHECK(mistakes == 0);
+  CHECK(read + lost == queued);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tidemark/queue/executed_work.hpp>
+#include <tidemark/queue/queued_events.hpp>
 #include <tidemark/queue/traced_logs.hpp>
 
 #include "support/counted_allocations.hpp"
@@ -47,25 +48,35 @@ struct device {
   tidemark::basic_traced_logs<stepping_platform> logs;
 };
 
-/// Queues of one device, and the work that was executed for each, of which a log keeps 84 pieces.
+/// Queues of one device, and for each the work that was executed and what was queued. Of each a log keeps 84.
 struct working_device : device {
   explicit working_device(std::size_t count) : device{count} {
     for (std::size_t n = 0; n < count; ++n) {
-      auto& one = work.emplace_back(84U);
-      logs.add(queue_id{static_cast<std::uint32_t>(n)}, one);
-      work_readers.push_back(one.reader());
+      const queue_id id{static_cast<std::uint32_t>(n)};
+      logs.add(id, work.emplace_back(84U));
+      logs.add(id, events.emplace_back(84U));
+      work_readers.push_back(work.back().reader());
+      event_readers.push_back(events.back().reader());
     }
   }
+  /// Of each queue so many pieces and events.
   void execute(std::size_t times) {
     for (auto& one : work) {
       for (std::size_t n = 0; n < times; ++n) one.execute("tile", [] {});
     }
+    for (auto& one : events) {
+      for (std::size_t n = 0; n < times; ++n) one.wait_queued(other_id, n);
+    }
   }
-  /// Reads all work. Returns how many pieces were lost, of all queues.
-  std::uint64_t lost_work() {
+  /// Reads all. Returns how many were lost, of all queues.
+  std::uint64_t lost_work() { return lost_to(work_readers); }
+  std::uint64_t lost_events() { return lost_to(event_readers); }
+
+  template <class Readers>
+  static std::uint64_t lost_to(Readers& readers) {
     std::uint64_t all = 0;
-    for (auto& reader : work_readers) {
-      std::array<tidemark::executed_piece, 7> buffer;
+    for (auto& reader : readers) {
+      std::array<typename Readers::value_type::entry_type, 7> buffer;
       for (;;) {
         const auto batch = reader.read(buffer);
         if (batch.entries.empty() && batch.lost == 0) break;
@@ -76,8 +87,11 @@ struct working_device : device {
   }
 
   using executed = tidemark::basic_executed_work<stepping_platform, ticking_clock>;
+  using queued = tidemark::basic_queued_events<stepping_platform, ticking_clock>;
   std::deque<executed> work;
+  std::deque<queued> events;
   std::vector<executed::reader_type> work_readers;
+  std::vector<queued::reader_type> event_readers;
 };
 
 }  // namespace
@@ -178,20 +192,22 @@ TEST_CASE("[A101] without queues nothing grows") {
   CHECK(logs.grow() == 0);
 }
 
-TEST_CASE("[A101][A92] the logs of the work grow in the same call, and what was in the old ones is not lost") {
+TEST_CASE("[A101][A92] the logs of work and events grow in the same call, and what was in the old ones is not lost") {
   working_device at{3};
   at.execute(85);
   CHECK(at.lost_work() == 3);
+  CHECK(at.lost_events() == 3);
   at.execute(84);
-  CHECK(at.logs.grow(500) == 9);
+  CHECK(at.logs.grow(500) == 12);
   CHECK(at.logs.grow(500) == 0);
   at.complete(500);
   at.execute(500);
   CHECK(at.lost() == 0);
   CHECK(at.lost_work() == 0);
+  CHECK(at.lost_events() == 0);
 }
 
-TEST_CASE("[A101] where memory is short, neither the logs of the queues nor those of the work grow") {
+TEST_CASE("[A101] where memory is short, neither the logs of the queues grow nor those of work and events") {
   std::size_t failures = 0;
   for (std::size_t spared = 0;; ++spared) {
     working_device at{2};
@@ -206,33 +222,64 @@ TEST_CASE("[A101] where memory is short, neither the logs of the queues nor thos
     }
     at.complete(100);
     at.execute(100);
-    CHECK(at.lost() == (grown ? 0 : 2 * 16));
-    CHECK(at.lost_work() == (grown ? 0 : 2 * 16));
+    const std::uint64_t expected = grown ? 0 : 2 * 16;
+    CHECK(at.lost() == expected);
+    CHECK(at.lost_work() == expected);
+    CHECK(at.lost_events() == expected);
     if (grown) {
-      CHECK(*grown == 6);
+      CHECK(*grown == 8);
       break;
     }
   }
-  CHECK(failures >= 6);  // a log for each, at least
+  CHECK(failures >= 8);  // a log for each, at least
 }
 
-TEST_CASE("[A101] work that can't be added for lack of memory is not added, and can be added later") {
+TEST_CASE("[A101] what can't be added for lack of memory is not added, and can be added later") {
   working_device::executed work{84};
+  working_device::queued events{84};
   tidemark::basic_traced_logs<stepping_platform> logs;
   {
     const counted_allocations during{true};
     CHECK_THROWS_AS(logs.add(queue_id{1}, work), std::bad_alloc);
+    CHECK_THROWS_AS(logs.add(queue_id{1}, events), std::bad_alloc);
   }
   CHECK(logs.grow(100) == 0);
   logs.add(queue_id{1}, work);
-  CHECK(logs.grow(100) == 1);
+  logs.add(queue_id{1}, events);
+  CHECK(logs.grow(100) == 2);
 }
 
-TEST_CASE("[A101] work that was removed with its queue keeps its log, and a log that is large enough stays") {
+TEST_CASE("[A101] what was removed with its queue keeps its log, and a log that is large enough stays") {
   working_device at{2};
   at.logs.remove(queue_id{0});
   CHECK(at.work[1].set_log(200));
-  CHECK(at.logs.grow(100) == 2);
+  CHECK(at.logs.grow(100) == 3);
+  CHECK(at.events[1].set_log(200));
+  CHECK(at.logs.grow(150) == 2);
   at.execute(200);
   CHECK(at.lost_work() == 116);
+  CHECK(at.lost_events() == 116);
+}
+
+TEST_CASE("[A101] events and work for which a larger log can't be allocated go on in the old one") {
+  for (std::size_t spared = 0;; ++spared) {
+    working_device at{1};
+    bool has_both = false;
+    {
+      const counted_allocations during{true, spared};
+      try {
+        at.work[0].set_log(100);
+        at.events[0].set_log(100);
+        has_both = true;
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    at.execute(100);
+    CHECK(at.lost_events() == (has_both ? 0 : 16));
+    if (has_both) {
+      CHECK(at.lost_work() == 0);
+      CHECK(spared >= 2);
+      break;
+    }
+  }
 }

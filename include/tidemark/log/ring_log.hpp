@@ -34,7 +34,8 @@
 //   writers::several        Any thread appends, to a stamped log only. A producer owns a slot through its stamp, which
 //                           is odd while the entry is written and even when it is whole. A producer drops its entry if
 //                           its slot is still busy from an earlier lap, or is taken by a later lap already. Readers
-//                           count that entry as lost. The position is the plain number of the next entry to begin.
+//                           count that entry as lost. The position is the plain number of the next entry to begin,
+//                           and its top bit closes the log.
 //
 // Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and those that it hands
 // out and those that it counts as lost are together all appends since it began (for header_only, see above). A reader
@@ -111,18 +112,34 @@ class log_producer<Page> {
  public:
   explicit log_producer(const Page&) noexcept {}
 
-  void append(Page& page, const typename Page::entry_type& entry) noexcept {
+  /// Positions from here on are those of a log that is closed.
+  static constexpr std::uint64_t closed = std::uint64_t{1} << 63;
+
+  /// Returns false, and does nothing else, where the log is closed.
+  bool append(Page& page, const typename Page::entry_type& entry) noexcept {
     using platform = typename Page::platform_type;
     using slot = typename Page::slot;
     // (L10): relaxed alone: a number of its own for each entry. The stamp says what readers may see of the entry.
     const std::uint64_t sequence = page.position().fetch_add(1, std::memory_order_relaxed);
+    if (sequence >= closed) [[unlikely]]
+      return see_closed(page);
     const auto words = page.slot_at(sequence % page.entries());
-    if (!own(words[slot::stamp], sequence)) return give_up(words[slot::given_up], sequence);
+    if (!own(words[slot::stamp], sequence)) {
+      give_up(words[slot::given_up], sequence);
+      return true;
+    }
     // (L11): release, pairs with (L4) and (L21): the busy stamp comes before the words, as in (L3).
     if constexpr (platform::has_thread_fences) platform::thread_fence(std::memory_order_release);
     store_words<Page>(words, entry);
     // (L12): release: the whole entry comes before it; pairs with (L7), and with (L13) of the producer a lap later.
     words[slot::stamp].store(whole(sequence), std::memory_order_release);
+    return true;
+  }
+
+  /// From now on no entry gets a number. Returns the number that the next one would have had. Called once.
+  static std::uint64_t close(Page& page) noexcept {
+    // (L24): release, pairs with (L25): who finds the log closed sees what came before that.
+    return page.position().fetch_add(closed, std::memory_order_release);
   }
 
   static constexpr std::uint64_t busy(std::uint64_t sequence) noexcept { return 2 * sequence + 1; }
@@ -137,6 +154,12 @@ class log_producer<Page> {
     // (L13): acquire, pairs with (L12): the words of the previous entry are written before ours. Readers that see ours
     // find the stamp by (L11), so nothing is released here.
     return stamp.compare_exchange_strong(seen, busy(sequence), std::memory_order_acquire, std::memory_order_relaxed);
+  }
+
+  static bool see_closed(const Page& page) noexcept {
+    // (L25): acquire, pairs with (L24), through the additions of (L10) that came after it.
+    static_cast<void>(page.position().load(std::memory_order_acquire));
+    return false;
   }
 
   /// Tells readers that have come to this entry not to wait for it. A slot notes only the latest entry that was dropped
@@ -202,9 +225,12 @@ class ring_log_reader {
   /// batch whose `lost` is 0 says that there is nothing to read now: nothing was appended; or the buffer is empty; or,
   /// with several producers, the next entry is not whole yet. An empty batch with a `lost` above 0 says that this call
   /// found lost entries only: call again. What the buffer holds behind the returned entries is not specified.
-  [[nodiscard]] batch read(std::span<entry_type> buffer) noexcept {
+  [[nodiscard]] batch read(std::span<entry_type> buffer) noexcept { return read(buffer, written()); }
+
+  /// The same, but reads only entries before the one of number `end`. That must not be below next_sequence(), nor above
+  /// the number of the next entry that will be appended, which is not checked.
+  [[nodiscard]] batch read(std::span<entry_type> buffer, std::uint64_t end) noexcept {
     std::uint64_t lost = 0;
-    const std::uint64_t end = written();
     if (end - next_ > readable()) {
       lost = end - readable() - next_;
       next_ = end - readable();

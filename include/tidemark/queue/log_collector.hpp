@@ -95,8 +95,8 @@ class basic_log_collector {
   }
 
   /// Adds what threads say that they have queued for a queue: from now on collect() reads it, from the oldest event
-  /// that is still there, if the sink has on_queued(). `from` must outlive the collector, or be removed. Otherwise like
-  /// the other add().
+  /// that its log still has, if the sink has on_queued(). Only the owner of `from` may call it. `from` must outlive the
+  /// collector, or be removed. Otherwise like the other add().
   void add(queue_id id, const basic_queued_events<Platform, Clock>& from) {
     if (is_free()) queued_.push_back({id, from.reader()});
   }

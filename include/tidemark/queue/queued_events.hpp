@@ -14,11 +14,17 @@
 // The end of a submission is a signal of the queue's progress. If others wait for the progress, tell that this signal
 // was queued, too: events.signal_queued(progress_id, serial). A report on hangs (trace_hangs.hpp) needs that.
 //
-// The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and nothing is
-// allocated after the construction. The log overwrites, so it must be large enough for what is queued between two
-// rounds of the collector. An event that was overwritten, or dropped because its entry was still being written, is
-// counted and told as lost. A thread that is stopped while it writes an event holds the readers up at this event until
-// the log has gone once around.
+// The events stand in a ring log of several writers (ring_log.hpp): no thread waits for another, and none of those that
+// tell events allocates. The log overwrites, so it must be large enough for what is queued between two rounds of the
+// collector. An event that was overwritten, or dropped because its entry was still being written, is counted and told
+// as lost. A thread that is stopped while it writes an event holds the readers up at this event until the log, or one
+// that has replaced it, has gone once around.
+//
+// While threads tell events, set_log() puts a larger log in the place of this one, and traced_logs does so for all
+// queues of a device. The old log is read to its end first. It is not freed before this object is destroyed, because a
+// thread may still be about to write there.
+//
+// Who calls what: any thread says what it has queued. The owner, one thread at a time, calls reader() and set_log().
 //
 // Invariant: from the oldest event on that is still there at add(), a sink that does not throw gets each event once, or
 // it is counted as lost.
@@ -30,15 +36,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <utility>
 
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
-#include "../log/ring_log.hpp"
 #include "../platform/platform.hpp"
+#include "detail/shared_log.hpp"
 
 namespace tidemark {
+
+template <platform Platform>
+class basic_traced_logs;
 
 /// That a wait or a signal was queued.
 struct queued_event {
@@ -62,7 +71,7 @@ class basic_queued_events {
  public:
   using platform_type = Platform;
   using clock_type = Clock;
-  using log_type = ring_log<queued_event, std::dynamic_extent, log_form::stamped, Platform, writers::several>;
+  using log_type = detail::shared_log<Platform, queued_event>;
   using reader_type = typename log_type::reader_type;
 
   /// Allocates, and throws what the allocation throws.
@@ -70,14 +79,27 @@ class basic_queued_events {
   explicit basic_queued_events(std::size_t entries = 4096) : log_{entries} {}
 
   /// Says that a wait, or a signal, of this fence was queued now. Any thread. Progress: wait-free, one reading of the
-  /// clock and one append.
+  /// clock and one append, which begins again for each time that the log is replaced meanwhile.
   void wait_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::wait_queued, id, value); }
   void signal_queued(fence_id id, std::uint64_t value) noexcept { append(trace_event::signal_queued, id, value); }
 
-  /// Returns a reader that begins with the oldest event that is still there. Any thread. This object must outlive it.
+  /// Returns a reader that begins with the oldest event of the newest log. This object must outlive it. For the owner.
   [[nodiscard]] reader_type reader() const noexcept { return log_.reader(); }
 
+  /// From now on threads write to a new log of so many events. Readers read the old log to its end first, and what they
+  /// find no more is counted as lost. Returns true. Asserts that `entries` is 2 to 2^31 - 1. Otherwise returns false,
+  /// and the old log goes on. For the owner. Allocates, and throws what the allocation throws; then the old log goes
+  /// on, too. Each call takes memory that is freed only when this object is destroyed.
+  bool set_log(std::size_t entries) {
+    auto next = log_.prepare(entries);
+    if (!next) return false;
+    log_.replace(std::move(next));
+    return true;
+  }
+
  private:
+  friend basic_traced_logs<Platform>;
+
   void append(trace_event event, fence_id id, std::uint64_t value) noexcept {
     log_.append({value, id, event, Clock::now()});
   }

@@ -4,16 +4,14 @@
 //
 //   tidemark::traced_logs logs;                                 one for each device
 //   logs.add(tidemark::queue_id{3}, queue);                     beside collector.add(tidemark::queue_id{3}, queue)
-//   logs.add(tidemark::queue_id{3}, work);                      likewise, if an executed_work has the queue's work
+//   logs.add(tidemark::queue_id{3}, events);                    likewise, if threads say what they have queued
+//   logs.add(tidemark::queue_id{3}, work);                      likewise, if an engine says what it has executed
 //   logs.grow(4096);                                            then let the tool read
-//   logs.remove(tidemark::queue_id{3});                         before the queue, or the work, is destroyed
+//   logs.remove(tidemark::queue_id{3});                         before any of these is destroyed
 //
 // Either all logs grow or none does: all memory is allocated before the first queue is told. Each executor goes over to
 // its new logs with its next entries, and readers go on in them; see queue_log.hpp. A log that has as many entries
 // already stays.
-//
-// Queued events (queued_events.hpp) do not grow, since several threads write them: construct those as large as a trace
-// needs them.
 //
 // Not promised: that the executors go over at the same time.
 #ifndef TIDEMARK_QUEUE_TRACED_LOGS_HPP
@@ -31,11 +29,12 @@
 #include "executed_work.hpp"
 #include "queue.hpp"
 #include "queue_log.hpp"
+#include "queued_events.hpp"
 
 namespace tidemark {
 
 /// The logs of several queues, to be grown in one call; see the head of this file. Its owner must be the owner of all
-/// of the queues and of their work, since it changes their logs: one thread at a time.
+/// of the queues, and of the events and the work, since it changes their logs: one thread at a time.
 /// \tparam Platform  the platform of the queues
 template <platform Platform = native_platform>
 class basic_traced_logs {
@@ -50,17 +49,22 @@ class basic_traced_logs {
     queues_.push_back({id, {&from.log_to_grow(fence_log_type::wait), &from.log_to_grow(fence_log_type::signal)}});
   }
 
-  /// Adds the work that was executed for a queue, which has one log. The work must stay where it is until it is
-  /// removed. Otherwise like the other add().
+  /// Adds what threads say that they have queued for a queue, or the work that was executed for it; each has one log.
+  /// It must stay where it is until it is removed. Otherwise like the other add().
+  template <class Clock>
+  void add(queue_id id, basic_queued_events<Platform, Clock>& from) {
+    events_.push_back({id, {&from.log_}});
+  }
   template <class Clock>
   void add(queue_id id, basic_executed_work<Platform, Clock>& from) {
     work_.push_back({id, {&from.log_}});
   }
 
-  /// Removes what was added with this number, if there is anything: a queue, its work, or both. Its logs stay as they
-  /// are.
+  /// Removes what was added with this number, if there is anything: a queue, its events, and its work. Its logs stay as
+  /// they are.
   void remove(queue_id id) noexcept {
     std::erase_if(queues_, [&](const auto& one) { return one.id == id; });
+    std::erase_if(events_, [&](const auto& one) { return one.id == id; });
     std::erase_if(work_, [&](const auto& one) { return one.id == id; });
   }
 
@@ -70,13 +74,17 @@ class basic_traced_logs {
   /// proportion to its size.
   std::size_t grow(std::size_t entries = 4096) {
     replacements<queue_log> queues;
+    replacements<event_log> events;
     replacements<work_log> work;
-    if (!prepare(queues_, entries, queues) || !prepare(work_, entries, work)) return 0;
-    return replace(queues) + replace(work);
+    if (!prepare(queues_, entries, queues)) return 0;
+    if (!prepare(events_, entries, events)) return 0;
+    if (!prepare(work_, entries, work)) return 0;
+    return replace(queues) + replace(events) + replace(work);
   }
 
  private:
   using queue_log = basic_queue_log<Platform>;
+  using event_log = detail::shared_log<Platform, queued_event>;
   using work_log = basic_queue_log<Platform, executed_piece>;
   template <class Log, std::size_t Count>
   struct traced {
@@ -107,6 +115,7 @@ class basic_traced_logs {
   }
 
   std::vector<traced<queue_log, 2>> queues_;
+  std::vector<traced<event_log, 1>> events_;
   std::vector<traced<work_log, 1>> work_;
 };
 

@@ -182,6 +182,35 @@ struct laggard : model::suite<Readers + 2> {
   }
 };
 
+/// Two producers append while a third thread closes the log. As many appends as it has counted are in the log. Those that
+/// come later are refused, and see what came before the log was closed.
+struct closed : model::suite<3> {
+  using page_type = several<2>::page_type;
+  page_type page{2, 0, 0};
+  tidemark::detail::log_producer<page_type> producer{page};
+  platform::var<std::uint64_t> ready;
+  std::array<bool, 2> is_in{};
+  std::uint64_t end = 0;
+
+  void thread(unsigned index) {
+    if (index == 2) {
+      ready.store(7);
+      end = producer.close(page);
+      return;
+    }
+    is_in[index] = producer.append(page, make<entry>(index));
+    if (!is_in[index]) MODEL_REQUIRE(ready.load() == 7);
+  }
+  void after() {
+    std::array<entry, 2> buffer;
+    several<2>::reader_type reader{page, 0};
+    const auto batch = reader.read(buffer, end);
+    MODEL_REQUIRE(batch.lost == 0 && batch.entries.size() == end);
+    MODEL_REQUIRE(end == (is_in[0] ? 1U : 0U) + (is_in[1] ? 1U : 0U));
+    for (const entry& found : batch.entries) MODEL_REQUIRE(is_in[found.value] && found.inverse == ~found.value);
+  }
+};
+
 /// The last entries of a ring of two before its 32-bit wrap counter starts again at 0.
 constexpr std::uint64_t seam = (std::uint64_t{2} << 32) - 2;
 
@@ -204,5 +233,6 @@ int main(int argc, char** argv) {
           model::make_check<laggard<2, 2, 0>, "two_producers">(),
           model::make_check<laggard<2, 3, 0>, "laggard">(),
           model::make_check<laggard<2, 3, 1>, "laggard_and_reader">(),
+          model::make_check<closed, "closed">(),
       });
 }
