@@ -15,9 +15,9 @@
 // Each piece takes two readings of the clock and one append, by the thread of the engine that executes it. A queue that
 // tells nobody of its work pays nothing for that when it executes.
 //
-// The pieces stand in a log (queue_log.hpp) that overwrites, so it must be large enough for what is executed between two
-// rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is told so; a
-// trace has no such function. While the queue works, set_log() puts a larger log in the place of this one, and
+// The pieces are kept in a log (queue_log.hpp) that overwrites, so it must be large enough for what is executed between
+// two rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is told so;
+// a trace has no such function. While the queue works, set_log() puts a larger log in the place of this one, and
 // traced_logs does so for all queues of a device.
 //
 // Who calls what: the queue's executor calls execute(). The owner, one thread at a time, calls reader() and set_log().

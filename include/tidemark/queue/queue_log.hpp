@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works. The entries are those
-// of the queue's waits and signals, or the pieces of work that it executed (executed_work.hpp).
+// queue_log: one of the logs of a queue, which may be replaced by a new one while the queue works. The entries are
+// those of the queue's waits and signals, or the pieces of work that it executed (executed_work.hpp).
 //
 //   announced ---> a new log, until the producer has changed over
 //   producer  ---> log ---next---> log ...        the producer appends to the last one that it changed over to

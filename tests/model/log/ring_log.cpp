@@ -182,8 +182,8 @@ struct laggard : model::suite<Readers + 2> {
   }
 };
 
-/// Two producers append while a third thread closes the log. As many appends as it has counted are in the log. Those that
-/// come later are refused, and see what came before the log was closed.
+/// [A92] Two producers append while a third thread closes the log. As many appends as it has counted are in the log.
+/// Those that come later are refused, and see what came before the log was closed.
 struct closed : model::suite<3> {
   using page_type = several<2>::page_type;
   page_type page{2, 0, 0};
