@@ -31,7 +31,7 @@ import running
 from report_page import Page, Results, nice
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("fence", "loop", "log", "memory", "split", "context", "queue", "engine")  # in this order; others follow
+ROOMS = ("fence", "loop", "log", "memory", "split", "context", "queue", "engine", "hub")  # in this order; others follow
 FIRST = "headline"  # the part that comes before all others
 PROBE = "probe"  # the program that tells whether the machine is fit for measuring
 

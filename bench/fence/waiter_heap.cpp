@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a waiter pays before it sleeps and after it has given up.
+// What a waiter pays before it sleeps and after it has given up; and what a pass over the registrations costs.
 //
 //   register/<subject>/<others>         add and withdraw of a target that lowers the least, `others` being registered
 //   register_above/<subject>/<others>   the same for a target above all others
+//   release/<subject>/<all>.<due>       one pass that releases those that are due, of so many registrations in all.
+//                                       Each has a callable that counts, so no thread is woken. The heap's slots are
+//                                       freed by withdraw(), which is not timed; the peer frees its nodes
+//   release/nothing/0                   what reading the clock adds to that
 //   barrier/<kind>                      what a registration adds in the asymmetric form
 //   short_wait/<subject>                a wait of 5 microseconds for a value that never comes, timer slack 1 ns
 //
@@ -23,7 +27,9 @@
 
 #include "peers/condition_variable.hpp"
 #include "peers/futex.hpp"
+#include "peers/locked_callables.hpp"
 #include "peers/locked_set.hpp"
+#include "support/counting_waker.hpp"
 #include "support/measure.hpp"
 #include "support/threads.hpp"
 
@@ -57,6 +63,60 @@ void add_registrations(const std::string& name, std::size_t capacity) {
     bench::row("register/" + variant, add_and_withdraw<Set>, others, middle - 1)->Iterations(blocks);
     bench::row("register_above/" + variant, add_and_withdraw<Set>, others, middle * 2)->Iterations(blocks);
   }
+}
+
+// ---- a pass ---------------------------------------------------------------------------------------------------------
+
+/// Releases `due` of so many registrations, over and over.
+template <class Set, class Called>
+void release(State& state, std::size_t count, std::size_t due) {
+  constexpr bool is_heap = requires(Set& set) { set.pin(); };
+  const bench::escaped<Set> set;
+  Called called;
+  using ticket = decltype(set->add(middle, &called));
+  std::vector<ticket> others;
+  std::vector<ticket> released;
+  const std::size_t step = count / due;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_due = i % step == 0 && i / step < due;
+    (is_due ? released : others).push_back(set->add(is_due ? middle : middle + 1 + i, &called));
+  }
+  std::uint64_t passes = 0;
+  const auto free_the_released = [&] {
+    if constexpr (is_heap) {
+      for (const ticket& each : released) static_cast<void>(set->withdraw(each));
+    }
+  };
+  bench::measure_calls(
+      state,
+      [&] {
+        if (passes++ == 0) return;
+        free_the_released();
+        for (ticket& each : released) each = set->add(middle, &called);
+      },
+      [&] { benchmark::DoNotOptimize(set->release_due(middle)); });
+  free_the_released();
+  for (const ticket& each : others) static_cast<void>(set->withdraw(each));
+  if (called.calls() != passes * due) state.SkipWithError("another number was released");
+}
+
+void release_nothing(State& state) {
+  bench::measure_calls(state, [] {}, [] { benchmark::ClobberMemory(); });
+}
+
+void add_releases() {
+  const auto add = [](const std::string& name, void (*function)(State&, std::size_t, std::size_t), std::size_t count) {
+    for (const std::size_t due : {1u, 4u, 16u, 64u}) {
+      std::string row = name + "/" + std::to_string(count);
+      row.append(1, '.').append(std::to_string(due));
+      bench::row(row, function, count, due)->Iterations(500);
+    }
+  };
+  add("release/heap", release<tidemark::waiter_heap<64>, bench::counting_waker>, 64);
+  add("release/heap", release<tidemark::waiter_heap<1024>, bench::counting_waker>, 1000);
+  add("release/locked_map", release<bench::locked_callables, bench::called_back>, 64);
+  add("release/locked_map", release<bench::locked_callables, bench::called_back>, 1000);
+  bench::row("release/nothing/0", release_nothing)->Iterations(500);
 }
 
 // ---- the asymmetric form's barrier ----------------------------------------------------------------------------------
@@ -146,6 +206,7 @@ int main(int argc, char** argv) {
   add_registrations<tidemark::waiter_heap<64>>("heap_64", 64);
   add_registrations<tidemark::waiter_heap<1024>>("heap_1024", 1024);
   add_registrations<bench::locked_set>("locked_set", SIZE_MAX);
+  add_releases();
   bench::row("barrier/heavy/alone", heavy_barrier, false)->Iterations(2000);
   if (bench::processors().size() > 1) {
     bench::row("barrier/heavy/beside_a_running_thread", heavy_barrier, true)->Iterations(2000);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a waiter pays: to register, for a barrier, for a wait that times out"""
+"""What a waiter pays: to register, for a barrier, for a wait that times out; a pass that releases"""
 
 
 def waiters_side(page):
@@ -19,4 +19,14 @@ def waiters_side(page):
         page.times_of("5 us: " + row.split("/")[1], [row])
 
 
-SECTIONS = (("[a-z_]+", 2, 5, (waiters_side,)),)
+def releases(page):
+    page.heading("A pass releases some of the waiters, without the wakes (medians)")
+    page.head()
+    for count in (64, 1000):
+        for due in (1, 4, 16, 64):
+            page.compare(f"mutex and map / heap, {due} of {count:,}", f"release/locked_map/{count}.{due}",
+                         f"release/heap/{count}.{due}")
+    page.times_of("reading the clock, in each", ["release/nothing/0"])
+
+
+SECTIONS = (("[a-z_]+", 2, 5, (waiters_side, releases)),)

@@ -7,6 +7,8 @@
 //   lend/<subject>           one thread, one block in each frame, the bytes are not touched
 //   lend_written/<subject>   the bytes are written
 //   lend_two/<subject>       while a thread on another core does the same on the same object
+//   map/<subject>.<mode>     one thread maps the current block. A map for reading ends at once; with no_overwrite the
+//                            block is in use for two frames
 //   frame/<subject>          one thread, eight blocks in each frame; times are of a frame
 //   frame_written/<subject>  the bytes are written
 //   blocked/rename_ring      a map that waits for 200 ms; the processor time of its thread is measured, too
@@ -82,6 +84,48 @@ class renamed_blocks {
   tidemark::rename_ring<tidemark::progress_fence_view, tidemark::heap_source, Writers> ring_{
       finished_.view(), {.bytes = bench::block_bytes, .max_renames = frames_in_flight + 1}};
   std::uint64_t not_renamed_ = 0;
+};
+
+/// Maps what the last discard left current.
+template <writers Writers, map_mode Mode>
+class mapped_blocks {
+ public:
+  ~mapped_blocks() { finished_.poison(); }
+
+  void* lend(std::uint64_t value) {
+    const auto mapped = ring_.try_map(Mode);
+    if (!mapped) [[unlikely]]
+      ++refused_;
+    ring_.retire(mapped, Mode == map_mode::read ? 0 : value);
+    if (value > frames_in_flight) finished_.signal(value - frames_in_flight);
+    return mapped.memory;
+  }
+  bool is_right() const { return refused_ == 0; }
+
+ private:
+  tidemark::progress_fence finished_;
+  tidemark::rename_ring<tidemark::progress_fence_view, tidemark::heap_source, Writers> ring_{
+      finished_.view(), {.bytes = bench::block_bytes}};
+  std::uint64_t refused_ = 0;
+};
+
+template <map_mode Mode>
+class locked_blocks {
+ public:
+  void* lend(std::uint64_t value) {
+    void* const memory = block_.map(Mode == map_mode::no_overwrite);
+    if (memory == nullptr) [[unlikely]]
+      ++refused_;
+    block_.retire(Mode == map_mode::read ? 0 : value);
+    if (value > frames_in_flight) finished_.signal(value - frames_in_flight);
+    return memory;
+  }
+  bool is_right() const { return refused_ == 0; }
+
+ private:
+  tidemark::progress_fence finished_;
+  bench::locked_block<tidemark::progress_fence_view> block_{finished_.view()};
+  std::uint64_t refused_ = 0;
 };
 
 template <bool EachRetired>
@@ -416,6 +460,12 @@ int main(int argc, char** argv) {
   add("lend_written/rename_ring.several", lend_written<renamed_blocks<writers::several>>);
   add("lend_written/bump", lend_written<bench::bump_blocks>);
   add("lend_written/malloc", lend_written<bench::heap_blocks>);
+  add("map/rename_ring.one.read", lend<mapped_blocks<writers::one, map_mode::read>>);
+  add("map/rename_ring.one.no_overwrite", lend<mapped_blocks<writers::one, map_mode::no_overwrite>>);
+  add("map/rename_ring.several.read", lend<mapped_blocks<writers::several, map_mode::read>>);
+  add("map/rename_ring.several.no_overwrite", lend<mapped_blocks<writers::several, map_mode::no_overwrite>>);
+  add("map/locked_block.read", lend<locked_blocks<map_mode::read>>);
+  add("map/locked_block.no_overwrite", lend<locked_blocks<map_mode::no_overwrite>>);
   add("frame/upload_ring", frame<uploaded_blocks<false>>);
   add("frame/upload_ring.each", frame<uploaded_blocks<true>>);
   add("frame/upload_ring.several", frame<blocks_of_several_writers>);

@@ -21,6 +21,13 @@ def lend(page):
     line("upload ring / next of a buffer", "frame/upload_ring", "frame/bump")
     line("upload ring, each block retired / the frame", "frame/upload_ring.each", "frame/upload_ring")
     line("upload ring, several writers / malloc, free", "frame/upload_ring.several", "frame/malloc")
+    page.head("", "the current block is mapped")
+    for mappers in ("one", "several"):
+        who = {"one": "one mapper", "several": "several mappers"}[mappers]
+        for mode in ("read", "no_overwrite"):
+            row = f"map/rename_ring.{mappers}.{mode}"
+            line(f"{mode} / discard, {who}", row, f"lend/rename_ring.{mappers}")
+            line(f"  mutex and count / {mode}", f"map/locked_block.{mode}", row)
     page.head("in company", "another core does the same (medians)")
     page.compare("rename ring, several mappers", "lend_two/rename_ring.several", several)
     page.compare("malloc, free", "lend_two/malloc", "lend/malloc")
@@ -53,4 +60,4 @@ def aperture(page):
         page.compare(f"one page, window {window.replace('_', ' ')}", *rows)
 
 
-SECTIONS = (("(lend|frame|retire|blocked|aperture)(_[a-z]+)?", 4, 15, (lend, blocked, retire, aperture)),)
+SECTIONS = (("(lend|map|frame|retire|blocked|aperture)(_[a-z]+)?", 4, 15, (lend, blocked, retire, aperture)),)

@@ -2,14 +2,15 @@
 //
 // Peers of the rename ring and the upload ring: 256 bytes that are given to an executor and come back two frames later.
 // Each has lend(value), which returns the one block of the frame `value`; and frame(value, use), a frame of 8 blocks:
-// first the blocks of two frames ago come back, then the new ones are given to `use`. And a peer of the retire queue: a
-// deque and a mutex.
+// first the blocks of two frames ago come back, then the new ones are given to `use`. A peer of maps of the current
+// backing: a block whose users are counted under a mutex. And a peer of the retire queue: a deque and a mutex.
 //
 //   heap_blocks   malloc and free
 //   pool_blocks   boost::pool, for one thread; present only where the build found the library (TIDEMARK_HAVE_BOOST)
 //   bump_blocks   the floor: the next 256 bytes of a buffer, without a look whether they are free
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -90,6 +91,33 @@ class bump_blocks {
  private:
   alignas(64) std::array<std::byte, 64 * block_bytes> memory_{};
   std::size_t next_ = 0;
+};
+
+/// One block with the number of those who have mapped it, and the value until which it is in use.
+template <class View>
+class locked_block {
+ public:
+  explicit locked_block(View finished) : finished_{finished} {}
+
+  /// Returns null if the block is in use, unless `in_use_too`.
+  void* map(bool in_use_too) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!in_use_too && !finished_.is_reached(in_use_until_)) return nullptr;
+    ++mapped_;
+    return memory_.data();
+  }
+  void retire(std::uint64_t value) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --mapped_;
+    in_use_until_ = (std::max)(in_use_until_, value);
+  }
+
+ private:
+  View finished_;
+  std::mutex mutex_;
+  std::uint64_t in_use_until_ = 0;
+  std::uint32_t mapped_ = 0;
+  alignas(64) std::array<std::byte, block_bytes> memory_{};
 };
 
 /// Objects with the value until which they are in use, in the order in which they came.

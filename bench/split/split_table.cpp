@@ -10,6 +10,8 @@
 //                                   median of the pairs
 //   apply_beside/split_table/<slots>     applies it while a reader on another core takes one snapshot after the other
 //   snapshot/<subject>/<slots>      takes all rows at the end of a work item, from its first entry on; time of a row
+//   need/<subject>/<slots>          asks whether a part of a closed work item uses an allocation. The parts have 64
+//                                   offsets and come in their order; for each of them it asks about 8 allocations
 //   plan/splitter/<slots>           cuts a work item; as many allocations fit as a quarter of the slots, at least 8
 #include <benchmark/benchmark.h>
 
@@ -24,6 +26,7 @@
 #include <tidemark/split/splitter.hpp>
 
 #include "peers/locked_rows.hpp"
+#include "peers/locked_uses.hpp"
 #include "support/measure.hpp"
 #include "support/threads.hpp"
 
@@ -236,6 +239,50 @@ void snapshot_of(State& state, std::uint32_t slots) {
   });
 }
 
+struct question {
+  std::uint64_t allocation;
+  std::uint64_t from;
+  std::uint64_t to;
+};
+
+/// Returns questions about the first 20 parts of the list, or all of them.
+std::vector<question> questions_for(std::uint32_t slots, const std::vector<entry>& list) {
+  constexpr std::uint64_t part = 64;
+  std::mt19937_64 random{slots};
+  std::vector<question> made;
+  for (std::uint64_t from = 0; from < list.back().split_offset && from < 20 * part; from += part) {
+    for (int i = 0; i < 8; ++i) made.push_back({1 + random() % (2 * std::uint64_t{slots}), from, from + part});
+  }
+  return made;
+}
+
+void need_of(State& state, std::uint32_t slots, bool asks_peer) {
+  const std::vector<entry> list = list_of(slots, 4'096);
+  const std::vector<question> questions = questions_for(slots, list);
+  split_table table{options_for(slots, list)};
+  bench::locked_uses uses{options_for(slots, list)};
+  if (apply_all(table, list) + apply_all(uses, list) != 0) return state.SkipWithError("entries were refused");
+  auto reader = table.reader();
+  const auto ask_table = [&](const question& one) {
+    return reader.need_of(one.allocation, one.from, one.to) == tidemark::split_need::needed;
+  };
+  const auto ask_peer = [&](const question& one) { return uses.is_needed(one.allocation, one.from, one.to); };
+  for (const question& one : questions) {
+    if (ask_table(one) != ask_peer(one)) return state.SkipWithError("the answers differ");
+  }
+  const auto measure = [&](const auto& ask) {
+    std::uint64_t needed = 0;
+    measure_each(state, questions.size(), [&] {
+      needed = 0;
+      for (const question& one : questions) needed += std::uint64_t{ask(one)};
+    });
+    state.counters["needed"] = static_cast<double>(needed) / static_cast<double>(questions.size());
+  };
+  asks_peer ? measure(ask_peer) : measure(ask_table);
+}
+void need_of_table(State& state, std::uint32_t slots) { need_of(state, slots, false); }
+void need_of_peer(State& state, std::uint32_t slots) { need_of(state, slots, true); }
+
 /// Returns a list that uses an eighth of the slots in turn; twice as much fits.
 std::vector<entry> list_to_cut(std::uint32_t slots, std::size_t at_least) {
   std::vector<entry> made = list_of(slots, at_least);
@@ -278,6 +325,9 @@ int main(int argc, char** argv) {
     add("snapshot/split_table", snapshot);
     add("snapshot/unordered_map", snapshot_of<bench::locked_unordered_map>);
     add("snapshot/map", snapshot_of<bench::locked_map>);
+    add("apply/uses", apply<bench::locked_uses>);
+    add("need/split_table", need_of_table);
+    add("need/uses", need_of_peer);
     add("plan/splitter", plan);
   }
   return bench::run_all(argc, argv);

@@ -13,6 +13,10 @@ def split_table(page):
         for peer, name in (("unordered_map", "mutex and unordered_map"), ("map", "mutex and map")):
             page.compare(f"{name} / split_table, {count:,}", f"apply/{peer}/{count}", f"apply/split_table/{count}",
                          at_least=5)
+    for count in SLOTS:
+        page.compare(f"mutex and map of uses / split_table, {count:,}", f"apply/uses/{count}",
+                     f"apply/split_table/{count}")
+        page.compare(f"  need_of / the same map, {count:,}", f"need/split_table/{count}", f"need/uses/{count}")
     page.line()
     page.cells("slots", [f"{count:,}" for count in SLOTS], title_width=46)
     for title, row, counter, shown in (
@@ -24,6 +28,8 @@ def split_table(page):
         ("a row of a snapshot of all, split_table", "snapshot/split_table", "median_ns", nice),
         ("  mutex and unordered_map", "snapshot/unordered_map", "median_ns", nice),
         ("  mutex and map", "snapshot/map", "median_ns", nice),
+        ("whether a part of 64 offsets needs something", "need/split_table", "median_ns", nice),
+        ("  mutex and map of uses", "need/uses", "median_ns", nice),
         ("an entry, planned by the splitter", "plan/splitter", "median_ns", nice),
         ("  parts", "plan/splitter", "parts", whole),
     ):
@@ -33,4 +39,4 @@ def split_table(page):
         page.line(f"a reader every 1,000 entries slows the writer by at most 1.2x: {verdict_of(slowest <= 1.2)}")
 
 
-SECTIONS = (("(apply|snapshot|plan)(_[a-z]+)?", 3, 9, (split_table,)),)
+SECTIONS = (("(apply|snapshot|need|plan)(_[a-z]+)?", 3, 9, (split_table,)),)
