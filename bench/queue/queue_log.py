@@ -9,7 +9,7 @@ def reads(page):
     page.head()
     for group, what in (("read", "read"), ("pass", "two threads")):
         for buffer in BUFFERS:
-            page.compare(f"mutex, deque / log, {what}, {buffer} at a time", f"{group}/locked_deque/{buffer}",
+            page.compare(f"mutex, deque / log, {what}, {buffer} each", f"{group}/locked_deque/{buffer}",
                          f"{group}/queue_log/{buffer}")
     page.line()
     page.cells("millions of entries per second, at a time", BUFFERS, title_width=46)
