@@ -17,6 +17,7 @@
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/memory/upload_ring.hpp>
+#include <tidemark/platform/portable_platform.hpp>
 
 #include "support/counting_platform.hpp"
 #include "support/manual_stop.hpp"

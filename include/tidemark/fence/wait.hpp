@@ -141,8 +141,8 @@ concept has_last_reached = requires(const Timeline& of) {
 template <class Derived>
 class waitable {
  public:
-  /// Waits without a time limit. Returns `reached`; `stopped` if `token` is triggered first; `lost` if the timeline
-  /// is poisoned before it reaches the target.
+  /// Waits without a time limit. Returns `reached`; `stopped` if `token` is triggered first; `lost` if the timeline is
+  /// poisoned and has not reached the target.
   template <stop_token_like Token = never_stops>
   wait_status wait(std::uint64_t target, Token token = {}) const noexcept {
     return self().wait_with(target, no_deadline, std::move(token));

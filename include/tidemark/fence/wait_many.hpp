@@ -19,12 +19,13 @@
 // reached.
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
-// Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`). The list may be of any
-// length. For up to 64 timelines nothing is allocated; for more, one array. A full fence may grow, as in any wait.
+// Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`); and the platform of the
+// list must be asymmetric if one of theirs is. The list may be of any length. For up to 64 timelines nothing is
+// allocated; for more, one array. A full fence may grow, as in any wait.
 //
 // Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: the fence is full and
-// must not grow, or there is no memory for more than 64 registrations. If the system refuses the barrier and a timeline
-// relies on it, the waiter looks at all timelines as often.
+// does not grow (it must not, or there is no memory), or there is no memory for more than 64 registrations. If the
+// system refuses the barrier and a timeline relies on it, the waiter looks at all timelines as often.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
@@ -277,10 +278,10 @@ wait_any_result wait_for_many(const Those& those, const Limits&... limits) noexc
 
 }  // namespace detail
 
-/// Waits until every value is reached. Returns `reached`; `lost` as soon as a timeline is poisoned before it has
-/// reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once. What was
-/// done before those values were signalled happens-before a return with `reached`. Blocks. Throws nothing; the head of
-/// this file says when it allocates. Any thread may call it.
+/// Waits until every value is reached. Returns `reached`; `lost` as soon as it finds that a timeline is poisoned and
+/// has not reached its value; `stopped` if `token` is triggered first. For an empty list it returns `reached` at once.
+/// What was done before those values were signalled happens-before a return with `reached`. Blocks. Throws nothing; the
+/// head of this file says when it allocates. Any thread may call it.
 /// \param those  a contiguous list of awaited values, or a list in braces
 template <awaited_range Those, stop_token_like Token = never_stops>
 wait_status wait_all(const Those& those, Token token = {}) noexcept {

@@ -10,16 +10,16 @@
 //            children of the root, too
 //
 // The owner of the neighbor writes it; only this class writes the other words. The waiting thread takes a slot and arms
-// its leaf. The waiter itself and threads in release_due() may try to empty the leaf, and the one whose exchange
-// succeeds empties it. If that is the waiter, it frees the slot. If it is another thread, both the waiter and the
-// thread that wakes it have to finish with the slot, and the last of the two frees it. All of these threads rewrite
-// nodes. A thread that wakes or nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
+// its leaf. The waiter, when it withdraws, and threads in release_due() try to empty the leaf by an exchange; only one
+// of them succeeds. If the waiter does, it frees the slot at once. Otherwise the waiter and the thread that wakes it
+// both still use the slot, and the one that is done last frees it. All of these threads rewrite nodes. A thread that
+// wakes or nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
 //
 // The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
-// t - 1. It is exact when no operation is in progress, no thread is in the overflow lane, and the heap is not pinned.
-// If add(t) has returned before a call of release_due(v) begins, and t <= v, then the waiter has been released or
-// withdrawn when that call returns. fence/detail/min_tree.hpp says why. (With a lock-based double word, the call may
-// return while another thread's call is still releasing the waiter.)
+// t - 1. It is exactly the least target minus 1 when no operation is in progress, no thread is in the overflow lane,
+// and the heap is not pinned. A call of release_due(v) that begins after add(t) has returned, where t <= v, returns
+// only when that waiter has been released or withdrawn. fence/detail/min_tree.hpp says why. (With a lock-based double
+// word, the call may return while another thread's call is still releasing the waiter.)
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
@@ -34,9 +34,9 @@
 //
 // If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes four. Each waiter
 // that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw without
-// delay. Nobody is forgotten. A released waiter may also withdraw without being woken. If a thread has come to wake it
-// by then, it wakes two others as usual. If not, the thread that comes later wakes another waiter instead (see
-// slot_block::wake() and wake_unwoken()).
+// delay. Nobody is forgotten. A released waiter may also withdraw before anybody wakes it. If a thread has come to wake
+// it by then, the waiter wakes two others as usual. If not, that thread comes later, finds the waiter gone, and wakes
+// another one instead (see slot_block::wake() and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
 // until a thread that was woken before it runs; that a wake-up means a release (a woken thread must look again); that
@@ -130,8 +130,9 @@ class waiter_heap {
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
-  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. In the asymmetric
-  /// form, if that finds 0 and the heap is not pinned, one more for each child of the root. Any thread may call it.
+  /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. On an asymmetric
+  /// platform (platform.hpp), if this load finds 0 and the heap is not pinned, one more load for each child of the
+  /// root, because the root may be held at 0. Any thread may call it.
   std::uint64_t monitored_value() const noexcept {
     // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
@@ -139,8 +140,8 @@ class waiter_heap {
     return Platform::asymmetric && least == 0 && !is_pinned_ ? least_below_root() : least;
   }
 
-  /// Returns the word whose value half is monitored_value(), or 0 while the root is held. A signaller loads it with the
-  /// order that its handshake needs. Any thread may call it.
+  /// Returns the root. Its value half is 0 while the root is held; otherwise it is what monitored_value() returns. A
+  /// signaller loads it with the order that its handshake needs. Any thread may call it.
   const typename Platform::double_word& monitored_word() const noexcept { return root_; }
 
   /// Returns how many slots the heap has now: `Capacity`, and those by which it has grown. Progress: wait-free. Any
@@ -179,10 +180,11 @@ class waiter_heap {
   /// Returns false if the waiter had been released before; what the releasing thread had seen is visible then. The
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter may lose its place without notice. Progress: wait-free, O(log
-  /// n), while the waiter has not been released, and lock-free in the lane. If it has been released, and its wake-up
-  /// was handled, the call wakes two others, if some are left. It makes one system call for each waiter that it tries,
-  /// until two of those were asleep. That part is lock-free. If the registration has a waker, it waits for the thread
-  /// that uses the waker. One thread for each ticket.
+  /// n), while the waiter has not been released, and lock-free in the lane. If the waiter has been released, and a
+  /// thread has already come to wake it, the call wakes two others that are still to be woken, if there are any. It
+  /// tries one after the other, with one system call at most for each, until two of them were asleep. That part is
+  /// lock-free. If the registration has a waker, it waits for the thread that uses the waker. One thread for each
+  /// ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
       const bool withdrawn = lane_.leave(waiting.armed_.version);
@@ -208,10 +210,10 @@ class waiter_heap {
   ///                 each leaf that the pass visits, and at least once for the lane. If the value rises during the
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
   ///                 value must release those.
-  /// \param before_waking  a callable that throws nothing. It is called once, before this call wakes a waiter. It is
-  ///                       not called if the pass has released nobody, or only registrations whose wakers the signaller
-  ///                       itself must call (tools/waker.hpp). Other threads may wake the fifth waiter, and those after
-  ///                       it, before that.
+  /// \param before_waking  a callable that throws nothing. It is called once, after the pass, before this call wakes
+  ///                       its first waiter. It is not called if the pass has released nobody, or only registrations
+  ///                       whose wakers the signaller itself must call (tools/waker.hpp). The fifth released waiter,
+  ///                       and those after it, may be woken by other threads even before it is called.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
   ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
@@ -287,8 +289,9 @@ class waiter_heap {
     return Platform::park(wakes_of(waiting), seen, until);
   }
 
-  /// Wakes the waiter of this ticket without releasing it; in the lane it wakes all threads there. Any thread may
-  /// call it, but only before the waiter withdraws. Progress: wait-free except for the system call.
+  /// Wakes the thread that parks with this ticket, without releasing it; in the lane it wakes all threads there. It
+  /// does not call a waker. Any thread may call it, but only before the waiter withdraws. Progress: wait-free except
+  /// for the system call.
   void nudge(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) return lane_.wake_all();
     block_of(waiting).nudge(waiting.slot_);
@@ -307,19 +310,20 @@ class waiter_heap {
 
   // ---- The hold: for a time, the root is kept at 0 as if the heap were pinned (detail/root_hold.hpp).
 
-  /// Returns the state of the hold. A waiter asks after add(): if the hold `holds()`, then it needs only a full barrier
-  /// before its last look at the value. Progress: wait-free. Any thread may call it.
+  /// Returns the state of the hold. A waiter asks after add(). If the state `holds()`, it needs only a full barrier
+  /// before its last look at the value; otherwise the heavy barrier. Progress: wait-free. Any thread may call it.
   detail::hold_state hold() const noexcept { return hold_.look(); }
-  /// Begins a hold if enough passes have released somebody since the last one, and returns whether it did. Then the
-  /// caller must issue its heavy barrier, and call finish_beginning(). Progress: wait-free. Any thread may call it
-  /// after add().
+  /// Begins a hold if enough passes have released somebody since the last one, and returns whether it did. If it did,
+  /// the caller must issue its heavy barrier, and then call finish_beginning(). Progress: wait-free. Any thread may
+  /// call it after add().
   /// \param seen  what hold() has returned; becomes what finish_beginning() needs
   [[gnu::cold, gnu::noinline]] bool begin_hold(detail::hold_state& seen) noexcept {
     if (!hold_.begin(seen)) return false;
     refresh_root();
     return true;
   }
-  /// Lets other waiters rely on the hold; or forbids holds, because the barrier was refused. Progress: lock-free.
+  /// Ends what begin_hold() has begun. If `is_ordered`, other waiters may rely on the hold from now on. Otherwise the
+  /// barrier was refused, and holds are forbidden for the life of the heap. Progress: lock-free.
   [[gnu::cold, gnu::noinline]] void finish_beginning(detail::hold_state begun, bool is_ordered) noexcept {
     if (is_ordered) return hold_.confirm(begun);
     forbid_hold();

@@ -24,10 +24,10 @@
 // What proves to a reader that an entry was whole while it was copied:
 //
 //   log_form::stamped       Each slot has a stamp. With one producer it is the number of the entry plus 1, written
-//                           before the other words and checked after them. With several it is twice the number, plus 1
-//                           while the entry is written, and plus 2 when it is whole. All N entries are readable, and
-//                           `lost` is always exact. The stamp is a word of the entry (log_stamp_word), or stands before
-//                           it.
+//                           before the other words and checked after them. With several producers it is 2 * number + 1
+//                           while the entry is written, and 2 * number + 2 when it is whole. All N entries are
+//                           readable, and `lost` is always exact. The stamp is a word of the entry (log_stamp_word), or
+//                           stands before it.
 //   log_form::header_only   Nothing is added. A reader loads the position again after the copy, which proves the last
 //                           N - 1 entries. A reader that sleeps through N * 2^32 appends does not count them: from then
 //                           on its numbers are too small by N * 2^32, and nothing reports it.
@@ -37,9 +37,10 @@
 //                           count that entry as lost. The position is the plain number of the next entry to begin,
 //                           and its top bit closes the log.
 //
-// Invariant: every entry that a reader hands out was appended exactly so, in order, none twice; and those that it hands
-// out and those that it counts as lost are together all appends since it began (for header_only, see above). A reader
-// copies in chunks and makes one pass, so behind a fast producer a call may bring few entries or none.
+// Invariant: every entry that a reader hands out was appended exactly so (but for the word that serves as the stamp),
+// in order, none twice; and those that it hands out and those that it counts as lost are together all appends since it
+// began (for header_only, see above). A reader copies in chunks and makes one pass, so behind a fast producer a call
+// may bring few entries or none.
 //
 // Not promised: that a slow reader gets any entries; that entries of several producers are in the order of time; any
 // order between different logs. With several producers, readers stop at the entry of a thread that is suspended inside
@@ -391,8 +392,8 @@ class ring_log {
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
   /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, but less
   /// than 2^31; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. Asserts that the memory is aligned
-  /// and has room for 2 entries. Memory that is unfit is not touched. The log then allocates memory of its own: for as
-  /// many entries as would fit into the caller's, but for 2 at least. It throws what the allocation throws.
+  /// and has room for 2 entries. Otherwise it does not touch that memory, and allocates its own, for as many entries as
+  /// would have fitted, but for 2 at least; it throws what that allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}
@@ -421,9 +422,9 @@ class ring_log {
   }
 
   /// Says to readers in other mappings (mapped_log.hpp) that this log has come to its end, and where the next one is,
-  /// whose page must be there already. It must begin with the number next_sequence(). The producer must not append
-  /// after this. Asserts that there is a place; unknown_log_location is one. Otherwise nothing is done. Progress:
-  /// wait-free.
+  /// whose page must be there already. It must begin with the number that the next entry would have here. No producer
+  /// may append after this; of several, one calls it when the others append no more. Asserts that there is a place;
+  /// unknown_log_location is one. Otherwise nothing is done. Progress: wait-free.
   void end_at(log_location next) noexcept {
     TIDEMARK_ASSERT(next != no_log_location, "a log ends, and goes on nowhere");
     if (next != no_log_location) page_.end_at(next);

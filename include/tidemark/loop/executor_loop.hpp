@@ -4,21 +4,22 @@
 // on it go on in the executor's threads, and no thread sleeps in the loop.
 //
 //   tidemark::executor_loop<thread_pool> loop(pool);
-//   co_await loop.reached(uploaded, 3);                 goes on in a thread of the pool
-//   auto drawn = loop.on_reached(uploaded, 3, draw);    and so does this
+//   co_await loop.reached(uploaded, 3);                 goes on in a thread of the pool; if 3 is reached already, here
+//   auto drawn = loop.on_reached(uploaded, 3, draw);    calls draw() in a thread of the pool
 //
 // An executor has two functions, for the turns that the loop asks for:
 //
 //   executor.execute(turn)           calls turn() soon, in a thread of its choice
 //   executor.execute_at(at, turn)    calls turn() at a point of the steady clock, or later
 //
-// They may be called by any thread: by signallers, too, in the middle of a signal, so they must not block. They must
-// not throw (std::terminate), nor call the turn before they return, nor use the loop. A turn is copyable, as large as a
-// shared pointer and a time, and may be called by any thread, at any time, even after the loop has ended; it does
-// nothing then. At any time, execute() has at most one turn that it has not called yet. execute_at() may have several:
-// the loop takes none back when it asks for an earlier time. A turn runs at most 64 callables and asks for another one,
-// so that the executor can do something else in between. A turn passes on what a callable throws, and the loop goes on
-// with the next turn.
+// Any thread may call these two functions, also a signaller in the middle of a signal. So they must not block, nor
+// throw (std::terminate), nor use the loop, nor call the turn before they return. A turn is copyable, and as large as a
+// shared pointer and a time. Once the function has returned, any thread may call the turn, at any time, even after the
+// loop has ended: it does nothing then. At any time, execute() has at most one turn that it has not called yet.
+// execute_at() may have several: the loop takes none back when it asks for an earlier time. A turn runs at most 64
+// callables, and asks for another one if more are ready, so that the executor can do something else in between. While a
+// turn runs, the loop asks for no other one: as a rule callables run one after another, also on a pool of many threads.
+// A turn passes on what a callable throws, and the loop goes on with the next turn.
 //
 // In all other respects it is a wait_loop; it may be polled and run by other threads beside the executor's.
 // descriptor() returns -1 with errno ENOTSUP, and on_readable() and on_writable() return a watch whose error() is

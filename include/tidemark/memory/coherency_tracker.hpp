@@ -4,7 +4,7 @@
 // caches of the processor. It calls the cache operations that the memory needs.
 //
 //   coherency_tracker tracker{uploads, {.bytes = bytes}, my_cache};
-//   tracker.try_prepare_cpu_write(0, 64);               ... then write
+//   if (tracker.try_prepare_cpu_write(0, 64)) ...       then write; `busy` while the device uses these lines
 //   tracker.prepare_device_read(0, 64, serial);         writes the lines back; then submit work that signals `serial`
 //   tracker.prepare_device_write(0, 64, serial + 1);    submit work that writes
 //   tracker.try_prepare_cpu_read(0, 64);                `busy` until serial + 1 is reached; then invalidates the lines
@@ -27,8 +27,8 @@
 //
 //   runs   [0: clean) [12: dirty) [20: device writes until 7) [24: clean)     side by side; equal neighbours are joined
 //
-// Runs lie in chunks of 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs in the
-// chunks that it touches, however many runs there are behind it.
+// Runs lie in chunks of at most 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs
+// in the chunks that it touches, however many runs there are behind it.
 //
 // On a platform whose devices look into the caches there is nothing to do: with coherency::hardware a tracker has no
 // data, and its functions do nothing. So the calls can stay. But try_prepare_cpu_read() and try_prepare_cpu_write() are

@@ -20,9 +20,9 @@
 // thread takes it, too. Mappings nest: a backing is in use until its last mapping was retired, and until the greatest
 // of the values of its mappings.
 //
-// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If a guest
-// finds that the backing has an owner, it shares the backing with the owner: both have mapped one resource. If a guest
-// finds that the backing was trimmed, it looks for the current one. How owners and guests see each other is in
+// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If the
+// backing has an owner, the guest shares it with the owner: both have mapped one resource. If the backing was trimmed
+// meanwhile, the guest tries the backing that is current now. How owners and guests see each other is in
 // memory/detail/backing_slot.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
 // exchange only to make or to destroy a backing. With writers::several, a map that waits is also woken when another
 // thread gives something back (fence/event_count.hpp).
@@ -163,7 +163,8 @@ class rename_ring {
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
   /// backing several times. It asks about a backing that it has just made, too, but returns that one whatever the
   /// answer is. Where the result is `busy`, `target` becomes the first value of the timeline at which another try may
-  /// help. It stays as it is if only another answer of `may_take` can help. For mapped_allocation.
+  /// help. If no value helps, but only another answer of `may_take`, the result is `busy` too, and `target` stays as it
+  /// is. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -181,8 +182,7 @@ class rename_ring {
   /// ever; use try_map() or map_for() there.
   ///
   /// Returns as try_map(), but never `busy`: it returns `stopped` once `token` is triggered. With writers::several it
-  /// never returns `no_space` either, but `lost` if the timeline is lost and each backing is still mapped, or is just
-  /// being made or trimmed by another thread.
+  /// never returns `no_space` either: where try_map() does, it waits; or returns `lost` if the timeline is lost.
   ///
   /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
   /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
@@ -205,10 +205,10 @@ class rename_ring {
 
   /// As map() with a discard, for a thread that has a backing mapped and can use that backing again once the timeline
   /// has reached a value. Returns `own`, which stays mapped, with `renamed` false, once the timeline has reached
-  /// `until`; or, before that, another backing with `renamed` true. If `own` is no mapping, it is map(), but `renamed`
-  /// is true whichever backing it returns. Otherwise it blocks as map() does, up to the same limits. With `own` it
-  /// never returns `no_memory` or `lost`, since it can wait for `until`. For renamed_resource, which has its current
-  /// backing mapped.
+  /// `until`; or, before that, another backing with `renamed` true. If `own` is no mapping, the call is map() with a
+  /// discard, but `renamed` is true whichever backing it returns. In both cases it blocks as map() does, up to the same
+  /// limits. If `own` is a mapping, it never returns `no_memory` or `lost`, since it can wait for `until`. For
+  /// renamed_resource, which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   is read again before each attempt, and so is `own`. A source may change both when it is asked for a
   ///                backing: for example a source that submits work when memory is short
@@ -232,12 +232,12 @@ class rename_ring {
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
   /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping: the
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
-  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted: a second
+  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted. A second
   /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
-  /// ends another guest's mapping. Such a second call may change something although it returns false: if another thread
-  /// retires the last guest at the same time, the backing may stay in use until the value of the second call. Two calls
-  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call
-  /// ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
+  /// ends another guest's mapping. Such a call changes nothing if it returns false, with one exception: if another
+  /// thread retires the last guest meanwhile, the backing may stay in use until the value of the second call. Two calls
+  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call ends it
+  /// in that ring. The caller is the thread that has mapped, or one that was given the mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
@@ -265,7 +265,7 @@ class rename_ring {
   /// several values the greatest counts. Asserts that the mapping was not refused, and that retire() would take the
   /// value. Otherwise nothing changes. Only with writers::one; several writers map and retire instead. Progress:
   /// wait-free.
-  /// \param of  any mapping of the backing, also one that has ended
+  /// \param of  any mapping of the backing, also one that has ended, as long as the backing was not trimmed
   void used_until(const mapping& of, std::uint64_t value) noexcept
     requires(Writers == writers::one)
   {

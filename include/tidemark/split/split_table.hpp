@@ -129,8 +129,9 @@ struct split_table_options {
 /// The choices of a split table that allocates its log.
 template <>
 struct split_table_options<std::dynamic_extent> {
-  slot_id max_slot{};             ///< As in the primary template.
-  std::size_t capacity = 65'536;  ///< The greatest number of entries of a work item, 1 to 2^31 (asserted).
+  slot_id max_slot{};  ///< As in the primary template.
+  /// The greatest number of entries of a work item, 1 to 2^31 (asserted); fewer with 32-bit addresses.
+  std::size_t capacity = 65'536;
 };
 
 template <split_allocation Allocation, std::size_t Capacity, platform Platform>
@@ -364,10 +365,11 @@ class split_table_reader {
   /// Returns whether any command of the part [from, to) of the work item uses the allocation. Asserts that `from` is
   /// below `to`, and that the allocation is not the null handle.
   ///
-  /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as a complete group
-  /// shows that, although more groups of the part may follow. A group is complete when an entry with a greater offset
-  /// has been applied, or close() was called. Returns `stale` once the work item is over. Costs what rows_after(from)
-  /// costs, and O(rows + entries of the part), and O(entries of its group) for each entry that binds the allocation.
+  /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as the rows at `from`,
+  /// or a complete group of the part, show that. It returns `not_needed` only when all entries below `to` have been
+  /// applied. A group is complete when an entry with a greater offset has been applied, or close() was called. Returns
+  /// `stale` once the work item is over. Costs what rows_after(from) costs, and O(rows + entries of the part), and
+  /// O(entries of its group) for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");

@@ -23,11 +23,11 @@
 // begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group holds keeps its place;
-//   - an allocation that, after the group, only slots of the group and of the prologue hold may move if the group does
-//     not fit otherwise, because the part begins by binding it. The slots of the prologue are those that the prologue
-//     of each part binds again (submit_parts.hpp); begin() receives them;
-//   - an allocation that the group replaced may be evicted, and so may one that the part before has used and
-//     replaced.
+//   - an allocation that only slots of the group and of the prologue hold, once the group is applied, may move if the
+//     group does not fit otherwise: the part begins by binding it. The slots of the prologue are those that the
+//     prologue of each part binds again (submit_parts.hpp); begin() receives them;
+//   - an allocation that no slot holds any more once the group is applied may be evicted, also one that the part before
+//     has used.
 //
 // If the first group of a part can't be placed, the work item is `unsatisfiable`: next() returns no further part, and
 // names the slot and the offset. By then two arrangements of what may move have been tried: in the order of the list,
@@ -179,8 +179,8 @@ class splitter {
   }
 
   /// Plans the next part. Returns it with the status `planned`; `ended` behind the last part; `unsatisfiable` where a
-  /// group can't be placed, and then the same again until begin() or evict_all(). The parts before it were handed out
-  /// already; would_fail() says beforehand whether this will happen.
+  /// group can't be placed, and from then on at each call until begin() or evict_all(). The parts before that group
+  /// were handed out by then; would_fail() says beforehand whether that will happen.
   ///
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
   /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
@@ -248,9 +248,9 @@ class splitter {
     if (!which || !residents_[*which].is_here) return {};
     return residents_[*which].address;
   }
-  /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that may still run may use it.
-  /// While next() may still plan parts of the work item, no slot may hold it (asserted). Once there are no further
-  /// parts, this unbinds the slots that hold it. Harmless if the allocation is not resident. Throws what the policy's
+  /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that was handed out and has not
+  /// ended may use it. As long as next() can plan another part, no slot may hold it (asserted). After the last part,
+  /// slots may hold it, and this unbinds them. Harmless if the allocation is not resident. Throws what the policy's
   /// release() throws; then, as after an exception of next(), the splitter may only be destroyed or assigned to
   /// (asserted).
   void forget(const Allocation& allocation) {
