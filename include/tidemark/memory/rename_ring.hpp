@@ -236,8 +236,8 @@ class rename_ring {
   /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
   /// ends another guest's mapping. Such a call changes nothing if it returns false, with one exception: if another
   /// thread retires the last guest meanwhile, the backing may stay in use until the value of the second call. Two calls
-  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call ends it
-  /// in that ring. The caller is the thread that has mapped, or one that was given the mapping.
+  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call
+  /// ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {
