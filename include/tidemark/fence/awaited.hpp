@@ -29,7 +29,8 @@ template <class Platform, class Other>
 concept can_wait_for =
     std::same_as<typename Platform::parking, typename Other::parking> && (Platform::asymmetric || !Other::asymmetric);
 
-/// The first of the platforms that is asymmetric; the first one if none is. A wait on it may include fences of all.
+/// The first of the platforms that is asymmetric; the first one if none is. A wait on it may include fences of all that
+/// park as it does.
 template <class First, class...>
 struct waiting_platform {
   using type = First;
@@ -44,6 +45,10 @@ struct waiting_platform<First, Second, Others...> {
 /// The table of functions of the fences that a wait on `Platform` may include.
 template <class Platform>
 using wait_operations = fence_operations<typename Platform::template atomic<std::uint32_t>, waiter_ticket>;
+
+/// Never called: takes what is a fence or a progress_fence, and nothing else.
+template <platform Platform, fence_options Options>
+void takes_fence(const fence_core<Platform, Options>&);
 
 /// Gives access to what an awaited names.
 struct awaited_access {
@@ -68,7 +73,8 @@ class basic_awaited {
   /// A view of a fence or of a progress_fence, and the value to wait for.
   template <class Fence>
   basic_awaited(const timeline_view<Fence>& view, std::uint64_t target) noexcept
-    requires(detail::can_wait_for<Platform, typename Fence::platform>)
+    requires(detail::can_wait_for<Platform, typename Fence::platform> &&
+             requires(const Fence& followed) { detail::takes_fence(followed); })
       : basic_awaited(detail::fence_access::followed(view), target) {}
 
  private:

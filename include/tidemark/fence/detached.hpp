@@ -14,10 +14,13 @@
 // Parameters are copied or moved into the frame; references are not prolonged. What a reference names must outlive the
 // coroutine, not only the call. The same is true of what a lambda captures: pass it as a parameter instead.
 //
-// An exception that leaves the coroutine ends the program by std::terminate().
+// An exception that leaves the coroutine ends the program by std::terminate(). One that comes before the coroutine
+// begins (there is no memory for the frame, or the copy of a parameter throws) reaches the caller.
 //
 // What is not noticed: a coroutine whose last wait never ends. Its frame is never freed then. A coroutine that must be
-// destroyed while it waits needs a type that owns its frame; every wait of this library may be destroyed so.
+// destroyed while it waits needs a type that owns its frame. Every wait of this library may be destroyed so, but only
+// while no other thread can end it: no other thread runs the loop (wait_loop.hpp), or signals or poisons the fence
+// (signaller_awaiter.hpp).
 #ifndef TIDEMARK_FENCE_DETACHED_HPP
 #define TIDEMARK_FENCE_DETACHED_HPP
 

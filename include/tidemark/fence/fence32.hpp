@@ -10,10 +10,11 @@
 // current value by 1 to UINT32_MAX / 2 is not reached yet. One that is equal to it, or behind it by UINT32_MAX / 2 at
 // most, is reached. One that would lie below value 0 counts as value 0, which is reached.
 //
-// The window: while a call with a serial runs, the current value must be within UINT32_MAX / 2 of the serial. So
-// signallers must not get more than UINT32_MAX / 2 ahead of the serial for which a thread is about to wait. A call
-// reads the current value once to extend its serial to 64 bits. From then on it does not matter how far the value
-// rises: a thread that sleeps waits for a 64-bit value.
+// The window: a call with a serial reads the current value once, at its beginning, to extend the serial to 64 bits. At
+// that moment the value must be within UINT32_MAX / 2 of the serial. So signallers must not get more than UINT32_MAX /
+// 2 ahead of the serial for which a thread is about to wait. From then on it does not matter how far the value rises: a
+// thread that sleeps waits for a 64-bit value. Once the timeline is poisoned, the value that counts here is
+// last_reached().
 //
 // A serial at exactly half of the range, 2^31 away, is neither ahead nor behind. A call asserts that its serial is not
 // such a one; with NDEBUG the serial counts as behind. A serial further away looks like the one in the window that has
@@ -74,16 +75,17 @@ class basic_fence32 {
   /// Returns whether poison() was called. Progress: wait-free. Any thread may call it.
   bool is_poisoned() const noexcept { return timeline_.is_poisoned(); }
 
-  /// Returns the serial signalled last; UINT32_MAX once the timeline is poisoned, which is a serial like any other: ask
-  /// is_poisoned(). What was done before the serial was signalled happens-before the return. Progress: wait-free. Any
-  /// thread may call it.
+  /// Returns the serial signalled last; UINT32_MAX once the timeline is poisoned, unless the fence inside
+  /// keeps_value_on_loss. UINT32_MAX is a serial like any other: ask is_poisoned(). What was done before the serial was
+  /// signalled happens-before the return. Progress: wait-free. Any thread may call it.
   std::uint32_t current_value() const noexcept { return static_cast<std::uint32_t>(timeline_.current_value()); }
 
   /// Returns the serial signalled last, also once the timeline is poisoned. In all else like current_value().
   std::uint32_t last_reached() const noexcept { return static_cast<std::uint32_t>(timeline_.last_reached()); }
 
   /// Returns whether `target` is reached: equal to the current value or behind it. It returns true for every target
-  /// once the timeline is poisoned. Progress: wait-free. Any thread may call it.
+  /// once the timeline is poisoned, unless the fence inside keeps_value_on_loss. Progress: wait-free. Any thread may
+  /// call it.
   [[nodiscard]] bool is_reached(std::uint32_t target) const noexcept { return timeline_.is_reached(extended(target)); }
 
   /// Waits until `target` is reached, without a time limit. Returns `reached`; `stopped` if `token` is triggered first;

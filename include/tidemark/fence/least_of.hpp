@@ -23,11 +23,11 @@
 // std::copyable, such as a view. Of the others it keeps a pointer; they must outlive it and its copies. A least_of may
 // be one of the timelines of another.
 //
-// If all of them are fences, progress fences, or views of these, a wait sleeps once for all, as wait_all() does. With
-// other types it waits for one after the other, which takes as many sleeps at most.
+// If all of them are fences, progress fences, or views of these, and all park in the same way, a wait sleeps for all of
+// them together, as wait_all() does. With other types it waits for one after the other.
 //
-// Not promised: that current_value() reads all timelines at one moment. It reads one after the other, so each of them
-// had reached the value that it returns.
+// Not promised: that current_value() reads all timelines at one moment. It reads one after the other. Each of them has
+// reached the value that it returns, or is lost.
 #ifndef TIDEMARK_FENCE_LEAST_OF_HPP
 #define TIDEMARK_FENCE_LEAST_OF_HPP
 

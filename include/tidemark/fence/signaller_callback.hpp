@@ -9,29 +9,33 @@
 // executor, to write to a descriptor. What takes longer belongs on a loop (wait_loop.hpp).
 //
 // What it delays: the return of the signal that runs it, and the other callables of this fence, also those that are due
-// to signals of other threads. Nobody else who waits for this fence is delayed: they are released before. If a queue of
-// an engine makes the signal, the engine has one thread less meanwhile, and its other threads go on. If a pass of a hub
-// runs the callable, the hub serves nobody until it has returned.
+// to signals of other threads, and coroutines that signallers resume (signaller_awaiter.hpp). Nobody else who waits for
+// this fence is delayed: they are released before. If a queue of an engine makes the signal, the engine has one thread
+// less meanwhile, and its other threads go on. If a pass of a hub runs the callable, the hub serves nobody until it has
+// returned.
 //
 // When it runs: as a rule within the signal() or poison() that releases it, after that call has released all waiters
 // that are due. If a queue or a hub notifies for the signaller, it runs in the thread that makes the pass. If the
-// registration finds the value reached, or the timeline lost, it runs in the constructor. Signallers run the callables
-// of a fence one at a time: the lowest target first, and of equal targets the one that was registered first. One that
-// runs in a constructor may run beside them.
+// registration finds the value reached, or the timeline lost, it runs in the constructor, unless a signaller has begun
+// to run it. Signallers run the callables of a fence one at a time. Of those that are found due together, the lowest
+// target comes first, and of equal targets the one that was registered first; where several threads signal, poison or
+// make passes at the same time, no order is promised. A callable that runs in a constructor may run beside them, and
+// its own signals may run them within it.
 //
 // Not promised: that a signal has run what is due to it. If another thread runs callables of this fence at that moment,
 // it runs these, too, and the signaller does not wait. Likewise, what becomes due because a callable signals its own
-// fence runs after that callable.
+// fence runs after that callable. But a callable that runs in a constructor runs it within its signal().
 //
-// For any fence, this one included, a callable may signal, wait with a time-out of zero, register and cancel. It may
-// also destroy its own registration, unless it runs in the constructor. It must not throw (std::terminate), nor destroy
-// the fence, which its signaller still uses. In a pass of a hub it must not remove anything from that hub.
+// For any fence, this one included, a callable may signal, wait with a time-out of zero, register and cancel. Two
+// callables that run in two threads must not cancel each other: both would wait for ever. It may also destroy its own
+// registration, unless it runs in the constructor. It must not throw (std::terminate), nor destroy the fence, which its
+// signaller still uses. In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
-// for each fence in it, but only once: a fence that it signals again takes no more. That is some 500 bytes for each
-// fence, beside what the callables take themselves, and up to 1,400 without optimization. With callables that take
-// little themselves, 8 MiB of stack last for 5,000 fences. Longer chains belong on a loop, which runs one callable
-// after the other.
+// once for each fence in it. If the chain comes back to a fence, that fence's callables run later, further up the
+// stack, and take no more. That is some 500 bytes for each fence, beside what the callables take themselves, and up to
+// 1,400 without optimization. With callables that take little themselves, 8 MiB of stack last for 5,000 fences. Longer
+// chains belong on a loop, which runs one callable after the other.
 //
 // While no callable is due, a signal costs the same as on a fence without callables. If one is due, it takes a lock of
 // the fence, so a signal handler must not signal such a fence. Each callable takes a slot of the fence. Where nobody
@@ -83,8 +87,8 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
 
   /// Registers the callable, or runs it, see the head of this file. Allocates nothing, unless the fence has no free
   /// slot and may grow. Progress: takes the lock of the fence's callables, and registers as a thread does, with a heavy
-  /// barrier. The lock may be held for some time: while another callable is registered, or while slots of released ones
-  /// are freed. Any thread may call it.
+  /// barrier. It may have to wait for the lock while another thread registers a callable, or frees the slots of
+  /// released ones; but not while a callable runs. Any thread may call it.
   /// \param value  the target
   signaller_callback(const Fence& on, std::uint64_t value, Callable callable) noexcept
       : call(value, &on_release, &run), fence_{on}, callable_(std::move(callable)) {
@@ -100,8 +104,8 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
   }
 
   /// Cancels the registration, if its callable has not begun to run, and returns what has become of it; `waiting` if
-  /// the callable itself is the caller. If the callable runs in another thread, this waits until it has returned. Any
-  /// thread may call it. Progress: takes the lock.
+  /// the callable itself is the caller, or what it has called. If the callable runs in another thread, this waits until
+  /// it has returned. Any thread may call it. Progress: takes the lock.
   callback_state cancel() noexcept {
     keeper kept(calls().lock());
     if (calls().cancel(heap(), *this)) {

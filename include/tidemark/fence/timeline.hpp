@@ -16,13 +16,15 @@
 //   - current_value() never falls. What happened before a value was signalled happens-before the return of a call that
 //     sees the value.
 //   - Once a timeline is lost (its device is gone), current_value() returns UINT64_MAX, so that nothing counts as in
-//     use any more, and wait_until() returns `lost` if the target was not reached. Blocks take UINT64_MAX for the loss
-//     also where the timeline was signalled with that value. A type that keeps its value says so by a constant,
-//     `static constexpr bool keeps_value_on_loss = true;`, and is no timeline: blocks would hold its memory for ever.
-//     A fence has the option (fence_options.hpp). Threads wait for it as for any other, by a view of it, too.
-//   - A timeline that stands for several, as a least_of does, is lost only when all of them are. If wait_until()
-//     returns `lost`, current_value() is at least the target from then on. So blocks give memory out, or free it, after
-//     a wait that has returned `reached` or `lost`.
+//     use any more, and wait_until() returns `lost` if the target was not reached. So nothing counts as in use either
+//     once the timeline was signalled with UINT64_MAX, and waits for space return `lost` then. But a command_context,
+//     and is_lost() of a renamed_resource, ask is_poisoned() if the timeline has it, as a fence does. A type that keeps
+//     its value says so by a constant, `static constexpr bool keeps_value_on_loss = true;`, and is no timeline: a block
+//     that followed it would never reuse memory that is in use until a later value. A fence has the option
+//     (fence_options.hpp). Threads can wait for such a fence, or for a view of it, as for any other.
+//   - Once wait_until() has returned `lost`, current_value() is at least the target for ever, because blocks reuse or
+//     free memory after `lost` as they do after `reached`. So a timeline that stands for several, as a least_of does,
+//     is lost only when all of them are.
 //   - If the deadline has passed, wait_until() looks at the value and does not sleep. It returns `timeout` if the
 //     target is not reached and the timeline is not lost. The deadline may be `no_deadline`, which never passes.
 //   - Any thread may call both functions, and neither throws.
@@ -61,8 +63,8 @@ concept timeline = requires(const T& followed, std::uint64_t target, deadline un
   { followed.wait_until(target, until) } -> std::same_as<wait_status>;
 } && !detail::keeps_value<T>;
 
-/// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. A queue of
-/// an engine treats that call as work: it is allowed to block, and the engine has one thread less meanwhile
+/// A timeline that the program itself can signal. The signal() of a type of yours delays whoever calls it. If a queue
+/// of an engine makes the call, the call may block, and until it returns the engine has one thread less
 /// (engine/engine.hpp).
 template <class T>
 concept signalled_timeline = timeline<T> && requires(T& signalled, std::uint64_t value) { signalled.signal(value); };
@@ -81,8 +83,8 @@ struct platform_of_timeline<Timeline> {
   using type = typename Timeline::platform;
 };
 
-/// Waits once for a timeline of any type. For a caller that only looks, it passes the epoch of the clock as the
-/// deadline, which has always passed.
+/// Waits once for a timeline of any type. If `until` is at_once, it passes on the epoch of the clock, which has always
+/// passed.
 template <class Platform, class Timeline, class Token>
 wait_status wait_on(const Timeline& followed, std::uint64_t target, deadline until, const Token& token) {
   if (until == at_once) until = deadline{};
@@ -127,7 +129,8 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
   /// unless it keeps its value. Progress: as the timeline's own current_value().
   std::uint64_t current_value() const noexcept { return timeline_->current_value(); }
 
-  /// Returns whether current_value() is at least `target`; so it is true for every target once the timeline is lost.
+  /// Returns whether current_value() is at least `target`; so it is true for every target once the timeline is lost,
+  /// unless it keeps its value.
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
   /// Returns the timeline's monitored_value(); see fence.hpp. Only for timelines that have that function.
@@ -175,8 +178,8 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
 
 namespace detail {
 
-/// Returns whether a timeline is lost. Of one that has is_poisoned() it asks that, because signallers do not write what
-/// that reads.
+/// Returns whether a timeline is lost. If the timeline has is_poisoned(), that decides: it reads a word that signallers
+/// do not write. Otherwise UINT64_MAX does.
 template <class Timeline>
 bool is_lost(const Timeline& asked) noexcept {
   if constexpr (requires { asked.is_poisoned(); }) {

@@ -6,9 +6,9 @@
 //   wait_any_for({{upload, 12}, {compute, 40}}, 5ms).index      waits until one is reached, and says which one
 //
 // The mechanism: the waiter registers with each timeline whose value is still to come, in the heap of that timeline.
-// Then it issues one StoreLoad barrier for all of them and looks at each value once more. Then it sleeps on one word,
-// which every registration names (fence/tools/waker.hpp). For every timeline this is the protocol of fence.hpp
-// (register, barrier, look again), with one barrier for all. Signallers do not know of it.
+// Then it issues one StoreLoad barrier for all of them, if one of them needs it, and looks at each value once more.
+// Then it sleeps on one word, which every registration names (fence/tools/waker.hpp). For every timeline this is the
+// protocol of fence.hpp (register, barrier, look again), with one barrier for all. Signallers do not know of it.
 //
 // The waiter is woken once: wait_any() by the first release, wait_all() by the last one. A timeline that is lost wakes
 // it at once. So does a stop. Before the wait returns, it waits for signallers that are about to use that word, because
@@ -34,9 +34,9 @@
 // Before it registers, the waiter spins as for one timeline. The first timeline of the list that allows spinning says
 // for how long, and learns from the wait.
 //
-// Not promised: which of several reached timelines `any` names (it names the first one in the list that it sees); and a
-// return just at the deadline or the stop. The return is late if a signaller is preempted between releasing a
-// registration and waking the waiter.
+// Not promised: which of several reached timelines wait_any() names (it goes through the list from the first one on,
+// and names one that is reached when it looks); and a return just at the deadline or the stop. The return is late if a
+// signaller is preempted between releasing a registration and waking the waiter.
 #ifndef TIDEMARK_FENCE_WAIT_MANY_HPP
 #define TIDEMARK_FENCE_WAIT_MANY_HPP
 
@@ -164,8 +164,7 @@ class many_waits {
   class registrations {
    public:
     /// Registers with all timelines (w1 in fence.hpp). A wait for all may leave out those that are reached. A wait for
-    /// any must not: it ends when it finds one of its registrations reached, so a timeline that is reached already must
-    /// be among them.
+    /// any must not: look() goes through the registrations alone, so it would not find a timeline that was left out.
     registrations(quantifier needed, list those, shared_word<Platform>& woken) noexcept
         : many_{those.size() > few_.size() ? ::new(std::nothrow) registration[those.size()] : nullptr}, others_{those} {
       const std::span<registration> room = many_ ? std::span{many_.get(), those.size()} : std::span{few_};

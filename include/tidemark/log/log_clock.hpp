@@ -47,11 +47,11 @@ inline namespace TIDEMARK_CONFIGURATION {
 
 /// The time-stamp counter of x86-64. Other machines do not have this clock. It is kept in step with steady_log_clock:
 /// once a millisecond a call reads both. It stays within 1 microsecond of that clock while NTP changes its speed by at
-/// most 500 ppm; log/detail/tsc_clock.hpp adds this up. After a jump of the counter, as when the machine was suspended
-/// or moved, it may be wrong for about 1 millisecond. A jump of less than 8 microseconds is not recognized, and may
-/// show for up to 10 milliseconds. But if the counter jumps while the clock still measures its speed, it may be wrong
-/// for up to about a quarter of a second. That measurement takes 8 milliseconds, from the first call on and again after
-/// each jump.
+/// most 500 ppm; log/detail/tsc_clock.hpp adds this up. The counter jumps when the machine was suspended or moved. The
+/// clock may be wrong then for about 1 millisecond. It does not recognize a jump of less than 8 microseconds, which may
+/// show for up to 10 milliseconds. From the first call on, and again after each jump, the clock measures the counter's
+/// speed for 8 milliseconds. If the counter jumps in that time, the clock may be wrong for up to about a quarter of a
+/// second.
 ///
 /// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. Two
 /// more things are not promised; steady_log_clock promises both:
@@ -68,10 +68,10 @@ struct tsc_log_clock {
   static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 
-  /// Returns false where this clock is the steady clock for ever. That is so if the counter does not run at one speed,
-  /// if the two clocks could not be read closely enough together, or if several threads were stopped at once while they
-  /// compared the clocks. False stays false in this process; true may become false. Any thread may call it.
-  /// Progress: lock-free; it calls now().
+  /// Returns false once this clock has become the steady clock for ever. While it still measures the counter's speed,
+  /// it returns true. It becomes that if the counter does not run at one speed, if the two clocks could not be read
+  /// closely enough together, or if several threads were stopped at once while they compared the clocks. False stays
+  /// false in this process; true may become false. Any thread may call it. Progress: lock-free; it calls now().
   [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
 };
 

@@ -30,12 +30,14 @@ struct backing_traits {
 };
 
 /// What makes and destroys backings. create() returns a backing that converts to false if it refuses to make one more.
-/// Then a discard waits for one of the backings that the ring has, or returns `no_memory` if there is no value to wait
-/// for. A discard that the source has refused does not ask it again while it waits; the next discard does. Neither
-/// function may throw. The ring moves the source into itself. A backing must be default-constructible and copyable,
-/// without exceptions. With writers::several, several threads call both functions at the same time. Both functions may
-/// map, retire and trim in the ring that calls them, unless that is being made or destroyed. Once the ring is made, it
-/// counts a backing before it calls create() for it.
+/// Then a discard waits for one of the backings that the ring has (try_map() returns `busy`), or returns `no_memory` if
+/// there is no value to wait for. A discard that the source has refused does not ask it again while it waits; the next
+/// discard does. Neither function may throw. The ring moves the source into itself. A backing must be
+/// default-constructible and copyable, without exceptions. With writers::several, several threads call both functions
+/// at the same time. Both functions may map, retire and trim in the ring that calls them, unless that is being made or
+/// destroyed. A trim() within destroy() still counts the backing that is being destroyed. While create() runs, the
+/// ring's backings() and its limit max_renames count the backing that is being made. The first one, which the ring's
+/// constructor makes, is counted afterwards.
 template <class Source>
 concept backing_source = requires { typename Source::backing; } && std::copyable<typename Source::backing> &&
                          std::default_initializable<typename Source::backing> &&

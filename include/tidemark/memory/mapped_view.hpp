@@ -15,7 +15,8 @@
 // Threads may use pages and views as they use other memory. Making, moving and destroying one object must not run
 // beside any other use of the object.
 //
-// Not promised: any order of what is written through two views at the same time; it is ordinary memory.
+// Not promised: any order of what is written to one page through two views at the same time. The page is ordinary
+// memory, at two addresses.
 #ifndef TIDEMARK_MEMORY_MAPPED_VIEW_HPP
 #define TIDEMARK_MEMORY_MAPPED_VIEW_HPP
 
