@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include <tidemark/fence/awaited.hpp>
+#include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/platform/portable_platform.hpp>
 
@@ -27,6 +28,8 @@ static_assert(takes<awaited, tidemark::progress_fence>);
 static_assert(takes<awaited, tidemark::fence_view>);
 static_assert(takes<awaited, tidemark::progress_fence_view>);
 static_assert(!takes<awaited, testing::user_timeline>);
+static_assert(!takes<awaited, tidemark::timeline_view<testing::user_timeline>>);
+static_assert(!takes<awaited, tidemark::timeline_view<tidemark::least_of<tidemark::fence>>>);
 static_assert(takes<awaited, tidemark::basic_fence<tidemark::portable_platform>> ==
               std::is_same_v<tidemark::native_platform::parking, tidemark::portable_platform::parking>);
 static_assert(takes<basic_awaited<tidemark::portable_platform>, tidemark::basic_fence<tidemark::portable_platform>>);

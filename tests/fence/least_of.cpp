@@ -171,6 +171,20 @@ TEST_CASE("[A120] timelines of any type are waited for one after the other, and 
   CHECK(both.current_value() == 1);
 }
 
+TEST_CASE("a view of a least_of is a timeline like any other") {
+  tidemark::fence first;
+  tidemark::progress_fence second;
+  const tidemark::least_of both{first, second};
+  const tidemark::timeline_view seen{both};
+  const tidemark::least_of of_views{seen, first.view()};
+  first.signal(2);
+  CHECK(of_views.current_value() == 0);
+  CHECK(of_views.wait_for(1, std::chrono::seconds{0}) == wait_status::timeout);
+  second.signal(1);
+  CHECK(of_views.wait(1) == wait_status::reached);
+  CHECK(of_views.current_value() == 1);
+}
+
 TEST_CASE("a wait for fences that sleep in different ways is one after the other") {
   counted_fence first{1};
   tidemark::basic_fence<tidemark::portable_platform> second;
