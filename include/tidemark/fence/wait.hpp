@@ -132,7 +132,8 @@ concept has_last_reached = requires(const Timeline& of) {
 }  // namespace detail
 
 /// The wait functions of the timeline `Derived`. They block. They throw nothing, and allocate nothing unless a waiter
-/// finds no free slot and its fence may grow (fence_options.hpp). Any thread may call them.
+/// finds no free slot and its fence may grow (fence_options.hpp), or a least_of has more than 64 timelines
+/// (wait_many.hpp). Any thread may call them.
 ///
 /// Each of them waits until the timeline has reached `target`. A target of 0 is reached at once; UINT64_MAX is a legal
 /// target. What the signaller did before it signalled the target, or a later value, happens-before a return with

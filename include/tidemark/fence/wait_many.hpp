@@ -19,13 +19,15 @@
 // reached.
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
-// Both kinds of fence may be mixed, if their platforms park in the same way (`P::parking`); and the platform of the
-// list must be asymmetric if one of theirs is. The list may be of any length. For up to 64 timelines nothing is
-// allocated; for more, one array. A full fence may grow, as in any wait.
+// Both kinds of fence may be mixed. The list has a platform, that of its basic_awaited; for an `awaited` it is
+// native_platform. All fences must park as that platform does (`P::parking`). If one of them is asymmetric, it must be,
+// too. The list may be of any length. For up to 64 timelines nothing is allocated; for more, one array. A full fence
+// may grow, as in any wait.
 //
-// Once in a millisecond, a waiter that sleeps looks at timelines with which it can't register: the fence is full and
-// does not grow (it must not, or there is no memory), or there is no memory for more than 64 registrations. If the
-// system refuses the barrier and a timeline relies on it, the waiter looks at all timelines as often.
+// A waiter can't register with a fence that is full and does not grow, because it must not or because there is no
+// memory. Nor can it register with more than 64 timelines if there is no memory for the array. While it sleeps, it
+// looks at such timelines once in a millisecond. If the system refuses the barrier and a timeline relies on it, the
+// waiter looks at all timelines as often.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are

@@ -17,9 +17,9 @@
 //
 // The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
 // t - 1. It is exactly the least target minus 1 when no operation is in progress, no thread is in the overflow lane,
-// and the heap is not pinned. A call of release_due(v) that begins after add(t) has returned, where t <= v, returns
-// only when that waiter has been released or withdrawn. fence/detail/min_tree.hpp says why. (With a lock-based double
-// word, the call may return while another thread's call is still releasing the waiter.)
+// and the heap is not pinned. If a call of release_due(v) begins after add(t) has returned, and t <= v, it returns only
+// when that waiter has been released or withdrawn. This does not hold with a lock-based double word: the call may
+// return while another thread's call is still releasing the waiter. fence/detail/min_tree.hpp says why.
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
 // then one more look at the value. The heap does not know the value.
@@ -27,15 +27,16 @@
 // If there are more waiters than slots, the waiter that finds none links a block with more. The blocks stay for the
 // heap's life. A thread that releases never allocates.
 //
-// Where growth is forbidden, or where there is no memory, the waiter shares the overflow lane (overflow_lane in
-// fence/detail/heap_slots.hpp), whose members have one leaf together. If one of them may be due, all of them are
-// released and woken. Those that are not due must then withdraw and register again. That is slower, but never wrong,
-// and no waiter is ever refused.
+// Where growth is forbidden, or where there is no memory or the next block would be too large, the waiter shares the
+// overflow lane (overflow_lane in fence/detail/heap_slots.hpp), whose members have one leaf together. If one of them
+// may be due, all of them are released and woken. Those that are not due must then withdraw and register again. That is
+// slower, but never wrong, and no waiter is ever refused.
 //
-// If one call of release_due() releases many waiters, it does not wake all of them itself. It wakes four. Each waiter
-// that withdraws after its release wakes two more, until none is left. So a released waiter must withdraw without
-// delay. Nobody is forgotten. A released waiter may also withdraw before anybody wakes it. If a thread has come to wake
-// it by then, the waiter wakes two others as usual. If not, that thread comes later, finds the waiter gone, and wakes
+// If one call of release_due() releases many waiters that have slots, it does not wake all of them itself. It wakes
+// four. (It wakes the members of the lane all together.) Each waiter that withdraws after its release wakes two more,
+// until none is left. So a released waiter must withdraw without delay. Nobody is forgotten. A released waiter may also
+// withdraw before it was woken, for example because it saw the value. If the thread that was to wake it has done its
+// part by then, the waiter wakes two others as usual. If not, that thread finds the waiter gone later, and wakes
 // another one instead (see slot_block::wake() and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
@@ -131,8 +132,9 @@ class waiter_heap {
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
   /// are in the overflow lane, it may be less than that, but not more. Progress: wait-free, one load. On an asymmetric
-  /// platform (platform.hpp), if this load finds 0 and the heap is not pinned, one more load for each child of the
-  /// root, because the root may be held at 0. Any thread may call it.
+  /// platform (platform.hpp) the root may be held at 0. The hold does not show here: if the load finds 0 and the heap
+  /// is not pinned, the call loads each child of the root, too, and returns the least of their values. Any thread may
+  /// call it.
   std::uint64_t monitored_value() const noexcept {
     // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
     // monitored_word().
@@ -181,9 +183,9 @@ class waiter_heap {
   /// ticket must not be used again. An assertion detects a second call with the same ticket only if the slot is still
   /// free, or the lane empty. Otherwise another waiter may lose its place without notice. Progress: wait-free, O(log
   /// n), while the waiter has not been released, and lock-free in the lane. If the waiter has been released, and a
-  /// thread has already come to wake it, the call wakes two others that are still to be woken, if there are any. It
-  /// tries one after the other, with one system call at most for each, until two of them were asleep. That part is
-  /// lock-free. If the registration has a waker, it waits for the thread that uses the waker. One thread for each
+  /// thread has already come to wake it, the call also helps to wake those that are still to be woken: it wakes one
+  /// after the other, with one system call at most for each, until two of them were asleep or none is left. That part
+  /// is lock-free. If the registration has a waker, it waits for the thread that uses the waker. One thread for each
   /// ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
@@ -212,10 +214,12 @@ class waiter_heap {
   ///                 value must release those.
   /// \param before_waking  a callable that throws nothing. It is called once, after the pass, before this call wakes
   ///                       its first waiter. It is not called if the pass has released nobody, or only registrations
-  ///                       whose wakers the signaller itself must call (tools/waker.hpp). The fifth released waiter,
-  ///                       and those after it, may be woken by other threads even before it is called.
+  ///                       whose wakers the releasing thread itself must call (waker_caller::signaller in
+  ///                       tools/waker.hpp). It says nothing of other threads: they may wake the fifth released waiter,
+  ///                       and those after it, before it is called.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
-  ///                    signaller may call (tools/waker.hpp). Without it, no registration may have such a waker.
+  ///                    releasing thread may call (waker_caller::signaller in tools/waker.hpp). Where a call is made
+  ///                    without this argument, no registration may have such a waker.
   template <class CurrentValue, std::invocable BeforeWaking = detail::does_nothing,
             std::invocable AtTheEnd = detail::does_nothing>
     requires requires(const CurrentValue& current) { static_cast<std::uint64_t>(current()); }
@@ -265,7 +269,8 @@ class waiter_heap {
     return release_due([value] { return value; });
   }
 
-  /// Releases and wakes all waiters, because the timeline is lost. Progress: as release_due(). Any thread may call it.
+  /// Releases and wakes all waiters, because the timeline is lost. From then on each release has the reason `lost`
+  /// (tools/waker.hpp), also those of later calls of release_due(). Progress: as release_due(). Any thread may call it.
   /// \param at_the_end  as in release_due()
   template <std::invocable AtTheEnd = detail::does_nothing>
   void release_lost(const AtTheEnd& at_the_end = {}) noexcept {
@@ -310,12 +315,13 @@ class waiter_heap {
 
   // ---- The hold: for a time, the root is kept at 0 as if the heap were pinned (detail/root_hold.hpp).
 
-  /// Returns the state of the hold. A waiter asks after add(). If the state `holds()`, it needs only a full barrier
-  /// before its last look at the value; otherwise the heavy barrier. Progress: wait-free. Any thread may call it.
+  /// Returns the state of the hold. A waiter asks after add(), and then issues a barrier before its last look at the
+  /// value: if the state `holds()`, Platform::full_barrier() is enough; otherwise it must be Platform::heavy_barrier().
+  /// Progress: wait-free. Any thread may call it.
   detail::hold_state hold() const noexcept { return hold_.look(); }
-  /// Begins a hold if enough passes have released somebody since the last one, and returns whether it did. If it did,
-  /// the caller must issue its heavy barrier, and then call finish_beginning(). Progress: wait-free. Any thread may
-  /// call it after add().
+  /// Begins a hold if enough passes have released somebody since the last hold, and returns whether it has begun one.
+  /// If so, the caller must issue its heavy barrier, and then call finish_beginning(). Progress: wait-free. Any thread
+  /// may call it after add().
   /// \param seen  what hold() has returned; becomes what finish_beginning() needs
   [[gnu::cold, gnu::noinline]] bool begin_hold(detail::hold_state& seen) noexcept {
     if (!hold_.begin(seen)) return false;

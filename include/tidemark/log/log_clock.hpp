@@ -53,8 +53,9 @@ inline namespace TIDEMARK_CONFIGURATION {
 /// speed for 8 milliseconds. If the counter jumps in that time, the clock may be wrong for up to about a quarter of a
 /// second.
 ///
-/// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. Two
-/// more things are not promised; steady_log_clock promises both:
+/// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. (It
+/// recognizes a larger step back, and begins anew where it was.) Two more things are not promised; steady_log_clock
+/// promises both:
 ///
 ///   - Order between threads. A processor may read the counter before earlier loads have completed. So a reading may be
 ///     smaller than one of another thread that happens-before it, by as long as such a load takes (100 ns were seen).
@@ -68,10 +69,10 @@ struct tsc_log_clock {
   static std::uint64_t now() noexcept { return detail::process_tsc_clock.now(); }
   static std::uint64_t to_nanoseconds(std::uint64_t nanoseconds) noexcept { return nanoseconds; }
 
-  /// Returns false once this clock has become the steady clock for ever. While it still measures the counter's speed,
-  /// it returns true. It becomes that if the counter does not run at one speed, if the two clocks could not be read
-  /// closely enough together, or if several threads were stopped at once while they compared the clocks. False stays
-  /// false in this process; true may become false. Any thread may call it. Progress: lock-free; it calls now().
+  /// Returns false once this clock has become the steady clock for ever; true before, also while it still measures the
+  /// counter's speed. It becomes the steady clock if the counter does not run at one speed, if the two clocks could not
+  /// be read closely enough together, or if several threads were stopped at once while they compared the clocks. False
+  /// stays false in this process; true may become false. Any thread may call it. Progress: lock-free; it calls now().
   [[nodiscard]] static bool uses_counter() noexcept { return detail::process_tsc_clock.uses_counter(); }
 };
 

@@ -215,7 +215,7 @@ class ring_log_reader {
 
   /// Begins with the entry of this number; those of the following entries that are overwritten are counted as lost. The
   /// number must not be below the log's first_sequence, nor above the number of the next entry that will be appended.
-  /// In the header_only form it must also be less than N * 2^32 below the number of the next entry. This is not
+  /// In the header_only form the number of the next entry must be greater than it by less than N * 2^32. This is not
   /// checked: with any other number the counts and the numbers are wrong, and in the header_only form the entries, too.
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
@@ -423,8 +423,8 @@ class ring_log {
 
   /// Says to readers in other mappings (mapped_log.hpp) that this log has come to its end, and where the next one is,
   /// whose page must be there already. It must begin with the number that the next entry would have here. No producer
-  /// may append after this; of several, one calls it when the others append no more. Asserts that there is a place;
-  /// unknown_log_location is one. Otherwise nothing is done. Progress: wait-free.
+  /// may append after this; of several, one calls it when the others append no more. Asserts that `next` is not
+  /// no_log_location; unknown_log_location is allowed. Otherwise nothing is done. Progress: wait-free.
   void end_at(log_location next) noexcept {
     TIDEMARK_ASSERT(next != no_log_location, "a log ends, and goes on nowhere");
     if (next != no_log_location) page_.end_at(next);

@@ -7,7 +7,7 @@
 //   if (tracker.try_prepare_cpu_write(0, 64)) ...       then write; `busy` while the device uses these lines
 //   tracker.prepare_device_read(0, 64, serial);         writes the lines back; then submit work that signals `serial`
 //   tracker.prepare_device_write(0, 64, serial + 1);    submit work that writes
-//   tracker.try_prepare_cpu_read(0, 64);                `busy` until serial + 1 is reached; then invalidates the lines
+//   tracker.try_prepare_cpu_read(0, 64);                `busy` until serial + 1 is reached; else invalidates the lines
 //
 //                       the processor wrote it     the device was to write it
 //   before the device   write back                 -
@@ -93,9 +93,9 @@ struct coherency_options {
   std::uint64_t line_bytes = 64;
 };
 
-/// The cache operations that a range of memory needs; see the head of this file. A tracker can be copied if its cache
-/// can. From then on, each of the two knows only the accesses that it prepares itself. A tracker that was moved from
-/// may only be destroyed.
+/// The cache operations that a range of memory needs; see the head of this file. A tracker can be copied, but not
+/// assigned, if its cache can be copied. From then on, each of the two knows only the accesses that it prepares itself.
+/// A tracker that was moved from may only be destroyed.
 /// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
 /// \tparam Cache     is kept by value, and called by the functions of the tracker only
 template <timeline Timeline, cache_operations Cache, coherency Kind = coherency::software>

@@ -20,12 +20,12 @@
 // thread takes it, too. Mappings nest: a backing is in use until its last mapping was retired, and until the greatest
 // of the values of its mappings.
 //
-// A thread that discards a backing owns it until it retires it. A thread that maps it otherwise is a guest. If the
-// backing has an owner, the guest shares it with the owner: both have mapped one resource. If the backing was trimmed
-// meanwhile, the guest tries the backing that is current now. How owners and guests see each other is in
-// memory/detail/backing_slot.hpp. With writers::one the ring only loads and stores its state. It needs an atomic
-// exchange only to make or to destroy a backing. With writers::several, a map that waits is also woken when another
-// thread gives something back (fence/event_count.hpp).
+// A thread that discards a backing is its owner until it retires that mapping. A thread that maps the current backing
+// in another mode is a guest. If the backing has an owner, the guest shares it with the owner: both have mapped one
+// resource. If another thread trims the backing before the guest has it, the guest tries the backing that is current
+// then. How owners and guests see each other is in memory/detail/backing_slot.hpp. With writers::one the ring only
+// loads and stores its state. It needs an atomic exchange only to make or to destroy a backing. With writers::several,
+// a map that waits is also woken when another thread gives something back (fence/event_count.hpp).
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -162,9 +162,9 @@ class rename_ring {
   /// As try_map(), for a block that keeps some backings to itself for a while. A discard asks `may_take(backing)` for
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
   /// backing several times. It asks about a backing that it has just made, too, but returns that one whatever the
-  /// answer is. Where the result is `busy`, `target` becomes the first value of the timeline at which another try may
-  /// help. If no value helps, but only another answer of `may_take`, the result is `busy` too, and `target` stays as it
-  /// is. For mapped_allocation.
+  /// answer is. If the result is `busy`, `target` becomes the first value of the timeline at which another try may
+  /// help. There is one exception: if only another answer of `may_take` would help, the result is `busy`, too, but
+  /// `target` stays as it is. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -181,8 +181,9 @@ class rename_ring {
   /// it waits until another thread retires or trims something, so a thread that has mapped all of them itself waits for
   /// ever; use try_map() or map_for() there.
   ///
-  /// Returns as try_map(), but never `busy`: it returns `stopped` once `token` is triggered. With writers::several it
-  /// never returns `no_space` either: where try_map() does, it waits; or returns `lost` if the timeline is lost.
+  /// Returns as try_map(), but, unless the mode has do_not_wait, never `busy`. It tries once at least: `stopped` comes
+  /// only if a try fails and `token` is triggered. With writers::several it never returns `no_space` either: where
+  /// try_map() does, it waits; or returns `lost` if the timeline is lost.
   ///
   /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
   /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
@@ -204,14 +205,15 @@ class rename_ring {
   }
 
   /// As map() with a discard, for a thread that has a backing mapped and can use that backing again once the timeline
-  /// has reached a value. Returns `own`, which stays mapped, with `renamed` false, once the timeline has reached
-  /// `until`; or, before that, another backing with `renamed` true. If `own` is no mapping, the call is map() with a
-  /// discard, but `renamed` is true whichever backing it returns. In both cases it blocks as map() does, up to the same
-  /// limits. If `own` is a mapping, it never returns `no_memory` or `lost`, since it can wait for `until`. For
+  /// has reached a value. If `own` is a mapping: returns `own`, which stays mapped, with `renamed` false, once the
+  /// timeline has reached `until`; or, before that, another backing with `renamed` true. It never returns `no_memory`
+  /// or `lost`, since it can wait for `until`. If `own` is no mapping: does what map() with a discard does, but
+  /// `renamed` is true whichever backing it returns. In both cases it blocks as map() does, up to the same limits. For
   /// renamed_resource, which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
-  /// \param until   is read again before each attempt, and so is `own`. A source may change both when it is asked for a
-  ///                backing: for example a source that submits work when memory is short
+  /// \param until   less than UINT64_MAX, which is not checked: with UINT64_MAX the call may sleep on after the
+  ///                timeline was lost. It is read again before each attempt, and so is `own`. A source may change both
+  ///                when it is asked for a backing: for example a source that submits work when memory is short
   /// \param limits  what map(), map_for() or map_until() takes behind the mode
   template <class... Limits>
   mapping map_beside(const mapping& own, const std::uint64_t& until, const Limits&... limits) noexcept
@@ -232,12 +234,13 @@ class rename_ring {
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
   /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping: the
   /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
-  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted. A second
-  /// call for a guest returns false if no guest is left, or if the backing was discarded or trimmed since; otherwise it
-  /// ends another guest's mapping. Such a call changes nothing if it returns false, with one exception: if another
-  /// thread retires the last guest meanwhile, the backing may stay in use until the value of the second call. Two calls
-  /// for one mapping must not run at the same time. A mapping of another ring is misuse that is not noticed: the call
-  /// ends it in that ring. The caller is the thread that has mapped, or one that was given the mapping.
+  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted, so a second
+  /// call for a guest is misuse that is not always noticed. It returns false if no guest is left, or if the backing was
+  /// discarded or trimmed since; otherwise it ends another guest's mapping. Even if it returns false, it may have
+  /// changed something: if another thread retires the last guest meanwhile, the backing may stay in use until the value
+  /// of that call. Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is
+  /// not noticed: the call ends it in that ring. The caller is the thread that has mapped, or one that was given the
+  /// mapping.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {

@@ -62,11 +62,13 @@ enum class upload_status : std::uint8_t {
   /// The deadline of a form that waits has come. With writers::several the last attempt may have found `no_space`
   /// instead of `busy`.
   timeout,
-  stopped,  ///< The stop token of a form that waits was triggered; likewise.
+  /// The stop token of a form that waits was triggered, and the last attempt had failed: with `busy`, or with
+  /// writers::several with `no_space`.
+  stopped,
   /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
   lost,
-  /// Not now, and there is no value to wait for: the oldest part was not retired yet; or, with writers::several, it was
-  /// retired until UINT64_MAX. try_allocate() returns it, and with writers::one so do the forms that wait, because no
+  /// Not now, and there is no value to wait for: the oldest part was not retired yet. With writers::several also: it
+  /// was retired until UINT64_MAX. From try_allocate(). With writers::one from the forms that wait, too, because no
   /// other thread can retire the part.
   no_space,
   too_large,  ///< Never: more than the capacity.
@@ -152,15 +154,15 @@ class upload_ring {
     return ring_.try_allocate(bytes, alignment);
   }
 
-  /// Gives out some bytes. While the ring is busy it blocks, parked, until the timeline has reached the value of the
-  /// oldest record. With writers::several it also waits until another thread has retired the oldest part, or is done
-  /// with a trim. Then it tries again, so it may sleep several times. With writers::several, a thread that has the
-  /// oldest part itself waits until `token` is triggered or the timeline is lost: use another form there. Never returns
-  /// `busy`. Returns `stopped` once `token` is triggered, and otherwise what try_allocate() returns. With writers::one
-  /// that may be `no_space`, even after a sleep. With writers::several it does not return `no_space`, but `lost` if the
-  /// timeline is lost. It may notice up to a millisecond late what other threads do: where the timeline is neither a
-  /// fence nor a view of one, where the fence has no free slot for a waiter and does not grow (fence_options.hpp), or
-  /// where the system refuses heavy barriers.
+  /// Gives out some bytes. Tries as try_allocate() does. While that is `busy`, it blocks, parked, until the timeline
+  /// has reached the value of the oldest record, and tries again; it may sleep several times. It tries once at least:
+  /// `stopped` comes only if a try fails and `token` is triggered. Never returns `busy`. With writers::one it may
+  /// return `no_space`, even after a sleep. With writers::several it waits instead, until another thread has retired
+  /// the oldest part, or is done with a trim; it returns `lost` if the timeline is lost. So a thread that has the
+  /// oldest part itself waits until `token` is triggered or the timeline is lost: use another form there. It may notice
+  /// up to a millisecond late what other threads do: where the timeline is neither a fence nor a view of one, where the
+  /// fence has no free slot for a waiter and does not grow (fence_options.hpp), or where the system refuses heavy
+  /// barriers.
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -211,9 +213,9 @@ class upload_ring {
   /// Calls `release(offset)` for pieces of the buffer that are free. The caller may drop their contents, and give their
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
   /// free pieces are released. With writers::several there are pieces only if the ring is empty: no part is allocated,
-  /// and none waits for its value. trim() then takes the whole ring until it ends: meanwhile try_allocate() of other
-  /// threads returns `busy`, and allocate() waits. After it all bytes are free again, but bytes_in_use() still counts
-  /// the ring as full until reclaim() or the next allocation takes the bytes back. What `release` throws passes
+  /// and none waits for its value. The call then takes the whole ring as one part: until it returns, try_allocate() of
+  /// other threads returns `busy`, and allocate() waits. Afterwards all bytes are free again, but bytes_in_use() still
+  /// counts the ring as full until reclaim() or the next allocation takes the bytes back. What `release` throws passes
   /// through, and the ring is as after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two. Asserts that; otherwise there are none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring

@@ -365,11 +365,11 @@ class split_table_reader {
   /// Returns whether any command of the part [from, to) of the work item uses the allocation. Asserts that `from` is
   /// below `to`, and that the allocation is not the null handle.
   ///
-  /// Returns `not_yet` until rows_after(from) is known. From then on it returns `needed` as soon as the rows at `from`,
-  /// or a complete group of the part, show that. It returns `not_needed` only when all entries below `to` have been
-  /// applied. A group is complete when an entry with a greater offset has been applied, or close() was called. Returns
-  /// `stale` once the work item is over. Costs what rows_after(from) costs, and O(rows + entries of the part), and
-  /// O(entries of its group) for each entry that binds the allocation.
+  /// A group is complete when an entry with a greater offset has been applied, or close() was called. Returns `not_yet`
+  /// until rows_after(from) is known. From then on it returns `needed` as soon as the rows at `from`, or a complete
+  /// group of the part, show that; `not_needed` once all entries below `to` have been applied, if none shows it; and
+  /// `not_yet` until then. Returns `stale` once the work item is over. Costs what rows_after(from) costs, and O(rows +
+  /// entries of the part), and O(entries of its group) for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");

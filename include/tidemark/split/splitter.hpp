@@ -23,9 +23,9 @@
 // begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group holds keeps its place;
-//   - an allocation that only slots of the group and of the prologue hold, once the group is applied, may move if the
-//     group does not fit otherwise: the part begins by binding it. The slots of the prologue are those that the
-//     prologue of each part binds again (submit_parts.hpp); begin() receives them;
+//   - an allocation may move, if the group does not fit otherwise, where the part begins by binding it: once the group
+//     is applied, only slots of the group and of the prologue hold it. The slots of the prologue are given to begin();
+//     the prologue of each part binds them again (submit_parts.hpp);
 //   - an allocation that no slot holds any more once the group is applied may be evicted, also one that the part before
 //     has used.
 //
@@ -230,8 +230,9 @@ class splitter {
     return held == none ? Allocation{} : residents_[held].allocation;
   }
   /// Returns what stays bound across the cut at which the next part begins, by slot: what each slot holds that the
-  /// entries at the cut do not name. The prologue of that part must bind it again. Empty before the first part, and if
-  /// there is no next part. O(slots); allocates.
+  /// entries at the cut do not name. The prologue of that part must bind it again. Empty before the first part, and
+  /// once it is known that there is no next part: after the last one, or after next() has returned `unsatisfiable`.
+  /// O(slots); allocates.
   [[nodiscard]] std::vector<split_binding<Allocation>> carried_over() const {
     std::vector<split_binding<Allocation>> carried;
     if (number_ == 0 || is_over()) return carried;
@@ -265,8 +266,9 @@ class splitter {
     is_torn_ = false;
   }
   /// Evicts everything and unbinds all slots. Asserts that no work item is in progress: next() has planned all parts,
-  /// or has returned `unsatisfiable`. Returns the operations, for example to save the contents before the memory is
-  /// given up; they are valid until the next call of next() or evict_all(). Exceptions as with next().
+  /// or has returned `unsatisfiable`. Otherwise that work item is given up. Returns the operations, for example to save
+  /// the contents before the memory is given up; they are valid until the next call of next() or evict_all().
+  /// Exceptions as with next().
   std::span<const operation> evict_all() {
     TIDEMARK_ASSERT(is_over() && !is_torn_, "evict_all() was called while a work item is in progress");
     give_up();
