@@ -75,7 +75,7 @@ class mapped_page {
   static constexpr writers producers = Page::producers;
 
   /// Looks at the header, and returns what is wrong with it.
-  static log_fault check(std::span<const std::byte> memory, std::uint32_t type) noexcept {
+  static log_fault fault_of(std::span<const std::byte> memory, std::uint32_t type) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     if (memory.size() < Page::bytes_for(0) || address % alignof(log_header<word>) != 0) return log_fault::no_log;
     const auto& found = *reinterpret_cast<const log_header<word>*>(memory.data());
@@ -124,7 +124,7 @@ class mapped_log_reader {
   /// Opens the log that begins at the first byte of `memory`, which must stay mapped while the reader uses it. Returns
   /// `none` and a reader that begins with the oldest entry that can still be read; or what is wrong with the memory.
   static result open(std::span<const std::byte> memory, std::uint32_t type) noexcept {
-    const log_fault fault = page::check(memory, type);
+    const log_fault fault = page::fault_of(memory, type);
     if (fault != log_fault::none) return {fault, std::nullopt};
     return {fault, mapped_log_reader{page{memory}, type}};
   }
@@ -161,7 +161,7 @@ class mapped_log_reader {
   /// more. The old log need not be read to its end: what is left there is counted as lost, as are logs that the reader
   /// did not come to. Returns `none`; or what is wrong, with nothing changed.
   [[nodiscard]] log_fault follow(std::span<const std::byte> memory) noexcept {
-    const log_fault fault = page::check(memory, type_);
+    const log_fault fault = page::fault_of(memory, type_);
     if (fault != log_fault::none) return fault;
     const page next{memory};
     const std::uint64_t first = next.first_sequence();
