@@ -54,7 +54,7 @@ inline constexpr loss_reason unnamed_loss{0, "poisoned"};
 struct [[nodiscard]] wait_value_result {
   wait_status status;
   /// The value that the timeline had reached: at least the target if `status` is `reached`, and less than it otherwise.
-  /// It is never the UINT64_MAX that a lost timeline shows.
+  /// A lost timeline shows UINT64_MAX; this is the value that it had really reached instead.
   std::uint64_t value;
 
   friend bool operator==(const wait_value_result&, const wait_value_result&) = default;
@@ -169,8 +169,9 @@ class waitable {
     return detail::within<typename Derived::platform>(wait, at, std::move(token));
   }
 
-  /// Waits like wait(), and also returns the value that was there when the wait ended. If a wait ends for another
-  /// reason and finds the target reached just then, it returns `reached`. Only for timelines with a last_reached().
+  /// Waits like wait(), and also returns the value that was there when the wait ended. The value is read after the
+  /// wait. If the wait has ended with another status, but that value is at least the target, the status is `reached`.
+  /// Only for timelines with a last_reached().
   template <stop_token_like Token = never_stops>
   wait_value_result wait_value(std::uint64_t target, Token token = {}) const noexcept
     requires detail::has_last_reached<Derived>

@@ -20,9 +20,9 @@
 //
 // Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
 // Both kinds of fence may be mixed. The list has a platform, that of its basic_awaited; for an `awaited` it is
-// native_platform. All fences must park as that platform does (`P::parking`). If one of them is asymmetric, it must be,
-// too. The list may be of any length. For up to 64 timelines nothing is allocated; for more, one array. A full fence
-// may grow, as in any wait.
+// native_platform. All fences must park as that platform does (`P::parking`). If one of the fences is asymmetric, the
+// platform of the list must be asymmetric, too. The list may be of any length. For up to 64 timelines nothing is
+// allocated; for more, one array. A full fence may grow, as in any wait.
 //
 // A waiter can't register with a fence that is full and does not grow, because it must not or because there is no
 // memory. Nor can it register with more than 64 timelines if there is no memory for the array. While it sleeps, it

@@ -50,8 +50,8 @@ inline namespace TIDEMARK_CONFIGURATION {
 /// most 500 ppm; log/detail/tsc_clock.hpp adds this up. The counter jumps when the machine was suspended or moved. The
 /// clock may be wrong then for about 1 millisecond. It does not recognize a jump of less than 8 microseconds, which may
 /// show for up to 10 milliseconds. From the first call on, and again after each jump, the clock measures the counter's
-/// speed for 8 milliseconds. If the counter jumps in that time, the clock may be wrong for up to about a quarter of a
-/// second.
+/// speed for 8 milliseconds. If the counter jumps during these 8 milliseconds, the clock may be wrong for up to about a
+/// quarter of a second.
 ///
 /// Readings of one thread never go backward, unless the counter itself steps back by about a millisecond or less. (It
 /// recognizes a larger step back, and begins anew where it was.) Two more things are not promised; steady_log_clock

@@ -182,8 +182,10 @@ namespace tidemark {
 
 /// The options of a log.
 struct ring_log_options {
-  std::uint32_t type = 0;            ///< Stands in the page's header; without a meaning to the log.
-  std::uint64_t first_sequence = 0;  ///< The number of the first entry, to go on where another log ended.
+  std::uint32_t type = 0;  ///< Stands in the page's header; without a meaning to the log.
+  /// The number of the first entry, to go on where another log ended. With several producers less than 2^63, which is
+  /// not checked.
+  std::uint64_t first_sequence = 0;
 };
 
 /// What read() brings: first `lost` entries that can't be read any more, then `entries`, the first of which has the
@@ -215,7 +217,7 @@ class ring_log_reader {
 
   /// Begins with the entry of this number; those of the following entries that are overwritten are counted as lost. The
   /// number must not be below the log's first_sequence, nor above the number of the next entry that will be appended.
-  /// In the header_only form the number of the next entry must be greater than it by less than N * 2^32. This is not
+  /// In the header_only form it must also be less than N * 2^32 below the number of the next entry. This is not
   /// checked: with any other number the counts and the numbers are wrong, and in the header_only form the entries, too.
   ring_log_reader(const Page& page, std::uint64_t sequence) noexcept : page_{&page}, next_{sequence} {}
 
@@ -249,15 +251,17 @@ class ring_log_reader {
   }
 
   /// Returns whether the log has moved past the cursor: one load. A recent append may not be seen yet. It compares
-  /// positions alone. So with one producer it is false if the log is exactly N * 2^32 entries ahead of the cursor, or a
-  /// multiple of that. With several it may be true before the next entry is whole, when read() brings nothing.
+  /// positions alone. With one producer the position repeats after N * 2^32 entries. So it is false, too, if the log is
+  /// ahead of the cursor by exactly that many entries, or by a multiple of that. With several it may be true before the
+  /// next entry is whole, when read() brings nothing.
   [[nodiscard]] bool has_new() const noexcept {
     // (L9): relaxed alone, a hint: read() looks for itself.
     const std::uint64_t position = page_->position().load(std::memory_order_relaxed);
     return position != (is_several ? next_ : detail::packed_position(next_, page_->entries()));
   }
 
-  /// Returns the number of the entry that the next batch begins with, unless that entry is lost.
+  /// Returns the number of the entry at the cursor. The next batch begins with it; if it is lost by then, the batch
+  /// counts it as lost.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
 
   /// Returns the number that the next append will give to its entry, as far as this thread can see: it may be higher
@@ -392,8 +396,8 @@ class ring_log {
       : page_{entries, options.type, options.first_sequence}, producer_{page_} {}
   /// In the caller's memory, which must outlive the log and be aligned to 8 bytes: as many entries as fit, but less
   /// than 2^31; see page_type::bytes_for(). 4,096 bytes hold 84 slots of 48 bytes. Asserts that the memory is aligned
-  /// and has room for 2 entries. Otherwise it does not touch that memory, and allocates its own, for as many entries as
-  /// would have fitted, but for 2 at least; it throws what that allocation throws.
+  /// and has room for 2 entries. Without assertions it leaves unfit memory alone and allocates its own: for as many
+  /// entries as would have fitted, and for 2 at least. Then it throws what that allocation throws.
   explicit ring_log(std::span<std::byte> memory, const ring_log_options& options = {})
     requires(!page_type::is_fixed)
       : page_{memory, options.type, options.first_sequence}, producer_{page_} {}
@@ -422,9 +426,9 @@ class ring_log {
   }
 
   /// Says to readers in other mappings (mapped_log.hpp) that this log has come to its end, and where the next one is,
-  /// whose page must be there already. It must begin with the number that the next entry would have here. No producer
-  /// may append after this; of several, one calls it when the others append no more. Asserts that `next` is not
-  /// no_log_location; unknown_log_location is allowed. Otherwise nothing is done. Progress: wait-free.
+  /// whose page must be there already. The next log must begin with the number that the next entry would have here. No
+  /// producer may append after this; of several, one calls it when the others append no more. Asserts that `next` is
+  /// not no_log_location; unknown_log_location is allowed. Otherwise nothing is done. Progress: wait-free.
   void end_at(log_location next) noexcept {
     TIDEMARK_ASSERT(next != no_log_location, "a log ends, and goes on nowhere");
     if (next != no_log_location) page_.end_at(next);

@@ -21,11 +21,11 @@
 // of the values of its mappings.
 //
 // A thread that discards a backing is its owner until it retires that mapping. A thread that maps the current backing
-// in another mode is a guest. If the backing has an owner, the guest shares it with the owner: both have mapped one
-// resource. If another thread trims the backing before the guest has it, the guest tries the backing that is current
-// then. How owners and guests see each other is in memory/detail/backing_slot.hpp. With writers::one the ring only
-// loads and stores its state. It needs an atomic exchange only to make or to destroy a backing. With writers::several,
-// a map that waits is also woken when another thread gives something back (fence/event_count.hpp).
+// in another mode is a guest. If the backing has an owner, the guest does not wait for it: both have the backing mapped
+// at the same time. If another thread trims the backing before the guest has it, the guest tries the backing that is
+// current then. How owners and guests see each other is in memory/detail/backing_slot.hpp. With writers::one the ring
+// only loads and stores its state. It needs an atomic exchange only to make or to destroy a backing. With
+// writers::several, a map that waits is also woken when another thread gives something back (fence/event_count.hpp).
 //
 // Everything that a thread did before it retired a mapping happens-before the next discard of the same backing.
 // Everything that the executor did before it signalled a value happens-before the return of a map that needed this
@@ -147,11 +147,12 @@ class rename_ring {
 
   // ---- mapping: one thread at a time, or, with writers::several, any thread ----------------------------------------
 
-  /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid`, and then
-  /// nothing was changed. A discard may have the source make one more backing, and then allocates the ring's own part
-  /// of it. Never waits. Progress: lock-free but for the source, the heap, what it asks of the timeline, and a system
-  /// call: an attempt that fails may have kept a backing from other threads for a moment, and then wakes those that
-  /// wait.
+  /// Maps if that is possible now. Returns the mapping, or `busy`, `no_space`, `no_memory` or `invalid` (map_mode.hpp
+  /// says when), and then nothing was changed. A map without discard asserts that the current backing has fewer than
+  /// 2^15 guests; otherwise it returns `no_space`. A discard may have the source make one more backing, and then
+  /// allocates the ring's own part of it. Never waits. Progress: lock-free but for the source, the heap, what it asks
+  /// of the timeline, and a system call: an attempt that fails may have kept a backing from other threads for a moment,
+  /// and then wakes those that wait.
   mapping try_map(map_mode mode) noexcept {
     if (!is_valid(mode)) return map_status::invalid;
     std::uint64_t target = 0;
@@ -163,8 +164,8 @@ class rename_ring {
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
   /// backing several times. It asks about a backing that it has just made, too, but returns that one whatever the
   /// answer is. If the result is `busy`, `target` becomes the first value of the timeline at which another try may
-  /// help. There is one exception: if only another answer of `may_take` would help, the result is `busy`, too, but
-  /// `target` stays as it is. For mapped_allocation.
+  /// help. If only another answer of `may_take` would help, the result is `busy`, too, but `target` stays as it is: no
+  /// value helps. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -178,12 +179,13 @@ class rename_ring {
   /// map_mode::do_not_wait it is try_map().
   ///
   /// If a discard finds all max_renames backings mapped: with writers::one it returns `no_space`. With writers::several
-  /// it waits until another thread retires or trims something, so a thread that has mapped all of them itself waits for
-  /// ever; use try_map() or map_for() there.
+  /// it waits until another thread retires or trims something, so a thread that has mapped all of them itself waits
+  /// until `token` is triggered or the timeline is lost; use try_map() or map_for() there.
   ///
   /// Returns as try_map(), but, unless the mode has do_not_wait, never `busy`. It tries once at least: `stopped` comes
-  /// only if a try fails and `token` is triggered. With writers::several it never returns `no_space` either: where
-  /// try_map() does, it waits; or returns `lost` if the timeline is lost.
+  /// only if a try fails and `token` is triggered. With writers::several and without do_not_wait it never returns
+  /// `no_space` either: where try_map() does, it waits; or it returns `lost` if the timeline is lost or has reached
+  /// UINT64_MAX.
   ///
   /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
   /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
@@ -207,9 +209,9 @@ class rename_ring {
   /// As map() with a discard, for a thread that has a backing mapped and can use that backing again once the timeline
   /// has reached a value. If `own` is a mapping: returns `own`, which stays mapped, with `renamed` false, once the
   /// timeline has reached `until`; or, before that, another backing with `renamed` true. It never returns `no_memory`
-  /// or `lost`, since it can wait for `until`. If `own` is no mapping: does what map() with a discard does, but
-  /// `renamed` is true whichever backing it returns. In both cases it blocks as map() does, up to the same limits. For
-  /// renamed_resource, which has its current backing mapped.
+  /// or `lost`, since it can wait for `until`. If `own` is no mapping, it does what map() with a discard does, but
+  /// `renamed` is always true. In both cases it blocks as map() does, up to the same limits. For renamed_resource,
+  /// which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   less than UINT64_MAX, which is not checked: with UINT64_MAX the call may sleep on after the
   ///                timeline was lost. It is read again before each attempt, and so is `own`. A source may change both
@@ -232,15 +234,15 @@ class rename_ring {
   }
 
   /// Ends a mapping: its backing is in use until the timeline has reached `finished`, and until the greatest value that
-  /// was passed for it before. Returns true. Returns false, and changes nothing, if there is no such mapping: the
-  /// mapping was refused, has ended, or belongs to an earlier discard of a backing that has another owner now. After a
-  /// discard, a second call for the mapping always returns false. The guests of a backing are only counted, so a second
-  /// call for a guest is misuse that is not always noticed. It returns false if no guest is left, or if the backing was
-  /// discarded or trimmed since; otherwise it ends another guest's mapping. Even if it returns false, it may have
-  /// changed something: if another thread retires the last guest meanwhile, the backing may stay in use until the value
-  /// of that call. Two calls for one mapping must not run at the same time. A mapping of another ring is misuse that is
-  /// not noticed: the call ends it in that ring. The caller is the thread that has mapped, or one that was given the
+  /// was passed for it before. Returns true. Returns false and changes nothing if there is no such mapping: it was
+  /// refused, has ended, or belongs to an earlier discard of a backing that has another owner now. Two calls for one
+  /// mapping must not run at the same time. The caller is the thread that has mapped, or one that was given the
   /// mapping.
+  ///
+  /// What is not noticed: a mapping of another ring, which the call ends in that ring; and a second call for a guest,
+  /// because guests are only counted. Such a call ends the mapping of another guest. If no guest is left, or if the
+  /// backing was discarded or trimmed since, it returns false; but the backing may stay in use until the value of that
+  /// call, if another thread retires the last guest meanwhile. After a discard, a second call always returns false.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {

@@ -62,14 +62,15 @@ enum class upload_status : std::uint8_t {
   /// The deadline of a form that waits has come. With writers::several the last attempt may have found `no_space`
   /// instead of `busy`.
   timeout,
-  /// The stop token of a form that waits was triggered, and the last attempt had failed: with `busy`, or with
-  /// writers::several with `no_space`.
+  /// The stop token of a form that waits was triggered, and the last attempt had found `busy`; with writers::several it
+  /// may have found `no_space`.
   stopped,
-  /// The timeline is lost, and the oldest part was not retired yet. From forms that wait, with writers::several.
+  /// With writers::several, from forms that wait: an attempt has found `no_space`, and the timeline is lost, or has
+  /// reached UINT64_MAX.
   lost,
   /// Not now, and there is no value to wait for: the oldest part was not retired yet. With writers::several also: it
-  /// was retired until UINT64_MAX. From try_allocate(). With writers::one from the forms that wait, too, because no
-  /// other thread can retire the part.
+  /// was retired until UINT64_MAX. From try_allocate(). With writers::one the forms that wait return it, too, because
+  /// no other thread can retire the part.
   no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
@@ -158,11 +159,11 @@ class upload_ring {
   /// has reached the value of the oldest record, and tries again; it may sleep several times. It tries once at least:
   /// `stopped` comes only if a try fails and `token` is triggered. Never returns `busy`. With writers::one it may
   /// return `no_space`, even after a sleep. With writers::several it waits instead, until another thread has retired
-  /// the oldest part, or is done with a trim; it returns `lost` if the timeline is lost. So a thread that has the
-  /// oldest part itself waits until `token` is triggered or the timeline is lost: use another form there. It may notice
-  /// up to a millisecond late what other threads do: where the timeline is neither a fence nor a view of one, where the
-  /// fence has no free slot for a waiter and does not grow (fence_options.hpp), or where the system refuses heavy
-  /// barriers.
+  /// the oldest part, or is done with a trim; it returns `lost` if the timeline is lost or has reached UINT64_MAX, and
+  /// the oldest part is not retired. So a thread that has the oldest part itself waits until `token` is triggered or
+  /// the timeline is lost: use try_allocate() or a form with a time limit there. It may notice up to a millisecond late
+  /// what other threads do: where the timeline is neither a fence nor a view of one, where the fence has no free slot
+  /// for a waiter and does not grow (fence_options.hpp), or where the system refuses heavy barriers.
   template <stop_token_like Token = never_stops>
   upload_part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, std::move(token));
@@ -228,9 +229,10 @@ class upload_ring {
     return ring_.trim(bytes, release);
   }
 
-  /// Returns how many bytes belong to parts, those that were passed over included. Parts that are free count until
-  /// reclaim(), or an allocation that needs room, takes them back. With writers::several any thread may call it; while
-  /// others allocate and reclaim, the number is not exact, but never greater than the capacity. Progress: wait-free.
+  /// Returns how many bytes belong to parts, those that were passed over at the end of the ring or for the alignment
+  /// included. Parts that are free count until reclaim(), or an allocation that needs room, takes them back. With
+  /// writers::several any thread may call it; while others allocate and reclaim, the number is not exact, but never
+  /// greater than the capacity. Progress: wait-free.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return ring_.bytes_in_use(); }
 
   /// Returns how many bytes the buffer has. Any thread may call it.

@@ -26,8 +26,9 @@
 //
 // Invariant: an answer holds for the whole work item.
 //   - A reader answers `not_yet` while entries that would change the answer may still follow. Entries with the same
-//     offset form a group. While a group is being applied, rows_after() answers `not_yet` for its offset and all
-//     greater ones, and needed_before() only for greater ones.
+//     offset form a group. Until an entry with a greater offset has been applied or close() was called, rows_after()
+//     answers `not_yet` for the offset of the last entry and all greater ones, and needed_before() only for greater
+//     ones.
 //   - A reader answers `stale` once its work item is over, also if that happens during the call.
 //   - What the writer did before it applied an entry, or called close(), happens-before the return of a call whose
 //     answer depends on that entry, or on close().
@@ -367,9 +368,10 @@ class split_table_reader {
   ///
   /// A group is complete when an entry with a greater offset has been applied, or close() was called. Returns `not_yet`
   /// until rows_after(from) is known. From then on it returns `needed` as soon as the rows at `from`, or a complete
-  /// group of the part, show that; `not_needed` once all entries below `to` have been applied, if none shows it; and
-  /// `not_yet` until then. Returns `stale` once the work item is over. Costs what rows_after(from) costs, and O(rows +
-  /// entries of the part), and O(entries of its group) for each entry that binds the allocation.
+  /// group of the part, show that. If none does, it returns `not_yet` until an entry at or behind `to` has been applied
+  /// or close() was called, and `not_needed` after that. Returns `stale` once the work item is over. Costs what
+  /// rows_after(from) costs, and O(rows + entries of the part), and O(entries of its group) for each entry that binds
+  /// the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");

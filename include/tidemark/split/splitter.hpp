@@ -18,11 +18,11 @@
 //
 // How a cut is found. The words are those of split_list.hpp: entries with the same offset are a group. The splitter
 // takes the entries in the order of the list, and each group as a whole. It places the allocations of the group that
-// are not resident. If one does not fit, it evicts allocations that no slot holds and that the part does not use, the
-// farthest next use first. If the group still does not fit, the part ends where the group begins, and the next part
-// begins with that group. When it is the first group of a part,
+// are not resident. If one does not fit, it evicts allocations that no slot holds and that the part does not use. The
+// one whose next use is farthest away goes first. If the group still does not fit, the part ends where the group
+// begins, and the next part begins with that group. When it is the first group of a part,
 //
-//   - an allocation that a slot outside the group holds keeps its place;
+//   - an allocation that a slot outside the group and the prologue holds keeps its place;
 //   - an allocation may move, if the group does not fit otherwise, where the part begins by binding it: once the group
 //     is applied, only slots of the group and of the prologue hold it. The slots of the prologue are given to begin();
 //     the prologue of each part binds them again (submit_parts.hpp);
@@ -179,8 +179,8 @@ class splitter {
   }
 
   /// Plans the next part. Returns it with the status `planned`; `ended` behind the last part; `unsatisfiable` where a
-  /// group can't be placed, and from then on at each call until begin() or evict_all(). The parts before that group
-  /// were handed out by then; would_fail() says beforehand whether that will happen.
+  /// group can't be placed. It then returns that again at each call until begin() or evict_all() is called. The parts
+  /// before that group were handed out by then; would_fail() says beforehand whether that will happen.
   ///
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
   /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
@@ -222,17 +222,18 @@ class splitter {
   }
 
   /// Returns what the slot holds where the part that was handed out last ends; the null handle if it is unbound.
-  /// Entries at that offset do not count. Asserts that the slot is not above the largest one. Otherwise it is unbound.
+  /// Entries at the end of that part are not applied. Asserts that the slot is not above the largest one. Otherwise it
+  /// is unbound.
   [[nodiscard]] Allocation row(slot_id slot) const noexcept {
     TIDEMARK_ASSERT(detail::row_of(slot) < rows_.size(), "the slot has no row");
     if (detail::row_of(slot) >= rows_.size()) return {};
     const number held = rows_[detail::row_of(slot)];
     return held == none ? Allocation{} : residents_[held].allocation;
   }
-  /// Returns what stays bound across the cut at which the next part begins, by slot: what each slot holds that the
-  /// entries at the cut do not name. The prologue of that part must bind it again. Empty before the first part, and
-  /// once it is known that there is no next part: after the last one, or after next() has returned `unsatisfiable`.
-  /// O(slots); allocates.
+  /// Returns what stays bound across the cut at which the next part begins: what those slots hold which the entries at
+  /// the cut do not name, in the order of the slots. The prologue of that part must bind it again. Empty before the
+  /// first part, and once it is known that there is no next part: after the last one, or after next() has returned
+  /// `unsatisfiable`. O(slots); allocates.
   [[nodiscard]] std::vector<split_binding<Allocation>> carried_over() const {
     std::vector<split_binding<Allocation>> carried;
     if (number_ == 0 || is_over()) return carried;
@@ -249,8 +250,8 @@ class splitter {
     if (!which || !residents_[*which].is_here) return {};
     return residents_[*which].address;
   }
-  /// Frees the place of an allocation that ceases to exist; nothing is saved. No part that was handed out and has not
-  /// ended may use it. As long as next() can plan another part, no slot may hold it (asserted). After the last part,
+  /// Frees the place of an allocation that ceases to exist; nothing is saved. Each part that was handed out and uses it
+  /// must have ended. As long as next() can plan another part, no slot may hold it (asserted). After the last part,
   /// slots may hold it, and this unbinds them. Harmless if the allocation is not resident. Throws what the policy's
   /// release() throws; then, as after an exception of next(), the splitter may only be destroyed or assigned to
   /// (asserted).
