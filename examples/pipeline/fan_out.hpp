@@ -97,8 +97,8 @@ class fan_out {
     std::uint64_t value_ = 0;
   };
 
-  struct alignas(64) consumer {
-    std::uint64_t batch = 1;
+  struct consumer {
+    alignas(64) std::uint64_t batch = 1;  // and a fence may ask for more
     Fence done{};
     checksum sum{};
   };

@@ -592,16 +592,9 @@ class context_storage {
       is_last = known.drop_owner();
       is_done = is_last && hand_in(known);
     });
-    switch (ended.status) {
-      case destroy_status::timeout:
-        return {object_destroy_status::timeout};
-      case destroy_status::stopped:
-        return {object_destroy_status::stopped};
-      case destroy_status::invalid:
-        return {object_destroy_status::invalid};
-      case destroy_status::destroyed:
-        break;
-    }
+    if (ended.status == destroy_status::timeout) return {object_destroy_status::timeout};
+    if (ended.status == destroy_status::stopped) return {object_destroy_status::stopped};
+    if (ended.status == destroy_status::invalid) return {object_destroy_status::invalid};
     if (!is_done) {
       if (!is_last || turns_.is_served_by_caller()) return {object_destroy_status::retired};
       const record& known = records_.at(object.index());
