@@ -135,6 +135,9 @@ class least_of : public waitable<least_of<Timelines...>> {
   std::tuple<detail::follower<Timelines>...> followed_;
 };
 
+template <timeline... Timelines>
+least_of(const Timelines&...) -> least_of<Timelines...>;
+
 }  // namespace tidemark
 
 #endif  // TIDEMARK_FENCE_LEAST_OF_HPP

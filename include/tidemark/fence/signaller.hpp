@@ -111,6 +111,9 @@ class [[nodiscard]] signaller {
   Fence* fence_;
 };
 
+template <class Fence>
+signaller(Fence&) -> signaller<Fence>;
+
 }  // namespace tidemark
 
 #endif  // TIDEMARK_FENCE_SIGNALLER_HPP

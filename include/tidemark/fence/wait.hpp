@@ -169,9 +169,9 @@ class waitable {
     return detail::within<typename Derived::platform>(wait, at, std::move(token));
   }
 
-  /// Waits like wait(), and also returns the value that was there when the wait ended. The value is read after the
-  /// wait. If the wait has ended with another status, but that value is at least the target, the status is `reached`.
-  /// Only for timelines with a last_reached().
+  /// Waits like wait(). Then reads the value that the timeline has really reached, and returns it as well. If that
+  /// value is at least the target, the status is `reached`, however the wait has ended. Only for timelines with a
+  /// last_reached().
   template <stop_token_like Token = never_stops>
   wait_value_result wait_value(std::uint64_t target, Token token = {}) const noexcept
     requires detail::has_last_reached<Derived>

@@ -22,12 +22,12 @@
 // Both kinds of fence may be mixed. The list has a platform, that of its basic_awaited; for an `awaited` it is
 // native_platform. All fences must park as that platform does (`P::parking`). If one of the fences is asymmetric, the
 // platform of the list must be asymmetric, too. The list may be of any length. For up to 64 timelines nothing is
-// allocated; for more, one array. A full fence may grow, as in any wait.
+// allocated; for more, one array each time the waiter registers. A full fence may grow, as in any wait.
 //
-// A waiter can't register with a fence that is full and does not grow, because it must not or because there is no
-// memory. Nor can it register with more than 64 timelines if there is no memory for the array. While it sleeps, it
-// looks at such timelines once in a millisecond. If the system refuses the barrier and a timeline relies on it, the
-// waiter looks at all timelines as often.
+// A waiter can't register with a full fence that must not grow, or for whose growth there is no memory. Nor can it
+// register with more than 64 timelines if there is no memory for the array. While it sleeps, it looks at such timelines
+// once in a millisecond. If the system refuses the barrier and a timeline relies on it, the waiter looks at all
+// timelines as often.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are

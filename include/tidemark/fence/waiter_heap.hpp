@@ -10,17 +10,17 @@
 //            children of the root, too
 //
 // `lane` is the leaf of the overflow lane; `unwoken` counts released waiters that other threads still have to wake. The
-// owner of the neighbor writes it; only this class writes the other words. The waiting thread takes a slot and arms its
-// leaf. The waiter, when it withdraws, and threads in release_due() try to empty the leaf by an exchange; only one of
-// them succeeds. If the waiter does, it frees the slot at once. Otherwise the waiter and the thread that wakes it both
-// still use the slot, and the one that is done last frees it. All of these threads rewrite nodes. A thread that wakes
-// or nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
+// user of the heap writes the neighbor; only this class writes the other words. The waiting thread takes a slot and
+// arms its leaf. The waiter, when it withdraws, and threads in release_due() try to empty the leaf by an exchange; only
+// one of them succeeds. If the waiter does, it frees the slot at once. Otherwise the waiter and the thread that wakes
+// it both still use the slot, and the one that is done last frees it. All of these threads rewrite nodes. A thread that
+// wakes or nudges a waiter advances the waiter's count of wakes, on which the waiter sleeps.
 //
 // The invariant: once add(t) has returned, and until that waiter is released or withdrawn, monitored_value() is at most
 // t - 1. It is exactly the least target minus 1 when no operation is in progress, no thread is in the overflow lane,
 // and the heap is not pinned. If a call of release_due(v) begins after add(t) has returned, and t <= v, it returns only
-// when that waiter has been released or withdrawn. Where the platform's double word takes a lock, the previous sentence
-// does not hold: the call may return while another thread's call is still releasing the waiter.
+// when that waiter has been released or withdrawn. Where the platform's double word takes a lock, this promise about
+// release_due() does not hold: the call may return while another thread's call is still releasing the waiter.
 // fence/detail/min_tree.hpp says why.
 //
 // A user whose timeline's value rises meanwhile needs the handshake of fence.hpp: add(), then a StoreLoad barrier,
@@ -35,11 +35,12 @@
 // slower, but never wrong, and no waiter is ever refused.
 //
 // If one call of release_due() releases many waiters that have slots, it does not wake all of them itself. It wakes
-// four. (It wakes the members of the lane all together.) Each waiter that withdraws after its release wakes two more,
-// until none is left. So a released waiter must withdraw without delay. Nobody is forgotten. A released waiter may also
-// withdraw before it was woken, for example because it saw the value. If the thread that was to wake it has come to its
-// slot by then, the waiter wakes two others as usual. If not, that thread comes later, finds that the waiter has left,
-// and wakes another one instead (see slot_block::wake() and wake_unwoken()).
+// four that are asleep. (It wakes the members of the lane all together.) Each waiter that withdraws after its release
+// wakes two more, until none is left. So a released waiter must withdraw without delay. Nobody is forgotten. A released
+// waiter may also withdraw before it was woken, for example because it saw the value. If the thread that was to wake it
+// has been at its slot by then, the waiter wakes two others as usual. If not, the waiter (unless it has a waker) just
+// leaves; that thread comes later, finds the slot left, and wakes another waiter in its place (see slot_block::wake()
+// and wake_unwoken()).
 //
 // Not promised: any order among waiters that are released together: from the fifth on, the wake-up of one may wait
 // until a thread that was woken before it runs; that a wake-up means a release (a woken thread must look again); that
@@ -133,8 +134,8 @@ class waiter_heap {
   }
 
   /// Returns the least awaited target minus 1; `no_waiter` if no thread waits; 0 if the heap is pinned. While threads
-  /// are in the overflow lane, it may be less than the least target minus 1, but never more: what a thread that has
-  /// left the lane waited for may count until the lane is empty. Progress: wait-free, one load. On an asymmetric
+  /// are in the overflow lane, it may be less than the least target minus 1, but never more: the target of a thread
+  /// that has left the lane may still count until the lane is empty. Progress: wait-free, one load. On an asymmetric
   /// platform (platform.hpp) the root may be held at 0. The hold does not show here: if the load finds 0 and the heap
   /// is not pinned, the call loads each child of the root, too, and returns the least of their values. Any thread may
   /// call it.
@@ -186,9 +187,9 @@ class waiter_heap {
   /// ticket must not be used again. A second call with the same ticket is misuse. An assertion detects it only where
   /// the slot is still free, or the lane empty. Otherwise another waiter may lose its place without notice. Progress:
   /// wait-free, O(log n), while the waiter has not been released, and lock-free in the lane. If the waiter has been
-  /// released, and a thread has already come to wake it, the call also helps to wake those that are still to be woken:
-  /// it wakes one after the other, with one system call at most for each, until two of them were asleep or none is
-  /// left. That part is lock-free. If the registration has a waker, it waits for the thread that uses the waker. One
+  /// released, and a thread has already come to wake it, the call also wakes others that were released and not woken
+  /// yet: one after the other, with one system call at most for each, until it has woken two that were asleep, or none
+  /// is left. That part is lock-free. If the registration has a waker, it waits for the thread that uses the waker. One
   /// thread for each ticket.
   bool withdraw(const ticket& waiting) noexcept {
     if (waiting.is_in_lane()) {
@@ -208,20 +209,20 @@ class waiter_heap {
   }
 
   /// Releases every waiter whose target is at most the value that `current()` returns, and all waiters in the lane if
-  /// one of them may be due. Wakes those in the lane, and up to four others. Those wake the rest when they withdraw.
-  /// Returns how many it released. Makes exactly one pass. Progress: lock-free except for the system calls that wake;
-  /// wait-free if it releases at most four waiters and no thread is in the lane; O(k log n) for k released slots. Any
-  /// thread may call it.
+  /// one of them may be due. Wakes those in the lane, and up to four others that are asleep. Those wake the rest when
+  /// they withdraw. Returns how many it released. Makes exactly one pass. Progress: lock-free except for the system
+  /// calls that wake; wait-free if it releases at most four waiters and no thread is in the lane; O(k log n) for k
+  /// released slots. Any thread may call it.
   /// \param current  a callable that throws nothing and has no side effects. It is called at the beginning, again for
   ///                 each leaf that the pass visits, and at least once for the lane. If the value rises during the
   ///                 pass, the pass may miss waiters that only the new value makes due. The thread that raises the
   ///                 value must release those.
-  /// \param before_waking  a callable that throws nothing. It is called once, after the pass, before this call wakes
-  ///                       its first waiter. Wakers that only the releasing thread may call have been called by then.
-  ///                       It is not called if the pass has released nobody, or only registrations whose wakers the
-  ///                       releasing thread itself must call (waker_caller::signaller in tools/waker.hpp). Other
-  ///                       threads do not wait for it: they may wake the fifth released waiter, and those after it,
-  ///                       before it is called.
+  /// \param before_waking  a callable that throws nothing. It is called once, after the pass and before this call wakes
+  ///                       its first waiter. Only wakers that the releasing thread itself must call are called earlier,
+  ///                       during the pass. It is not called if the pass has released nobody, or only registrations
+  ///                       whose wakers the releasing thread itself must call (waker_caller::signaller in
+  ///                       tools/waker.hpp). Other threads do not wait for it: they may wake the fifth released waiter,
+  ///                       and those after it, before it is called.
   /// \param at_the_end  a callable that throws nothing. It is called last, if the pass has called wakers that only the
   ///                    releasing thread may call (waker_caller::signaller in tools/waker.hpp). Without this argument
   ///                    the call treats such a waker like any other, and another thread may call it. So no registration

@@ -78,7 +78,7 @@ class mapped_page {
   static log_fault fault_of(std::span<const std::byte> memory, std::uint32_t type) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     if (memory.size() < Page::bytes_for(0) || address % alignof(log_header<word>) != 0) return log_fault::no_log;
-    const auto& found = *reinterpret_cast<const log_header<word>*>(memory.data());
+    const log_header<word>& found = header_at(memory);
     if (found.type != type) return log_fault::wrong_type;
     if (found.version != Page::version) return log_fault::wrong_version;
     const std::uint64_t room = Page::entries_in(memory.size());
@@ -86,9 +86,9 @@ class mapped_page {
     return log_fault::none;
   }
 
-  /// \param memory  passed check()
+  /// \param memory  has passed fault_of()
   explicit mapped_page(std::span<const std::byte> memory) noexcept
-      : header_{reinterpret_cast<const log_header<word>*>(memory.data())}, entries_{header_->number_of_entries} {}
+      : header_{&header_at(memory)}, entries_{header_->number_of_entries} {}
 
   std::uint64_t entries() const noexcept { return entries_; }
   std::uint64_t first_sequence() const noexcept { return header_->first_sequence; }
@@ -104,6 +104,10 @@ class mapped_page {
   }
 
  private:
+  static const log_header<word>& header_at(std::span<const std::byte> memory) noexcept {
+    return *static_cast<const log_header<word>*>(static_cast<const void*>(memory.data()));
+  }
+
   const log_header<word>* header_;
   std::uint64_t entries_;
 };

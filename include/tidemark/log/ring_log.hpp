@@ -17,9 +17,9 @@
 //   successor                                                         0, or where the log goes on (mapped_log.hpp)
 //   slot[N]            first what the form needs (such as a stamp), then the words of an entry
 //
-// Only producers write: one producer the slots and then the position; several the position and then the slots. The
-// state of the one producer is kept outside the page. Entries are numbered from first_sequence on. These numbers have
-// 64 bits and don't wrap.
+// Only producers write. One producer writes the slot, and then the position. Several producers first take a number from
+// the position, and then write the slot. The state of the one producer is kept outside the page. Entries are numbered
+// from first_sequence on. These numbers have 64 bits and don't wrap.
 //
 // What proves to a reader that an entry was whole while it was copied:
 //

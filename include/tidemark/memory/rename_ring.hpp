@@ -16,9 +16,9 @@
 //
 // A backing is idle while it has no mapping and the timeline has reached its values. A discard takes the first idle
 // backing from the current one on. If there is none, it makes another one, up to `max_renames`. If it can't make one,
-// it waits for the value that comes first. It makes a backing current only after it has taken it, so that no other
-// thread takes it, too. Mappings nest: a backing is in use until its last mapping was retired, and until the greatest
-// of the values of its mappings.
+// it waits for the value that comes first; a source that has refused is not asked again in that call. It makes a
+// backing current only after it has taken it, so that no other thread takes it, too. Mappings nest: a backing is in use
+// until its last mapping was retired, and until the greatest of the values of its mappings.
 //
 // A thread that discards a backing is its owner until it retires that mapping. A thread that maps the current backing
 // in another mode is a guest. If the backing has an owner, the guest does not wait for it: both have the backing mapped
@@ -164,8 +164,8 @@ class rename_ring {
   /// each idle backing that it is about to return, and passes over it if the answer is false. It may ask for one
   /// backing several times. It asks about a backing that it has just made, too, but returns that one whatever the
   /// answer is. If the result is `busy`, `target` becomes the first value of the timeline at which another try may
-  /// help. If only another answer of `may_take` would help, the result is `busy`, too, but `target` stays as it is: no
-  /// value helps. For mapped_allocation.
+  /// help. If no value helps, but only another answer of `may_take`, the result is `busy`, too, and `target` keeps the
+  /// value that the caller gave it. For mapped_allocation.
   template <class MayTake>
   mapping try_map_if(map_mode mode, std::uint64_t& target, const MayTake& may_take) noexcept
     requires(Writers == writers::one)
@@ -190,7 +190,8 @@ class rename_ring {
   /// A map of the current contents that waits does not notice at once that another backing has become current. It looks
   /// again when any mapping is retired, or when the value that it waits for is reached. What other threads do may be
   /// noticed a millisecond late if the timeline is neither a fence nor a view of one, if the fence has no slot and does
-  /// not grow, or if the system refuses a heavy barrier.
+  /// not grow, or if the system refuses a heavy barrier; otherwise when the spin of the waiter is over
+  /// (basic_event_count::notify()) at the latest.
   template <stop_token_like Token = never_stops>
   mapping map(map_mode mode, Token token = {}) noexcept {
     return map_within(mode, std::move(token));
@@ -207,11 +208,11 @@ class rename_ring {
   }
 
   /// As map() with a discard, for a thread that has a backing mapped and can use that backing again once the timeline
-  /// has reached a value. If `own` is a mapping: returns `own`, which stays mapped, with `renamed` false, once the
-  /// timeline has reached `until`; or, before that, another backing with `renamed` true. It never returns `no_memory`
-  /// or `lost`, since it can wait for `until`. If `own` is no mapping, it does what map() with a discard does, but
-  /// `renamed` is always true. In both cases it blocks as map() does, up to the same limits. For renamed_resource,
-  /// which has its current backing mapped.
+  /// has reached a value. If `own` is a mapping, returns what is possible first: another backing, with `renamed` true;
+  /// or, once the timeline has reached `until`, `own` itself, which stays mapped, with `renamed` false. It never
+  /// returns `no_memory` or `lost`, since it can wait for `until`. If `own` is no mapping, it does what map() with a
+  /// discard does, but `renamed` is always true. In both cases it blocks as map() does, up to the same limits. For
+  /// renamed_resource, which has its current backing mapped.
   /// \param own     a discard of the calling thread that was not retired
   /// \param until   less than UINT64_MAX, which is not checked: with UINT64_MAX the call may sleep on after the
   ///                timeline was lost. It is read again before each attempt, and so is `own`. A source may change both
@@ -241,8 +242,9 @@ class rename_ring {
   ///
   /// What is not noticed: a mapping of another ring, which the call ends in that ring; and a second call for a guest,
   /// because guests are only counted. Such a call ends the mapping of another guest. If no guest is left, or if the
-  /// backing was discarded or trimmed since, it returns false; but the backing may stay in use until the value of that
-  /// call, if another thread retires the last guest meanwhile. After a discard, a second call always returns false.
+  /// backing was discarded or trimmed since, it returns false. If another thread retires the last guest during the
+  /// call, it also returns false, but the backing may stay in use until the value of that call. After a discard, a
+  /// second call always returns false.
   /// \param finished  less than 2^64 - 2^33 - 1. Asserts that; otherwise the result is false, and the mapping stays.
   /// Progress: lock-free, wait-free after a discard and with writers::one, but for the system call that wakes others.
   bool retire(const mapping& made, std::uint64_t finished) noexcept {

@@ -56,8 +56,9 @@ namespace tidemark {
 
 enum class upload_status : std::uint8_t {
   allocated,  ///< The caller has the bytes.
-  /// Not now, but another try may succeed: the oldest record is retired, and in use until the timeline reaches a value;
-  /// or another thread is trimming the ring, or took bytes back during the call. Only try_allocate() returns it.
+  /// Not now, but another try may succeed. The oldest record is retired, and the timeline has not reached its value
+  /// yet. Or, with writers::several, another thread is trimming the ring, or took bytes back during the call. Only
+  /// try_allocate() returns it.
   busy,
   /// The deadline of a form that waits has come. With writers::several the last attempt may have found `no_space`
   /// instead of `busy`.
@@ -65,12 +66,12 @@ enum class upload_status : std::uint8_t {
   /// The stop token of a form that waits was triggered, and the last attempt had found `busy`; with writers::several it
   /// may have found `no_space`.
   stopped,
-  /// With writers::several, from forms that wait: an attempt has found `no_space`, and the timeline is lost, or has
-  /// reached UINT64_MAX.
+  /// With writers::several, from forms that wait: an attempt has failed that began after the timeline was lost, or had
+  /// reached UINT64_MAX: the oldest part was not retired when it looked.
   lost,
-  /// Not now, and there is no value to wait for: the oldest part was not retired yet. With writers::several also: it
-  /// was retired until UINT64_MAX. From try_allocate(). With writers::one the forms that wait return it, too, because
-  /// no other thread can retire the part.
+  /// Not now, and there is no value to wait for: the oldest part was not retired yet or, with writers::several, was
+  /// retired with the value UINT64_MAX. From try_allocate(). With writers::one the forms that wait return it, too,
+  /// because no other thread can retire the part.
   no_space,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.

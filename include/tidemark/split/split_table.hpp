@@ -26,9 +26,9 @@
 //
 // Invariant: an answer holds for the whole work item.
 //   - A reader answers `not_yet` while entries that would change the answer may still follow. Entries with the same
-//     offset form a group. Until an entry with a greater offset has been applied or close() was called, rows_after()
-//     answers `not_yet` for the offset of the last entry and all greater ones, and needed_before() only for greater
-//     ones.
+//     offset form a group. As long as close() was not called, let x be the offset of the last entry, or 0 if there is
+//     none: rows_after() answers `not_yet` for x and all greater offsets, and needed_before() for all offsets greater
+//     than x.
 //   - A reader answers `stale` once its work item is over, also if that happens during the call.
 //   - What the writer did before it applied an entry, or called close(), happens-before the return of a call whose
 //     answer depends on that entry, or on close().
@@ -367,11 +367,11 @@ class split_table_reader {
   /// below `to`, and that the allocation is not the null handle.
   ///
   /// A group is complete when an entry with a greater offset has been applied, or close() was called. Returns `not_yet`
-  /// until rows_after(from) is known. From then on it returns `needed` as soon as the rows at `from`, or a complete
-  /// group of the part, show that. If none does, it returns `not_yet` until an entry at or behind `to` has been applied
-  /// or close() was called, and `not_needed` after that. Returns `stale` once the work item is over. Costs what
-  /// rows_after(from) costs, and O(rows + entries of the part), and O(entries of its group) for each entry that binds
-  /// the allocation.
+  /// until rows_after(from) is known. From then on it returns `needed` as soon as one of the rows after `from` holds
+  /// the allocation, or a complete group of the part binds it. If none does, it returns `not_yet` until an entry at or
+  /// behind `to` has been applied or close() was called, and `not_needed` after that. Returns `stale` once the work
+  /// item is over. Costs what rows_after(from) costs, and O(rows + entries of the part), and O(entries of its group)
+  /// for each entry that binds the allocation.
   split_need need_of(const Allocation& allocation, std::uint64_t from, std::uint64_t to) noexcept {
     TIDEMARK_ASSERT(from < to, "need_of() was asked for an empty part");
     TIDEMARK_ASSERT(allocation != Allocation{}, "need_of() was asked for the null handle");

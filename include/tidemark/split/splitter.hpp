@@ -23,9 +23,9 @@
 // begins, and the next part begins with that group. When it is the first group of a part,
 //
 //   - an allocation that a slot outside the group and the prologue holds keeps its place;
-//   - an allocation may move, if the group does not fit otherwise, where the part begins by binding it: once the group
-//     is applied, only slots of the group and of the prologue hold it. The slots of the prologue are given to begin();
-//     the prologue of each part binds them again (submit_parts.hpp);
+//   - an allocation may move if the group does not fit otherwise, and if only slots of the group and of the prologue
+//     hold it once the group is applied: then the part begins by binding it. The slots of the prologue are given to
+//     begin(); the prologue of each part binds them again (submit_parts.hpp);
 //   - an allocation that no slot holds any more once the group is applied may be evicted, also one that the part before
 //     has used.
 //
@@ -232,8 +232,7 @@ class splitter {
   }
   /// Returns what stays bound across the cut at which the next part begins: what those slots hold which the entries at
   /// the cut do not name, in the order of the slots. The prologue of that part must bind it again. Empty before the
-  /// first part, and once it is known that there is no next part: after the last one, or after next() has returned
-  /// `unsatisfiable`. O(slots); allocates.
+  /// first part, after the last one, and after next() has returned `unsatisfiable`. O(slots); allocates.
   [[nodiscard]] std::vector<split_binding<Allocation>> carried_over() const {
     std::vector<split_binding<Allocation>> carried;
     if (number_ == 0 || is_over()) return carried;
