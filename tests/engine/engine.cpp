@@ -29,6 +29,7 @@
 
 #include "support/child.hpp"
 #include "support/coroutine.hpp"
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/planted_cycles.hpp"
 #include "support/random.hpp"
@@ -49,8 +50,6 @@ struct forgets {
 };
 forgets nowhere;
 
-template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
 using bare_recorder = tidemark::direct_recorder<forgets, tidemark::no_log_clock>;
 
 /// A queue without logs.

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/watchdog.hpp"
 
@@ -34,16 +35,7 @@ using tidemark::wait_status;
 namespace {
 
 template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
-template <class Kind>
-using queue_of = tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock>;
-
-/// An engine without threads of its own, whose loop the test runs.
-template <class Kind>
-struct stepped {
-  engine_of<Kind> engine{{.threads = 0}};
-  std::size_t step() { return engine.loop().poll(); }
-};
+using queue_of = unstamped_queue<Kind>;
 
 /// Counts how many objects of a kind there are.
 struct counted {
@@ -65,14 +57,14 @@ TEST_CASE_TEMPLATE("commands are executed in order, once they are submitted", Ki
   queue.run([&](int number) { order.push_back(number); }, 2);
   queue.signal(done, 7);
   queue.run([&] { order.push_back(static_cast<int>(done.current_value())); });
-  on.step();
+  on.poll();
   CHECK(order.empty());
   const auto submitted = queue.submit();
   CHECK(submitted);
   CHECK(submitted.serial == 1);
   CHECK(queue.last_queued() == 1);
   CHECK_FALSE(queue.is_idle());
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1, 2, 7});
   CHECK(queue.is_idle());
   CHECK(queue.drain() == wait_status::reached);
@@ -87,17 +79,17 @@ TEST_CASE_TEMPLATE("[A6] a wait parks the queue, and the engine goes on with ano
   draws.wait(uploaded, 2);
   draws.run([&] { ++drawn; });
   REQUIRE(draws.submit());
-  on.step();
+  on.poll();
   uploaded.signal(1);
-  on.step();
+  on.poll();
   CHECK(drawn == 0);
   int ran = 0;
   other.run([&] { ++ran; });
   REQUIRE(other.submit());
-  on.step();
+  on.poll();
   CHECK(ran == 1);
   uploaded.signal(2);
-  on.step();
+  on.poll();
   CHECK(drawn == 1);
 }
 
@@ -114,7 +106,7 @@ TEST_CASE_TEMPLATE("[A6] a signal that stands behind the wait for it, on the sam
   second.signal(back, 1);
   second.wait(there, 2);
   REQUIRE(second.submit());
-  while (on.step() != 0) {
+  while (on.poll() != 0) {
   }
   CHECK(first.is_idle());
   CHECK(second.is_idle());
@@ -163,7 +155,7 @@ TEST_CASE_TEMPLATE(
   serve();
   answer();
   const meter<platform> during;
-  while (!over.is_reached(1)) on.step();
+  while (!over.is_reached(1)) on.poll();
   CHECK(back.current_value() == turns);
   CHECK_FALSE(is_registered);
   CHECK(there.notify_count() + back.notify_count() == 0);
@@ -184,12 +176,12 @@ TEST_CASE_TEMPLATE("[A122] the serial is last queued before the doorbell rings, 
   CHECK(queue.is_idle());
   REQUIRE(queue.submit().serial == 1);
   CHECK_FALSE(queue.is_idle());
-  on.step();
+  on.poll();
   CHECK(seen == 1);
   CHECK_FALSE(was_idle);
   CHECK(queue.is_idle());
   REQUIRE(queue.submit().serial == 2);  // without a command
-  on.step();
+  on.poll();
   CHECK(queue.progress().fence->current_value() == 2);
 }
 
@@ -207,12 +199,12 @@ TEST_CASE_TEMPLATE("[A122] the doorbell answers retry while too much is unfinish
   CHECK(queue.submit().status == doorbell_status::retry);
   record();
   CHECK(queue.submit().status == doorbell_status::retry);
-  on.step();
+  on.poll();
   CHECK(ran == 2);
   const auto accepted = queue.submit();
   CHECK(accepted.status == doorbell_status::accepted);
   CHECK(accepted.serial == 3);
-  on.step();
+  on.poll();
   CHECK(ran == 4);
 }
 
@@ -238,11 +230,11 @@ TEST_CASE_TEMPLATE(
   stranger.wait(output, 1);
   stranger.run([&] { ran += 10; });
   REQUIRE(stranger.submit());
-  on.step();
+  on.poll();
   CHECK(alive == 1);
   queue.abort();
   queue.abort();
-  on.step();
+  on.poll();
   CHECK(alive == 0);
   queue.run([&ran, kept = counted{alive}] { ++ran; });
   CHECK(queue.submit().status == doorbell_status::aborted);
@@ -252,14 +244,14 @@ TEST_CASE_TEMPLATE(
   CHECK_FALSE(output.is_poisoned());
   CHECK(ran == 0);
   output.signal(1);
-  on.step();
+  on.poll();
   CHECK(ran == 10);
   CHECK(stranger.is_idle());
   // A new queue goes on.
   queue_of<Kind> next{on.engine};
   next.run([&] { ++ran; });
   REQUIRE(next.submit());
-  on.step();
+  on.poll();
   CHECK(ran == 11);
 }
 
@@ -273,7 +265,7 @@ TEST_CASE_TEMPLATE("a queue that is aborted by its own work drops the rest", Kin
   });
   queue.run([&] { ++ran; });
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   CHECK(ran == 1);
   CHECK(queue.drain() == wait_status::lost);
 }
@@ -300,7 +292,7 @@ TEST_CASE_TEMPLATE("[A124] a queue that is aborted while it executes a command i
     CHECK(queue.submit().status == doorbell_status::aborted);
   });
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   CHECK_FALSE(was_lost);
   CHECK(queue.drain() == wait_status::lost);
 }
@@ -313,17 +305,17 @@ TEST_CASE_TEMPLATE("[A124] once a queue is lost, nobody looks at a fence for whi
   queue.wait(*input, 1);
   queue.wait(*input, 2);
   REQUIRE(queue.submit());
-  SUBCASE("that waits") { on.step(); }
+  SUBCASE("that waits") { on.poll(); }
   SUBCASE("that has not begun to wait") {}
   SUBCASE("that was paused") {
     queue.pause();
-    on.step();
+    on.poll();
   }
   queue.abort();
   CHECK(queue.drain() == wait_status::lost);
   input.reset();
   CHECK(on.engine.why_waiting().waits.empty());
-  on.step();
+  on.poll();
   CHECK(queue.submit().status == doorbell_status::aborted);
 }
 
@@ -339,10 +331,10 @@ TEST_CASE_TEMPLATE("a queue whose timeline is lost is lost, too, unless it has r
   queue.wait(input, 2);
   queue.run([&] { ++ran; });
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   input.signal(1);
   input.poison();
-  on.step();
+  on.poll();
   CHECK(ran == 1);
   CHECK(queue.drain() == wait_status::lost);
   CHECK(queue.submit().status == doorbell_status::aborted);
@@ -359,7 +351,7 @@ TEST_CASE_TEMPLATE("queues take turns, after as many commands as their quantum s
   };
   fill(first, 1);
   fill(second, 2);
-  while (on.step() != 0) {
+  while (on.poll() != 0) {
   }
   CHECK(order == std::vector<int>{1, 1, 2, 1, 1, 2, 2, 2});
 }
@@ -375,9 +367,9 @@ TEST_CASE_TEMPLATE("queues of higher priority have their turns first, and the ot
     for (int i = 0; i < 40; ++i) queue.run([&order, place] { order.push_back(static_cast<int>(place)); });
     REQUIRE(queue.submit());
   }
-  CHECK(on.step() == 3);  // one turn each
+  CHECK(on.poll() == 3);  // one turn each
   CHECK(order == std::vector<int>{0, 1, 2});
-  while (on.step() != 0) {
+  while (on.poll() != 0) {
   }
   CHECK(order.size() == 120);
 }
@@ -395,22 +387,22 @@ TEST_CASE_TEMPLATE("a queue that is paused executes nothing, until it is resumed
   queue.wait(input, 1);
   queue.run([&] { order.push_back(3); });
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1});
   queue.run([&] { order.push_back(4); });
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1});
   queue.resume();
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1, 2});
   queue.pause();
   input.signal(1);
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1, 2});
   queue.resume();
   queue.resume();
-  on.step();
+  on.poll();
   CHECK(order == std::vector<int>{1, 2, 3, 4});
   queue.pause();
   queue.resume();
@@ -424,10 +416,10 @@ TEST_CASE_TEMPLATE("a queue that is paused can be aborted", Kind, EVERY_LOOP_KIN
   queue.pause();
   queue.run([kept = counted{alive}] {});
   REQUIRE(queue.submit());
-  on.step();
+  on.poll();
   CHECK(alive == 1);
   queue.abort();
-  on.step();
+  on.poll();
   CHECK(alive == 0);
 }
 
@@ -444,7 +436,7 @@ TEST_CASE_TEMPLATE("what is recorded and not submitted can be dropped", Kind, EV
       CHECK(alive == submitted + dropped);
       queue.discard();
       CHECK(alive == submitted);
-      while (on.step() != 0) {
+      while (on.poll() != 0) {
       }
       CHECK(alive == 0);
       CHECK(order.size() == static_cast<std::size_t>(submitted));
@@ -477,7 +469,7 @@ TEST_CASE_TEMPLATE("a command whose recording throws is not there", Kind, EVERY_
     }
   }
   REQUIRE(queue.submit());
-  while (on.step() != 0) {
+  while (on.poll() != 0) {
   }
   CHECK(ran == 20);
 }
@@ -495,7 +487,7 @@ TEST_CASE_TEMPLATE("callables of any size are called once and destroyed once, ex
     };
     record();
     REQUIRE(queue.submit());
-    on.step();
+    on.poll();
     CHECK(ran == 3);
     CHECK(alive == 0);
     record();
@@ -525,10 +517,10 @@ TEST_CASE_TEMPLATE("a queue that is given up refuses what the captures that it d
                  })] {});
     }
     REQUIRE(queue.submit());
-    on.step();
+    on.poll();
     if (is_aborted) queue.abort();
   }
-  on.step();
+  on.poll();
   CHECK(answers == std::vector(3, doorbell_status::aborted));
   CHECK_FALSE(has_run);
 }
@@ -565,9 +557,9 @@ TEST_CASE_TEMPLATE("a queue whose engine keeps up allocates nothing", Kind, EVER
     queue.run([] {});
     queue.signal(input, value + 1);
     REQUIRE(queue.submit());
-    on.step();
+    on.poll();
     input.signal(++value);
-    on.step();
+    on.poll();
   };
   for (int i = 0; i < 10; ++i) turn();
   const counted_allocations during;
@@ -582,8 +574,8 @@ TEST_CASE_TEMPLATE("a queue keeps the memory of some commands, and gives the res
     int ran = 0;
     for (int i = 0; i < commands; ++i) queue.run([&ran] { ++ran; });
     REQUIRE(queue.submit());
-    while (ran != commands) on.step();
-    on.step();
+    while (ran != commands) on.poll();
+    on.poll();
   };
   const auto allocations_for = [&](int commands) {
     const counted_allocations during;
@@ -610,9 +602,9 @@ TEST_CASE_TEMPLATE("[A86] [A91] waits and signals are logged where they are exec
   REQUIRE(queue.submit());
   std::array<fence_log_entry, 8> buffer;
   CHECK(waits.read(buffer).entries.empty());
-  on.step();
+  on.poll();
   fence.signal(1);
-  on.step();
+  on.poll();
   const auto waited = waits.read(buffer).entries;
   REQUIRE(waited.size() == 2);
   CHECK(waited[0].operation == fence_operation::wait_unblocked);

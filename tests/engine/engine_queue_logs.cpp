@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/queues.hpp"
 #include "support/random.hpp"
@@ -33,21 +34,9 @@ using values = std::vector<std::uint64_t>;
 namespace {
 
 template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
-template <class Kind>
 using queue_of = tidemark::basic_engine_queue<typename Kind::platform>;
 
 constexpr fence_id input_id{3};
-
-/// An engine without threads of its own, whose loop the test runs.
-template <class Kind>
-struct stepped {
-  engine_of<Kind> engine{{.threads = 0}};
-  void step() {
-    while (engine.loop().poll() != 0) {
-    }
-  }
-};
 
 /// Returns the values of the entries that were executed, or of those that were cancelled. All the cancelled ones must
 /// stand behind all the others.

@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/queues.hpp"
 #include "support/threads.hpp"
@@ -29,25 +30,10 @@ using tidemark::wait_status;
 
 namespace {
 
-template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
 template <class Kind, class Progress>
 using queue_with =
     tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock, tidemark::self_service,
                                  tidemark::log_recorder<tidemark::timeline_platform<Progress>>, Progress>;
-template <class Kind>
-using plain_queue = tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock>;
-
-/// An engine without threads of its own, whose loop the test runs.
-template <class Kind>
-struct stepped {
-  engine_of<Kind> engine{{.threads = 0}};
-  void step() {
-    while (engine.loop().poll() != 0) {
-    }
-  }
-};
-
 template <class Queue>
 void submit(Queue& filled) {
   REQUIRE(filled.submit());
@@ -111,7 +97,7 @@ TEST_CASE_TEMPLATE("[A54] the progress of several queues is waited for at once, 
   typename Kind::fence scaled{7};
   queue_with<Kind, typename Kind::progress_fence> blurs{on, blurred};
   queue_with<Kind, typename Kind::fence> scales{on, scaled};
-  plain_queue<Kind> shows{on};
+  unstamped_queue<Kind> shows{on};
   int done = 0;
   int seen = 0;
   shows.wait(blurs.progress(), 2);
@@ -225,7 +211,7 @@ TEST_CASE_TEMPLATE("[A54] [A122] a given progress is lost with its queue, if tha
   typename Kind::fence input;
   typename Kind::fence drawn{10};
   std::optional<queue_with<Kind, typename Kind::fence>> queue{std::in_place, on.engine, drawn};
-  plain_queue<Kind> follower{on.engine};
+  unstamped_queue<Kind> follower{on.engine};
   submit(*queue);
   queue->wait(input, 1);
   submit(*queue);
@@ -294,7 +280,7 @@ TEST_CASE_TEMPLATE("[A54] reports know a given progress by its fence", Kind, EVE
   typename Kind::fence input;
   typename Kind::fence drawn{5};
   queue_with<Kind, typename Kind::fence> draws{on.engine, drawn, {.name = "draws"}};
-  plain_queue<Kind> shows{on.engine, {.name = "shows"}};
+  unstamped_queue<Kind> shows{on.engine, {.name = "shows"}};
   draws.wait(input, 1);
   submit(draws);
   shows.wait(drawn, 6);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/queues.hpp"
 
@@ -21,19 +22,9 @@ using tidemark::wait_status;
 namespace {
 
 template <class Kind>
-using queue_of = tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock>;
+using queue_of = unstamped_queue<Kind>;
 template <class Kind>
 using legacy_queue_of = tidemark::basic_legacy_queue<typename Kind::platform, tidemark::no_log_clock>;
-
-/// An engine without threads of its own, whose loop the test runs.
-template <class Kind>
-struct stepped {
-  tidemark::basic_engine<typename Kind::platform> engine{{.threads = 0}};
-  void step() {
-    while (engine.loop().poll() != 0) {
-    }
-  }
-};
 
 // What a thread could do with a fence.
 template <class Fence>

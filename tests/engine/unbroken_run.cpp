@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/queues.hpp"
 
@@ -29,22 +30,15 @@ using tidemark::wait_status;
 namespace {
 
 template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
-template <class Kind>
-using queue_of = tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock>;
+using queue_of = unstamped_queue<Kind>;
 
-/// An engine without threads of its own, whose loop the test runs, and what its commands note.
+/// An engine whose loop the test runs, and what its commands note.
 template <class Kind>
-struct stepped {
-  engine_of<Kind> engine{{.threads = 0}};
+struct noted : stepped<Kind> {
   std::string order;
 
   auto note(char what) {
     return [this, what] { order += what; };
-  }
-  void step() {
-    while (engine.loop().poll() != 0) {
-    }
   }
 };
 
@@ -55,7 +49,7 @@ concept can_wait = requires(Recorder& recorder, Timeline& timeline) { recorder.w
 
 TEST_CASE_TEMPLATE("[C5] a quantum does not end within a run, and no other queue of the thread comes between", Kind,
                    EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   typename Kind::fence done;
   queue_of<Kind> queue{on.engine, {.quantum = 1}};
   queue_of<Kind> other{on.engine, {.priority = tidemark::queue_priority::high, .quantum = 1}};
@@ -117,7 +111,7 @@ TEST_CASE_TEMPLATE("[C5] with several threads, the one that executes a run execu
 }
 
 TEST_CASE_TEMPLATE("[C5] waits come before a run, and the queue parks there", Kind, EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   typename Kind::fence input;
   queue_of<Kind> queue{on.engine};
   static_assert(can_wait<queue_of<Kind>, typename Kind::fence>);
@@ -141,7 +135,7 @@ TEST_CASE_TEMPLATE("[C5] waits come before a run, and the queue parks there", Ki
 }
 
 TEST_CASE_TEMPLATE("[C5] pause() takes effect behind a run that has begun", Kind, EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   queue_of<Kind> queue{on.engine};
   {
     unbroken_run run{queue};
@@ -160,7 +154,7 @@ TEST_CASE_TEMPLATE("[C5] pause() takes effect behind a run that has begun", Kind
 
 TEST_CASE_TEMPLATE("[C5] [A124] an abort ends a run early, and its rest stands in the log as cancelled", Kind,
                    EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   typename Kind::fence output;
   tidemark::basic_engine_queue<typename Kind::platform> queue{on.engine, {.progress = own_id, .quantum = 1}};
   auto signals = queue.timeline().signal_log();
@@ -188,7 +182,7 @@ TEST_CASE_TEMPLATE("[C5] [A124] an abort ends a run early, and its rest stands i
 }
 
 TEST_CASE_TEMPLATE("a run may be of any length, also empty, and lie anywhere in a submission", Kind, EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   queue_of<Kind> queue{on.engine};
   std::string expected;
   for (int before = 0; before < 6; ++before) {
@@ -211,7 +205,7 @@ TEST_CASE_TEMPLATE("a run may be of any length, also empty, and lie anywhere in 
 }
 
 TEST_CASE_TEMPLATE("a run that is dropped before it was submitted leaves nothing behind", Kind, EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   queue_of<Kind> queue{on.engine};
   for (int round = 0; round < 9; ++round) {
     for (int n = 0; n < round; ++n) queue.run(on.note('a'));
@@ -232,7 +226,7 @@ TEST_CASE_TEMPLATE("a run that is dropped before it was submitted leaves nothing
 }
 
 TEST_CASE_TEMPLATE("a run that was dropped is not taken for one that begins at its place", Kind, EVERY_LOOP_KIND) {
-  stepped<Kind> on;
+  noted<Kind> on;
   queue_of<Kind> queue{on.engine};
   unbroken_run dropped{queue};
   dropped.run(on.note('x'));

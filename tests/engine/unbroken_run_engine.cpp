@@ -20,6 +20,7 @@
 #include <string>
 #include <thread>
 
+#include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/queues.hpp"
 #include "support/split_model.hpp"
@@ -36,9 +37,7 @@ using tidemark::wait_status;
 namespace {
 
 template <class Kind>
-using engine_of = tidemark::basic_engine<typename Kind::platform>;
-template <class Kind>
-using queue_of = tidemark::basic_engine_queue<typename Kind::platform, tidemark::no_log_clock>;
+using queue_of = unstamped_queue<Kind>;
 
 /// What the threads of an engine execute beside the runs: commands of queues that submit themselves again, and a task
 /// of the loop that posts itself again.
