@@ -367,6 +367,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
  protected:
   ~fence_core() {
+    if constexpr (Options.callbacks)
+      TIDEMARK_ASSERT(!calls_.runs_in_this_thread(), "a fence was destroyed by code that its own signal runs");
     if constexpr (Options.joins_signallers) calls_inside_.await_end();
   }
 

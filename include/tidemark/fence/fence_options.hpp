@@ -61,7 +61,9 @@ struct fence_options {
   /// Lets the destructor wait until each call of signal(), signal_next() and poison() has ended whose value, or poison,
   /// the destroying thread has seen, by a wait that has returned or by a look. So `f->wait(n); delete f;` is legal if
   /// no call begins later. The destructor does not know of other calls, which must have returned: a signal() that
-  /// returns false, a later value, the second of two poison(). All waits must have returned, too.
+  /// returns false, a later value, the second of two poison(). All waits must have returned, too. With `callbacks`,
+  /// code that a signaller runs (a callable, or a coroutine until it suspends itself) must not destroy the fence
+  /// (asserted): the destructor would wait for its own caller.
   ///
   /// A signal of a progress fence costs two more plain stores and a load, one of a fence two more read-modify-writes.
   /// The fence has no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.

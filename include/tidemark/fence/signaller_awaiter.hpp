@@ -8,7 +8,8 @@
 // No loop takes part: as a rule, signal() resumes the coroutine before it returns. If another thread runs callables of
 // the fence at that moment, that thread resumes it. What signaller_callback.hpp says of a callable is true of what the
 // coroutine does until it suspends itself again: it delays the signaller, it must not throw, and it may await the same
-// fence. Coroutines that signal from fence to fence nest in the same way.
+// fence. It must not destroy that fence (asserted), not even one that joins_signallers, because the signaller is still
+// inside. Coroutines that signal from fence to fence nest in the same way.
 //
 // Such a wait has no time limit and no stop token, since nobody would look after them. For those, and wherever what
 // follows takes longer than the wake-up of a thread, use a loop: `co_await loop.reached_for(uploaded, 3, 10ms)`. Each

@@ -28,8 +28,8 @@
 //
 // For any fence, this one included, a callable may signal, wait with a time-out of zero, register and cancel. Two
 // callables that run in two threads must not cancel each other: both would wait for ever. It may also destroy its own
-// registration, unless it runs in the constructor. It must not throw (std::terminate), nor destroy the fence, which its
-// signaller still uses. In a pass of a hub it must not remove anything from that hub.
+// registration, unless it runs in the constructor. It must not throw (std::terminate). Nor must it destroy the fence,
+// which its signaller still uses (asserted). In a pass of a hub it must not remove anything from that hub.
 //
 // A callable that signals another fence runs that fence's callables within itself. So a chain of callables takes stack
 // once for each fence in it. If the chain comes back to a fence, that fence's callables run later, further up the

@@ -14,7 +14,8 @@
 //
 // c1 comes before s1 in C. s1 is a release, and d1 an acquire, so c1 happens-before d2. Hence d2 does not find what was
 // there before c1: it finds C inside, or C has left. c2 is a release, and d2 an acquire: all that C did with the fence
-// happens-before its end. A call that has stored nothing which D has seen may be anywhere: D can't know of it.
+// happens-before its end. A call that has stored nothing which D has seen may be anywhere: D can't know of it. D itself
+// must not be inside, in a callable for example: it would wait for itself.
 //
 // A leaving call wakes D by a handle that it has made before c2, because the word may be gone afterwards. The one
 // signaller leaves by a plain store, which may overwrite the mark of D just after the look for it. So D looks again

@@ -86,6 +86,7 @@ class signaller_calls {
     keeper kept(lock_);
     if (is_running_) return;
     is_running_ = true;
+    runner_ = Platform::current_thread();
     for (;;) {
       take_released(heap);
       call* const next = due_.least();
@@ -95,6 +96,12 @@ class signaller_calls {
       next->run(kept);
     }
     is_running_ = false;
+  }
+
+  /// Returns whether this thread runs calls, further up its stack.
+  bool runs_in_this_thread() noexcept {
+    const keeper kept(lock_);
+    return is_running_ && runner_ == Platform::current_thread();
   }
 
   // ---- with the lock held ----
@@ -139,6 +146,7 @@ class signaller_calls {
   push_stack<Platform, call> released_;
   park_lock<Platform> lock_;
   bool is_running_ = false;
+  decltype(Platform::current_thread()) runner_{};
   ordered_waits<call, typename call::order> due_;
   std::uint64_t next_number_ = 0;
 };
