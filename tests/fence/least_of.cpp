@@ -195,6 +195,23 @@ TEST_CASE("a wait for fences that sleep in different ways is one after the other
   CHECK(waits.status() == wait_status::reached);
 }
 
+TEST_CASE("[A120] a value that is signalled after its timeline was lost is reached, also where it waits one by one") {
+  tidemark::basic_fence<tidemark::portable_platform> first;
+  counted_fence second;
+  const least_of both{first, second};
+  const watchdog alive{[] { return "a wait for fences of several platforms hangs"; }};
+  first.poison();
+  waiter waits{[&] { return both.wait(4); }};
+  REQUIRE(waits.falls_asleep());  // at the second one, and has seen the first one lost
+  first.signal(4);
+  second.signal(4);
+  CHECK(waits.status() == wait_status::reached);
+  waiter goes_on{[&] { return both.wait(5); }};
+  REQUIRE(goes_on.falls_asleep());
+  second.signal(5);
+  CHECK(goes_on.status() == wait_status::lost);
+}
+
 // ---- blocks that follow it ------------------------------------------------------------------------------------------
 
 namespace {

@@ -27,7 +27,7 @@
 // them together, as wait_all() does. With other types it waits for one after the other.
 //
 // Not promised: that current_value() reads all timelines at one moment. It reads one after the other. Each of them has
-// reached the value that it returns, or is lost.
+// reached the value that current_value() returns, or is lost.
 #ifndef TIDEMARK_FENCE_LEAST_OF_HPP
 #define TIDEMARK_FENCE_LEAST_OF_HPP
 
@@ -42,6 +42,7 @@
 #include <utility>
 
 #include "../platform/platform.hpp"
+#include "../platform/tools/limits.hpp"
 #include "awaited.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
@@ -129,7 +130,13 @@ class least_of : public waitable<least_of<Timelines...>> {
     };
     std::apply([&](const auto&... each) { return (wait_for_one(each) && ...); }, followed_);
     if (ended == wait_status::timeout || ended == wait_status::stopped) return ended;
-    return is_lost ? wait_status::lost : wait_status::reached;
+    if (!is_lost) return wait_status::reached;
+    // One may have been signalled after its poison.
+    const auto is_reached = [&](const auto& followed) {
+      return followed.wait(target, detail::at_once) == wait_status::reached;
+    };
+    return std::apply([&](const auto&... each) { return (is_reached(each) && ...); }, followed_) ? wait_status::reached
+                                                                                                 : wait_status::lost;
   }
 
   std::tuple<detail::follower<Timelines>...> followed_;
