@@ -156,7 +156,7 @@ void lose_the_device() {
   std::thread waiter([&] {
     const auto [status, value] = drawn.wait_value(8);
     expect(status == wait_status::lost && value == 7, "8 will never come, but 7 did");
-    expect(drawn.loss() == &device_removed, drawn.loss()->text);
+    expect(*drawn.loss() == device_removed, drawn.loss()->text);
   });
   drawn.poison(device_removed);  // from any thread; the first reason stays
   waiter.join();
@@ -180,7 +180,7 @@ void lose_the_signaller() {
     mine.signal_next();
   });
   expect(parsed.wait(2) == wait_status::lost, "nobody is left who could signal it");
-  expect(parsed.loss() == &tidemark::signaller_gone && parsed.last_reached() == 1, "the fence says why");
+  expect(*parsed.loss() == tidemark::signaller_gone && parsed.last_reached() == 1, "the fence says why");
   parser.join();
 }
 

@@ -6,9 +6,11 @@
 #include <tidemark/fence/event_count.hpp>
 #include <tidemark/fence/fence32.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/timeline.hpp>
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/queue/queue.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -57,8 +59,8 @@ TEST_CASE_TEMPLATE("[A128] the first reason of a loss is kept, and can be asked 
   fence.poison(device_removed);
   fence.poison(out_of_memory);
   fence.poison();
-  CHECK(fence.loss() == &device_removed);
-  CHECK(fence.view().loss() == &device_removed);
+  CHECK(*fence.loss() == device_removed);
+  CHECK(*fence.view().loss() == device_removed);
   CHECK(fence.loss()->code == 7);
   CHECK(std::string{fence.loss()->text} == "the device was removed");
   CHECK(fence.is_poisoned());
@@ -68,8 +70,25 @@ TEST_CASE_TEMPLATE("[A128] a poison without a reason has one that is told apart"
   typename Kind::template fence<> fence;
   fence.poison();
   fence.poison(device_removed);
-  CHECK(fence.loss() == &tidemark::unnamed_loss);
+  CHECK(*fence.loss() == tidemark::unnamed_loss);
   CHECK(fence.loss()->code == 0);
+}
+
+TEST_CASE("[A128] a reason is told apart by its code: a shared library may have a copy of its own") {
+  static constexpr loss_reason copy = device_removed;
+  CHECK(copy == device_removed);
+  CHECK(device_removed != out_of_memory);
+  tidemark::fence fence;
+  fence.poison(copy);
+  CHECK(fence.loss() == &copy);
+  CHECK(*fence.loss() == device_removed);
+}
+
+TEST_CASE("[A128] the reasons of the library have codes of their own, in the part that is reserved for them") {
+  CHECK(tidemark::unnamed_loss.code == 0);
+  CHECK(tidemark::signaller_gone.code >= 0xFFFF'FF00);
+  CHECK(tidemark::queue_aborted.code >= 0xFFFF'FF00);
+  CHECK(tidemark::signaller_gone != tidemark::queue_aborted);
 }
 
 TEST_CASE("[A128] a reason must live: a temporary one does not compile") {
@@ -115,7 +134,7 @@ TEST_CASE_TEMPLATE("[A128] a thread that is lost finds the reason", Kind, EVERY_
   CHECK(asleep.falls_asleep());
   fence.poison(device_removed);
   CHECK(asleep.status() == wait_status::lost);
-  CHECK(found == &device_removed);
+  CHECK(*found == device_removed);
 }
 
 TEST_CASE_TEMPLATE("[A128] the last value that was reached is never the greatest one of a loss", Kind, EVERY_KIND) {
@@ -234,7 +253,7 @@ TEST_CASE("[A128] a fence of 32-bit values forwards the reason and the last seri
   tidemark::fence32 fence{0xFFFF'FFFE};
   fence.signal(1);
   fence.poison(device_removed);
-  CHECK(fence.loss() == &device_removed);
+  CHECK(*fence.loss() == device_removed);
   CHECK(fence.last_reached() == 1);
   CHECK(fence.current_value() == UINT32_MAX);
   CHECK(fence.view().wait_value(fence.extended(2)) == tidemark::wait_value_result{wait_status::lost, 0x1'0000'0001});
@@ -247,7 +266,7 @@ TEST_CASE("[A128] a fence that is set back has a reason, and the last value behi
   fence.rewind(3);
   fence.poison(device_removed);
   fence.poison(out_of_memory);
-  CHECK(fence.loss() == &device_removed);
+  CHECK(*fence.loss() == device_removed);
   CHECK(fence.last_value() == UINT64_MAX);
   CHECK(fence.last_reached() == 3);
   CHECK(fence.wait(4) == wait_status::lost);

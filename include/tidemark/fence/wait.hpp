@@ -35,16 +35,23 @@ enum class [[nodiscard]] wait_status {
 template <>
 inline constexpr auto detail::names_of<wait_status> = detail::names("reached", "timeout", "stopped", "lost");
 
-/// Why a timeline is lost. A reason is an object of static lifetime, and its address tells it apart from others:
+/// Why a timeline is lost. A reason is an object of static lifetime. Compare reasons by `code`, as == does: a shared
+/// library may have a copy of its own, at another address. The library must stay loaded as long as the timeline may be
+/// asked.
 ///
 ///   inline constexpr tidemark::loss_reason device_removed{7, "the device was removed"};
 ///   drawn.poison(device_removed);
-///   if (drawn.loss() == &device_removed) ...
+///   if (drawn.wait(8) == wait_status::lost && *drawn.loss() == device_removed) ...
 ///
 /// So a timeline keeps a pointer, which other threads see whole or not at all.
 struct loss_reason {
-  std::uint32_t code;  ///< Means what the program says. 0 and the codes from 0xFFFFFF00 on are this library's.
-  const char* text;    ///< For people. It must live as long as the reason.
+  /// Means what the program says, which gives each reason a code of its own. 0 and the codes from 0xFFFFFF00 on are
+  /// reserved for the reasons of these headers.
+  std::uint32_t code;
+  const char* text;  ///< For people. It must live as long as the reason.
+
+  /// Returns whether both have the same code.
+  friend constexpr bool operator==(const loss_reason& a, const loss_reason& b) noexcept { return a.code == b.code; }
 };
 
 /// The reason of a poison() that names none.

@@ -85,7 +85,7 @@ struct destroyed_when_lost : model::suite<2>, one_that_goes<Fence> {
       tidemark::signaller{*this->fence};
     } else {
       const wait_status status = this->fence->wait(1);
-      MODEL_REQUIRE(this->fence->loss() == &tidemark::signaller_gone);
+      MODEL_REQUIRE(*this->fence->loss() == tidemark::signaller_gone);
       this->require(wait_status::lost, status);
     }
   }
