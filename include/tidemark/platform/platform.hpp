@@ -72,7 +72,7 @@
 #include "detail/barriers.hpp"
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
-#include "detail/native_words.hpp"
+#include "detail/native_parts.hpp"
 #include "detail/parking.hpp"
 
 namespace tidemark::detail {

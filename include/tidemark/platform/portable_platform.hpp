@@ -15,7 +15,7 @@
 #include "detail/configuration.hpp"
 #include "detail/double_word.hpp"
 #include "detail/lot_parking.hpp"
-#include "detail/native_words.hpp"
+#include "detail/native_parts.hpp"
 #include "platform.hpp"
 
 namespace tidemark {

@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include "configuration.hpp"
-#include "native_words.hpp"
+#include "native_parts.hpp"
 
 namespace tidemark::detail {
 

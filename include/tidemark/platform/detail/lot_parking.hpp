@@ -3,8 +3,8 @@
 // lot_parking: parking (parking.hpp says what that is) with a mutex and a condition variable for each lot, by means of
 // the standard library alone.
 //
-// In a header of its own, because <mutex> and <condition_variable> are a tenth of all lines that a fence brings, and
-// only a system without futexes needs them, and portable_platform.
+// It has a header of its own because only portable_platform and systems without futexes need it: <mutex> and
+// <condition_variable> would be a tenth of all lines that a fence brings.
 #ifndef TIDEMARK_PLATFORM_DETAIL_LOT_PARKING_HPP
 #define TIDEMARK_PLATFORM_DETAIL_LOT_PARKING_HPP
 
@@ -17,7 +17,7 @@
 #include <mutex>
 #include <new>
 
-#include "native_words.hpp"
+#include "native_parts.hpp"
 
 namespace tidemark::detail {
 

@@ -32,7 +32,7 @@
 #include <thread>
 
 #include "configuration.hpp"
-#include "native_words.hpp"
+#include "native_parts.hpp"
 
 #if TIDEMARK_HAS_FUTEX
 #include <linux/futex.h>

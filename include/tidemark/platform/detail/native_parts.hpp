@@ -2,8 +2,8 @@
 //
 // What all platforms of this system are made of: words and fields over the standard library, points in time, what tells
 // threads apart, and scopes for system calls.
-#ifndef TIDEMARK_PLATFORM_DETAIL_NATIVE_WORDS_HPP
-#define TIDEMARK_PLATFORM_DETAIL_NATIVE_WORDS_HPP
+#ifndef TIDEMARK_PLATFORM_DETAIL_NATIVE_PARTS_HPP
+#define TIDEMARK_PLATFORM_DETAIL_NATIVE_PARTS_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -146,4 +146,4 @@ struct native_words {
 
 }  // namespace tidemark::detail
 
-#endif  // TIDEMARK_PLATFORM_DETAIL_NATIVE_WORDS_HPP
+#endif  // TIDEMARK_PLATFORM_DETAIL_NATIVE_PARTS_HPP
