@@ -637,10 +637,10 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// Raises the value to `value`, releases every waiter that is due, and returns true. Returns false if the value is
   /// not above the current one; nothing is changed, released or synchronized then. Throws and allocates nothing.
   /// Progress: lock-free; one read-modify-write if no other thread interferes, no waiter is due, the fence is not
-  /// pinned, and its root is not held. Any thread may call it. If the platform's `is_async_signal_safe` is true and the
-  /// options have no `callbacks`, it takes no lock, and a signal handler may call it. Once the fence is poisoned, its
-  /// own current_value() does not show what is raised: the value inside the fence, or a word that it shares with other
-  /// fences.
+  /// pinned, and its root is not held (more with `joins_signallers`: fence_options.hpp). Any thread may call it. If the
+  /// platform's `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock, and a signal
+  /// handler may call it. Once the fence is poisoned, its own current_value() does not show what is raised: the value
+  /// inside the fence, or a word that it shares with other fences.
   bool signal(std::uint64_t value) noexcept {
     [[maybe_unused]] const typename core::any_call inside{this->inside()};
     if (!put(value)) return false;
@@ -696,9 +696,9 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
   /// Sets the value to `value`, which must not be less than the current one (asserted), and releases every waiter that
   /// is due. Throws and allocates nothing. Progress: wait-free if no waiter is due, the fence is not pinned, and its
   /// root is not held (head of this file): one store, one load (two if the value lies in memory of the caller), and in
-  /// the asymmetric form no read-modify-write and no fence instruction. One signaller at a time. If the platform's
-  /// `is_async_signal_safe` is true and the options have no `callbacks`, it takes no lock. A signal handler may call it
-  /// then, but not in the middle of another call.
+  /// the asymmetric form no read-modify-write and no fence instruction (more with `joins_signallers`:
+  /// fence_options.hpp). One signaller at a time. If the platform's `is_async_signal_safe` is true and the options have
+  /// no `callbacks`, it takes no lock. A signal handler may call it then, but not in the middle of another call.
   void signal(std::uint64_t value) noexcept {
     [[maybe_unused]] const typename core::one_call inside{this->inside()};
     put(value);

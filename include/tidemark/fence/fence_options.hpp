@@ -65,8 +65,8 @@ struct fence_options {
   /// code that a signaller runs (a callable, or a coroutine until it suspends itself) must not destroy the fence
   /// (asserted): the destructor would wait for its own caller.
   ///
-  /// A signal of a progress fence costs two more plain stores and a load, one of a fence two more read-modify-writes.
-  /// The fence has no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
+  /// A signal of a progress fence costs two more plain stores and a load; one of a fence, or of a progress fence with
+  /// `callbacks`, two more read-modify-writes. The fence has no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
   bool joins_signallers = false;
 };
 

@@ -10,9 +10,10 @@
 //
 // It is a pointer: signal() of the handle is signal() of the fence, and a test of the pointer.
 //
-// The fence must outlive the handle, or until release(), poison() or signal_last(). With signal_last(), the handle
-// gives the fence up before it signals. So the fence may be destroyed as soon as the value is seen, if it
-// joins_signallers (fence_options.hpp).
+// The fence must live until the handle goes, or has given it up by release(), poison() or signal_last(). With
+// signal_last(), the handle gives the fence up before it signals. So a fence that joins_signallers (fence_options.hpp)
+// may be destroyed as soon as the value is seen, unless another signaller was faster: a call that returns false has
+// signalled nothing, and the destructor does not know of it.
 //
 // Not checked: that a progress fence has one handle only.
 #ifndef TIDEMARK_FENCE_SIGNALLER_HPP
@@ -88,7 +89,8 @@ class [[nodiscard]] signaller {
   }
 
   /// Gives the fence up, and then signals `value`. In all else like signal(). Who sees the value may destroy a fence
-  /// that joins_signallers.
+  /// that joins_signallers, unless this call returns false, because the value was reached before: then the call must
+  /// have returned.
   auto signal_last(value_type value) noexcept {
     return with(std::exchange(fence_, nullptr), [&](Fence& held) { return held.signal(value); });
   }

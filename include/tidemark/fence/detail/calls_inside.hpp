@@ -4,7 +4,8 @@
 // poison() (fence_options::joins_signallers).
 //
 //   one_   the signaller of a progress fence stores it: outside or inside; the destructor makes `awaited` of `inside`
-//   any_   how many other calls are inside: those of a fence, and poison() of both kinds; and a mark of the destructor
+//   any_   how many other calls are inside: those of a fence, those of a progress fence with `callbacks`, whose one
+//          signaller may be inside several times, and poison() of all; and a mark of the destructor
 //
 // These are the events of a call C, and of a thread D that has seen what C has done, and destroys the fence:
 //
@@ -27,7 +28,6 @@
 #include <cstdint>
 
 #include "../../platform/platform.hpp"
-#include "../../platform/tools/limits.hpp"
 
 namespace tidemark::detail {
 
@@ -42,8 +42,9 @@ class calls_inside {
   class any_call {
    public:
     explicit any_call(calls_inside& of) noexcept : any_{of.any_} {
-      // (F60): c1; relaxed, because s1 is a release, see the head of this file. An increment, because others are
-      // inside at the same time; and so it goes on with the release of each (F61) before it.
+      // (F60): c1; relaxed, because s1 is a release, see the head of this file. Not a store: others are inside at the
+      // same time; and a read-modify-write continues the release sequence of each earlier (F61), so (F62)
+      // synchronizes with all of them.
       any_.fetch_add(1, std::memory_order_relaxed);
     }
     any_call(const any_call&) = delete;
