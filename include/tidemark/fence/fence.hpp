@@ -166,6 +166,13 @@ using value_holder =
     std::conditional_t<Storage == Choice::own, own_value<Platform>,
                        std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
 
+/// The value of a fence beside the root of its heap, and who is inside the fence.
+template <class Holder, class Inside>
+struct value_and_calls : Holder {
+  using Holder::Holder;
+  Inside inside;
+};
+
 /// The callables that signallers run. Complete only where signaller_callback.hpp is included; a fence with the option
 /// `callbacks` needs that header.
 template <platform Platform, class Ticket>
@@ -266,7 +273,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// caller, a signal that runs at the same time as poison() may get lost. Then one waiter may see its value and return
   /// `reached`, and a later one may not see it and return `lost`; signal_next() may return the same value twice.
   void poison(const loss_reason& why = unnamed_loss) noexcept {
-    [[maybe_unused]] const any_call inside{calls_inside_};
+    [[maybe_unused]] const any_call inside{this->inside()};
     const loss_reason* none = nullptr;
     // A word of its own on the waiters' side and not a value, which a plain store of a signaller could overwrite.
     // (F6): seq_cst, s1 of the poison, in the single total order with (F7) and (F3) (F9): a waiter that registers
@@ -369,7 +376,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   ~fence_core() {
     if constexpr (Options.callbacks)
       TIDEMARK_ASSERT(!calls_.runs_in_this_thread(), "a fence was destroyed by code that its own signal runs");
-    if constexpr (Options.joins_signallers) calls_inside_.await_end();
+    if constexpr (Options.joins_signallers) inside().await_end();
   }
 
   /// The orders of s1 and s3. In the symmetric form all four accesses are in a single total order. In the asymmetric
@@ -384,11 +391,19 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   using inside_type = std::conditional_t<Options.joins_signallers, calls_inside<Platform>, no_calls_inside>;
   using any_call = typename inside_type::any_call;
   using one_call = std::conditional_t<Options.callbacks, any_call, typename inside_type::one_call>;
-  inside_type& inside() noexcept { return calls_inside_; }
+  inside_type& inside() noexcept {
+    if constexpr (joins_beside_root) {
+      return heap_.neighbor().inside;
+    } else {
+      return calls_inside_;
+    }
+  }
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
+  static constexpr bool joins_beside_root = beside_root && Options.joins_signallers;
   using holder_type = value_holder<Platform, Options.storage>;
-  using neighbor = std::conditional_t<beside_root, holder_type, no_neighbor>;
+  using neighbor = std::conditional_t<joins_beside_root, value_and_calls<holder_type, inside_type>,
+                                      std::conditional_t<beside_root, holder_type, no_neighbor>>;
   using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor, Options.growth>;
 
   /// Returns the registered waiters, for derived classes that register others, such as those of a model check.
@@ -610,8 +625,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   };
 
   [[no_unique_address]] mutable std::conditional_t<beside_root, does_nothing, apart> holder_;
-  [[no_unique_address]] inside_type calls_inside_;  // beside the value, which signals write anyway
-  [[no_unique_address]] mutable heap_type heap_;    // the members that follow can use the bytes that pad it
+  // Beside the value, which signals write anyway. Beside the root, too, if the value is there.
+  [[no_unique_address]] std::conditional_t<joins_beside_root, no_calls_inside, inside_type> calls_inside_;
+  [[no_unique_address]] mutable heap_type heap_;  // the members that follow can use the bytes that pad it
   mutable typename Platform::template atomic<const loss_reason*> loss_;
   [[no_unique_address]] mutable spin spin_;
   static_assert(

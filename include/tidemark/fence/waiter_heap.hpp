@@ -112,7 +112,8 @@ class waiter_ticket {
 /// \tparam Capacity  how many slots the heap has from the start; it takes about 34 bytes for each
 /// \tparam Platform  see platform.hpp
 /// \tparam Arity     the number of children of a node; with 4, siblings fill one cache line
-/// \tparam Neighbor  an object of up to 16 bytes to keep on the root's cache line (fence.hpp can put its value there)
+/// \tparam Neighbor  an object to keep on the root's cache line, such as the value of a fence (fence.hpp). Beyond 16
+///                   bytes it makes the heap larger by a line
 /// \tparam Growth    what a waiter does that finds no free slot
 template <std::size_t Capacity, platform Platform = native_platform, std::size_t Arity = 4,
           class Neighbor = detail::no_neighbor, heap_growth Growth = heap_growth::allowed>
