@@ -403,6 +403,7 @@ class basic_hub {
   using fence_table = detail::hub_fences<Platform, Fences, Fences + Queues>;
   using queue_table = detail::hub_queues<Platform, reader_type, Queues>;
   using fence_slot = typename fence_table::slot;
+  using fence_marks = detail::hub_marks<Platform, Fences>;
   template <class T>
   using word = typename Platform::template atomic<T>;
 
@@ -494,17 +495,25 @@ class basic_hub {
   }
 
   void serve_fences() noexcept {
-    for (std::size_t at = 0; at < fence_marks_.words; ++at) {
-      const std::uint64_t taken = fence_marks_.take(at);
-      if (taken == 0) continue;
-      // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken
-      // come before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
-      Platform::full_barrier();
-      fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.all()[index]); });
-      if constexpr (asks_for_origins<Service>) {
-        fence_marks_.for_each(taken, at, [this](std::size_t index) { tell_origin(fences_.all()[index]); });
+    if constexpr (asks_for_origins<Service>) {
+      std::array<std::uint64_t, fence_marks::words> taken;
+      for (std::size_t at = 0; at < taken.size(); ++at) taken[at] = release_named(at);
+      for (std::size_t at = 0; at < taken.size(); ++at) {
+        fence_marks_.for_each(taken[at], at, [this](std::size_t index) { tell_origin(fences_.all()[index]); });
       }
+    } else {
+      for (std::size_t at = 0; at < fence_marks::words; ++at) release_named(at);
     }
+  }
+  /// Takes one word of marks, releases the waiters of these fences, and returns the marks.
+  std::uint64_t release_named(std::size_t at) noexcept {
+    const std::uint64_t taken = fence_marks_.take(at);
+    if (taken == 0) return 0;
+    // (U26): for pinned fences, as (F4), and so for each word after its (U14): the signals whose marks were taken come
+    // before the search for waiters. Meets the waiter's own (G3); nothing weaker does.
+    Platform::full_barrier();
+    fence_marks_.for_each(taken, at, [this](std::size_t index) { release(fences_.all()[index]); });
+    return taken;
   }
 
   /// The entry of a signal that left the mark of its fence comes before the mark, so it is found unless it is
@@ -595,7 +604,7 @@ class basic_hub {
   [[no_unique_address]] Service service_;
   fence_table fences_;
   queue_table queues_;
-  alignas(cache_line) detail::hub_marks<Platform, Fences> fence_marks_;
+  alignas(cache_line) fence_marks fence_marks_;
   detail::hub_marks<Platform, Queues> queue_marks_;
   word<std::uint32_t> scan_mark_;
   detail::hub_passes<Platform> passes_;

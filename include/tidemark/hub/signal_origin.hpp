@@ -9,8 +9,9 @@
 //   hub.notify(output);          releases the waiters that are due, and then calls tell()
 //
 // The hub searches the signal logs of all queues of the fence's device, each from its newest entry back to the newest
-// one of the fence. Of these it takes the one with the greatest value; of equal values, the one that was executed
-// first. An entry without a time stamp may be of a write that was skipped. It counts only if no other one is found.
+// one of the fence that has a time stamp. Of these it takes the one with the greatest value; of equal values, the one
+// that was executed first. An entry without a time stamp may be of a write that was skipped. It counts only if no other
+// one is found, so a log without time stamps is searched to its oldest entry.
 //
 // Invariant: the search changes nothing. What the hub serves from the logs, and when, does not depend on it.
 //
@@ -69,17 +70,21 @@ class tells_origins : public Service {
 
 namespace detail {
 
-/// Returns the newest signal of a fence that a log has. The cursor of its reader stays where it is.
+/// Returns the newest signal of a fence that a log has with a time stamp; if there is none, the newest one without. The
+/// cursor of its reader stays where it is.
 template <class Reader>
 std::optional<fence_log_entry> newest_signal(const Reader& log, fence_id of,
                                              std::span<fence_log_entry> buffer) noexcept {
+  std::optional<fence_log_entry> newest_untimed;
   std::uint64_t end = UINT64_MAX;
   for (;;) {
     const auto batch = log.look_back(buffer, end);
-    if (batch.entries.empty()) return std::nullopt;
+    if (batch.entries.empty()) return newest_untimed;
     for (std::size_t left = batch.entries.size(); left-- > 0;) {
       const fence_log_entry& entry = batch.entries[left];
-      if (entry.fence == of && !is_cancelled(entry)) return entry;
+      if (entry.fence != of || is_cancelled(entry)) continue;
+      if (has_timestamp(entry)) return entry;
+      if (!newest_untimed) newest_untimed = entry;
     }
     end = batch.first_sequence;
   }
