@@ -301,6 +301,29 @@ TEST_CASE("[A92] a thread that is stopped at any step of an event while the log 
   CHECK(stopped > 100);
 }
 
+TEST_CASE("[A92] threads that come too late to a log take it around no more: an event that is written slowly stays") {
+  std::uint64_t waited = 0;
+  for (std::uint64_t step = 2;; ++step) {  // from the step on after which it has a number
+    stepped at;
+    // Two threads have found the second log as the current one, and add to its position when it is closed. The log
+    // itself has one event, and can have two.
+    const auto come_late = [&] {
+      at.all.set_log(2);
+      at.queue();
+      CHECK(interrupt([&] { at.queue(); }, 1,
+                      [&] { CHECK(interrupt([&] { at.queue(); }, 1, [&] { at.all.set_log(4); })); }));
+      at.read();
+      if (at.found.empty()) ++waited;
+      CHECK(at.lost == 0);
+    };
+    if (!interrupt([&] { at.queue(); }, step, come_late)) break;
+    at.read();
+    CHECK(at.lost == 0);
+    CHECK(at.found.size() == 4);
+  }
+  CHECK(waited > 2);
+}
+
 TEST_CASE("[A92] an owner that is stopped at any step of a replacement keeps no thread from its events") {
   std::uint64_t step = 0;
   for (;; ++step) {

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -47,11 +48,21 @@ class shared_log_node {
   bool append(const Entry& entry) noexcept { return producer_.append(page_, entry); }
 
   const page_type& page() const noexcept { return page_; }
+  /// Returns how many entries have a number in this log, as far as this thread can see; nothing from when it is closed
+  /// until it is linked. The position of a closed log also counts threads that came too late, so only the next log says
+  /// where this one ended.
+  /// \param next  what next() has returned
+  std::optional<std::uint64_t> end(const shared_log_node* next) const noexcept {
+    if (next != nullptr) return next->first_sequence() - first_sequence();
+    const std::uint64_t position = reader_type{page_, 0}.end_sequence();
+    return position < log_producer<page_type>::closed ? std::optional{position} : std::nullopt;
+  }
   /// Returns whether this log or a later one has gone once around.
   bool has_gone_around() const noexcept {
-    for (const shared_log_node* log = this; log != nullptr; log = log->next()) {
-      const std::uint64_t position = reader_type{log->page_, 0}.end_sequence();
-      if ((position & ~log_producer<page_type>::closed) >= log->page_.entries()) return true;
+    for (const shared_log_node* log = this; log != nullptr;) {
+      const shared_log_node* const next = log->next();
+      if (log->end(next).value_or(0) >= log->page_.entries()) return true;
+      log = next;
     }
     return false;
   }
@@ -92,14 +103,12 @@ class shared_log_reader {
   [[nodiscard]] batch read(std::span<Entry> buffer) noexcept {
     for (;;) {
       const node* const next = node_->next();
-      const std::uint64_t first = node_->first_sequence();
-      const std::uint64_t end = next != nullptr ? next->first_sequence() - first : reader_.end_sequence();
-      // Not linked yet. The position counts threads that came too late, so it does not say where the log ends.
-      if (end >= log_producer<typename node::page_type>::closed) return {buffer.first(0), 0, next_sequence()};
-      batch found = reader_.read(buffer, end);
-      found.first_sequence += first;
+      const std::optional<std::uint64_t> end = node_->end(next);
+      if (!end) return {buffer.first(0), 0, next_sequence()};
+      batch found = reader_.read(buffer, *end);
+      found.first_sequence += node_->first_sequence();
       if (next == nullptr || !found.entries.empty() || found.lost != 0 || buffer.empty()) return found;
-      if (reader_.next_sequence() != end) return next->has_gone_around() ? left_out(buffer) : found;
+      if (reader_.next_sequence() != *end) return next->has_gone_around() ? left_out(buffer) : found;
       node_ = next;
       reader_ = typename node::reader_type{next->page(), 0};
     }
