@@ -172,6 +172,18 @@ TEST_CASE("[A85] a reader of a damaged log stays within its mapping") {
   }
 }
 
+TEST_CASE("[A85] how many entries a log has is read once: the reader uses the number that was checked") {
+  using mapped_page = tidemark::detail::mapped_page<page_type>;
+  memory_of memory{4};
+  const log_type log{memory.bytes, {.type = signals}};
+  std::uint64_t entries = 0;
+  CHECK(mapped_page::fault_of(memory.bytes, signals, entries) == log_fault::none);
+  CHECK(entries == 4);
+  put(memory.bytes, 16, UINT64_MAX);  // as others may do at any moment
+  const mapped_page page{memory.bytes, entries};
+  CHECK(page.entries() == 4);
+}
+
 // ---- a log that is replaced -----------------------------------------------------------------------------------------
 
 TEST_CASE("[A92] a reader reads the old log to its end, learns where the next one is, and goes on there") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // mapped_log: reads a ring log through a mapping of its memory, and nothing else: in another process, for example, or
-// in a tool that finds the log in memory. When the log is replaced, the reader learns where the next one is.
+// in a tool that finds the log in memory. When the log is replaced, the reader learns where the next one is. A queue
+// makes a log not in set_log(), but with its first entry after that; open it after that entry.
 //
 //   auto opened = tidemark::mapped_fence_log::open(bytes, tidemark::fence_log_type::signal);
 //   if (!opened) ...                                            opened.fault says why
@@ -14,13 +15,13 @@
 // entries lie in the mapping. It then keeps the size, and writes nothing. So a mapping for reading suffices.
 //
 // Two things must be true of the memory, and can't be checked: it holds nothing else meanwhile, and the log was made
-// before the reader opens it. What the reader is told by next_log() is made already.
+// before the reader opens it. A log that next_log() names is made already.
 //
 // Invariant: entries that are handed out and entries that are counted as lost are together all that were appended since
 // the first one, over all of the logs.
 //
-// Not promised: that a log that is damaged by others is noticed; what the reader does then stays within the mapping. Of
-// logs in the header_only form, or with several producers, none can be opened.
+// Not promised: that a log that is damaged by others is noticed; what the reader does then stays within the mapping.
+// Logs in the header_only form or with several producers are refused (wrong_version).
 #ifndef TIDEMARK_LOG_MAPPED_LOG_HPP
 #define TIDEMARK_LOG_MAPPED_LOG_HPP
 
@@ -74,21 +75,23 @@ class mapped_page {
   static constexpr log_form form = Page::form;
   static constexpr writers producers = Page::producers;
 
-  /// Looks at the header, and returns what is wrong with it.
-  static log_fault fault_of(std::span<const std::byte> memory, std::uint32_t type) noexcept {
+  /// Looks at the header, and returns what is wrong with it. If nothing is, `entries` is how many entries the log has.
+  static log_fault fault_of(std::span<const std::byte> memory, std::uint32_t type, std::uint64_t& entries) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     if (memory.size() < Page::bytes_for(0) || address % alignof(log_header<word>) != 0) return log_fault::no_log;
     const log_header<word>& found = header_at(memory);
     if (found.type != type) return log_fault::wrong_type;
     if (found.version != Page::version) return log_fault::wrong_version;
-    const std::uint64_t room = Page::entries_in(memory.size());
-    if (found.number_of_entries < 2 || found.number_of_entries > room) return log_fault::wrong_count;
-    return log_fault::none;
+    // Volatile: read once. Others may damage the memory meanwhile, and the number that is used is the one that is
+    // checked.
+    entries = static_cast<const volatile std::uint64_t&>(found.number_of_entries);
+    return entries < 2 || entries > Page::entries_in(memory.size()) ? log_fault::wrong_count : log_fault::none;
   }
 
-  /// \param memory  has passed fault_of()
-  explicit mapped_page(std::span<const std::byte> memory) noexcept
-      : header_{&header_at(memory)}, entries_{header_->number_of_entries} {}
+  /// \param memory   has passed fault_of()
+  /// \param entries  what fault_of() has found there
+  mapped_page(std::span<const std::byte> memory, std::uint64_t entries) noexcept
+      : header_{&header_at(memory)}, entries_{entries} {}
 
   std::uint64_t entries() const noexcept { return entries_; }
   std::uint64_t first_sequence() const noexcept { return header_->first_sequence; }
@@ -128,9 +131,10 @@ class mapped_log_reader {
   /// Opens the log that begins at the first byte of `memory`, which must stay mapped while the reader uses it. Returns
   /// `none` and a reader that begins with the oldest entry that can still be read; or what is wrong with the memory.
   static result open(std::span<const std::byte> memory, std::uint32_t type) noexcept {
-    const log_fault fault = page::fault_of(memory, type);
+    std::uint64_t entries = 0;
+    const log_fault fault = page::fault_of(memory, type, entries);
     if (fault != log_fault::none) return {fault, std::nullopt};
-    return {fault, mapped_log_reader{page{memory}, type}};
+    return {fault, mapped_log_reader{page{memory, entries}, type}};
   }
   static result open(std::span<const std::byte> memory, fence_log_type type) noexcept {
     return open(memory, static_cast<std::uint32_t>(type));
@@ -165,9 +169,10 @@ class mapped_log_reader {
   /// more. The old log need not be read to its end: what is left there is counted as lost, as are logs that the reader
   /// did not come to. Returns `none`; or what is wrong, with nothing changed.
   [[nodiscard]] log_fault follow(std::span<const std::byte> memory) noexcept {
-    const log_fault fault = page::fault_of(memory, type_);
+    std::uint64_t entries = 0;
+    const log_fault fault = page::fault_of(memory, type_, entries);
     if (fault != log_fault::none) return fault;
-    const page next{memory};
+    const page next{memory, entries};
     const std::uint64_t first = next.first_sequence();
     if (first < next_) return log_fault::not_next;
     unread_ += first - next_;
@@ -192,7 +197,8 @@ class mapped_log_reader {
   std::uint64_t unread_ = 0;  // of earlier logs, and not reported yet
 };
 
-/// Reads one of the logs of a queue. Its memory was given to the queue by set_log(), with its place.
+/// Reads one of the logs of a queue. Its memory was given to the queue by set_log(), with its place; the queue has made
+/// the log with its first entry after that.
 using mapped_fence_log = mapped_log_reader<fence_log_entry>;
 
 }  // namespace tidemark
