@@ -16,7 +16,9 @@
 #include <tidemark/hub/hub.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/queue_log.hpp>
 #include <tidemark/queue/queued_events.hpp>
+#include <tidemark/queue/traced_logs.hpp>
 
 using namespace testing;
 
@@ -59,7 +61,7 @@ TEST_CASE("[A92] a log that would go on nowhere is reported") {
           tidemark::queue queue{own};
           alignas(8) static std::array<std::byte, 512> memory;
           queue.set_log(tidemark::fence_log_type::signal, memory, tidemark::no_log_location);
-        }) == "a log ends, and goes on nowhere");
+        }) == "a log in memory must not lie at no_log_location");
   CHECK(reported_by([] {
           tidemark::fence_log log;
           log.end_at(tidemark::no_log_location);
@@ -88,6 +90,44 @@ TEST_CASE("[A92] memory that is not fit for a log is reported by the owner's cal
             events.set_log(entries);
           }) == "a ring log needs at least two entries and fewer than 2^31");
   }
+}
+
+TEST_CASE("[A101] numbers that the logs of a device can't have are reported, also where no log would grow") {
+  for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, SIZE_MAX}) {
+    CHECK(reported_by([entries] {
+            tidemark::progress_fence own;
+            tidemark::queue queue{own};
+            tidemark::traced_logs logs;
+            logs.add(queue_id{1}, queue);
+            logs.grow(entries);
+          }) == "a ring log needs at least two entries and fewer than 2^31");
+    CHECK(reported_by([entries] {
+            tidemark::traced_logs none;
+            none.grow(entries);
+          }) == "a ring log needs at least two entries and fewer than 2^31");
+  }
+}
+
+TEST_CASE("[A101] adding to the logs of a device what is there already is reported") {
+  CHECK(reported_by([] {
+          tidemark::progress_fence own;
+          tidemark::queue queue{own};
+          tidemark::traced_logs logs;
+          logs.add(queue_id{1}, queue);
+          logs.add(queue_id{2}, queue);
+        }) == "logs are added that are traced already");
+}
+
+TEST_CASE("[A92] replacing a log by one that was not prepared is reported") {
+  const std::string expected = "a log is replaced by one that was not prepared";
+  CHECK(reported_by([] {
+          tidemark::basic_queue_log<tidemark::native_platform> log{tidemark::fence_log_type::wait, 2};
+          log.replace(nullptr);
+        }) == expected);
+  CHECK(reported_by([] {
+          tidemark::detail::shared_log<tidemark::native_platform, tidemark::queued_event> log{2};
+          log.replace(nullptr);
+        }) == expected);
 }
 
 TEST_CASE("[A88] committing reserved entries out of turn and asking for a second reserver are reported") {

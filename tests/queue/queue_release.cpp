@@ -214,7 +214,7 @@ TEST_CASE("[A92] memory that can't hold a log is refused where it is given, and 
   CHECK(refused(std::span{memory}.first(tidemark::fence_log::page_type::bytes_for(1))) == few_entries);
   CHECK(refused({}) == few_entries);
   CHECK_FALSE(queue.set_log(fence_log_type::signal, memory, tidemark::no_log_location));
-  CHECK(taken() == texts{"a log ends, and goes on nowhere"});
+  CHECK(taken() == texts{"a log in memory must not lie at no_log_location"});
   CHECK(memory == std::array<std::byte, 512>{});
   CHECK(read_all(reader).values() == values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   CHECK(queue.set_log(fence_log_type::signal, memory));
@@ -260,8 +260,10 @@ TEST_CASE(
     execute();
     events.wait_queued(other_id, 1);
   }
-  CHECK(logs.grow(std::size_t{1} << 31) == 0);
-  CHECK(taken() == few_entries);
+  for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 31}) {
+    CHECK(logs.grow(entries) == 0);
+    CHECK(taken() == few_entries);
+  }
   logs.remove(queue_id{1});
   logs.add(queue_id{1}, work);
   logs.add(queue_id{1}, events);
@@ -277,6 +279,49 @@ TEST_CASE(
   CHECK(brought.lost == 2);
   CHECK(logs.grow(3) == 2);
   CHECK(taken().empty());
+}
+
+TEST_CASE("[A101] without logs, too, numbers that no log can have are asserted") {
+  tidemark::traced_logs none;
+  for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, SIZE_MAX}) {
+    CHECK(none.grow(entries) == 0);
+    CHECK(taken() == few_entries);
+  }
+}
+
+TEST_CASE("[A101] where adding what is there already is asserted and goes on, each log grows once") {
+  progress own;
+  tidemark::basic_queue<progress, ticking_clock> queue{own};
+  tidemark::basic_executed_work<progress::platform, ticking_clock> work{2};
+  tidemark::basic_queued_events<progress::platform, ticking_clock> events{2};
+  tidemark::basic_traced_logs<progress::platform> logs;
+  for (const std::uint32_t number : {1u, 1u, 2u}) {
+    logs.add(queue_id{number}, queue);
+    logs.add(queue_id{number}, work);
+    logs.add(queue_id{number}, events);
+  }
+  CHECK(taken() == texts(6, "logs are added that are traced already"));
+  CHECK(logs.grow(1000) == 4);
+  logs.remove(queue_id{1});
+  CHECK(logs.grow(2000) == 0);
+  CHECK(taken().empty());
+}
+
+TEST_CASE("[A92] where replacing a log by one that was not prepared is asserted and goes on, the old log goes on") {
+  const texts expected{"a log is replaced by one that was not prepared"};
+  tidemark::basic_queue_log<tidemark::native_platform> log{fence_log_type::signal, 2};
+  auto reader = log.reader();
+  log.replace(log.prepare(1));
+  CHECK(taken() == texts{few_entries[0], expected[0]});
+  log.append({.fence_value = 7});
+  CHECK(read_all(reader).values() == values{7});
+  tidemark::detail::shared_log<tidemark::native_platform, std::uint64_t> shared{2};
+  auto shared_reader = shared.reader();
+  shared.replace(shared.prepare(1));
+  CHECK(taken() == texts{few_entries[0], expected[0]});
+  shared.append(7);
+  std::array<std::uint64_t, 2> buffer{};
+  CHECK(shared_reader.read(buffer).entries.size() == 1);
 }
 
 TEST_CASE("[A118] a queue that is to have logs of fewer than two entries has logs of two") {

@@ -16,8 +16,8 @@
 // tells nobody of its work pays nothing for that when it executes.
 //
 // The pieces are kept in a log (queue_log.hpp) that overwrites, so it must be large enough for what is executed between
-// two rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() is told so;
-// a trace has no such function. While the queue works, set_log() puts a larger log in the place of this one, and
+// two rounds of the collector. A piece that was overwritten is counted as lost. A sink with on_work_lost() gets the
+// count; a trace has no such function. While the queue works, set_log() puts a larger log in the place of this one, and
 // traced_logs does so for all queues of a device.
 //
 // Who calls what: the queue's executor calls execute(). The owner, one thread at a time, calls reader() and set_log().

@@ -106,7 +106,8 @@ class logged_queue {
   }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
   /// other log, and outlive the queue, its readers and what reserves entries. The log has as many entries as fit.
-  /// Misaligned or too small memory is refused in the same way. This allocates, too.
+  /// Misaligned or too small memory is refused in the same way. This allocates, too. The executor makes the log there
+  /// with its next entry, so whoever opens it in another mapping must do so after that.
   ///
   /// `at` says to a reader in another mapping, which has only the memory of the old log, where the new one is; see
   /// log/mapped_log.hpp. Asserts that it is not no_log_location. Otherwise returns false, and the old log goes on. The
@@ -119,7 +120,8 @@ class logged_queue {
 
   /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
   /// the logs when entries were lost would be too late. With traced_logs one call does so for several queues. Does what
-  /// set_log() does, for the waits and then for the signals. Asserts that the number is possible. Otherwise the old
+  /// set_log() does, for the waits and then for the signals: logs in memory of the program go on in memory of the
+  /// queue's own, where readers in other mappings can't follow. Asserts that the number is possible. Otherwise the old
   /// logs go on. If an allocation throws, the log of the waits may be replaced already.
   void enable_tracing(std::size_t entries = 4096)
     requires(has_logs)

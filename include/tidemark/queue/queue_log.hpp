@@ -32,6 +32,7 @@
 
 #include "../log/fence_log.hpp"
 #include "../log/ring_log.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "log_reservation.hpp"
 
@@ -313,16 +314,6 @@ class basic_queue_log {
     replace(std::move(next));
     return true;
   }
-  /// The same in two steps: prepare() makes the log, and the log that it returns takes the place of the old one in
-  /// replace(). prepare() returns nothing where the number of entries is refused. replace() allocates nothing. Both are
-  /// for the owner.
-  using prepared = std::unique_ptr<detail::queue_log_node<Platform, Entry>>;
-  [[nodiscard]] prepared prepare(std::size_t entries) const {
-    return page::can_have(entries) ? std::make_unique<node>(entries) : nullptr;
-  }
-  void replace(prepared next) noexcept { announce(next.release()); }
-  /// Returns how many entries the log has that was announced last, or the first one. For the owner.
-  [[nodiscard]] std::size_t entries() const noexcept { return entries_; }
   /// The same with a log in this memory, which must be aligned to 8 bytes, be large enough for 2 entries, belong to no
   /// other log, and outlive the queue, its readers and the log's reserver. The log has as many entries as fit, at most
   /// 2^31 - 1. Memory that is misaligned or too small is refused in the same way. This allocates, too.
@@ -331,12 +322,28 @@ class basic_queue_log {
   /// no_log_location, which is asserted and refused in the same way. The memory of the old log must stay as it is until
   /// these readers have left it.
   bool replace(std::span<std::byte> memory, log_location at = unknown_log_location) {
-    TIDEMARK_ASSERT(at != no_log_location, "a log ends, and goes on nowhere");
+    TIDEMARK_ASSERT(at != no_log_location, "a log in memory must not lie at no_log_location");
     if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
     if (at == no_log_location) return false;
     announce(new node{memory, at});
     return true;
   }
+
+  /// Does what replace(entries) does, in two steps: prepare() makes the log, which then takes the place of the old one
+  /// in replace(). prepare() asserts that the number of entries is possible, and otherwise returns nothing. replace()
+  /// asserts that it is given a log. Otherwise it does nothing. It allocates nothing. Both are for the owner.
+  using prepared = std::unique_ptr<detail::queue_log_node<Platform, Entry>>;
+  [[nodiscard]] prepared prepare(std::size_t entries) const {
+    return can_have(entries) ? std::make_unique<node>(entries) : nullptr;
+  }
+  void replace(prepared next) noexcept {
+    TIDEMARK_ASSERT(next != nullptr, "a log is replaced by one that was not prepared");
+    if (next != nullptr) announce(next.release());
+  }
+  /// Returns whether a log can have this number of entries, 2 to 2^31 - 1. Asserts that it can. Any thread.
+  static bool can_have(std::size_t entries) noexcept { return page::can_have(entries); }
+  /// Returns how many entries the log has that was announced last, or the first one. For the owner.
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_; }
 
   /// Returns a reader that begins with the oldest entry of the log that the producer writes to now. For the owner.
   /// Allocates nothing.

@@ -11,12 +11,14 @@
 //
 // Either all logs grow or none does: all memory is allocated before the first queue is told. Each executor goes over to
 // its new logs with its next entries, and readers go on in them; see queue_log.hpp. A log that has as many entries
-// already stays.
+// already stays. A log in memory of the program, given to set_log(), goes on in memory of the queue's own, so readers
+// in other mappings (mapped_log.hpp) can't follow it.
 //
 // Not promised: that the executors go over at the same time.
 #ifndef TIDEMARK_QUEUE_TRACED_LOGS_HPP
 #define TIDEMARK_QUEUE_TRACED_LOGS_HPP
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -25,6 +27,7 @@
 
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "executed_work.hpp"
 #include "queue.hpp"
@@ -40,24 +43,25 @@ template <platform Platform = native_platform>
 class basic_traced_logs {
  public:
   /// Adds a queue with the logs of its waits and signals, under a number that need not be its own. The queue must stay
-  /// where it is until it is removed. Of an engine_queue add timeline(). Allocates, and throws what the allocation
-  /// throws; then the queue is not added.
+  /// where it is until it is removed. Of an engine_queue add timeline(). Asserts that the queue was not added before,
+  /// under any number. Otherwise nothing is added. Allocates, and throws what the allocation throws; then the queue is
+  /// not added.
   template <class Progress, class Clock, class Notifier, class Recorder>
     requires(basic_queue<Progress, Clock, Notifier, Recorder>::has_logs &&
              std::same_as<typename basic_queue<Progress, Clock, Notifier, Recorder>::platform, Platform>)
   void add(queue_id id, basic_queue<Progress, Clock, Notifier, Recorder>& from) {
-    queues_.push_back({id, {&from.log_to_grow(fence_log_type::wait), &from.log_to_grow(fence_log_type::signal)}});
+    add_to(queues_, {id, {&from.log_to_grow(fence_log_type::wait), &from.log_to_grow(fence_log_type::signal)}});
   }
 
   /// Adds what threads say that they have queued for a queue, or the work that was executed for it; each has one log.
   /// It must stay where it is until it is removed. Otherwise like the other add().
   template <class Clock>
   void add(queue_id id, basic_queued_events<Platform, Clock>& from) {
-    events_.push_back({id, {&from.log_}});
+    add_to(events_, {id, {&from.log_}});
   }
   template <class Clock>
   void add(queue_id id, basic_executed_work<Platform, Clock>& from) {
-    work_.push_back({id, {&from.log_}});
+    add_to(work_, {id, {&from.log_}});
   }
 
   /// Removes what was added with this number, if there is anything: a queue, its events, and its work. Its logs stay as
@@ -69,16 +73,14 @@ class basic_traced_logs {
   }
 
   /// Gives each log `entries` entries, if it has fewer. Returns how many logs grow, from their queues' next entries on.
-  /// Asserts that a log can have this number, 2 to 2^31 - 1. Otherwise nothing grows. Allocates, and throws what the
-  /// allocation throws; then nothing grows, either. The first entry in each log clears it, which takes time in
+  /// Asserts, also if no log is smaller, that a log can have this number, 2 to 2^31 - 1. Otherwise nothing grows.
+  /// Allocates, and throws what the allocation throws; then nothing grows, either. The first entry in each log clears it, which takes time in
   /// proportion to its size.
   std::size_t grow(std::size_t entries = 4096) {
-    replacements<queue_log> queues;
-    replacements<event_log> events;
-    replacements<work_log> work;
-    if (!prepare(queues_, entries, queues)) return 0;
-    if (!prepare(events_, entries, events)) return 0;
-    if (!prepare(work_, entries, work)) return 0;
+    if (!queue_log::can_have(entries) || !event_log::can_have(entries) || !work_log::can_have(entries)) return 0;
+    auto queues = prepare(queues_, entries);
+    auto events = prepare(events_, entries);
+    auto work = prepare(work_, entries);
     return replace(queues) + replace(events) + replace(work);
   }
 
@@ -94,19 +96,25 @@ class basic_traced_logs {
   template <class Log>
   using replacements = std::vector<std::pair<Log*, typename Log::prepared>>;
 
-  /// Makes a larger log for each that has fewer entries. Returns false if a log can't have this number.
   template <class Log, std::size_t Count>
-  static bool prepare(const std::vector<traced<Log, Count>>& all, std::size_t entries, replacements<Log>& made) {
+  static void add_to(std::vector<traced<Log, Count>>& all, const traced<Log, Count>& added) {
+    const bool is_there = std::ranges::any_of(all, [&](const auto& one) { return one.logs == added.logs; });
+    TIDEMARK_ASSERT(!is_there, "logs are added that are traced already");
+    if (!is_there) all.push_back(added);
+  }
+
+  /// Returns a larger log for each that has fewer entries.
+  /// \param entries  a number that a log can have
+  template <class Log, std::size_t Count>
+  static replacements<Log> prepare(const std::vector<traced<Log, Count>>& all, std::size_t entries) {
+    replacements<Log> made;
     made.reserve(Count * all.size());
     for (const auto& one : all) {
       for (Log* const each : one.logs) {
-        if (each->entries() >= entries) continue;
-        auto next = each->prepare(entries);
-        if (!next) return false;
-        made.emplace_back(each, std::move(next));
+        if (each->entries() < entries) made.emplace_back(each, each->prepare(entries));
       }
     }
-    return true;
+    return made;
   }
   template <class Log>
   static std::size_t replace(replacements<Log>& made) noexcept {

@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "../../log/ring_log.hpp"
+#include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
@@ -171,9 +172,14 @@ class shared_log {
   /// Makes a log that replace() puts in the place of the newest one. Asserts that a log can have this number. Otherwise
   /// returns nothing. Allocates, and throws what the allocation throws.
   [[nodiscard]] prepared prepare(std::size_t entries) const {
-    return page::can_have(entries) ? std::make_unique<node>(entries) : nullptr;
+    return can_have(entries) ? std::make_unique<node>(entries) : nullptr;
   }
+  /// Returns whether a log can have this number of entries. Asserts that it can.
+  static bool can_have(std::size_t entries) noexcept { return page::can_have(entries); }
+  /// Asserts that there is a log. Otherwise does nothing.
   void replace(prepared next) noexcept {
+    TIDEMARK_ASSERT(next != nullptr, "a log is replaced by one that was not prepared");
+    if (next == nullptr) return;
     node* const to = next.release();
     // (Q23): release, pairs with (Q22). Before the old log is closed, so that no writer finds a closed one twice.
     current_.store(to, std::memory_order_release);
