@@ -94,7 +94,7 @@ enum class hub_event {
   pass,         ///< A pass over the marks.
   scan,         ///< A scan that notify_all() asked for. Calls that coalesce count once.
   overrun,      ///< A scan of the fences of a device because entries of a queue were lost.
-  value_read,   ///< A fence was released by its current value, as for an entry without a time stamp.
+  value_read,   ///< The waiters of a fence were released by its current value; also for an entry without a time stamp.
   log_release,  ///< An entry was served by the value in the log.
   stale,        ///< A programming error: a fence or a queue was named that is not in the hub.
   skipped,      ///< An entry in a log was left out: its fence is not in the hub, or no longer. That is no error.
@@ -164,6 +164,8 @@ class basic_hub {
  public:
   static_assert(std::has_single_bit(Fences) && Fences <= std::size_t{1} << 16,
                 "ids wrap: the number of fences is a power of two, and at most 65,536");
+  static_assert(detail::has_noexcept_listener<Service>,
+                "on_signalled() of a service must be noexcept: see asks_for_origins");
 
   using reader_type = queue_log_reader<Platform>;
 

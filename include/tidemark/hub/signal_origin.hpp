@@ -15,8 +15,8 @@
 //
 // Invariant: the search changes nothing. What the hub serves from the logs, and when, does not depend on it.
 //
-// Not promised: that an older signal of the fence is found, or one whose entry was overwritten; that the times of
-// different queues are comparable.
+// Not promised: that an older signal of the fence is found; or one whose entry was overwritten, or lies in a log that
+// was replaced and that the hub has read to its end; that the times of different queues are comparable.
 #ifndef TIDEMARK_HUB_SIGNAL_ORIGIN_HPP
 #define TIDEMARK_HUB_SIGNAL_ORIGIN_HPP
 
@@ -36,8 +36,8 @@ namespace tidemark {
 struct signal_origin {
   fence_id fence{};
   /// The queue that signalled the fence. Nothing if no log of the fence's device has an entry of it: it was signalled
-  /// without a queue, or by one of another device, or the entry was overwritten or cancelled. The rest has no meaning
-  /// then.
+  /// without a queue, or by one of another device; or the entry was overwritten or cancelled, or lies in a log that was
+  /// replaced and that the hub has read to its end. The rest has no meaning then.
   std::optional<queue_id> queue;
   engine_id engine{};                          ///< The engine that the queue runs on.
   fence_log_entry entry{};                     ///< The signal: its value, and in `end_timestamp` when it was executed.
@@ -47,7 +47,7 @@ struct signal_origin {
 /// How many entries `signal_origin::last` has at most.
 inline constexpr std::size_t most_last_entries = 16;
 
-/// A service of a hub that asks where signals came from.
+/// A service of a hub that asks where signals came from. A hub refuses a service whose on_signalled() may throw.
 template <class Service>
 concept asks_for_origins = requires(Service& service, const signal_origin& origin) {
   { service.on_signalled(origin) } noexcept;
@@ -69,6 +69,12 @@ class tells_origins : public Service {
 };
 
 namespace detail {
+
+/// Whether a service that can be told an origin is one that asks for it.
+template <class Service>
+concept has_noexcept_listener = asks_for_origins<Service> || !requires(Service& service, const signal_origin& origin) {
+  service.on_signalled(origin);
+};
 
 /// Returns the newest signal of a fence that a log has with a time stamp; if there is none, the newest one without. The
 /// cursor of its reader stays where it is.

@@ -228,7 +228,7 @@ class hub_fences {
 
   /// Returns the id of the fence in the slot; number 0 if there is none.
   static fence_id id_of(const slot& one) noexcept {
-    // (U34): acquire, pairs with (U1): the slot was empty perhaps when the pass began.
+    // (U34): acquire, pairs with (U1): the slot may have been filled since the pass began.
     return fence_id{one.number.load(std::memory_order_acquire)};
   }
 
