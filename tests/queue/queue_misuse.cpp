@@ -14,6 +14,7 @@
 
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/hub/hub.hpp>
+#include <tidemark/log/ring_log.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queue_log.hpp>
@@ -53,6 +54,14 @@ TEST_CASE("[A118] a queue whose logs could hold nothing is reported") {
           static std::array<std::byte, 16> too_small{};
           queue.set_log(tidemark::fence_log_type::wait, too_small);
         }) == expected);
+}
+
+TEST_CASE("a log of several producers that would begin closed is reported") {
+  CHECK(reported_by([] {
+          using log_type = tidemark::ring_log<std::uint64_t, 4, tidemark::log_form::stamped, tidemark::native_platform,
+                                              tidemark::writers::several>;
+          const log_type log{{.first_sequence = std::uint64_t{1} << 63}};
+        }) == "a ring log of several producers begins with a number below 2^63");
 }
 
 TEST_CASE("[A92] a log that would go on nowhere is reported") {

@@ -383,6 +383,9 @@ TEST_CASE("[A119] a verbose log that was never enabled is empty") {
 
 namespace {
 
+template <std::size_t N, tidemark::writers Writers>
+using begun_log = tidemark::ring_log<std::uint64_t, N, tidemark::log_form::stamped, tidemark::native_platform, Writers>;
+
 template <tidemark::log_form Form, tidemark::writers Writers = tidemark::writers::one>
 void check_unfit_ring_logs() {
   using placed_log = tidemark::ring_log<std::uint64_t, std::dynamic_extent, Form, tidemark::native_platform, Writers>;
@@ -423,6 +426,42 @@ TEST_CASE("a ring log of fewer than two entries, or in memory that is unfit, wor
   check_unfit_ring_logs<tidemark::log_form::stamped>();
   check_unfit_ring_logs<tidemark::log_form::header_only>();
   check_unfit_ring_logs<tidemark::log_form::stamped, tidemark::writers::several>();
+}
+
+TEST_CASE("a ring log of several producers that was to begin with 2^63 or more begins without the top bit, and works") {
+  using fixed = begun_log<4, tidemark::writers::several>;
+  using placed = begun_log<std::dynamic_extent, tidemark::writers::several>;
+  using of_one = begun_log<4, tidemark::writers::one>;
+  constexpr std::uint64_t top = std::uint64_t{1} << 63;
+  const auto begins_with = [](auto& log, std::uint64_t first) {
+    auto reader = log.reader();
+    CHECK(log.page().first_sequence() == first);
+    CHECK(reader.next_sequence() == first);
+    log.append(7);
+    std::array<std::uint64_t, 4> buffer{};
+    const auto batch = reader.read(buffer);
+    CHECK(batch.lost == 0);
+    REQUIRE(batch.entries.size() == 1);
+    CHECK(batch.entries[0] == 7);
+  };
+  const texts expected{"a ring log of several producers begins with a number below 2^63"};
+  alignas(8) static std::array<std::byte, 512> memory{};
+  for (const std::uint64_t first : {top, top + 5, UINT64_MAX - 9}) {
+    fixed inside{{.first_sequence = first}};
+    CHECK(taken() == expected);
+    begins_with(inside, first - top);
+    placed allocated{4, {.first_sequence = first}};
+    CHECK(taken() == expected);
+    begins_with(allocated, first - top);
+    placed given{memory, {.first_sequence = first}};
+    CHECK(taken() == expected);
+    begins_with(given, first - top);
+    of_one any{{.first_sequence = first}};
+    begins_with(any, first);
+  }
+  fixed last{{.first_sequence = top - 1}};
+  begins_with(last, top - 1);
+  CHECK(taken().empty());
 }
 
 TEST_CASE("[C5] where a wait within an unbroken run is asserted and goes on, the commands are executed with breaks") {

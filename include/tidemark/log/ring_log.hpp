@@ -114,13 +114,14 @@ class log_producer<Page> {
   explicit log_producer(const Page&) noexcept {}
 
   /// Positions from here on are those of a log that is closed.
-  static constexpr std::uint64_t closed = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t closed = closed_position;
 
   /// Returns false, and does nothing else, where the log is closed.
   bool append(Page& page, const typename Page::entry_type& entry) noexcept {
     using platform = typename Page::platform_type;
     using slot = typename Page::slot;
-    // (L10): relaxed alone: a number of its own for each entry. The stamp says what readers may see of the entry.
+    // (L10): relaxed: a number of its own for each entry; the stamp says what readers may see of it. After (L24) it
+    // carries that release on to (L25).
     const std::uint64_t sequence = page.position().fetch_add(1, std::memory_order_relaxed);
     if (sequence >= closed) [[unlikely]]
       return see_closed(page);
@@ -183,8 +184,8 @@ namespace tidemark {
 /// The options of a log.
 struct ring_log_options {
   std::uint32_t type = 0;  ///< Stands in the page's header; without a meaning to the log.
-  /// The number of the first entry, to go on where another log ended. With several producers less than 2^63, which is
-  /// not checked.
+  /// The number of the first entry, to go on where another log ended. Asserts that it is less than 2^63 if there are
+  /// several producers. Otherwise the log begins with this number less 2^63.
   std::uint64_t first_sequence = 0;
 };
 
@@ -283,7 +284,7 @@ class ring_log_reader {
   std::uint64_t readable() const noexcept { return page_->entries() - (Page::form == log_form::header_only ? 1 : 0); }
 
   /// Returns one more than the number of the last entry that was written, or with several producers begun. It may be
-  /// outdated, but is never too great.
+  /// outdated, but is never too great unless the log is closed (log_producer::closed).
   std::uint64_t written() const noexcept {
     if constexpr (is_several) {
       // (L18): relaxed alone: the stamps say what may be read.

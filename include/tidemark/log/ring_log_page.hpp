@@ -7,7 +7,8 @@
 // that finds it in memory.
 //
 // The constructors assert that the number of entries is possible, or that the caller's memory is fit. Otherwise the log
-// takes the nearest possible number of entries; it does not touch memory that is unfit, and allocates its own.
+// takes the nearest possible number of entries; it does not touch memory that is unfit, and allocates its own. They
+// also assert that the first entry can have its number; see nearest_first().
 #ifndef TIDEMARK_LOG_RING_LOG_PAGE_HPP
 #define TIDEMARK_LOG_RING_LOG_PAGE_HPP
 
@@ -22,6 +23,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/log_word.hpp"
 
@@ -114,6 +116,9 @@ struct log_header {
   std::uint64_t first_sequence;
   Word successor;
 };
+
+/// With several producers, positions from here on are those of a log that is closed.
+inline constexpr std::uint64_t closed_position = std::uint64_t{1} << 63;
 
 /// What the header says of a log beside its size and its numbers.
 struct log_kind {
@@ -241,14 +246,14 @@ class alignas(cache_line) ring_log_page {
   /// Allocates unless N is fixed, and throws what the allocation throws.
   /// \param entries         the capacity: N where N is fixed, otherwise a number that can_have() accepts (asserted)
   /// \param type            stands in the header for whoever finds the page; without a meaning to the log
-  /// \param first_sequence  the number of the first entry
+  /// \param first_sequence  the number of the first entry, which nearest_first() must accept
   ring_log_page(std::size_t entries, std::uint32_t type, std::uint64_t first_sequence)
-      : ring_log_page(checked{nearest_entries(entries), nullptr}, type, first_sequence) {}
+      : ring_log_page(checked{nearest_entries(entries), nullptr}, type, nearest_first(first_sequence)) {}
   /// In the caller's memory, which must outlive the page and be aligned to 8 bytes; as many entries as fit. The head of
   /// this file says what happens with unfit memory; then it may throw, too.
   ring_log_page(std::span<std::byte> memory, std::uint32_t type, std::uint64_t first_sequence)
     requires(!is_fixed)
-      : ring_log_page(checked_memory(memory), type, first_sequence) {}
+      : ring_log_page(checked_memory(memory), type, nearest_first(first_sequence)) {}
 
   /// Returns the bytes that the header and `entries` slots take.
   static constexpr std::size_t bytes_for(std::size_t entries) noexcept {
@@ -282,6 +287,15 @@ class alignas(cache_line) ring_log_page {
       return N;
     }
     return can_have(entries) ? entries : std::clamp<std::size_t>(entries, 2, most_allocated);
+  }
+
+  /// Asserts that the first entry can have this number: with several producers, one below 2^63. Returns the number, or
+  /// without its top bit where that is not so.
+  static std::uint64_t nearest_first(std::uint64_t first_sequence) noexcept {
+    if constexpr (Writers == writers::one) return first_sequence;
+    TIDEMARK_ASSERT(first_sequence < detail::closed_position,
+                    "a ring log of several producers begins with a number below 2^63");
+    return first_sequence % detail::closed_position;
   }
 
   std::uint64_t entries() const noexcept {
