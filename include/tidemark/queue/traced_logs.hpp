@@ -74,8 +74,8 @@ class basic_traced_logs {
 
   /// Gives each log `entries` entries, if it has fewer. Returns how many logs grow, from their queues' next entries on.
   /// Asserts, also if no log is smaller, that a log can have this number, 2 to 2^31 - 1. Otherwise nothing grows.
-  /// Allocates, and throws what the allocation throws; then nothing grows, either. The first entry in each log clears it, which takes time in
-  /// proportion to its size.
+  /// Allocates, and throws what the allocation throws; then nothing grows, either. The first entry in each log
+  /// clears it, which takes time in proportion to its size.
   std::size_t grow(std::size_t entries = 4096) {
     if (!queue_log::can_have(entries) || !event_log::can_have(entries) || !work_log::can_have(entries)) return 0;
     auto queues = prepare(queues_, entries);
