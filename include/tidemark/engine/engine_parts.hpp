@@ -69,8 +69,10 @@ class engine_parts {
     return true;
   }
   template <class Part, class Its>
-    requires std::invocable<Prologue&, unbroken_run<Queue>&, const Part&, Its&>
+    requires(!std::same_as<Prologue, no_prologue>)
   bool prologue(const Part& part, Its& its) {
+    static_assert(std::invocable<Prologue&, unbroken_run<Queue>&, const Part&, Its&>,
+                  "a prologue takes the unbroken_run, the part and the split_prologue");
     prologue_(*run_, part, its);
     return true;
   }

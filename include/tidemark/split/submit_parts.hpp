@@ -114,7 +114,8 @@ class split_prologue {
 ///
 ///   prologue(part, split_prologue&) -> bool   sets up again what the part relies on
 ///
-/// page(), submit() and prologue() return false to refuse the part.
+/// page(), submit() and prologue() return false to refuse the part. A member `prologue` that does not fit does not
+/// compile. One that is a template or overloaded, and can't be called so at all, goes unnoticed.
 template <class E, class Part>
 concept part_executor = requires(E& executor, const Part& part) {
   { executor.page(part) } -> std::convertible_to<bool>;
@@ -130,6 +131,17 @@ concept prologue_executor =
     part_executor<E, Part> && requires(E& executor, const Part& part, split_prologue<Allocation>& its) {
       { executor.prologue(part, its) } -> std::convertible_to<bool>;
     };
+
+namespace detail {
+
+/// Whether an executor has a prologue(), whatever that takes and returns. One that is a template, or that has several
+/// overloads, is seen only if it takes what it should.
+template <class E, class Part, class Allocation>
+concept names_prologue = requires {
+  &E::prologue;
+} || requires(E& executor, const Part& part, split_prologue<Allocation>& its) { executor.prologue(part, its); };
+
+}  // namespace detail
 
 /// Drives the work item that `parts` has begun, from its next part on. Returns `submitted`, also if there is no next
 /// part; `unsatisfiable` where a group can't be placed; `refused` as soon as the executor refuses a part; `invalid` as
@@ -156,7 +168,10 @@ submit_parts_result submit_parts(splitter<Allocation, Placement, Hash>& parts, p
     ~turn() { leave(); }
   } its_turn{executor};
   using part_type = split_part<Allocation>;
-  constexpr bool has_prologue = prologue_executor<std::remove_reference_t<Executor>, part_type, Allocation>;
+  using executor_type = std::remove_reference_t<Executor>;
+  constexpr bool has_prologue = prologue_executor<executor_type, part_type, Allocation>;
+  static_assert(has_prologue || !detail::names_prologue<executor_type, part_type, Allocation>,
+                "the executor's prologue() does not take the part and the split_prologue, or returns no bool");
   std::vector<split_binding<Allocation>> carried;
   const auto next_part = [&] {
     if constexpr (has_prologue) carried = parts.carried_over();
