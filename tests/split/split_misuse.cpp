@@ -17,6 +17,7 @@
 #include <tidemark/split/split_placement.hpp>
 #include <tidemark/split/split_table.hpp>
 #include <tidemark/split/splitter.hpp>
+#include <tidemark/split/submit_parts.hpp>
 
 #include "support/split_model.hpp"
 
@@ -119,6 +120,29 @@ TEST_CASE("[C21] a splitter reports that a bound allocation is forgotten, a slot
         }) == "a slot of the prologue has no row");
   CHECK(reported_by([] { static_cast<void>(made().would_fail(entries{{7, 9, 0}}, 20)); }) ==
         "begin() would refuse the list");
+}
+
+namespace {
+
+/// Has no prologue.
+struct executor_without_prologue {
+  void enter() {}
+  void leave() {}
+  bool page(const tidemark::split_part<split_id>&) { return true; }
+  bool submit(const tidemark::split_part<split_id>&) { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("[C9] submit_parts() reports that an executor lacks the prologue whose slots the splitter was given") {
+  for (const auto scheduling : {tidemark::part_scheduling::back_to_back, tidemark::part_scheduling::full_packets}) {
+    CHECK(reported_by([scheduling] {
+            splitter parts = made();
+            const std::array in_prologue{1_slot};
+            static_cast<void>(parts.begin(entries{{2, 1, 0}, {7, 0, 0}, {8, 0, 10}}, 20, in_prologue));
+            static_cast<void>(submit_parts(parts, scheduling, executor_without_prologue{}));
+          }) == "a splitter was given the slots of a prologue, but the executor has none");
+  }
 }
 
 TEST_CASE("[C21] a splitter reports evict_all() while a work item is in progress") {

@@ -16,6 +16,7 @@
 #include <tidemark/split/split_placement.hpp>
 #include <tidemark/split/split_table.hpp>
 #include <tidemark/split/splitter.hpp>
+#include <tidemark/split/submit_parts.hpp>
 
 #include "support/split_model.hpp"
 
@@ -46,6 +47,41 @@ TEST_CASE("[C11] a slot without a row is unbound") {
   const split_entries list{{3, 0, 0}, {4, 1, 0}, {6, 0, 50}};
   CHECK_FALSE(pinned.would_fail(list, 100, slots));  // the other slot counts
   CHECK(take_said() == texts{"a slot of the prologue has no row"});
+}
+
+namespace {
+
+/// Counts what it is asked to do. It has no prologue.
+struct counting_executor {
+  int calls = 0;
+
+  void enter() { ++calls; }
+  void leave() { ++calls; }
+  bool page(const tidemark::split_part<split_id>&) { return ++calls != 0; }
+  bool submit(const tidemark::split_part<split_id>&) { return ++calls != 0; }
+};
+
+}  // namespace
+
+TEST_CASE("[C9] an executor without the prologue whose slots the splitter was given gets no part") {
+  splitter parts{{.max_slot = 3_slot}, space{{.bytes = 10}}, [](split_id allocation) { return allocation; }};
+  const std::array in_prologue{1_slot, 2_slot};
+  const split_entries list{{2, 1, 0}, {7, 0, 0}, {8, 0, 10}};
+  CHECK_FALSE(parts.has_prologue());
+  REQUIRE(parts.begin(list, 20, in_prologue));
+  CHECK(parts.has_prologue());
+  counting_executor executor;
+  const auto result = submit_parts(parts, tidemark::part_scheduling::back_to_back, executor);
+  CHECK(take_said() == texts{"a splitter was given the slots of a prologue, but the executor has none"});
+  CHECK(result.status == tidemark::submit_parts_status::invalid);
+  CHECK_FALSE(result.leak);
+  CHECK(executor.calls == 0);
+  CHECK(parts.next().number == 0);  // no part was planned
+
+  REQUIRE(parts.begin(list, 20));
+  CHECK_FALSE(parts.has_prologue());
+  CHECK(submit_parts(parts, tidemark::part_scheduling::back_to_back, executor));
+  CHECK(take_said().empty());
 }
 
 TEST_CASE("[C30] a record that is not there is all 0, and one of an allocation that is not there binds nothing") {

@@ -183,9 +183,10 @@ class splitter {
   /// before that group were handed out by then; would_fail() says beforehand whether that will happen.
   ///
   /// O(log allocations) for each entry and operation, plus the policy's own time. At each cut also O(candidates for
-  /// eviction), and O(moves^2 * log(moves)) if allocations move. Allocates. After an exception, of the policy or
-  /// std::bad_alloc, the splitter does not know what is resident. After that the splitter may only be destroyed or
-  /// assigned to: begin(), next(), would_fail(), forget() and evict_all() assert this.
+  /// eviction), O(slots of the prologue * entries at the cut), and O(moves^2 * log(moves)) if allocations move.
+  /// Allocates. After an exception, of the policy or std::bad_alloc, the splitter does not know what is resident. After
+  /// that the splitter may only be destroyed or assigned to: begin(), next(), would_fail(), forget() and evict_all()
+  /// assert this.
   part next() {
     TIDEMARK_ASSERT(!is_torn_, "an exception has left the splitter unusable");
     residents_.begin_part();
@@ -232,7 +233,8 @@ class splitter {
   }
   /// Returns what stays bound across the cut at which the next part begins: what those slots hold which the entries at
   /// the cut do not name, in the order of the slots. The prologue of that part must bind it again. Empty before the
-  /// first part, after the last one, and after next() has returned `unsatisfiable`. O(slots); allocates.
+  /// first part, after the last one, and after next() has returned `unsatisfiable`. O(slots + bound slots * entries at
+  /// the cut); allocates.
   [[nodiscard]] std::vector<split_binding<Allocation>> carried_over() const {
     std::vector<split_binding<Allocation>> carried;
     if (number_ == 0 || is_over()) return carried;
@@ -243,6 +245,8 @@ class splitter {
     std::erase_if(carried, [&](const split_binding<Allocation>& one) { return names(group, one.slot); });
     return carried;
   }
+  /// Returns whether begin() was given slots of a prologue, for the work item that it has begun last.
+  [[nodiscard]] bool has_prologue() const noexcept { return !in_prologue_.empty(); }
   /// Returns where the allocation lies while the part that was handed out last runs; absent if it is not resident then.
   [[nodiscard]] std::optional<std::uint64_t> address_of(const Allocation& allocation) const {
     const auto which = residents_.find(allocation);

@@ -37,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "split_list.hpp"
 #include "splitter.hpp"
@@ -54,7 +55,9 @@ enum class submit_parts_status : std::uint8_t {
   submitted,      ///< The executor has accepted every part.
   unsatisfiable,  ///< A group can't be placed; `failed` says which one. The parts before it were submitted.
   refused,        ///< The executor's page(), prologue() or submit() returned false; nothing was called for later parts.
-  invalid,        ///< The prologue has not bound a slot again; `leak` says which one. The parts before were submitted.
+  /// The prologue has not bound a slot again; `leak` says which one. The parts before it were submitted. Without `leak`:
+  /// there is no prologue, although begin() was given its slots (asserted).
+  invalid,
 };
 
 template <>
@@ -65,7 +68,7 @@ inline constexpr auto detail::names_of<submit_parts_status> =
 struct [[nodiscard]] submit_parts_result {
   submit_parts_status status = submit_parts_status::submitted;
   std::optional<unsatisfiable_group> failed{};  ///< Present if and only if the status is `unsatisfiable`.
-  std::optional<binding_leak> leak{};           ///< Present if and only if the status is `invalid`.
+  std::optional<binding_leak> leak{};           ///< Present only if the status is `invalid`.
 
   explicit operator bool() const noexcept { return status == submit_parts_status::submitted; }
 };
@@ -148,6 +151,10 @@ concept names_prologue = requires {
 /// soon as a prologue has not bound all that it must. The splitter does not learn of the last two: it plans later parts
 /// as if that part had run.
 ///
+/// Asserts that the executor has a prologue if splitter::begin() was given the slots of one: what these slots hold may
+/// move at a cut, and then the part would use it where it lay before. Otherwise it returns `invalid` before it submits
+/// or plans anything.
+///
 /// leave() is called after every enter() that has returned, also when an exception ends the call. Exceptions of the
 /// executor and of the splitter come out. Calls the executor on this thread; blocks as long as the executor does. One
 /// thread at a time, the one that may use the splitter.
@@ -172,6 +179,10 @@ submit_parts_result submit_parts(splitter<Allocation, Placement, Hash>& parts, p
   constexpr bool has_prologue = prologue_executor<executor_type, part_type, Allocation>;
   static_assert(has_prologue || !detail::names_prologue<executor_type, part_type, Allocation>,
                 "the executor's prologue() does not take the part and the split_prologue, or returns no bool");
+  if constexpr (!has_prologue) {
+    TIDEMARK_ASSERT(!parts.has_prologue(), "a splitter was given the slots of a prologue, but the executor has none");
+    if (parts.has_prologue()) return {submit_parts_status::invalid};
+  }
   std::vector<split_binding<Allocation>> carried;
   const auto next_part = [&] {
     if constexpr (has_prologue) carried = parts.carried_over();
