@@ -394,6 +394,7 @@ class loop_core {
     take_posted();
     ready_.take_later();
     while (work* const next = ready_.take_alone()) ready_.push(*next);
+    gate_.open();
     awaited_.clear([&](wait& one) { end(one.part_of); });
     while (operation* const next = timers_.late(no_deadline)) {
       timers_.remove(*next->timer);
