@@ -617,7 +617,9 @@ class context_storage {
       record& needed = object.dependency(i);
       if (needed.drop_dependent()) hand_in(needed);
     }
+    const std::uint32_t generation = object.current_generation();
     records_.give_back(object);
+    object.set_over(generation);  // behind it: whoever has waited finds the number free
     destroyed_.notify();
   }
 

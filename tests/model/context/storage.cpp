@@ -299,6 +299,24 @@ struct destroyed_on_return : model::suite<Beside ? 3 : 2>, stand {
   }
 };
 
+/// [B7] [D5] In a storage with as many objects as it may have, the immediate context's thread destroys one, maybe by
+/// another thread, which closes a context. When the call returns, the number is free.
+struct destroyed_in_full_storage : model::suite<2>, stand {
+  void before() {
+    stand::before();
+    record(deferred[0], view);
+    record(deferred[1], other);
+  }
+  void thread(unsigned index) {
+    if (index == 1) return deferred[0].close();
+    MODEL_REQUIRE(storage->destroy(other, tidemark::assume_not_in_use));
+    const auto made = storage->create(kind::other, {});
+    MODEL_REQUIRE(made.status == tidemark::object_create_status::added);
+    MODEL_REQUIRE(made.object.index() == other.index() && made.object != other);
+    MODEL_REQUIRE(deferred[1].find(made.object) == nullptr);
+  }
+};
+
 /// [B7] [D5] An object is destroyed while a context records that uses it, and began before. It is gone on return.
 struct destroyed_against_recording : model::suite<2>, stand {
   platform::atomic<std::uint32_t> has_begun;
@@ -467,6 +485,7 @@ int main(int argc, char** argv) {
           model::make_check<two_destroy<1>, "two_destroy.beside_close">(),
           model::make_check<destroyed_on_return<false>, "destroyed_on_return">(),
           model::make_check<destroyed_on_return<true>, "destroyed_on_return.beside_reclaim">(),
+          model::make_check<destroyed_in_full_storage, "destroyed_in_full_storage">(),
           model::make_check<destroyed_against_recording, "destroyed_against_recording">(),
           model::make_check<assumed_not_in_use, "assumed_not_in_use">(),
           model::make_check<close_beside_destroy, "close_beside_destroy">(),

@@ -27,8 +27,11 @@ namespace tidemark::detail {
 // The thread of the immediate context makes records, and writes one before anybody has the object's id. From then on a
 // record is read-only but for `uses`, until the object is destroyed.
 //
-//   uses     bit 0: the object was not destroyed by its owner. The rest counts the objects that depend on it, which
-//            keep it. Whoever takes it to 0 has the object's blocks destroyed
+//   uses        bit 0: the object was not destroyed by its owner. The rest counts the objects that depend on it, which
+//               keep it. Whoever takes it to 0 has the object's blocks destroyed
+//   generation  which of the objects that had this number is the present one, or will be the next one
+//   over        the last generation that is destroyed and whose number is back; 0: none. Threads that wait for the
+//               destruction read it. Only a thread that destroys in its turn writes it
 //
 // A record is used again with the next generation, so that an id of the object before is found to be stale.
 
@@ -87,17 +90,24 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
     // (CO6): relaxed alone: of an object that is alive it does not change; otherwise it is a guess that notices misuse.
     return generation_.load(std::memory_order_relaxed);
   }
-  /// Returns whether the object of that generation was destroyed. What destroying it did happens-before a return of
-  /// true.
+  /// Returns whether the object of that generation was destroyed and its number was given back. Both happen-before a
+  /// return of true. A later object of the record may be over by then, too.
   bool is_over(std::uint32_t generation) const noexcept {
     // (CO8): acquire, pairs with (CO7). Not stronger: the event count orders it with its look for threads that wait.
-    return generation_.load(std::memory_order_acquire) != generation;
+    return static_cast<std::int32_t>(over_.load(std::memory_order_acquire) - generation) >= 0;
+  }
+  /// Only while the caller destroys in its turn, and after the record was given back. It may belong to the next object
+  /// by then, which other threads may even have handed in. But that one is destroyed in a later turn: so the values
+  /// only rise, and what is stored here is not later than what was given back.
+  void set_over(std::uint32_t generation) noexcept {
+    // (CO7): release, pairs with (CO8). Not stronger: see there.
+    over_.store(generation, std::memory_order_release);
   }
   void begin_generation() noexcept {
     const std::uint32_t next = current_generation() + 1;
-    // (CO7): release, pairs with (CO8). Not stronger: see there. No object has generation 0, so that the number of an
-    // id is never 0.
-    generation_.store(next == no_generation ? 1 : next, std::memory_order_release);
+    // (CO9): relaxed alone, as (CO6): the thread that takes the record again sees it by the stack of the records. No
+    // object has generation 0, so that the number of an id is never 0.
+    generation_.store(next == no_generation ? 1 : next, std::memory_order_relaxed);
   }
 
   void* const storage;
@@ -119,6 +129,7 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
   std::array<var<object_record*>, Dependencies> dependencies_;
   typename Platform::template atomic<std::uint32_t> uses_{0};
   typename Platform::template atomic<std::uint32_t> generation_{1};
+  typename Platform::template atomic<std::uint32_t> over_{0};
 };
 
 /// Objects in the order in which a context destroys its blocks of them: by falling ranks. It is made in O(n log n) at
