@@ -6,11 +6,14 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <functional>
 #include <optional>
 
 #include <tidemark/context/storage.hpp>
 
 #include "support/blocks.hpp"
+#include "support/in_stop_look.hpp"
 
 using namespace testing;
 using tidemark::object_create_status;
@@ -278,6 +281,38 @@ TEST_CASE("[B5] an object that is destroyed after it was retired is destroyed on
   CHECK(third.index() == object.index());  // its record, which is not retired
   CHECK(at.storage->destroy(third, tidemark::assume_not_in_use));
   CHECK(at.storage->reclaim() == 0);
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("[B7] an object that a destroy() waits for is neither retired nor destroyed by another call") {
+  stand at;
+  REQUIRE(at.storage);
+  const auto object = at.storage->create(test_kind::resource, {}).object;
+  auto opened = at.storage->open();
+  opened.context.begin_recording();
+  CHECK(opened.context.use(object));
+  std::function<void()> meanwhile = [&] {
+    CHECK(!at.storage->retire(object));
+    CHECK(!at.storage->retire(object, tidemark::assume_not_in_use));
+    CHECK(at.storage->destroy_for(object, std::chrono::milliseconds{0}).status ==
+          tidemark::object_destroy_status::invalid);
+    CHECK(at.storage->destroy(object, tidemark::assume_not_in_use).status == tidemark::object_destroy_status::invalid);
+    CHECK(take_said() == texts(4, "an object was retired twice"));
+    CHECK(opened.context.find(object) != nullptr);
+    opened.context.end_recording();
+  };
+  CHECK(at.storage->destroy(object, in_stop_look{meanwhile}));
+  CHECK(!meanwhile);
+  const auto next = at.storage->create(test_kind::resource, {}).object;
+  CHECK(next.index() == object.index());  // its record, which nobody claims
+  CHECK(at.storage->reclaim() == 0);
+  opened.context.begin_recording();
+  CHECK(opened.context.use(next));
+  CHECK(at.storage->destroy_for(next, std::chrono::milliseconds{0}).status == tidemark::object_destroy_status::timeout);
+  CHECK(at.storage->retire(next));  // it is the caller's again
+  CHECK(at.storage->reclaim() == 0);
+  opened.context.end_recording();
+  CHECK(at.storage->reclaim() == 1);
   CHECK(take_said().empty());
 }
 

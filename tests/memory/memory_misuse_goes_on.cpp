@@ -7,8 +7,10 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include <tidemark/memory/retire_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 
+#include "support/in_stop_look.hpp"
 #include "support/segments.hpp"
 
 using namespace testing;
@@ -363,8 +366,14 @@ namespace {
 struct object : tidemark::retire_hook<1> {
   int disposed = 0;
 };
+struct object_of_loop : tidemark::loop_retire_queue<>::hook {
+  int disposed = 0;
+};
 struct count_it {
-  void operator()(object& which) const noexcept { ++which.disposed; }
+  template <class Object>
+  void operator()(Object& which) const noexcept {
+    ++which.disposed;
+  }
 };
 const texts retired_twice{"an object was retired twice"};
 
@@ -392,39 +401,27 @@ TEST_CASE("[B5] a queue that is added twice is followed once, and removed at onc
     CHECK(reclaimer.remove_queue(queue));
     CHECK_FALSE(reclaimer.remove_queue(queue));
   }
-  struct object : tidemark::loop_retire_queue<>::hook {
-    int disposals = 0;
-  };
-  struct count {
-    void operator()(object& of) const noexcept { ++of.disposals; }
-  };
-  object one;
-  CHECK(reclaimer.retire(one, count{}));
+  object_of_loop one;
+  CHECK(reclaimer.retire(one, count_it{}));
   CHECK(loop.poll() == 1);
-  CHECK(one.disposals == 1);
+  CHECK(one.disposed == 1);
 }
 
 TEST_CASE("[B6][B7] an object that a loop is to dispose of is neither retired again nor destroyed by another call") {
   tidemark::wait_loop loop;
   tidemark::loop_retire_queue<> reclaimer{loop};
-  struct object : tidemark::loop_retire_queue<>::hook {
-    int disposals = 0;
-  };
-  struct count {
-    void operator()(object& of) const noexcept { ++of.disposals; }
-  };
-  object one;
-  CHECK(reclaimer.retire(one, count{}, tidemark::assume_not_in_use));
-  CHECK_FALSE(reclaimer.retire(one, count{}));
-  CHECK_FALSE(reclaimer.retire(one, count{}, tidemark::assume_not_in_use));
-  CHECK(reclaimer.destroy(one, count{}).status == tidemark::destroy_status::invalid);
-  CHECK(reclaimer.destroy(one, count{}, tidemark::assume_not_in_use).status == tidemark::destroy_status::invalid);
+  object_of_loop one;
+  CHECK(reclaimer.retire(one, count_it{}, tidemark::assume_not_in_use));
+  CHECK_FALSE(reclaimer.retire(one, count_it{}));
+  CHECK_FALSE(reclaimer.retire(one, count_it{}, tidemark::assume_not_in_use));
+  CHECK(reclaimer.destroy(one, count_it{}).status == tidemark::destroy_status::invalid);
+  CHECK(reclaimer.destroy(one, count_it{}, tidemark::assume_not_in_use).status == tidemark::destroy_status::invalid);
   CHECK(take_said() == texts(4, retired_twice.front()));
-  CHECK(one.disposals == 0);
+  CHECK(one.disposed == 0);
   CHECK(loop.poll() == 1);
-  CHECK(one.disposals == 1);
-  CHECK(reclaimer.destroy(one, count{}, tidemark::assume_not_in_use));
-  CHECK(one.disposals == 2);
+  CHECK(one.disposed == 1);
+  CHECK(reclaimer.destroy(one, count_it{}, tidemark::assume_not_in_use));
+  CHECK(one.disposed == 2);
   CHECK(take_said().empty());
 }
 
@@ -471,6 +468,44 @@ TEST_CASE("[B6][B7] an object that is retired is neither disposed of at once nor
   at.queue.complete();
   CHECK(at.reclaimer.reclaim() == 1);
   CHECK(at.objects[0].disposed == 1);
+}
+
+TEST_CASE("[B6][B7] an object that a destroy() waits for is neither retired nor destroyed by another call") {
+  const auto holds = [](auto& reclaimer, auto& one, auto& queue) {
+    std::function<void()> meanwhile = [&] {
+      CHECK_FALSE(reclaimer.retire(one, count_it{}));
+      CHECK_FALSE(reclaimer.retire(one, count_it{}, tidemark::assume_not_in_use));
+      CHECK(reclaimer.destroy_for(one, count_it{}, std::chrono::milliseconds{0}).status ==
+            tidemark::destroy_status::invalid);
+      CHECK(reclaimer.destroy(one, count_it{}, tidemark::assume_not_in_use).status ==
+            tidemark::destroy_status::invalid);
+      CHECK(take_said() == texts(4, retired_twice.front()));
+      CHECK(one.disposed == 0);
+      queue.complete();
+    };
+    CHECK(reclaimer.destroy(one, count_it{}, in_stop_look{meanwhile}).status == tidemark::destroy_status::destroyed);
+    CHECK(!meanwhile);
+    CHECK(one.disposed == 1);
+
+    REQUIRE(queue.submit([](std::uint64_t) {}));
+    CHECK(reclaimer.destroy_for(one, count_it{}, std::chrono::milliseconds{0}).status ==
+          tidemark::destroy_status::timeout);
+    CHECK(reclaimer.retire(one, count_it{}));  // it is the caller's again
+    CHECK(take_said().empty());
+    queue.complete();
+    CHECK(reclaimer.drain() == tidemark::wait_status::reached);
+    CHECK(one.disposed == 2);
+  };
+  retire_stand at;
+  at.submit();
+  holds(at.reclaimer, at.objects[0], at.queue);
+
+  at.submit();
+  tidemark::wait_loop loop;
+  tidemark::loop_retire_queue<> on_loop{loop};
+  object_of_loop one;
+  REQUIRE(on_loop.add_queue(at.queue));
+  holds(on_loop, one, at.queue);
 }
 
 TEST_CASE("[B5] an object that was disposed of may be retired again, and a copy of a retired object is not retired") {

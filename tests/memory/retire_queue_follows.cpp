@@ -122,6 +122,10 @@ static_assert(!tidemark::disposer<for_another, object>);
 static_assert(tidemark::retirable<object, tidemark::retire_hook<1>>);
 static_assert(!tidemark::retirable<object, tidemark::retire_hook<2>>);
 
+template <class Tag>
+concept made_of_braces = requires(void (*taking)(Tag)) { taking({}); };
+static_assert(!made_of_braces<tidemark::assume_not_in_use_t>, "destroy(object, {}) names no token, and waits");
+
 }  // namespace
 
 TYPE_TO_STRING_AS("plain queue", plain_queue);

@@ -119,7 +119,7 @@ enum class object_destroy_status : std::uint8_t {
               ///< made the call, as soon as that has returned.
   timeout,    ///< A recording that may use it was open at the deadline. It is the caller's as before.
   stopped,    ///< A recording that may use it was open when the stop token was triggered. It is the caller's as before.
-  invalid,    ///< It was destroyed or retired before. An assertion fails then.
+  invalid,    ///< It was destroyed or retired before, or another call waits to destroy it. An assertion fails then.
 };
 
 template <>
@@ -290,8 +290,8 @@ class context_storage {
   /// `retired`: the last of them takes it along. Otherwise returns `destroyed`, and then its blocks are gone: if
   /// another thread is destroying something just then, it does this, too, and is waited for. Returns `stopped` once
   /// `token` is triggered, if a recording is open then; the object is the caller's as before. Blocks, parked. Asserts
-  /// that the object is neither destroyed nor retired. Otherwise returns `invalid` and does nothing. May destroy what
-  /// other threads have handed in.
+  /// that the object is neither destroyed nor retired, and that no other call waits to destroy it. Otherwise returns
+  /// `invalid` and does nothing. May destroy what other threads have handed in.
   ///
   /// What is not noticed: the calling thread has a recording open itself, or holds a lock that a maker's destroy()
   /// takes in another thread. Then the call waits for ever.
@@ -327,8 +327,8 @@ class context_storage {
 
   /// Lets some later reclaim() or drain() destroy the object, once all recordings are over that began before this call.
   /// If objects still depend on it, it is destroyed together with the last of them, in the call that destroys that one.
-  /// Returns true. Asserts that the object is neither destroyed nor retired. Otherwise returns false and does nothing.
-  /// Progress: lock-free; never waits, allocates nothing.
+  /// Returns true. Asserts that the object is neither destroyed nor retired, and that no destroy() waits for it.
+  /// Otherwise returns false and does nothing. Progress: lock-free; never waits, allocates nothing.
   bool retire(object_id object) noexcept {
     return is_there(object) && reclaimer_.retire(records_.at(object.index()), destroy_it{});
   }
@@ -582,6 +582,19 @@ class context_storage {
     if (object.drop_owner()) hand_in(object);
   }
 
+  static object_destroy_status status_of(destroy_status ended) noexcept {
+    switch (ended) {
+      case destroy_status::timeout:
+        return object_destroy_status::timeout;
+      case destroy_status::stopped:
+        return object_destroy_status::stopped;
+      case destroy_status::invalid:
+        return object_destroy_status::invalid;
+      default:
+        return object_destroy_status::destroyed;
+    }
+  }
+
   /// \param wait  calls its second argument with the object once that is not in use, and returns the result
   template <class Wait>
   object_destroy_result destroy_at_once(object_id object, const Wait& wait) noexcept {
@@ -592,9 +605,7 @@ class context_storage {
       is_last = known.drop_owner();
       is_done = is_last && hand_in(known);
     });
-    if (ended.status == destroy_status::timeout) return {object_destroy_status::timeout};
-    if (ended.status == destroy_status::stopped) return {object_destroy_status::stopped};
-    if (ended.status == destroy_status::invalid) return {object_destroy_status::invalid};
+    if (!ended) return {status_of(ended.status)};
     if (!is_done) {
       if (!is_last || turns_.is_served_by_caller()) return {object_destroy_status::retired};
       const record& known = records_.at(object.index());

@@ -69,7 +69,7 @@ concept awaitable_queue = submission_queue<Queue> && requires(const Queue& queue
 };
 
 /// What an object needs to be retired, as a base class of it, or as a member, see retire_hook. It belongs to the retire
-/// queue from retire() until the disposer is called.
+/// queue from retire(), or from a destroy() that waits, until the disposer is called or that destroy() gives up.
 /// \tparam Most  how many queues the retire queue follows at a time
 template <std::size_t Most>
 class loop_retire_hook {
@@ -81,6 +81,7 @@ class loop_retire_hook {
  private:
   template <platform, std::size_t>
   friend class basic_loop_retire_queue;
+  friend struct detail::retire_claim<loop_retire_hook>;
 
   struct use {
     std::uint64_t until = 0;       // a serial of the queue
@@ -94,6 +95,10 @@ class loop_retire_hook {
   };
   std::uint64_t until() const noexcept { return used_[at_].until; }
 
+  /// Returns false if it is retired already. With the lock.
+  bool become_retired() const noexcept { return !std::exchange(is_retired_, true); }
+  void give_back() const noexcept { is_retired_ = false; }
+
   std::array<use, Most> used_;
   std::uint64_t number_ = 0;
   std::uint64_t wave_ = 0;
@@ -102,9 +107,9 @@ class loop_retire_hook {
     loop_retire_hook* next = nullptr;  // to be disposed of
     void (*dispose)(loop_retire_hook&) noexcept = nullptr;
   } disposal_;
-  std::uint32_t at_ = 0;     // the queue for which it waits
-  bool is_waiting_ = false;  // for a queue
-  bool is_retired_ = false;
+  std::uint32_t at_ = 0;             // the queue for which it waits
+  bool is_waiting_ = false;          // for a queue
+  mutable bool is_retired_ = false;  // or a destroy() waits. No part of its value
 };
 
 /// Destroys objects on a loop when nothing uses them any more; see the head of this file.
@@ -172,8 +177,8 @@ class basic_loop_retire_queue {
 
   /// Has `dispose(object)` called once, by a thread that runs the loop or is in drain(), when all work is finished that
   /// was queued before this call in the queues that it follows. Returns true. Asserts that the object is not retired
-  /// already. Otherwise returns false and changes nothing. Progress: takes the loop's lock; O(log n), amortized;
-  /// allocates only where the loop's table of timelines or a full fence grows.
+  /// already, and that no destroy() waits for it. Otherwise returns false and changes nothing. Progress: takes the
+  /// loop's lock; O(log n), amortized; allocates only where the loop's table of timelines or a full fence grows.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&) noexcept {
     return retire_to(object, &dispose_of<Object, Dispose>, [this](std::size_t place) { return last_queued(place); });
@@ -190,9 +195,9 @@ class basic_loop_retire_queue {
   /// `dispose(object)`, which must not throw. The object may be of any type, and the disposer any callable. Returns
   /// `destroyed` when it is disposed of. Returns `stopped` once `token` is triggered, if the work is not finished then;
   /// the object is the caller's as before. Nobody needs to run the loop. No queue may be removed meanwhile. Blocks,
-  /// parked: a thread that runs the loop runs nothing else meanwhile. Asserts that the object is not retired already.
-  /// Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base class, or
-  /// is the hook.
+  /// parked: a thread that runs the loop runs nothing else meanwhile. Asserts that the object is not retired already,
+  /// and that no other call waits to destroy it. Otherwise returns `invalid` and does nothing. It notices this only if
+  /// the object has the hook as a base class, or is the hook.
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   destroy_result destroy(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires std::invocable<const Dispose&, Object&>
@@ -216,18 +221,17 @@ class basic_loop_retire_queue {
     return destroy_within(object, dispose, at, std::move(token));
   }
   /// Calls `dispose(object)` now, which must not throw: the caller knows that no queue uses the object. The object may
-  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts that the object is not retired
-  /// already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base
-  /// class, or is the hook. Progress: takes the loop's lock, but not while `dispose` runs.
+  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts what destroy() above does, and
+  /// otherwise returns `invalid` and does nothing. Progress: takes the loop's lock, but not while `dispose` runs.
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   destroy_result destroy(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
     {
       const keeper kept(core_.lock());
-      if (!is_free(object)) return {destroy_status::invalid};
+      if (!claim::take(object)) return {destroy_status::invalid};
+      claim::give_back(object);
     }
-    dispose(object);
-    return {destroy_status::destroyed};
+    return detail::destroy_after(wait_status::reached, object, dispose);
   }
 
   /// Returns how many objects are retired and not disposed of. Progress: takes the loop's lock.
@@ -342,22 +346,11 @@ class basic_loop_retire_queue {
     }
   };
 
-  static constexpr const char* twice = "an object was retired twice";
+  using claim = detail::retire_claim<hook>;
 
   template <class Object, class Dispose>
   static void dispose_of(hook& which) noexcept {
     Dispose{}(static_cast<Object&>(which));
-  }
-  /// Returns whether the object is not retired, as far as that can be known. With the lock.
-  template <class Object>
-  static bool is_free(const Object& object) noexcept {
-    if constexpr (std::derived_from<Object, hook>) {
-      const hook& retired = object;
-      TIDEMARK_ASSERT(!retired.is_retired_, twice);
-      return !retired.is_retired_;
-    } else {
-      return true;
-    }
   }
   /// Returns the last serial of the queue in that place; 0 if there is none. With the lock.
   std::uint64_t last_queued(std::size_t place) const noexcept {
@@ -369,8 +362,7 @@ class basic_loop_retire_queue {
   template <class Until>
   bool retire_to(hook& retired, void (*dispose)(hook&) noexcept, const Until& until) noexcept {
     const keeper kept(core_.lock());
-    if (!is_free(retired)) return false;
-    retired.is_retired_ = true;
+    if (!claim::take(retired)) return false;
     retired.disposal_.dispose = dispose;
     retired.number_ = next_number_++;
     for (std::size_t place = 0; place < Most; ++place) retired.used_[place] = {until(place), generations_[place]};
@@ -387,22 +379,19 @@ class basic_loop_retire_queue {
     std::array<std::optional<awaited_type>, Most> uses;
     {
       const keeper kept(core_.lock());
-      if (!is_free(object)) return {destroy_status::invalid};
+      if (!claim::take(object)) return {destroy_status::invalid};
       for (std::size_t place = 0; place < Most; ++place) {
         const std::uint64_t last = last_queued(place);
         if (last != 0) uses[place].emplace(followed_[place]->awaited_value(followed_[place]->queue, last));
       }
     }
     const auto wait_once = [&uses](deadline until, const auto& token) { return wait(uses, until, token); };
-    switch (detail::within<Platform>(wait_once, limits...)) {
-      case wait_status::timeout:
-        return {destroy_status::timeout};
-      case wait_status::stopped:
-        return {destroy_status::stopped};
-      default:  // reached, lost
-        dispose(object);
-        return {destroy_status::destroyed};
+    const wait_status ended = detail::within<Platform>(wait_once, limits...);
+    {
+      const keeper kept(core_.lock());
+      claim::give_back(object);
     }
+    return detail::destroy_after(ended, object, dispose);
   }
   /// Waits for one queue after the other, because a lost one must not end the wait for the others.
   template <class Token>
@@ -453,7 +442,7 @@ class basic_loop_retire_queue {
       hook* const first = due_;
       due_ = first->disposal_.next;
       if (due_ == nullptr) due_end_ = &due_;
-      first->is_retired_ = false;
+      claim::give_back(*first);
       disposal now;
       now.wave = first->wave_;
       disposals_.push(now);

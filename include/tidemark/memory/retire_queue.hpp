@@ -153,11 +153,17 @@ concept serial_source = submission_queue<Source> || timeline<Source>;
 template <serial_source... Queues>
 class retire_queue;
 
+namespace detail {
+template <class Hook>
+struct retire_claim;
+}
+
 /// What an object needs to be retired without an allocation. It is a base class of the object. It may also be a member
 /// of it: then the caller retires the member, and the disposer finds the object by the address of the member. It
-/// belongs to the retire queue from retire() until the disposer is called: until then it must be neither destroyed nor
-/// retired again. Asserts that it is not retired twice; a second retire() changes nothing. Two threads must not retire
-/// one object at the same time, as they must not delete it at the same time.
+/// belongs to the retire queue from retire(), or from a destroy() that waits, until the disposer is called or that
+/// destroy() gives up: until then it must be neither destroyed nor retired again. Asserts that; a second call changes
+/// nothing. Two threads must not begin to retire or to destroy one object at the same time, as they must not delete it
+/// at the same time.
 /// \tparam Queues    how many queues the retire queue follows
 /// \tparam Platform  the retire queue's: the one of its first queue. `retire_queue<...>::hook` is the right hook
 template <std::size_t Queues, platform Platform = native_platform>
@@ -170,6 +176,7 @@ class retire_hook {
  private:
   template <serial_source...>
   friend class retire_queue;
+  friend struct detail::retire_claim<retire_hook>;
 
   template <class T>
   using var = typename Platform::template var<T>;
@@ -186,17 +193,14 @@ class retire_hook {
   }
 
   /// Returns false if it is retired already.
-  bool become_retired() noexcept {
-    if (is_retired()) return false;
-    // (R4): relaxed alone, for noticing misuse: the thread that retires an object has it.
+  bool become_retired() const noexcept {
+    // (R5): relaxed alone, as (R4).
+    if (retired_.load(std::memory_order_relaxed) != 0) return false;
+    // (R4): relaxed alone, for noticing misuse: the thread that retires or destroys an object has it.
     retired_.store(1, std::memory_order_relaxed);
     return true;
   }
-  bool is_retired() const noexcept {
-    // (R5): relaxed alone, as (R4).
-    return retired_.load(std::memory_order_relaxed) != 0;
-  }
-  void give_back() noexcept {
+  void give_back() const noexcept {
     // (R6): relaxed alone, as (R4): the disposer hands the object on.
     retired_.store(0, std::memory_order_relaxed);
   }
@@ -206,7 +210,7 @@ class retire_hook {
   var<retire_hook*> below_;  // in the first object of a chain: the next chain
   var<dispose_function> dispose_;
   std::array<var<std::uint64_t>, Queues> used_until_;
-  typename Platform::template atomic<std::uint32_t> retired_;
+  mutable typename Platform::template atomic<std::uint32_t> retired_;  // or a destroy() waits. No part of its value
 };
 
 /// What retire() takes as the object: it has the retire queue's hook as a public base class, not a virtual one, or is
@@ -222,7 +226,9 @@ concept disposer =
     std::is_empty_v<Dispose> && std::default_initializable<Dispose> && std::invocable<const Dispose&, Object&>;
 
 /// For retire() and destroy(): the caller knows that nothing uses the object, so nothing is waited for.
-struct assume_not_in_use_t {};
+struct assume_not_in_use_t {
+  explicit assume_not_in_use_t() = default;
+};
 inline constexpr assume_not_in_use_t assume_not_in_use{};
 
 /// What became of an object that was to be destroyed at once.
@@ -230,7 +236,7 @@ enum class destroy_status : std::uint8_t {
   destroyed,  ///< The object was disposed of.
   timeout,    ///< It was still in use at the deadline, and is the caller's as before.
   stopped,    ///< It was still in use when the stop token was triggered, and is the caller's as before.
-  invalid,    ///< It was retired already, and stays so.
+  invalid,    ///< It was retired already, or another call waits to destroy it, and stays so. An assertion fails then.
 };
 
 template <>
@@ -242,6 +248,46 @@ struct [[nodiscard]] destroy_result {
 
   explicit operator bool() const noexcept { return status == destroy_status::destroyed; }
 };
+
+namespace detail {
+
+/// An object is claimed while it is retired or while a destroy() waits, so that a second call is noticed. Only an object
+/// that has the hook as a base class, or is the hook, can say so.
+template <class Hook>
+struct retire_claim {
+  /// Returns false if the object is claimed already. Asserts that it is not.
+  template <class Object>
+  static bool take(Object& object) noexcept {
+    if constexpr (std::derived_from<Object, Hook>) {
+      const Hook& claimed = object;
+      const bool is_first = claimed.become_retired();
+      TIDEMARK_ASSERT(is_first, "an object was retired twice");
+      return is_first;
+    } else {
+      return true;
+    }
+  }
+  template <class Object>
+  static void give_back(Object& object) noexcept {
+    if constexpr (std::derived_from<Object, Hook>) static_cast<const Hook&>(object).give_back();
+  }
+};
+
+/// Ends a destroy() whose wait has ended: disposes of the object unless something may still use it. Nobody claims it.
+template <class Object, class Dispose>
+destroy_result destroy_after(wait_status ended, Object& object, const Dispose& dispose) noexcept {
+  switch (ended) {
+    case wait_status::timeout:
+      return {destroy_status::timeout};
+    case wait_status::stopped:
+      return {destroy_status::stopped};
+    default:  // reached, lost
+      dispose(object);
+      return {destroy_status::destroyed};
+  }
+}
+
+}  // namespace detail
 
 /// Destroys objects when nothing uses them any more; see the head of this file.
 /// \tparam Queues  submission queues or timelines. The first one's platform is the retire queue's
@@ -271,8 +317,8 @@ class retire_queue {
   // ---- retiring: any thread ----------------------------------------------------------------------------------------
 
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
-  /// finished. Returns true. Asserts that the object is not retired already. Otherwise returns false and changes
-  /// nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
+  /// finished. Returns true. Asserts that the object is not retired already, and that no destroy() waits for it.
+  /// Otherwise returns false and changes nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
   /// allocates nothing.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose) noexcept
@@ -288,9 +334,7 @@ class retire_queue {
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose&, const serials& used_until) noexcept {
     hook& retired = object;
-    const bool is_first = retired.become_retired();
-    TIDEMARK_ASSERT(is_first, twice);
-    if (!is_first) return false;
+    if (!claim::take(retired)) return false;
     retired.dispose_.store([](hook* which) noexcept { Dispose{}(static_cast<Object&>(*which)); });
     retired.use_until(used_until);
     push_one(retired);
@@ -338,8 +382,9 @@ class retire_queue {
   /// object may be of any type, and the disposer any callable. Returns `destroyed` when it is disposed of. Returns
   /// `stopped` once `token` is triggered, if the work is not finished then; the object is the caller's as before. Only
   /// if this follows nothing but queues. A token, and the two functions below, need queues with time limits. Blocks,
-  /// parked. Asserts that the object is not retired already. Otherwise returns `invalid` and does nothing. It notices
-  /// this only if the object has the hook as a base class, or is the hook.
+  /// parked. Asserts that the object is not retired already, and that no other call waits to destroy it. Otherwise
+  /// returns `invalid` and does nothing. It notices this only if the object has the hook as a base class, or is the
+  /// hook.
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   destroy_result destroy(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires(has_last_queued && can_wait<Token> && std::invocable<const Dispose&, Object&>)
@@ -389,15 +434,14 @@ class retire_queue {
   }
 
   /// Calls `dispose(object)` now, which must not throw: the caller knows that no queue uses the object. The object may
-  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts that the object is not retired
-  /// already. Otherwise returns `invalid` and does nothing. It notices this only if the object has the hook as a base
-  /// class, or is the hook. Progress: wait-free but for `dispose`.
+  /// be of any type, and the disposer any callable. Returns `destroyed`. Asserts what destroy() above does, and
+  /// otherwise returns `invalid` and does nothing. Progress: wait-free but for `dispose`.
   template <class Object, class Dispose>
     requires std::invocable<const Dispose&, Object&>
   destroy_result destroy(Object& object, const Dispose& dispose, assume_not_in_use_t) noexcept {
-    if (!is_free(object)) return {destroy_status::invalid};
-    dispose(object);
-    return {destroy_status::destroyed};
+    if (!claim::take(object)) return {destroy_status::invalid};
+    claim::give_back(object);
+    return detail::destroy_after(wait_status::reached, object, dispose);
   }
 
   // ---- disposing: any thread ---------------------------------------------------------------------------------------
@@ -495,36 +539,18 @@ class retire_queue {
     Call call;
   };
 
-  static constexpr const char* twice = "an object was retired twice";
-
-  /// Returns whether the object is not retired, as far as that can be known.
-  template <class Object>
-  static bool is_free(const Object& object) noexcept {
-    if constexpr (std::derived_from<Object, hook>) {
-      const hook& retired = object;
-      TIDEMARK_ASSERT(!retired.is_retired(), twice);
-      return !retired.is_retired();
-    } else {
-      return true;
-    }
-  }
+  using claim = detail::retire_claim<hook>;
 
   /// \param serials_of_users  called once, when it is known that the object may be destroyed
   template <class Object, class Dispose, class Serials, class... Limits>
   destroy_result destroy_within(Object& object, const Dispose& dispose, const Serials& serials_of_users,
                                 const Limits&... limits) noexcept {
-    if (!is_free(object)) return {destroy_status::invalid};
+    if (!claim::take(object)) return {destroy_status::invalid};
     const serials used_until = serials_of_users();
     const auto wait_once = [&](deadline until, const auto& token) { return wait(used_until, until, token); };
-    switch (detail::within<platform>(wait_once, limits...)) {
-      case wait_status::timeout:
-        return {destroy_status::timeout};
-      case wait_status::stopped:
-        return {destroy_status::stopped};
-      default:  // reached, lost
-        dispose(object);
-        return {destroy_status::destroyed};
-    }
+    const wait_status ended = detail::within<platform>(wait_once, limits...);
+    claim::give_back(object);
+    return detail::destroy_after(ended, object, dispose);
   }
 
   template <class... Limits>
