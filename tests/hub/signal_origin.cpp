@@ -68,6 +68,22 @@ struct stand {
   telling_hub<Service, Fences> hub{heard};
 };
 
+/// A queue with a log of 4 entries, and two fences that no waiter waits for.
+struct stand_of_two : stand<self_serving> {
+  struct {
+    hub_stand<telling_hub<self_serving>> a;
+    probe fence;
+    probe other;
+    tidemark::logged_fence<probe> logged;
+    tidemark::logged_fence<probe> logged_other;
+  } parts{hub_stand<telling_hub<self_serving>>{hub, notify_style::by_fence, 4}, {}, {}, {}, {}};
+  stand_of_two() {
+    parts.logged = hub.add(parts.fence).fence;
+    parts.logged_other = hub.add(parts.other).fence;
+    parts.fence.due = parts.other.due = false;
+  }
+};
+
 using values = std::vector<std::uint64_t>;
 
 }  // namespace
@@ -168,13 +184,8 @@ TEST_CASE("[A110] the search takes nothing away: the entries are still served fr
 }
 
 TEST_CASE("[A55][A110] a fence that no queue signalled has no origin") {
-  stand<self_serving> at;
-  hub_stand a{at.hub, notify_style::by_fence, 4};
-  probe fence;
-  probe other;
-  const auto logged = at.hub.add(fence).fence;
-  const auto logged_other = at.hub.add(other).fence;
-  fence.due = other.due = false;
+  stand_of_two at;
+  auto& [a, fence, other, logged, logged_other] = at.parts;
   SUBCASE("by nobody but the processor") {
     const std::array batch{tidemark::fence_update{logged.id, 1}};
     fence.due = true;
@@ -257,13 +268,8 @@ TEST_CASE("[A104][A110] of several queues the one counts that came to the greate
 }
 
 TEST_CASE("[A92][A110] the search goes through logs that were replaced, and finds what stands in the old ones") {
-  stand<self_serving> at;
-  hub_stand a{at.hub, notify_style::by_fence, 4};
-  probe fence;
-  probe other;
-  const auto logged = at.hub.add(fence).fence;
-  const auto logged_other = at.hub.add(other).fence;
-  fence.due = other.due = false;
+  stand_of_two at;
+  auto& [a, fence, other, logged, logged_other] = at.parts;
   a.queue.signal(logged_other, 1);
   a.queue.signal(logged, 2);
   a.queue.set_log(fence_log_type::signal, 8);
