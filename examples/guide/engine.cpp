@@ -8,6 +8,7 @@
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/engine/hang_report.hpp>
 #include <tidemark/engine/local_fence.hpp>
+#include <tidemark/engine/shadowed_fence.hpp>
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_many.hpp>
@@ -17,8 +18,10 @@
 #include <tidemark/trace/trace_work.hpp>
 
 #include <array>
+#include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -203,6 +206,22 @@ void attach_two_domains() {
   expect(blurred.counts().stores == 1, "the value was stored once");
 }
 
+void interrupt_only_for_waiters() {
+  tidemark::wait_loop coprocessor;
+  tidemark::wait_loop interrupts;
+  tidemark::shadowed_fence ready{coprocessor, interrupts};
+  auto later = std::async(std::launch::async, [&] { return ready.wait(3); });
+  while (ready.shadow() != 2) std::this_thread::yield();  // the waiter has registered
+
+  ready.signal(1);
+  ready.signal(2);  // not above the shadow: ends in the device
+  expect(coprocessor.poll() == 0, "nobody was rung");
+  ready.signal(3);
+  coprocessor.poll();  // compares with the monitored value, and interrupts if the waiter still waits
+  interrupts.poll();   // releases the waiter
+  expect(later.get() == wait_status::reached && ready.counts().rings == 1, "one of three signals left the device");
+}
+
 }  // namespace
 
 int main() {
@@ -213,6 +232,7 @@ int main() {
   reserve_entries();
   give_a_progress();
   pass_a_local_fence();
+  interrupt_only_for_waiters();
   show_the_work();
   attach_two_domains();
   return guide::result("guide_engine");

@@ -14,13 +14,14 @@
 #include "queue/traced_logs.hpp"    // the logs of all queues of a device grow before a trace
 
 // Engines.
-#include "engine/domain.hpp"        // executors that do not see each other's values
-#include "engine/engine.hpp"        // a few threads execute many queues
-#include "engine/engine_parts.hpp"  // records the parts of a split work item
-#include "engine/engine_queue.hpp"  // a queue of an engine
-#include "engine/hang_report.hpp"   // who waits for whom
-#include "engine/local_fence.hpp"   // a fence of one domain
-#include "engine/unbroken_run.hpp"  // commands between which nothing else is executed
+#include "engine/domain.hpp"          // executors that do not see each other's values
+#include "engine/engine.hpp"          // a few threads execute many queues
+#include "engine/engine_parts.hpp"    // records the parts of a split work item
+#include "engine/engine_queue.hpp"    // a queue of an engine
+#include "engine/hang_report.hpp"     // who waits for whom
+#include "engine/local_fence.hpp"     // a fence of one domain
+#include "engine/shadowed_fence.hpp"  // interrupts only for waiters
+#include "engine/unbroken_run.hpp"    // commands between which nothing else is executed
 
 // Hubs.
 #include "hub/hub.hpp"            // one pass releases the waiters of many fences

@@ -333,6 +333,50 @@ TEST_CASE_TEMPLATE("[A8] the value may lie in memory of the caller", Kind, EVERY
   CHECK(fence{buffer.data()}.current_value() == 0);
 }
 
+TEST_CASE("[A26] whoever signals from outside needs two addresses, and a thread that releases") {
+  constexpr tidemark::fence_options never_spins{.max_spin_ns = 0, .storage = tidemark::value_storage::caller};
+  using fence_type = tidemark::basic_fence<counting_platform<tidemark::symmetric_platform>, never_spins>;
+  alignas(8) std::uint64_t value = 0;
+  fence_type fence{&value, 1};
+  const auto dog = watch(fence);
+  const auto* const monitored = static_cast<const std::uint64_t*>(fence.monitored_address());
+  CHECK(__atomic_load_n(monitored, __ATOMIC_SEQ_CST) == fence.monitored_value());
+  waiter five{[&] { return fence.wait(5); }};
+  REQUIRE(five.falls_asleep());
+  CHECK(__atomic_load_n(monitored, __ATOMIC_SEQ_CST) == 4);
+  // What a device does.
+  const auto signal_from_outside = [&](std::uint64_t next) {
+    __atomic_store_n(&value, next, __ATOMIC_SEQ_CST);
+    return next > __atomic_load_n(monitored, __ATOMIC_SEQ_CST);
+  };
+  CHECK_FALSE(signal_from_outside(4));
+  CHECK(signal_from_outside(6));
+  CHECK_FALSE(five.has_returned());
+  CHECK(fence.release_due() == 1);
+  CHECK(five.status() == wait_status::reached);
+}
+
+TEST_CASE("[A125] each registration is reported behind the change of the monitored value") {
+  using fence_type = tidemark::basic_fence<counting_platform<tidemark::symmetric_platform>,
+                                           tidemark::fence_options{.reports_registrations = true}>;
+  struct driver {
+    fence_type fence;
+    std::vector<std::uint64_t> told;
+  } of;
+  CHECK(of.fence.wait_for(3, 1ms) == wait_status::timeout);  // reported to nobody
+  of.fence.report_registrations({.registered =
+                                     [](void* context) noexcept {
+                                       auto& self = *static_cast<driver*>(context);
+                                       self.told.push_back(self.fence.monitored_value());
+                                     },
+                                 .context = &of});
+  CHECK(of.fence.wait_for(3, 1ms) == wait_status::timeout);
+  CHECK(of.fence.signal(2));
+  CHECK(of.fence.wait_for(9, 1ms) == wait_status::timeout);
+  CHECK(of.fence.wait(2) == wait_status::reached);
+  CHECK(of.told == std::vector<std::uint64_t>{2, 8});
+}
+
 TEST_CASE_TEMPLATE("[A8] a wait for a value in memory of the caller is released like any other", Kind, EVERY_KIND) {
   const pages page;
   typename Kind::template fence<on_callers_storage> fence{page.get(), 1};

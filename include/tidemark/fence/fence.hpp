@@ -251,6 +251,26 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// is returned. Progress: wait-free, one load; while the root is held, a few more. Any thread may call it.
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
+  /// Returns the address of the monitored value, 8 bytes, for a device or a program that signals from outside, by
+  /// memory alone. It stores the value in the caller's storage, issues a full barrier, and reads this word. If its
+  /// value is greater, a thread of this program must call release_due(). The fence must outlive all that. Any thread
+  /// may call it. Not for asymmetric platforms, whose heavy barrier does not reach a device.
+  const void* monitored_address() const noexcept
+    requires(!Platform::asymmetric && !Options.joins_signallers)
+  {
+    return heap().monitored_word().value_address();
+  }
+
+  /// Lets each registration call `to.registered`, on the thread that waits, before it looks at the value once more. A
+  /// store there counts as a part of the registration: on an asymmetric platform a relaxed one, otherwise one that is
+  /// sequentially consistent. A signaller that reads what was stored there, instead of the monitored value, misses no
+  /// waiter. Must be called before the first wait. Withdrawals are not reported.
+  void report_registrations(const registration_report& to) noexcept
+    requires(Options.reports_registrations)
+  {
+    reported_to_ = to;
+  }
+
   /// Returns whether current_value() is at least `target`; so it returns true for every target once the fence is
   /// poisoned, unless it keeps_value_on_loss. Where that must not be mistaken for finished work, use a wait and its
   /// status. Progress: wait-free. Any thread may call it.
@@ -454,17 +474,22 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(beside_root)
       : heap_(initial...), loss_{nullptr} {
-    if (pins_heap()) heap_.pin();
+    prepare_heap();
   }
   template <class... Arguments>
   explicit fence_core(std::in_place_t, Arguments&&... initial) noexcept
     requires(!beside_root)
       : holder_(initial...), loss_{nullptr} {
-    if (pins_heap()) heap_.pin();
+    prepare_heap();
   }
 
-  static bool pins_heap() noexcept {
-    return Options.storage == value_storage::shared || !Platform::heavy_barrier_available();
+  void prepare_heap() noexcept {
+    if (Options.storage == value_storage::shared || !Platform::heavy_barrier_available()) {
+      heap_.pin();
+    } else if constexpr (Options.reports_registrations) {
+      // While the root is held, waiters rely on a full barrier of each signal. One that reads another word has none.
+      heap_.forbid_hold();
+    }
   }
 
   using spin = learning_spin<Platform, Options.max_spin_ns>;
@@ -592,6 +617,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Registers a waiter. (w1)
   waiter_ticket add(std::uint64_t target, waker* woken) const noexcept {
     const auto ticket = heap().add(target, woken);
+    if constexpr (Options.reports_registrations) {
+      if (reported_to_.registered != nullptr) reported_to_.registered(reported_to_.context);
+    }
     if constexpr (Options.statistics) {
       // (F27): relaxed alone, a statistic.
       if (ticket.is_in_lane()) counts_.overflows.get().fetch_add(1, std::memory_order_relaxed);
@@ -636,6 +664,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   using calls = std::conditional_t<Options.callbacks, signaller_calls<Platform, waiter_ticket>, no_signaller_calls>;
   [[no_unique_address]] mutable calls calls_;
   [[no_unique_address]] mutable std::conditional_t<Options.statistics, fence_counts<Platform>, does_nothing> counts_;
+  struct no_report {};
+  [[no_unique_address]] std::conditional_t<Options.reports_registrations, registration_report, no_report> reported_to_;
 };
 
 }  // namespace tidemark::detail

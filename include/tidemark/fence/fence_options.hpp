@@ -70,6 +70,15 @@ struct fence_options {
   /// with `one_line` it is larger by a line if the caller provides the value, or if the double word takes a lock. It has
   /// no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
   bool joins_signallers = false;
+  /// Adds report_registrations(), by which a driver learns that the monitored value may have fallen
+  /// (engine/shadowed_fence.hpp). A signal costs nothing more; each registration of a waiter calls a function.
+  bool reports_registrations = false;
+};
+
+/// Whom a fence tells of each registration.
+struct registration_report {
+  void (*registered)(void* context) noexcept = nullptr;  ///< Called on the thread that registers. Should be short.
+  void* context = nullptr;                               ///< Its argument.
 };
 
 }  // namespace tidemark

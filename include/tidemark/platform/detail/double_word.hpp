@@ -46,6 +46,7 @@ class alignas(16) wide_double_word {
 
   std::uint64_t load_value(std::memory_order order) const noexcept { return value_.load(order); }
   std::uint64_t load_version(std::memory_order order) const noexcept { return version_.load(order); }
+  const void* value_address() const noexcept { return &value_; }
 
   /// Returns whether the value half is less than `bound`: load_value() and a comparison.
   bool is_below(std::uint64_t bound, std::memory_order order) const noexcept {
@@ -146,6 +147,7 @@ class alignas(16) locked_double_word {
 
   std::uint64_t load_value(std::memory_order order) const noexcept { return value_.load(order); }
   std::uint64_t load_version(std::memory_order order) const noexcept { return version_.load(order); }
+  const void* value_address() const noexcept { return &value_; }
   bool is_below(std::uint64_t bound, std::memory_order order) const noexcept { return value_.load(order) < bound; }
   bool is_at_most(std::uint64_t bound, std::memory_order order) const noexcept { return value_.load(order) <= bound; }
 
