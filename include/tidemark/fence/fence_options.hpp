@@ -67,8 +67,8 @@ struct fence_options {
   ///
   /// A signal of a progress fence costs two more plain stores and a load; one of a fence, or of a progress fence with
   /// `callbacks`, two more read-modify-writes, all on the first line of the fence. The fence takes no more memory; but
-  /// with `one_line` it is larger by a line if the caller provides the value, or if the double word takes a lock. It has
-  /// no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
+  /// with `one_line` it is larger by a line if the caller provides the value, or if the double word takes a lock. There
+  /// are no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
   bool joins_signallers = false;
   /// Adds report_registrations(), by which a driver learns that the monitored value may have fallen
   /// (engine/shadowed_fence.hpp). A signal costs nothing more; each registration of a waiter calls a function.
