@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -223,6 +224,29 @@ void set_a_value_back() {
   subtitle.join();
 }
 
+/// A device as a driver sees it: two addresses.
+struct device {
+  std::uint64_t* value;
+  const void* monitored;
+  /// Stores the value, issues a barrier, and says whether somebody may wait for it.
+  bool signal(std::uint64_t next) const {
+    __atomic_store_n(value, next, __ATOMIC_SEQ_CST);
+    return next > __atomic_load_n(static_cast<const std::uint64_t*>(monitored), __ATOMIC_SEQ_CST);
+  }
+};
+
+void signal_from_outside() {
+  constexpr tidemark::fence_options on_page{.storage = tidemark::value_storage::caller};
+  alignas(8) std::uint64_t value = 0;  // in memory that the device writes
+  tidemark::basic_fence<tidemark::symmetric_platform, on_page> drawn{&value};
+  const device screen{&value, drawn.monitored_address()};
+
+  expect(!screen.signal(1), "nobody waits, so the device interrupts nobody");
+  auto later = std::async(std::launch::async, [&] { return drawn.wait(2); });
+  if (screen.signal(2)) drawn.release_due();  // in the handler of the interrupt
+  expect(later.get() == wait_status::reached, "whether it slept already or not");
+}
+
 }  // namespace
 
 int main() {
@@ -240,5 +264,6 @@ int main() {
   destroy_right_after_the_wait();
   follow_32_bit_values();
   set_a_value_back();
+  signal_from_outside();
   return guide::result("guide_fence");
 }
