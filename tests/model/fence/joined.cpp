@@ -108,6 +108,23 @@ struct destroyed_after_both : model::suite<3>, one_that_goes<joined_fence<Shape>
   }
 };
 
+/// A waiter of a progress fence that has seen the value, and the poison of another thread. So it waits for the signaller
+/// and for the other call. If it is lost before it has seen the value, the signaller may be anywhere.
+template <heap_shape Shape>
+struct destroyed_after_value_and_poison : model::suite<3>, one_that_goes<joined_progress<Shape>> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->fence->signal(1);
+    } else if (index == 1) {
+      this->fence->poison();
+    } else {
+      if (this->fence->wait(1) == wait_status::lost) return;
+      this->require(wait_status::lost, this->fence->wait(2));
+    }
+  }
+};
+
 /// What a call does while it is inside is over when the destructor goes on. The call hands itself over by a fence of
 /// its own, as by s1.
 template <class Call>
@@ -163,5 +180,6 @@ int main(int argc, char** argv) {
   model::add_on_shapes<lost_fence, one_slot, "destroyed_when_lost.fence">(checks);
   model::add_on_shapes<lost_progress, one_slot, "destroyed_when_lost.progress">(checks);
   model::add_on_shapes<destroyed_after_both, one_slot, "destroyed_after_both">(checks);
+  model::add_on_shapes<destroyed_after_value_and_poison, one_slot, "destroyed_after_value_and_poison">(checks);
   return model::run(argc, argv, checks);
 }

@@ -5,6 +5,7 @@
 #include "support/shapes.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
 #include <array>
@@ -250,6 +251,27 @@ struct signalled_before_the_rest : model::suite<2>, two_timelines<Shape> {
   }
 };
 
+/// [A120] One of two timelines is lost. A wait for the least of both goes on for the other one, and is lost then.
+template <heap_shape Shape>
+struct least_of_loses_one : model::suite<3>, two_timelines<Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->signal(0);
+    } else if (index == 1) {
+      this->timelines[1].poison();
+    } else {
+      const least_of both{this->timelines[0], this->timelines[1]};
+      MODEL_REQUIRE(both.wait(1) == wait_status::lost);
+      MODEL_REQUIRE(both.current_value() >= 1);
+      this->require_data(0);
+    }
+  }
+  void after() {
+    require_idle(this->timelines[0]);
+    model::require_idle_after_poison(this->timelines[1]);
+  }
+};
+
 using refused_later = model::refused_later<platform>;
 
 /// [A31] [A65] Where the heavy barrier is refused, a signal may miss the waiter. Therefore the waiter looks again.
@@ -301,6 +323,7 @@ int main(int argc, char** argv) {
   add_on_shapes<any_in_time, one_slot, "any_in_time">(checks);
   add_on_shapes<all_is_stopped, one_slot, "all_is_stopped">(checks);
   add_on_shapes<signalled_before_the_rest, one_slot, "signalled_before_the_rest">(checks);
+  add_on_shapes<least_of_loses_one, one_slot, "least_of_loses_one">(checks);
   add_on_shapes<barrier_is_refused, one_slot, "barrier_is_refused">(checks);
   return model::run(argc, argv, checks);
 }
