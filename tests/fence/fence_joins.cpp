@@ -175,7 +175,7 @@ TEST_CASE("it has no steps of a signal, so that queues call signal(), and hubs d
   executor.join();
 }
 
-TEST_CASE_TEMPLATE("joins_signallers costs a fence no memory, wherever it holds its value", Kind, EVERY_KIND) {
+TEST_CASE_TEMPLATE("joins_signallers costs a fence no memory where the line of the root has room", Kind, EVERY_KIND) {
   CHECK(sizeof(typename Kind::template plain<joining>) == sizeof(typename Kind::template plain<>));
   // Beside a root of 16 bytes there is room.
   const bool has_room = sizeof(typename Kind::platform::double_word) == 16;

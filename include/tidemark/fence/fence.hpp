@@ -704,7 +704,8 @@ class basic_fence : public detail::fence_core<Platform, Options> {
 
   /// Raises the value by one, releases every waiter that is due, and returns the new value. Asserts that the value was
   /// below UINT64_MAX. Otherwise the call returns UINT64_MAX, and the value is UINT64_MAX again; threads that look
-  /// meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due. In all else like signal().
+  /// meanwhile may find a small one. Progress: lock-free; one fetch_add if no waiter is due (more with
+  /// `joins_signallers`). In all else like signal().
   std::uint64_t signal_next() noexcept {
     [[maybe_unused]] const typename core::any_call inside{this->inside()};
     // (F16): s1 like (F1), pairs with (F3) and (F5).

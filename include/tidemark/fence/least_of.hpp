@@ -16,8 +16,8 @@
 //   - A wait whose target the lost timeline has not reached goes on until the others have reached it, and then returns
 //     `lost`. It does not return at once: whoever frees memory after a wait must not free what the others use. To hear
 //     of a loss at once, use wait_all() (wait_many.hpp).
-//   - So if a wait returns `reached` or `lost`, current_value() is at least the target. That is what timeline.hpp asks
-//     of a timeline.
+//   - So once a wait has returned `reached` or `lost`, current_value() is at least the target, as timeline.hpp asks of
+//     every timeline.
 //
 // It is a value: it may be copied, and its copies are the same timeline. It keeps a copy of each timeline that is
 // std::copyable, such as a view. Of the others it keeps a pointer; they must outlive it and its copies. A least_of may
@@ -112,7 +112,7 @@ class least_of : public waitable<least_of<Timelines...>> {
       std::swap(living[ended.index], living.back());
       living = living.first(living.size() - 1);
     }
-    // One may have been signalled after its poison.
+    // A lost timeline may have been signalled after its poison, so look again.
     const auto is_reached = [](const one& lost) { return detail::awaited_access::target_of(lost).is_reached(); };
     return std::all_of(all.begin() + static_cast<std::ptrdiff_t>(living.size()), all.end(), is_reached)
                ? wait_status::reached
@@ -131,7 +131,7 @@ class least_of : public waitable<least_of<Timelines...>> {
     std::apply([&](const auto&... each) { return (wait_for_one(each) && ...); }, followed_);
     if (ended == wait_status::timeout || ended == wait_status::stopped) return ended;
     if (!is_lost) return wait_status::reached;
-    // One may have been signalled after its poison.
+    // A lost timeline may have been signalled after its poison, so look again.
     const auto is_reached = [&](const auto& followed) {
       return followed.wait(target, detail::at_once) == wait_status::reached;
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// signaller: a handle that may signal a fence and not wait for it. If the handle goes without a word, the fence is
-// lost: nobody waits for a signal that can't come any more.
+// signaller: a handle that can signal a fence, but not wait for it. If the handle is destroyed while it still holds the
+// fence, it poisons the fence, so that nobody waits for a signal that can't come any more.
 //
 //   std::thread decoder([signals = tidemark::signaller{decoded}]() mutable {
 //     for (int row = 0; row < 100; ++row) signals.signal_next();         if it throws, `decoded` is poisoned
@@ -10,10 +10,10 @@
 //
 // It is a pointer: signal() of the handle is signal() of the fence, and a test of the pointer.
 //
-// The fence must live until the handle goes, or has given it up by release(), poison() or signal_last(). With
-// signal_last(), the handle gives the fence up before it signals. So a fence that joins_signallers (fence_options.hpp)
-// may be destroyed as soon as the value is seen, unless another signaller was faster: a call that returns false has
-// signalled nothing, and the destructor does not know of it.
+// The fence must live until the handle is destroyed, or until release(), poison() or signal_last() has given it up and
+// returned. A fence that joins_signallers (fence_options.hpp) may be destroyed earlier: as soon as a thread has seen
+// the value of signal_last(), because the handle gives the fence up before it signals. But if that call returns false,
+// the value was reached before, and the destructor does not know of the call: it must have returned first.
 //
 // Not checked: that a progress fence has one handle only.
 #ifndef TIDEMARK_FENCE_SIGNALLER_HPP
@@ -52,8 +52,9 @@ concept signalled_or_lost = requires(Fence& signalled, const loss_reason& why) {
 };
 
 /// The right to signal a fence, and the duty: see the head of this file. It can be moved and not copied. It holds no
-/// fence once it was moved from, or has given the fence up: then to signal or to poison is a mistake (asserted), which
-/// does nothing with NDEBUG. One thread at a time may use it; another one may go on if the hand-over synchronizes.
+/// fence once it was moved from, or has given the fence up. signal(), signal_next(), signal_last() and poison() assert
+/// that it holds one; without assertions they do nothing then. One thread at a time may use it; another one may go on
+/// if the hand-over synchronizes.
 template <signalled_or_lost Fence>
 class [[nodiscard]] signaller {
  public:
@@ -88,9 +89,9 @@ class [[nodiscard]] signaller {
     return with(fence_, [](Fence& held) { return held.signal_next(); });
   }
 
-  /// Gives the fence up, and then signals `value`. In all else like signal(). Who sees the value may destroy a fence
-  /// that joins_signallers, unless this call returns false, because the value was reached before: then the call must
-  /// have returned.
+  /// Gives the fence up, and then signals `value`. In all else like signal(). A thread that has seen the value may
+  /// destroy a fence that joins_signallers, even before this call has returned. But if this call returns false (the
+  /// value was reached before), the fence must live until it has returned.
   auto signal_last(value_type value) noexcept {
     return with(std::exchange(fence_, nullptr), [&](Fence& held) { return held.signal(value); });
   }

@@ -108,8 +108,8 @@ struct destroyed_after_both : model::suite<3>, one_that_goes<joined_fence<Shape>
   }
 };
 
-/// A waiter of a progress fence that has seen the value, and the poison of another thread. So it waits for the signaller
-/// and for the other call. If it is lost before it has seen the value, the signaller may be anywhere.
+/// A waiter of a progress fence that has seen the value, and the poison of another thread. So it waits for the
+/// signaller and for the other call. If it is lost before it has seen the value, the signaller may be anywhere.
 template <heap_shape Shape>
 struct destroyed_after_value_and_poison : model::suite<3>, one_that_goes<joined_progress<Shape>> {
   void thread(unsigned index) {

@@ -43,8 +43,8 @@ class calls_inside {
    public:
     explicit any_call(calls_inside& of) noexcept : any_{of.any_} {
       // (F60): c1; relaxed, because s1 is a release, see the head of this file. Not a store: others are inside at the
-      // same time; and a read-modify-write continues the release sequence of each earlier (F61), so (F62)
-      // synchronizes with all of them.
+      // same time; and a read-modify-write continues the release sequence of each earlier (F61), so (F62), (F63) and
+      // (F68) synchronize with all of them.
       any_.fetch_add(1, std::memory_order_relaxed);
     }
     any_call(const any_call&) = delete;

@@ -21,8 +21,8 @@
 
 namespace tidemark::detail {
 
-/// lot_sleepers: lists the words of the threads that sleep on one condition variable. So a thread that wakes them can
-/// say whether anybody slept on its word.
+/// Lists the words of the threads that sleep on one condition variable. So a thread that wakes them can say whether
+/// anybody slept on its word.
 ///
 /// The lock of the lot guards the list. A woken thread stays listed until it has the lock again.
 class lot_sleepers {
@@ -72,8 +72,8 @@ struct native_lots {
       changed_.wait(lock);
     }
 
-    /// Returns `timeout` only when `until` has passed. Sleeps an hour at most: a longer sleep ends as if the thread
-    /// was woken for no reason.
+    /// Returns `timeout` only when `until` has passed. Sleeps an hour at most, and then returns `no_timeout`, as after
+    /// a wake-up for no reason.
     std::cv_status wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point until) {
       const auto now = std::chrono::steady_clock::now();
       if (until <= now) return std::cv_status::timeout;
@@ -95,7 +95,7 @@ struct native_lots {
     condition_variable changed;
     lot_sleepers sleepers;
   };
-  /// A word and its lot, which it gets from the shared library that makes it.
+  /// A word that refers to its lot, which is one of the lots of the shared library that has made the word.
   class park_word : public native_atomic<std::uint32_t> {
    public:
     park_word() noexcept : park_word{0} {}
@@ -125,9 +125,9 @@ struct native_lots {
   }
 };
 
-/// Parking with a mutex and a condition variable for each lot. Words may share a lot, so unpark() wakes all threads
-/// that sleep there, if one of them sleeps on its word. A word refers to its lot. So all threads find the same one,
-/// whatever shared library their code is in. Lots are never destroyed.
+/// Parking with a mutex and a condition variable for each lot. Several words may share a lot, so unpark() wakes all
+/// threads of the lot, if at least one of them sleeps on its word. Each word refers to its lot, so all threads find the
+/// same lot, whatever shared library their code is in. Lots are never destroyed.
 template <class Lots>
 struct lot_parking {
   static constexpr bool wakes_without_lock = false;
@@ -135,7 +135,7 @@ struct lot_parking {
   using lot = typename Lots::lot;
   using park_word = typename Lots::park_word;
 
-  /// Those of a lot that sleep on a word, of which there is only the address.
+  /// The threads that sleep on a word. It keeps the word's address and its lot, so the word may be gone.
   class sleepers {
    public:
     sleepers(park_word& word) noexcept : there_{&Lots::lot_of(word)}, word_{&word} {}
