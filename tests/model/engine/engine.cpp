@@ -121,7 +121,9 @@ struct given_progress : model::suite<2>, stepped {
 
 /// [A54] [A124] Somebody else loses the progress of a queue while that executes two submissions. The queue learns of it
 /// at the end of one of them, or when more is submitted, and executes nothing afterwards.
-struct given_progress_lost : model::suite<2>, stepped {
+/// \tparam Waits  whether a thread waits for the progress meanwhile
+template <bool Waits>
+struct given_progress_lost : model::suite<Waits ? 3 : 2>, stepped {
   using given_to = given<model::one_slot>;
   given_to::progress_fence drawn;
   payload data;
@@ -145,6 +147,11 @@ struct given_progress_lost : model::suite<2>, stepped {
     if (index == 0) {
       data.store(42);
       drawn.poison();
+    } else if (index == 2) {
+      if (drawn.wait(2) != wait_status::reached) {
+        MODEL_REQUIRE(drawn.is_poisoned());
+        MODEL_REQUIRE(data.load() == 42);
+      }
     } else {
       poll_all();
       const bool is_lost = drawn.is_poisoned();
@@ -883,6 +890,74 @@ struct two_alone : model::suite<2>, alone_or_not {
   }
 };
 
+/// Two queues with engine-wide runs, of which one is given up.
+struct one_of_two : alone_or_not {
+  std::optional<queue> given_up{std::in_place, *this, tidemark::engine_queue_options{.quantum = 1}};
+  queue parts{*this};
+
+  void submit_both() {
+    inside.store(0);
+    {
+      tidemark::unbroken_run run{*given_up, tidemark::unbroken_scope::whole_engine};
+      run.run([this] { MODEL_REQUIRE(inside.load() == 0); });
+    }
+    MODEL_REQUIRE(is_accepted(*given_up));
+    record_run(parts);
+    MODEL_REQUIRE(is_accepted(parts));
+  }
+  void give_up(bool destroys) { destroys ? given_up.reset() : given_up->abort(); }
+  void after() {
+    run_all();
+    MODEL_REQUIRE(ran == 2);
+    MODEL_REQUIRE(foreign == 1);
+  }
+};
+
+/// [C5] Two queues begin engine-wide runs, and one of them is given up, perhaps while the other run is executed. That
+/// is executed all the same, and foreign work goes on behind it.
+template <bool Destroys>
+struct two_alone_one_given_up : model::suite<3>, one_of_two {
+  void before() {
+    submit_both();
+    on.loop().post([this] { work(); });
+  }
+  void thread(unsigned index) {
+    if (index != 0) {
+      static_cast<void>(on.loop().poll());
+    } else {
+      give_up(Destroys);
+    }
+  }
+  void after() { one_of_two::after(); }
+};
+
+/// [C5] Two queues have come to engine-wide runs, and wait for the work of another thread: the one does so in a call
+/// that work of the other one makes. The first one is given up, and the other run is executed all the same.
+template <bool Destroys>
+struct two_wait_one_given_up : model::suite<2>, one_of_two {
+  tidemark::basic_fence<platform> begun;
+  tidemark::basic_fence<platform> done;
+
+  void before() {
+    on.loop().post([this] {
+      begun.signal(1);
+      MODEL_REQUIRE(done.wait(1) == wait_status::reached);
+      work();
+    });
+    parts.run([this] { static_cast<void>(on.loop().poll()); });
+    MODEL_REQUIRE(is_accepted(parts));
+    submit_both();
+  }
+  void thread(unsigned index) {
+    if (index == 0) return run_one();
+    MODEL_REQUIRE(begun.wait(1) == wait_status::reached);
+    static_cast<void>(on.loop().poll());
+    give_up(Destroys);
+    done.signal(1);
+  }
+  void after() { one_of_two::after(); }
+};
+
 /// [C5] A thread comes to an engine-wide run while another one is in the middle of some work, and sleeps. The other one
 /// executes the run, or leaves the loop and wakes it.
 struct alone_after_work : model::suite<2>, alone_or_not {
@@ -1173,12 +1248,17 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<alone_against_others<false>, "alone_against_others">());
   checks.push_back(model::make_check<alone_against_others<true>, "alone_against_others.aborted">());
   checks.push_back(model::make_check<two_alone, "two_alone">());
+  checks.push_back(model::make_check<two_alone_one_given_up<false>, "two_alone_one_given_up">());
+  checks.push_back(model::make_check<two_alone_one_given_up<true>, "two_alone_one_given_up.destroyed">());
+  checks.push_back(model::make_check<two_wait_one_given_up<false>, "two_wait_one_given_up">());
+  checks.push_back(model::make_check<two_wait_one_given_up<true>, "two_wait_one_given_up.destroyed">());
   checks.push_back(model::make_check<alone_after_work, "alone_after_work">());
   checks.push_back(model::make_check<alone_given_up<false>, "alone_given_up">());
   checks.push_back(model::make_check<alone_given_up<true>, "alone_given_up.destroyed">());
   checks.push_back(model::make_check<alone_against_caller, "alone_against_caller">());
   model::add_on_shapes<given_progress, model::one_slot, "given_progress">(checks);
-  checks.push_back(model::make_check<given_progress_lost, "given_progress_lost">());
+  checks.push_back(model::make_check<given_progress_lost<false>, "given_progress_lost">());
+  checks.push_back(model::make_check<given_progress_lost<true>, "given_progress_lost.waited">());
   checks.push_back(model::make_check<aborted_against_reader, "aborted_against_reader">());
   checks.push_back(model::make_check<lost_against_reader, "lost_against_reader">());
   checks.push_back(model::make_check<destroyed_against_reader, "destroyed_against_reader">());

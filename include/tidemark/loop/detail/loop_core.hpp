@@ -218,7 +218,7 @@ class loop_core {
   linked_queue<loop_guest>& guests() noexcept { return guests_; }
   /// Objects of operations that may be over: then they may outlive the loop, which notifies them when it is destroyed.
   linked_queue<loop_guest>& registrations() noexcept { return registrations_; }
-  /// Is told that some work has ended for which a thread waits.
+  /// Wakes threads that wait for the end of some work, or for the end of what runs alone.
   lock_condition<Platform>& ends() noexcept { return ends_; }
 
   /// Takes everything out, and drops it: also what is posted or begun by what it drops. So it returns when nothing of
@@ -599,7 +599,8 @@ class loop_core {
   std::uint64_t next_number_ = 0;
   std::uint32_t runs_ = 0;
   std::size_t idle_ = 0;           // threads that sleep, also outside
-  std::size_t held_back_ = 0;      // calls that return when nothing is alone any more
+  std::size_t held_back_ = 0;      // calls that return when nothing is alone any more: mostly none, and then nobody
+                                   // must be woken, which is a system call
   std::size_t looking_again_ = 0;  // of those that sleep on the word: until they must look again
   outside_sleep* outside_ = nullptr;
   bool is_left_ = false;              // a thread sleeps outside

@@ -12,7 +12,7 @@
 // again: then its innermost call of the loop runs nothing. So work that runs the loop holds nobody up, and such a call
 // returns to the work only when nobody is alone.
 //
-// All functions must be called with the loop's lock, but is_alone().
+// All functions but is_alone() must be called with the loop's lock.
 #ifndef TIDEMARK_LOOP_DETAIL_LOOP_GATE_HPP
 #define TIDEMARK_LOOP_DETAIL_LOOP_GATE_HPP
 
@@ -41,10 +41,12 @@ class loop_gate {
   /// Work asks for the loop.
   void close() noexcept { is_closed_ = true; }
   bool is_closed() const noexcept { return is_closed_; }
-  /// Whether the work that has asked may begin: whether all threads stand. One that has the loop for itself does not.
+  /// Whether the work that has asked may begin: whether all threads stand. While work runs alone, its own thread does
+  /// not stand still, so the answer is no.
   bool may_begin() const noexcept {
     for (const call* each = calls_.first(); each != nullptr; each = each->next) {
-      if (each->is_in_work && !calls_again(*each)) return false;
+      // Where the work in a call has called the loop again, it stands.
+      if (each->is_in_work && !has_call(each->thread, each->next, nullptr)) return false;
     }
     return true;
   }
@@ -68,18 +70,18 @@ class loop_gate {
   bool is_alone_in(const call& of) const noexcept { return is_alone_ && alone_ == of.thread; }
   /// Whether the call must not return yet: to work that is not alone, while other work is.
   bool holds_back(const call& of) const noexcept {
-    if (!is_alone_ || alone_ == of.thread) return false;
-    for (const call* each = calls_.first(); each != nullptr; each = each->next) {
-      if (each != &of && each->thread == of.thread) return true;
-    }
-    return false;
+    // The call that returns is the last one of its thread.
+    return is_alone_ && alone_ != of.thread && has_call(of.thread, calls_.first(), &of);
   }
 
  private:
-  /// Whether the work in a call has called the loop. Calls are listed in the order in which they began.
-  static bool calls_again(const call& of) noexcept {
-    for (const call* later = of.next; later != nullptr; later = later->next) {
-      if (later->thread == of.thread) return true;
+  using thread_type = decltype(Platform::current_thread());
+
+  /// Whether a thread has made one of the calls from `first` on, up to `end`. They are listed in the order in which
+  /// they began.
+  static bool has_call(thread_type of, const call* first, const call* end) noexcept {
+    for (const call* each = first; each != end; each = each->next) {
+      if (each->thread == of) return true;
     }
     return false;
   }
@@ -87,7 +89,7 @@ class loop_gate {
   linked_queue<call> calls_;
   bool is_closed_ = false;
   bool is_alone_ = false;
-  decltype(Platform::current_thread()) alone_{};  // the thread of the work that runs alone
+  thread_type alone_{};  // the thread of the work that runs alone
 };
 
 }  // namespace tidemark::detail
