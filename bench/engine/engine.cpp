@@ -9,7 +9,7 @@
 //   engine/between/<engines|spinning|parked> two threads hand a turn back and forth, a round trip: two engines of one
 //                                            thread each; two threads that spin; two threads that sleep at once
 //   engine/run/<thread|engine>/<threads>     an unbroken run of 8 commands, of its thread or engine-wide, on an engine
-//                                            of so many threads, which have nothing else to do
+//                                            of <threads> threads, which have nothing else to do
 //   engine/run/<thread|engine>/<threads>.busy
 //                                            the same beside 4 queues that always have commands of a microsecond
 //   engine/idle/<queues>                     so many queues that wait for a value each: the part of its time that the
@@ -210,8 +210,8 @@ void between_threads(State& state) {
 /// Keeps an engine busy: some queues, whose commands of about a microsecond submit the next ones.
 class busy_queues {
  public:
-  busy_queues(engine& on, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) submit(queues_.emplace_back(on));
+  explicit busy_queues(engine& on) {
+    for (std::size_t i = 0; i < last_.size(); ++i) submit(queues_.emplace_back(on));
   }
   ~busy_queues() {
     is_over_.store(true, std::memory_order_relaxed);
@@ -251,7 +251,7 @@ void unbroken(State& state, tidemark::unbroken_scope scope, unsigned threads, bo
   for (auto _ : state) {
     engine on({.threads = threads});
     std::optional<busy_queues> others;
-    if (is_busy) others.emplace(on, 4);
+    if (is_busy) others.emplace(on);
     bare_queue queue(on);
     const auto start = bench::steady::now();
     for (std::uint64_t run = 0; run < runs; ++run) {
