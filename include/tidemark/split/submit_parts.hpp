@@ -55,8 +55,8 @@ enum class submit_parts_status : std::uint8_t {
   submitted,      ///< The executor has accepted every part.
   unsatisfiable,  ///< A group can't be placed; `failed` says which one. The parts before it were submitted.
   refused,        ///< The executor's page(), prologue() or submit() returned false; nothing was called for later parts.
-  /// The prologue has not bound a slot again; `leak` says which one. The parts before it were submitted. Without `leak`:
-  /// there is no prologue, although begin() was given its slots (asserted).
+  /// The prologue has not bound a slot again; `leak` says which one. The parts before it were submitted. Without
+  /// `leak`: there is no prologue, although begin() was given its slots (asserted).
   invalid,
 };
 
