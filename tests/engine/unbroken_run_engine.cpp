@@ -20,8 +20,17 @@
 #include <string>
 #include <thread>
 
+#if defined(__linux__)
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "support/readable.hpp"
+#endif
+
 #include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/manual_stop.hpp"
+#include "support/owned_loop.hpp"
 #include "support/queues.hpp"
 #include "support/split_model.hpp"
 #include "support/threads.hpp"
@@ -182,6 +191,19 @@ struct beside_busy_thread {
     while (engine.loop().poll() != 0) {
     }
   }
+  /// Holds the run back that waits for the other thread, and lets it go on when that thread has ended.
+  /// \param meanwhile  what is executed before it goes on
+  template <class HoldBack, class LetGoOn>
+  void hold_back(const HoldBack& holds, const std::string& meanwhile, const LetGoOn& lets_go_on) {
+    begin();
+    submit_run_and_foreign();
+    holds();
+    end();
+    step();
+    CHECK(order == meanwhile);
+    lets_go_on();
+    step();
+  }
 };
 
 }  // namespace
@@ -339,30 +361,140 @@ TEST_CASE_TEMPLATE("[C5] a thread that sleeps goes on when the run is given up f
 
 TEST_CASE_TEMPLATE("[C5] pause() before a run begins holds it back, and the others go on", Kind, EVERY_LOOP_KIND) {
   beside_busy_thread<Kind> on;
-  on.begin();
-  on.submit_run_and_foreign();
-  on.queue.pause();
-  on.end();
-  on.step();
-  CHECK(on.order == "f");
-  on.queue.resume();
-  on.step();
+  on.hold_back([&] { on.queue.pause(); }, "f", [&] { on.queue.resume(); });
   CHECK(on.order == "fab");
 }
 
 TEST_CASE_TEMPLATE("[C5] a stopped loop keeps the run until it goes on", Kind, EVERY_LOOP_KIND) {
   beside_busy_thread<Kind> on;
-  on.begin();
-  on.submit_run_and_foreign();
-  auto& loop = static_cast<tidemark::basic_wait_loop<typename Kind::platform>&>(on.engine.loop());
-  loop.stop();
-  on.end();
-  on.step();
-  CHECK(on.order.empty());
-  loop.restart();
-  on.step();
+  auto& loop = owned_loop(on.engine);
+  on.hold_back([&] { loop.stop(); }, "", [&] { loop.restart(); });
   CHECK(on.order == "abf");
 }
+
+#if defined(__linux__)
+
+TEST_CASE_TEMPLATE("[C5] [A19] the loop's descriptor is readable when a run may begin, and not before", Kind,
+                   EVERY_LOOP_KIND) {
+  beside_busy_thread<Kind> on;
+  on.begin();
+  const int descriptor = on.engine.loop().descriptor();
+  REQUIRE(descriptor >= 0);
+  on.submit_run_and_foreign();
+  CHECK(!is_readable(descriptor));
+  on.end();
+  CHECK(is_readable(descriptor));
+  on.step();
+  CHECK(on.order == "abf");
+  CHECK(!is_readable(descriptor));
+}
+
+TEST_CASE_TEMPLATE("[C5] [A19] what a run posts makes the loop's descriptor readable behind the run, not within it",
+                   Kind, EVERY_LOOP_KIND) {
+  const watchdog dog{[] { return "a run beside a sleep outside"; }};
+  engine_of<Kind> engine{{.threads = 0}};
+  const int descriptor = engine.loop().descriptor();
+  REQUIRE(descriptor >= 0);
+  std::string order;
+  std::atomic<bool> is_inside{false};
+  std::atomic<bool> may_end{false};
+  queue_of<Kind> queue{engine};
+  {
+    unbroken_run run{queue, unbroken_scope::whole_engine};
+    run.run([&] {
+      engine.loop().post([&] { order += 'p'; });
+      is_inside = true;
+      await([&] { return may_end.load(); });
+    });
+    run.run([&] { order += 'b'; });
+  }
+  REQUIRE(queue.submit());
+  // The turn that comes to the run, and the run.
+  background other{[&] {
+    CHECK(engine.loop().run_one() == run_status::ran);
+    CHECK(engine.loop().run_one() == run_status::ran);
+  }};
+  await([&] { return is_inside.load(); });
+  CHECK(engine.loop().poll() == 0);
+  CHECK(!is_readable(descriptor));
+  may_end = true;
+  other.join();
+  CHECK(is_readable(descriptor));
+  CHECK(engine.loop().poll() != 0);
+  CHECK(order == "bp");
+}
+
+TEST_CASE_TEMPLATE("[C5] a thread that sleeps on descriptors calls back behind a run, not within it", Kind,
+                   EVERY_LOOP_KIND) {
+  const watchdog dog{[] { return "a descriptor within a run"; }};
+  const int event = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  REQUIRE(event >= 0);
+  {
+    engine_of<Kind> engine{{.threads = 0}};
+    std::string order;
+    std::atomic<bool> is_called{false};
+    auto watch = engine.loop().on_readable(event, [&] {
+      eventfd_t value = 0;
+      CHECK(::eventfd_read(event, &value) == 0);
+      order += 'w';
+      is_called = true;
+    });
+    REQUIRE(watch.error() == 0);
+    manual_stop stop;
+    std::optional<background> sleeping;
+    queue_of<Kind> queue{engine};
+    // This thread executes the run when the callable has ended: nobody else may begin it before.
+    engine.loop().post([&] {
+      {
+        unbroken_run run{queue, unbroken_scope::whole_engine};
+        run.run([&] {
+          CHECK(::eventfd_write(event, 1) == 0);
+          give_them_time();
+          CHECK(sleeping->blocks());
+          order += 'a';
+        });
+        run.run([&] { order += 'b'; });
+      }
+      REQUIRE(queue.submit());
+      background{[&] { CHECK(engine.loop().run_one() == run_status::ran); }}.join();  // comes to the run
+      sleeping.emplace([&] { CHECK(engine.loop().run(stop.get_token()) == run_status::stopped); });
+      CHECK(sleeping->blocks());
+    });
+    while (engine.loop().poll() != 0) {
+    }
+    await([&] { return is_called.load(); });
+    stop.request();
+    sleeping->join();
+    CHECK(order == "abw");
+  }
+  ::close(event);
+}
+
+TEST_CASE_TEMPLATE("[C5] a thread that sleeps on descriptors goes on when a run may begin, or is given up", Kind,
+                   EVERY_LOOP_KIND) {
+  const watchdog dog{[] { return "a thread that sleeps on descriptors"; }};
+  for (const bool gives_up : {false, true}) {
+    CAPTURE(gives_up);
+    const int never = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    REQUIRE(never >= 0);
+    {
+      beside_busy_thread<Kind> on;
+      auto watch = on.engine.loop().on_readable(never, [] {});
+      REQUIRE(watch.error() == 0);
+      on.begin();
+      on.submit_run_and_foreign();
+      background sleeping{[&] { CHECK(on.engine.loop().run_one() == run_status::ran); }};
+      CHECK(sleeping.blocks());
+      gives_up ? on.queue.abort() : on.end();
+      sleeping.join();
+      on.step();
+      CHECK(on.order == (gives_up ? "f" : "abf"));
+    }
+    ::close(never);
+  }
+}
+
+#endif
 
 TEST_CASE_TEMPLATE("[C5] an abort of the engine within a run ends it, and all other queues", Kind, EVERY_LOOP_KIND) {
   const watchdog dog{[] { return "an abort within a run"; }};

@@ -45,6 +45,11 @@ class background {
     await([this] { return returned_ || (inside_ && is_asleep(id_)); });
     return !returned_;
   }
+  /// Waits until the thread sleeps anywhere. Returns false if it has returned without a sleep.
+  bool blocks() const {
+    await([this] { return returned_ || (id_ != 0 && is_asleep(id_)); });
+    return !returned_;
+  }
 
  private:
   std::atomic<bool> inside_{false};

@@ -33,8 +33,8 @@
 // Lost timelines: a queue that waits for a timeline that is lost can't go on. It gives itself up, as abort() does: its
 // progress is lost, and with it all waits for that. So a loss reaches exactly the queues that depend on it. The
 // progress is lost last: whoever learns of it knows that the queue executes nothing and looks at no fence any more. If
-// it is a timeline of the program and somebody else loses it, the queue gives itself up, too: at the end of the
-// submission that it executes then, or in its next submit().
+// it is a timeline of the program and somebody else loses it, the queue gives itself up, too: at the end of the next
+// submission that it finishes, or in its next submit(). A queue that is parked goes on waiting until then.
 //
 // Given up: a queue that is aborted, that has given itself up or that is destroyed executes nothing more. In the turn
 // that is under way, in later turns, or in its destructor, it drops what was submitted, and cancels it: each wait, each

@@ -31,8 +31,10 @@
 // or a drain(): the other work does not begin once a run is due, so both would wait for ever, however many threads
 // there are. Work may run the engine's loop, and counts as standing still while it is in there. If such a call of the
 // loop ends during a run, it returns behind the run. A command of the run itself must not run the loop (asserted).
-// Otherwise such a call runs nothing, and returns `stopped` at once. Other threads of the program are not held back,
-// for example those that signal a fence or call abort().
+// Otherwise such a call runs nothing, and returns `stopped` at once. Nor may a command wait for the end of work that
+// runs the loop meanwhile, as the destructor of that work's queue, registration or task does (asserted): such work goes
+// on only behind the run. Otherwise both wait for ever. Other threads of the program are not held back, for example
+// those that signal a fence or call abort().
 //
 // Only an abort, or the destruction of the queue, ends a run early: the rest of it is dropped, and its signals are
 // logged as cancelled. Then the queue executes nothing more at all.

@@ -37,6 +37,9 @@
 // co_await on, even if the callable throws afterwards. It may be resumed before the callable has returned: by another
 // thread that runs the loop, or by the callable if that runs the loop.
 //
+// The loop of an engine: if a callable runs the loop, its call returns only behind an engine-wide run that goes on
+// (unbroken_run.hpp). So poll() and the timed calls may block there.
+//
 // Lifetime: a fence must outlive the registrations for it. All registrations that wait, all tasks, all watches of
 // descriptors and all suspended coroutines should be gone before the loop is: its destructor asserts that. Those that
 // are left are cancelled, and may be destroyed later; such a coroutine is never resumed. A registration that has run,
@@ -443,14 +446,14 @@ class basic_loop {
   }
   /// Runs like run(), but for the duration `timeout` at most, and returns `timeout` then. If the time ends while a
   /// callable runs, it returns after that one, even if more is ready. With zero or less it runs what poll() would run,
-  /// and does not sleep.
+  /// and does not sleep. Called by work of an engine, it may return later: behind an engine-wide run.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   run_status run_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_all(detail::deadline_of<Platform>(timeout), token);
   }
   /// Runs like run(), but until `at` at most, a point of the steady or the system clock, and returns `timeout` then. A
   /// later change of the system clock has no effect. With a point that has passed when it is called, it runs what
-  /// poll() would run, and does not sleep.
+  /// poll() would run, and does not sleep. Called by work of an engine, it may return later: behind an engine-wide run.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   run_status run_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
     return run_all(detail::at_once_if_passed<Platform>(detail::deadline_of<Platform>(at)), token);
@@ -463,13 +466,15 @@ class basic_loop {
     return run_next(no_deadline, token);
   }
   /// Runs like run_one(), but sleeps for the duration `timeout` at most, and returns `timeout` then. With zero or less
-  /// it does not sleep, and runs one if one is ready.
+  /// it does not sleep, and runs one if one is ready. Called by work of an engine, it may return later: behind an
+  /// engine-wide run.
   template <class Rep, class Period, stop_token_like Token = never_stops>
   run_status run_one_for(const std::chrono::duration<Rep, Period>& timeout, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(timeout), token);
   }
   /// Runs like run_one(), but sleeps until `at` at most, and returns `timeout` then. With a point that has passed it
-  /// does not sleep, and runs one if one is ready.
+  /// does not sleep, and runs one if one is ready. Called by work of an engine, it may return later: behind an
+  /// engine-wide run.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   run_status run_one_until(const std::chrono::time_point<Clock, Duration>& at, Token token = {}) {
     return run_next(detail::deadline_of<Platform>(at), token);
@@ -477,7 +482,8 @@ class basic_loop {
 
   /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. A registration
   /// that is lost counts, even if its callable is not called. What becomes ready meanwhile may run, too. Throws what a
-  /// callable throws.
+  /// callable throws. Does not block, unless work of an engine calls it: it returns behind an engine-wide run that goes
+  /// on.
   std::size_t poll() {
     keeper kept(core_.lock());
     std::size_t ran = 0;

@@ -155,7 +155,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
     while (this->phase == call_phase::running) {
       TIDEMARK_ASSERT(runner_ != Platform::current_thread(), "a queue was destroyed by its own work");
       is_awaited_ = true;
-      core_.ends().wait(kept);
+      core_.wait_for_end(kept);
     }
     if (!core_.retract(*this) && this->phase == call_phase::waiting) static_cast<void>(core_.cancel(*this));
     is_held_ = false;

@@ -48,8 +48,9 @@ class signaller_call : public waker {
   /// \param kept  has the lock, and gives it up meanwhile
   void run(keeper& kept) noexcept { run_(*this, kept); }
 
-  /// Is told that it has run, if a thread waits for that.
+  /// Wakes threads that wait until it has run.
   lock_condition<Platform>& ends() noexcept { return ends_; }
+  void wait_for_end(keeper& kept) noexcept { ends_.wait(kept); }
 
   std::uint64_t target;
   std::uint64_t number = 0;  // in the order of registration

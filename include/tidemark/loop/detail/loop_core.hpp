@@ -40,6 +40,7 @@
 #include <utility>
 
 #include "../../fence/tools/learning_spin.hpp"
+#include "../../platform/assert.hpp"
 #include "../../platform/platform.hpp"
 #include "../../platform/tools/intrusive_lists.hpp"
 #include "../../platform/tools/limits.hpp"
@@ -220,6 +221,12 @@ class loop_core {
   linked_queue<loop_guest>& registrations() noexcept { return registrations_; }
   /// Wakes threads that wait for the end of some work, or for the end of what runs alone.
   lock_condition<Platform>& ends() noexcept { return ends_; }
+  /// Waits until ends() was woken, for work that another thread runs. Asserts that the caller does not have the loop to
+  /// itself: then the other work has called the loop, and that call does not return before the caller's work is over.
+  void wait_for_end(keeper& kept) noexcept {
+    TIDEMARK_ASSERT(!gate_.is_alone_here(), "a command of an engine-wide run waited for work that runs the loop");
+    ends_.wait(kept);
+  }
 
   /// Takes everything out, and drops it: also what is posted or begun by what it drops. So it returns when nothing of
   /// that posts or begins anything any more. Returns whether there was something that the loop's users own.

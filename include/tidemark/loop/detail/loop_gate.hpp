@@ -68,6 +68,8 @@ class loop_gate {
   bool is_alone() const noexcept { return is_alone_; }
   /// Whether work runs alone on the thread of this call.
   bool is_alone_in(const call& of) const noexcept { return is_alone_ && alone_ == of.thread; }
+  /// Whether work runs alone on this thread.
+  bool is_alone_here() const noexcept { return is_alone_ && alone_ == Platform::current_thread(); }
   /// Whether the call must not return yet: to work that is not alone, while other work is.
   bool holds_back(const call& of) const noexcept {
     // The call that returns is the last one of its thread.

@@ -53,13 +53,14 @@ class user_call {
   }
 
   /// Waits until the call is over, if another thread makes it. Returns false if this thread makes it.
+  /// \param owner  its `wait_for_end()` waits until its `ends()` was woken
   /// \param phase  of the object that is called
   template <class Owner>
   bool wait_for_end(Owner& owner, keeper& kept, const call_phase& phase) noexcept {
     while (phase == call_phase::running) {
       if (runner_ == Platform::current_thread()) return false;
       is_awaited_ = true;
-      owner.ends().wait(kept);
+      owner.wait_for_end(kept);
     }
     return true;
   }
