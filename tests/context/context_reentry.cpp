@@ -129,6 +129,28 @@ TEST_CASE("[B47][D36][D38] a sink begins another recording, and the call that ha
   }
 }
 
+TEST_CASE("[B47][D36][D38] a sink loses the next recording, too, and the call that had no memory says so") {
+  for (const bool copies : {false, true}) {
+    CAPTURE(copies);
+    scene of;
+    std::vector<context_error> errors;
+    of.in_sink = [&](context_error error) {
+      errors.push_back(error);
+      if (errors.size() > 1) return;
+      of.in.abandon();
+      of.in.begin_recording();
+      of.done.poison();
+      CHECK(!of.in.bind(of.resource));
+    };
+    of.in.begin_recording();
+    of.lists.calls_left = 0;
+    CHECK((copies ? of.in.try_bind_for_copy(of.resource, large_copy{}).status
+                  : of.in.try_map(of.resource, map_mode::discard).status) == map_status::no_memory);
+    CHECK(errors == std::vector{context_error::no_memory, context_error::lost});
+    CHECK(of.in.finish().status == finish_status::lost);
+  }
+}
+
 TEST_CASE("[D38] a sink finishes the recording that was removed, and the call after it is outside") {
   scene of;
   finish_status status = finish_status::ended;

@@ -230,8 +230,9 @@ class alignas(cache_line) command_context {
   [[nodiscard]] bool was_removed() const noexcept { return state_ == state::removed; }
 
   // All functions up to finish() assert that a recording is open. If the device is lost, they remove the recording. In
-  // one that was removed they do nothing, except for finish(). Progress: wait-free but for the source and for what is
-  // copied.
+  // one that was removed they do nothing, except for finish(). Progress: wait-free but for the source, for what is
+  // copied, and for the look whether the device is lost: at a fence it is one load, of a word that signals do not
+  // write; at another timeline it is its current_value().
 
   /// Returns the context's block of an object, as the use() of the storage's context does. If there is no memory for
   /// it, or the device is lost, the recording is removed, and that is also what it returns from then on: `no_memory` or
@@ -524,7 +525,7 @@ class alignas(cache_line) command_context {
     if (!detail::is_discard(mode)) return {};
     const typename Resource::taken made = take();
     if (!made) return {failed_take(made.status), {}};
-    if (keep_own(of, made, false) == nullptr) return {map_status_of(why_removed()), {}};
+    if (const auto kept = keep_own(of, made, false); !kept) return {map_status_of(kept.why), {}};
     return {map_status::mapped, made.memory};
   }
   template <class Resource, class Copy, class Take>
@@ -535,8 +536,9 @@ class alignas(cache_line) command_context {
     if (used == nullptr || !used->is_own()) {
       const typename Resource::taken made = take();
       if (!made) return {failed_take(made.status), {}};
-      used = keep_own(of, made, true);
-      if (used == nullptr) return {map_status_of(why_removed()), {}};
+      const auto kept = keep_own(of, made, true);
+      if (!kept) return {map_status_of(kept.why), {}};
+      used = kept.use;
       const bool is_kept = keep_made([&copy, used]() noexcept {
         return [call = std::move(copy), to = &used->memory, from = &used->before]() mutable noexcept {
           const typename Resource::backing target = to->load();
@@ -553,13 +555,22 @@ class alignas(cache_line) command_context {
     if (why == map_status::lost && state_ == state::recording) remove(context_error::lost);
     return why;
   }
-  /// As keep_use(), with a backing that was taken just now. Returns null, too, if the recording has ended while the
-  /// backing was taken.
+  template <class Use>
+  struct kept_use {
+    Use use;      // null if it was not kept
+    refusal why;  // then: the sink may have begun another recording, which may have been removed, too
+
+    explicit operator bool() const noexcept { return use != nullptr; }
+  };
+
+  /// As keep_use(), with a backing that was taken just now. It is not kept, either, if the recording has ended while
+  /// the backing was taken.
   template <class Resource>
-  auto* keep_own(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
-    if (state_ == state::recording) return keep_use(of, made, reads_current);
+  auto keep_own(Resource& of, const typename Resource::taken& made, bool reads_current) noexcept {
+    using kept = kept_use<decltype(keep_use(of, made, reads_current))>;
+    if (state_ == state::recording) return kept{keep_use(of, made, reads_current), refusal::no_memory};
     static_cast<void>(of.give_back(made));
-    return decltype(keep_use(of, made, reads_current)){};
+    return kept{nullptr, why_removed()};
   }
   /// Returns the use, which has the backing from now on; null if the recording was removed.
   template <class Resource>
