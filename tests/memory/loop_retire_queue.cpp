@@ -65,6 +65,21 @@ struct note {
   }
 };
 
+/// A loop that only the test runs, and what disposes of objects there when two queues are done with them.
+template <class Kind>
+struct two_queues_stand {
+  two_queues_stand() {
+    REQUIRE(reclaimer.add_queue(graphics.queue));
+    REQUIRE(reclaimer.add_queue(copies.queue));
+  }
+
+  typename Kind::loop loop;
+  stand<Kind> graphics;
+  stand<Kind> copies;
+  disposed_log log;
+  reclaimer_of<Kind> reclaimer{loop};
+};
+
 /// Counts its disposals, and calls a function in each.
 struct counted_object : tidemark::loop_retire_hook<2> {
   std::function<void()> meanwhile = [] {};
@@ -81,40 +96,34 @@ struct count_disposal {
 
 TEST_CASE_TEMPLATE("[B3][B4][B5] an object is disposed of on the loop when the work that was queued before is finished",
                    Kind, EVERY_LOOP_KIND) {
-  typename Kind::loop loop;
-  stand<Kind> graphics;
-  stand<Kind> copies;
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(graphics.queue));
-  REQUIRE(reclaimer.add_queue(copies.queue));
-  disposed_log log;
-  noted<2> mesh{log, 1};
-  graphics.submit();
-  graphics.submit();
-  copies.submit();
-  CHECK(reclaimer.retire(mesh, note{}));
-  graphics.submit();
-  CHECK(reclaimer.size() == 1);
-  while (loop.poll() != 0) {
+  two_queues_stand<Kind> at;
+  noted<2> mesh{at.log, 1};
+  at.graphics.submit();
+  at.graphics.submit();
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(mesh, note{}));
+  at.graphics.submit();
+  CHECK(at.reclaimer.size() == 1);
+  while (at.loop.poll() != 0) {
   }
-  graphics.queue.complete();
-  copies.queue.complete();
-  while (loop.poll() != 0) {
+  at.graphics.queue.complete();
+  at.copies.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order.empty());
-  graphics.queue.complete();
-  CHECK(log.order.empty());
-  while (loop.poll() != 0) {
+  CHECK(at.log.order.empty());
+  at.graphics.queue.complete();
+  CHECK(at.log.order.empty());
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{1});
-  CHECK(reclaimer.size() == 0);
+  CHECK(at.log.order == std::vector{1});
+  CHECK(at.reclaimer.size() == 0);
   // It may be retired again.
-  CHECK(reclaimer.retire(mesh, note{}));
-  graphics.queue.complete();
-  while (loop.poll() != 0) {
+  CHECK(at.reclaimer.retire(mesh, note{}));
+  at.graphics.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{1, 1});
-  CHECK(is_idle(graphics.finished));
+  CHECK(at.log.order == std::vector{1, 1});
+  CHECK(is_idle(at.graphics.finished));
 }
 
 TEST_CASE_TEMPLATE("an object that nothing uses is disposed of on the loop, too, not in retire()", Kind,
@@ -131,76 +140,64 @@ TEST_CASE_TEMPLATE("an object that nothing uses is disposed of on the loop, too,
 
 TEST_CASE_TEMPLATE("[B6] what is assumed not to be in use is disposed of on the loop, whatever work is pending", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::loop loop;
-  stand<Kind> graphics;
-  stand<Kind> copies;
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(graphics.queue));
-  REQUIRE(reclaimer.add_queue(copies.queue));
-  disposed_log log;
-  noted<2> in_use{log, 1};
-  noted<2> assumed{log, 2};
-  graphics.submit();
-  copies.submit();
-  CHECK(reclaimer.retire(in_use, note{}));
-  CHECK(reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
-  CHECK(log.order.empty());  // not by the caller
-  CHECK(reclaimer.size() == 2);
-  while (loop.poll() != 0) {
+  two_queues_stand<Kind> at;
+  noted<2> in_use{at.log, 1};
+  noted<2> assumed{at.log, 2};
+  at.graphics.submit();
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(in_use, note{}));
+  CHECK(at.reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
+  CHECK(at.log.order.empty());  // not by the caller
+  CHECK(at.reclaimer.size() == 2);
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{2});
-  CHECK(reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
-  CHECK(reclaimer.drain_for(std::chrono::milliseconds{0}) == wait_status::timeout);
-  CHECK(log.order == std::vector{2, 2});
-  graphics.queue.complete();
-  copies.queue.complete();
-  while (loop.poll() != 0) {
+  CHECK(at.log.order == std::vector{2});
+  CHECK(at.reclaimer.retire(assumed, note{}, tidemark::assume_not_in_use));
+  CHECK(at.reclaimer.drain_for(std::chrono::milliseconds{0}) == wait_status::timeout);
+  CHECK(at.log.order == std::vector{2, 2});
+  at.graphics.queue.complete();
+  at.copies.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{2, 2, 1});
+  CHECK(at.log.order == std::vector{2, 2, 1});
 }
 
 TEST_CASE_TEMPLATE("[B6][B7] destroy() disposes of an object before it returns, after the work or whatever is pending",
                    Kind, EVERY_LOOP_KIND) {
   using namespace std::chrono_literals;
   using tidemark::destroy_status;
-  typename Kind::loop loop;  // nobody runs it
-  stand<Kind> graphics;
-  stand<Kind> copies;
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(graphics.queue));
-  REQUIRE(reclaimer.add_queue(copies.queue));
+  two_queues_stand<Kind> at;
   int plain = 0;  // no hook is needed, and the disposer may be any callable
-  disposed_log log;
-  noted<2> hooked{log, 1};
-  graphics.submit();
-  copies.submit();
+  noted<2> hooked{at.log, 1};
+  at.graphics.submit();
+  at.copies.submit();
   const auto add = [by = 2](int& which) { which += by; };
-  CHECK(reclaimer.destroy(plain, add, tidemark::assume_not_in_use).status == destroy_status::destroyed);
+  CHECK(at.reclaimer.destroy(plain, add, tidemark::assume_not_in_use).status == destroy_status::destroyed);
   CHECK(plain == 2);
 
-  CHECK(reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
-  CHECK(reclaimer.destroy_until(hooked, note{}, std::chrono::steady_clock::now()).status == destroy_status::timeout);
+  CHECK(at.reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
+  CHECK(at.reclaimer.destroy_until(hooked, note{}, std::chrono::steady_clock::now()).status == destroy_status::timeout);
   manual_stop stop;
   stop.request();
-  CHECK(reclaimer.destroy(hooked, note{}, stop.get_token()).status == destroy_status::stopped);
-  copies.queue.complete();
-  CHECK(reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
-  CHECK(log.order.empty());
+  CHECK(at.reclaimer.destroy(hooked, note{}, stop.get_token()).status == destroy_status::stopped);
+  at.copies.queue.complete();
+  CHECK(at.reclaimer.destroy_for(hooked, note{}, 0ms).status == destroy_status::timeout);
+  CHECK(at.log.order.empty());
 
   waiter caller{[&] {
-    CHECK(reclaimer.destroy(hooked, note{}).status == destroy_status::destroyed);
-    CHECK(log.order == std::vector{1});
+    CHECK(at.reclaimer.destroy(hooked, note{}).status == destroy_status::destroyed);
+    CHECK(at.log.order == std::vector{1});
     return wait_status::reached;
   }};
   CHECK(caller.falls_asleep());
-  graphics.queue.complete();
+  at.graphics.queue.complete();
   CHECK(caller.status() == wait_status::reached);
-  CHECK(reclaimer.size() == 0);
-  CHECK(is_idle(graphics.finished));
-  CHECK(is_idle(copies.finished));
-  CHECK(reclaimer.retire(hooked, note{}));  // it is not retired any more
-  CHECK(loop.poll() == 1);
-  CHECK(log.order == std::vector{1, 1});
+  CHECK(at.reclaimer.size() == 0);
+  CHECK(is_idle(at.graphics.finished));
+  CHECK(is_idle(at.copies.finished));
+  CHECK(at.reclaimer.retire(hooked, note{}));  // it is not retired any more
+  CHECK(at.loop.poll() == 1);
+  CHECK(at.log.order == std::vector{1, 1});
 }
 
 TEST_CASE_TEMPLATE("[A120][B7] destroy() counts a queue that was aborted as finished, and waits for the others", Kind,
@@ -208,21 +205,15 @@ TEST_CASE_TEMPLATE("[A120][B7] destroy() counts a queue that was aborted as fini
   using tidemark::destroy_status;
   for (const bool first_aborts : {true, false}) {
     CAPTURE(first_aborts);
-    typename Kind::loop loop;
-    stand<Kind> first;
-    stand<Kind> second;
-    reclaimer_of<Kind> reclaimer(loop);
-    REQUIRE(reclaimer.add_queue(first.queue));
-    REQUIRE(reclaimer.add_queue(second.queue));
-    disposed_log log;
-    noted<2> mesh{log, 1};
-    first.submit();
-    second.submit();
-    (first_aborts ? first : second).queue.abort();
-    CHECK(reclaimer.destroy_for(mesh, note{}, std::chrono::milliseconds{0}).status == destroy_status::timeout);
-    (first_aborts ? second : first).queue.complete();
-    CHECK(reclaimer.destroy(mesh, note{}).status == destroy_status::destroyed);
-    CHECK(log.order == std::vector{1});
+    two_queues_stand<Kind> at;
+    noted<2> mesh{at.log, 1};
+    at.graphics.submit();
+    at.copies.submit();
+    (first_aborts ? at.graphics : at.copies).queue.abort();
+    CHECK(at.reclaimer.destroy_for(mesh, note{}, std::chrono::milliseconds{0}).status == destroy_status::timeout);
+    (first_aborts ? at.copies : at.graphics).queue.complete();
+    CHECK(at.reclaimer.destroy(mesh, note{}).status == destroy_status::destroyed);
+    CHECK(at.log.order == std::vector{1});
   }
 }
 
@@ -282,26 +273,20 @@ TEST_CASE_TEMPLATE(
 
 TEST_CASE_TEMPLATE("[A120] a queue that is aborted counts as finished, and the others are still waited for", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::loop loop;
-  stand<Kind> aborted;
-  stand<Kind> other;
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(aborted.queue));
-  REQUIRE(reclaimer.add_queue(other.queue));
-  disposed_log log;
-  noted<2> mesh{log, 1};
-  aborted.submit();
-  other.submit();
-  CHECK(reclaimer.retire(mesh, note{}));
-  static_cast<void>(loop.poll());
-  aborted.queue.abort();
-  while (loop.poll() != 0) {
+  two_queues_stand<Kind> at;
+  noted<2> mesh{at.log, 1};
+  at.graphics.submit();
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(mesh, note{}));
+  static_cast<void>(at.loop.poll());
+  at.graphics.queue.abort();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order.empty());
-  other.queue.complete();
-  while (loop.poll() != 0) {
+  CHECK(at.log.order.empty());
+  at.copies.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{1});
+  CHECK(at.log.order == std::vector{1});
 }
 
 TEST_CASE_TEMPLATE("queues come and go while objects wait", Kind, EVERY_LOOP_KIND) {
@@ -486,8 +471,8 @@ TEST_CASE_TEMPLATE("[B5] each of several threads in drain() waits for what was r
   };
   struct retires_other {
     void operator()(pair& of) const noexcept {
-      ++of.disposals;
       if (of.other != nullptr) CHECK(of.by->retire(*of.other, retires_other{}));
+      ++of.disposals;  // behind it: the test submits more when it sees this, for which the other one must not wait
     }
   };
   std::array<pair, 2> first;
@@ -720,58 +705,46 @@ struct lets_queue_go_on {
 
 TEST_CASE_TEMPLATE("[B4] [B5] drain() disposes of an object as soon as its own queue has come far enough", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::loop loop;
-  stand<Kind> graphics;
-  stand<Kind> copies;
-  disposed_log log;
-  noted<2> last{log, 1};
-  awaited_by_queue<Kind> first{graphics};
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(graphics.queue));
-  REQUIRE(reclaimer.add_queue(copies.queue));
-  copies.submit();
-  CHECK(reclaimer.retire(first, lets_queue_go_on{}));
-  graphics.submit();
-  CHECK(reclaimer.retire(last, note{}));
-  const background drainer{[&] { CHECK(reclaimer.drain() == wait_status::reached); }};
+  two_queues_stand<Kind> at;
+  noted<2> last{at.log, 1};
+  awaited_by_queue<Kind> first{at.graphics};
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(first, lets_queue_go_on{}));
+  at.graphics.submit();
+  CHECK(at.reclaimer.retire(last, note{}));
+  const background drainer{[&] { CHECK(at.reclaimer.drain() == wait_status::reached); }};
   CHECK(drainer.falls_asleep());
-  copies.queue.complete();
+  at.copies.queue.complete();
   await([&] { return drainer.has_returned(); });
-  CHECK(log.order == std::vector{1});
+  CHECK(at.log.order == std::vector{1});
 }
 
 TEST_CASE_TEMPLATE("[B5] an object that comes to its second queue late does not wait for the serials of others", Kind,
                    EVERY_LOOP_KIND) {
-  typename Kind::loop loop;
-  stand<Kind> graphics;
-  stand<Kind> copies;
-  reclaimer_of<Kind> reclaimer(loop);
-  REQUIRE(reclaimer.add_queue(graphics.queue));
-  REQUIRE(reclaimer.add_queue(copies.queue));
-  disposed_log log;
-  noted<2> early{log, 1};
-  noted<2> late{log, 2};
-  graphics.submit();
-  copies.submit();
-  CHECK(reclaimer.retire(early, note{}));
-  while (loop.poll() != 0) {
+  two_queues_stand<Kind> at;
+  noted<2> early{at.log, 1};
+  noted<2> late{at.log, 2};
+  at.graphics.submit();
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(early, note{}));
+  while (at.loop.poll() != 0) {
   }
   // The loop has not run when the second object finds the first queue finished. So this one is the first to wait for
   // the other queue, and for a greater serial.
-  graphics.queue.complete();
-  copies.submit();
-  CHECK(reclaimer.retire(late, note{}));
-  while (loop.poll() != 0) {
+  at.graphics.queue.complete();
+  at.copies.submit();
+  CHECK(at.reclaimer.retire(late, note{}));
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order.empty());
-  copies.queue.complete();
-  while (loop.poll() != 0) {
+  CHECK(at.log.order.empty());
+  at.copies.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{1});
-  copies.queue.complete();
-  while (loop.poll() != 0) {
+  CHECK(at.log.order == std::vector{1});
+  at.copies.queue.complete();
+  while (at.loop.poll() != 0) {
   }
-  CHECK(log.order == std::vector{1, 2});
+  CHECK(at.log.order == std::vector{1, 2});
 }
 
 TEST_CASE("10,000 objects at distinct serials are disposed of in order, and nothing is allocated") {
