@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lock decision against the table of its requirements, row by row.
+// The lock decision against the table of docs/requirements.md, row by row.
 #include <array>
 #include <cstdint>
 
@@ -19,7 +19,8 @@ using tidemark::residence;
 
 enum class cell { direct, migrate, migrate_or_fail, window_or_migrate_or_fail };
 
-/// Rows: cached, uncached, not at all. Columns: system memory or aperture; a segment that is seen; one that is not.
+/// Rows: cached access, uncached access, no access. A flag, the first row of all, is refused before. Columns: in system
+/// memory or in an aperture segment; in a memory segment that the processor sees; in one that it does not see.
 constexpr std::array<std::array<cell, 3>, 3> table{{
     {cell::direct, cell::migrate, cell::migrate_or_fail},
     {cell::direct, cell::direct, cell::window_or_migrate_or_fail},

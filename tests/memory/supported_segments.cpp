@@ -46,21 +46,19 @@ TEST_CASE("[B24] a set without an aperture segment is made only if the processor
   }
 }
 
-TEST_CASE("[B24] no constructor makes a set without an aperture segment, and none makes an allocation without a set") {
-  static_assert(std::is_constructible_v<set, cpu_access, with_aperture_segment_t>);
-  static_assert(std::is_constructible_v<set, cpu_access, with_aperture_segment_t, segment_type&, segment_type&>);
-  static_assert(!std::is_default_constructible_v<set>);
-  static_assert(!std::is_constructible_v<set, cpu_access>);
-  static_assert(!std::is_constructible_v<set, cpu_access, segment_type&>);
-  static_assert(!std::is_constructible_v<set, segment_type&>);
-  static_assert(!std::is_aggregate_v<set>);
-  static_assert(std::is_constructible_v<allocation, const fence&, const set&, const allocation_options&>);
-  static_assert(!std::is_constructible_v<allocation, const fence&, segment_type&, const allocation_options&>);
-  static_assert(!std::is_constructible_v<allocation, const fence&, std::optional<set>, const allocation_options&>);
-  static_assert(!std::is_default_constructible_v<allocation>);
-  static_assert(!std::is_copy_constructible_v<allocation> && !std::is_move_constructible_v<allocation>);
-  CHECK(true);
-}
+// No constructor makes a set without an aperture segment, and none makes an allocation without a set.
+static_assert(std::is_constructible_v<set, cpu_access, with_aperture_segment_t>);
+static_assert(std::is_constructible_v<set, cpu_access, with_aperture_segment_t, segment_type&, segment_type&>);
+static_assert(!std::is_default_constructible_v<set>);
+static_assert(!std::is_constructible_v<set, cpu_access>);
+static_assert(!std::is_constructible_v<set, cpu_access, segment_type&>);
+static_assert(!std::is_constructible_v<set, segment_type&>);
+static_assert(!std::is_aggregate_v<set>);
+static_assert(std::is_constructible_v<allocation, const fence&, const set&, const allocation_options&>);
+static_assert(!std::is_constructible_v<allocation, const fence&, segment_type&, const allocation_options&>);
+static_assert(!std::is_constructible_v<allocation, const fence&, std::optional<set>, const allocation_options&>);
+static_assert(!std::is_default_constructible_v<allocation>);
+static_assert(!std::is_copy_constructible_v<allocation> && !std::is_move_constructible_v<allocation>);
 
 TEST_CASE("[B17] a set says what it was made of, with the preferred segment first, and each segment once") {
   segments of;
