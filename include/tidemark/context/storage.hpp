@@ -294,7 +294,8 @@ class context_storage {
   /// `invalid` and does nothing. May destroy what other threads have handed in.
   ///
   /// What is not noticed: the calling thread has a recording open itself, or holds a lock that a maker's destroy()
-  /// takes in another thread. Then the call waits for ever.
+  /// takes in another thread, or it is in a maker's destroy() and waits for a recording whose thread destroys an object
+  /// meanwhile. Then the call waits for ever.
   template <stop_token_like Token = never_stops>
   object_destroy_result destroy(object_id object, Token token = {}) noexcept {
     return destroy_at_once(
@@ -318,7 +319,8 @@ class context_storage {
     });
   }
   /// The same for a caller who knows that no recording uses the object, see the head of this file: waits for no
-  /// recording. Blocks only while another thread destroys something.
+  /// recording. Blocks only while another thread destroys something. So don't call it in a recording if a maker's
+  /// destroy() waits for recordings.
   object_destroy_result destroy(object_id object, assume_not_in_use_t) noexcept {
     return destroy_at_once(object, [&](record& known, const auto& let_go) {
       return reclaimer_.destroy(known, let_go, assume_not_in_use);
@@ -346,7 +348,7 @@ class context_storage {
   /// The retire queue behind both. Its drain(), drain_for() and drain_until() block until the recordings are over.
   reclaimer_type& reclaimer() noexcept { return reclaimer_; }
   /// Knows which contexts record. If submission queues use the objects, too, make a retire queue of your own that
-  /// follows this and those queues, and whose disposer calls destroy().
+  /// follows this and those queues, and whose disposer calls destroy() with assume_not_in_use.
   const recordings_type& recordings() const noexcept { return recordings_; }
 
   // ---- contexts -----------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@
 //
 // Both kinds of pages are given out and taken back by host_aperture.hpp, so any thread may do that at any time.
 //
-// Not promised: that a segment which was resized can be made smaller again; its allocations may rely on that. Nor that
-// the processor can't reach the pages past the window. They are memory of this process, and nothing
-// stops an access. The window only keeps account of its pages, as it would in front of a real device.
+// Not promised: that a resized segment can be made smaller again; its allocations may rely on its size. Nor is it
+// prevented that the processor reaches pages past the window: they are memory of this process. The window only keeps
+// account of its pages, as it would in front of a real device.
 #ifndef TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
 #define TIDEMARK_MEMORY_DEVICE_SEGMENT_HPP
 

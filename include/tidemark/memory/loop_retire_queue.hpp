@@ -194,10 +194,10 @@ class basic_loop_retire_queue {
   /// Waits until all work is finished that was queued before this call in the queues that it follows, then calls
   /// `dispose(object)`, which must not throw. The object may be of any type, and the disposer any callable. Returns
   /// `destroyed` when it is disposed of. Returns `stopped` once `token` is triggered, if the work is not finished then;
-  /// the object is the caller's as before. Nobody needs to run the loop. No queue may be removed meanwhile. Blocks,
-  /// parked: a thread that runs the loop runs nothing else meanwhile. Asserts that the object is not retired already,
-  /// and that no other call waits to destroy it. Otherwise returns `invalid` and does nothing. It notices this only if
-  /// the object has the hook as a base class, or is the hook.
+  /// the object is the caller's as before. Nobody needs to run the loop. No queue may be removed meanwhile. Allocates
+  /// only if a full fence grows. Blocks, parked: a thread that runs the loop runs nothing else meanwhile. Asserts that
+  /// the object is not retired already, and that no other call waits to destroy it. Otherwise returns `invalid` and
+  /// does nothing. It notices this only if the object has the hook as a base class, or is the hook.
   template <class Object, class Dispose, stop_token_like Token = never_stops>
   destroy_result destroy(Object& object, const Dispose& dispose, Token token = {}) noexcept
     requires std::invocable<const Dispose&, Object&>
@@ -393,7 +393,8 @@ class basic_loop_retire_queue {
     }
     return detail::destroy_after(ended, object, dispose);
   }
-  /// Waits for one queue after the other, because a lost one must not end the wait for the others.
+  /// Waits for one queue after the other, because a lost one must not end the wait for the others. A wait_any_until()
+  /// of so few timelines allocates nothing itself.
   template <class Token>
   static wait_status wait(const std::array<std::optional<awaited_type>, Most>& uses, deadline until,
                           const Token& token) noexcept {

@@ -251,8 +251,8 @@ struct [[nodiscard]] destroy_result {
 
 namespace detail {
 
-/// An object is claimed while it is retired or while a destroy() waits, so that a second call is noticed. Only an object
-/// that has the hook as a base class, or is the hook, can say so.
+/// An object is claimed while it is retired or while a destroy() waits, so that a second call is noticed. Only an
+/// object that has the hook as a base class, or is the hook, can say so.
 template <class Hook>
 struct retire_claim {
   /// Returns false if the object is claimed already. Asserts that it is not.
@@ -318,8 +318,8 @@ class retire_queue {
 
   /// Has `dispose(object)` called once, by some reclaim() or drain(), when all work that was queued before this call is
   /// finished. Returns true. Asserts that the object is not retired already, and that no destroy() waits for it.
-  /// Otherwise returns false and changes nothing. Only if this follows nothing but queues: a timeline has no last serial. Progress: lock-free; never waits,
-  /// allocates nothing.
+  /// Otherwise returns false and changes nothing. Only if this follows nothing but queues: a timeline has no last
+  /// serial. Progress: lock-free; never waits, allocates nothing.
   template <retirable<hook> Object, disposer<Object> Dispose>
   bool retire(Object& object, const Dispose& dispose) noexcept
     requires(has_last_queued)
