@@ -373,9 +373,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<removed_beside_loop, one_slot, "removed_beside_loop">(checks);
   checks.push_back(model::make_check<assumed_not_in_use<one_slot>, "assumed_not_in_use">());
   checks.push_back(model::make_check<assumed_not_in_use<model::two_levels>, "assumed_not_in_use.two_levels">());
-  checks.push_back(model::make_check<destroyed_at_once<one_slot>, "destroyed_at_once">());
-  checks.push_back(model::make_check<destroyed_at_once<model::two_levels>, "destroyed_at_once.two_levels">());
-  checks.push_back(model::make_check<destroyed_at_once<model::in_lane>, "destroyed_at_once.in_lane">());
+  model::add_on_shapes<destroyed_at_once, one_slot, "destroyed_at_once">(checks);
   checks.push_back(model::make_check<drained_of_two_queues<one_slot>, "drained_of_two_queues">());
   checks.push_back(model::make_check<drained_of_two_queues<model::two_levels>, "drained_of_two_queues.two_levels">());
   checks.push_back(model::make_check<drained_in_turn<one_slot>, "drained_in_turn">());

@@ -219,6 +219,61 @@ struct told_where : model::suite<2>, stand<2> {
   void after() { MODEL_REQUIRE(segment.free_pages() == 1); }
 };
 
+/// An allocation that supports two segments, of two pages each. It begins in the first one.
+struct two_segments : stand<2> {
+  segment_type other{*segment_type::make(finished.view(), {.pages = 2, .cpu_visible = true})};
+  allocation moved{finished.view(),
+                   {tidemark::cpu_access::cached, tidemark::with_aperture_segment, segment, other},
+                   {.bytes = 8},
+                   {&of_first}};
+
+  void before() {
+    bytes.store(0);
+    first = moved.try_lock(map_mode::write);
+    of_first.address = reinterpret_cast<std::uintptr_t>(first.data);
+    static_cast<void>(moved.unlock(first, 0, device_use::writes));
+    MODEL_REQUIRE(moved.try_commit(first, segment) == move_status::placed);
+  }
+  void after() {
+    const auto* const there = moved.segment_of(first);
+    MODEL_REQUIRE(segment.free_pages() == (there == &segment ? 1u : 2u));
+    MODEL_REQUIRE(other.free_pages() == (there == &other ? 1u : 2u));
+  }
+};
+
+/// [B17] [B27] The bytes are in one segment, and two threads commit them: both into another one, where each looks at
+/// them if it is told that they are there; or one of them back.
+template <bool Back>
+struct moved_between_segments : model::suite<2>, two_segments {
+  void thread(unsigned index) {
+    const auto& to = Back && index == 0 ? segment : other;
+    const move_status ended = moved.try_commit(first, to);
+    MODEL_REQUIRE(ended == move_status::placed || ended == move_status::busy);
+    if (!Back && ended == move_status::placed) look_as_device();
+  }
+  void after() {
+    MODEL_REQUIRE(moved.segment_of(first) == &other || (Back && moved.segment_of(first) == &segment));
+    two_segments::after();
+  }
+};
+
+/// [B17] [B27] [B46] The bytes go from one segment to another one while the processor locks them, which takes them out
+/// of either.
+struct lock_beside_a_change_of_segment : model::suite<2>, two_segments {
+  void thread(unsigned index) {
+    if (index == 0) {
+      const locking held = moved.try_lock(map_mode::write);
+      if (!held) return MODEL_REQUIRE(held.status == lock_status::busy);
+      bytes.store(bytes.load() + 1);
+      MODEL_REQUIRE(moved.unlock(held, 0, device_use::writes) == unlock_status::unlocked);
+    } else {
+      const move_status ended = moved.try_commit(first, other);
+      MODEL_REQUIRE(ended == move_status::placed || ended == move_status::placed_in_aperture ||
+                    ended == move_status::busy);
+    }
+  }
+};
+
 /// [B27] The bytes go to the segment and back. Another thread, which sleeps meanwhile and has synchronized with nobody,
 /// makes them part of the aperture segment and looks at them.
 struct settled_behind_moves : model::suite<2>, stand<> {
@@ -400,6 +455,9 @@ int main(int argc, char** argv) {
                         model::make_check<used_while_locked<2>, "used_while_locked_twice">(),
                         model::make_check<resized_beside_a_lock, "resized_beside_a_lock">(),
                         model::make_check<told_where, "told_where">(),
+                        model::make_check<moved_between_segments<false>, "moved_between_segments">(),
+                        model::make_check<moved_between_segments<true>, "moved_between_segments.and_back">(),
+                        model::make_check<lock_beside_a_change_of_segment, "lock_beside_a_change_of_segment">(),
                         model::make_check<settled_behind_moves, "settled_behind_moves">(),
                         model::make_check<named_work<false>, "named_work">(),
                         model::make_check<named_work<true>, "named_work_of_locked">(),
