@@ -581,6 +581,17 @@ class Bench(Copy):
             programs, texts = ({path.stem for path in folder.glob(f"*.{kind}")} for kind in ("cpp", "py"))
             self.assertEqual(programs, texts, folder)
 
+    def test_the_first_lines_measure_signals_for_which_threads_wait(self):
+        rows = {"idle/progress_fence": 1, "paced/progress_fence/1000": 2, "due/progress_fence/1000": 3}
+        self.rows(bench_headline={name: row for key in rows for name, row in self.row(key, rows[key]).items()})
+        said, _ = self.bench("headline", "--quick")
+        lines = {line[:31].strip(): line[31:].split()[:2] for line in said.splitlines()}
+        self.assertEqual(lines["signal, nobody due"][0], "1")
+        self.assertEqual(lines["signal, 1,000 asleep, none due"][0], "2")
+        self.assertEqual(lines["signal, one due of 1,000"][0], "3")
+        for waited in ("a turn there and back, p50, p99", "1,000 signals for 1,000 asleep"):
+            self.assertEqual(lines[waited], ["not", "measured"])
+
     def test_names_build_and_run_these_parts_only(self):
         said, _ = self.bench("coherency", "domain", "--quick")
         ran = [f"ran bench_{name}" for name in ("probe", "coherency", "probe", "domain", "probe")]
