@@ -21,7 +21,8 @@
 //
 // Two frames are in flight. A rename ring works on 3 backings, two of which are in use; the benchmark checks that every
 // discard renames. An upload ring has room for 64 blocks. With one writer it retires a frame at once, or each block
-// where the row says so; with several writers it retires each block. In a window that is nearly empty one page is
+// where the row says so; with several writers it retires each block. A growing upload ring has one block of that size,
+// does not grow, and ends a round with each frame. In a window that is nearly empty one page is
 // mapped all the time. In one that is nearly full all pages are, but as many as the threads map: the last ones.
 #include <benchmark/benchmark.h>
 #include <time.h>
@@ -38,6 +39,7 @@
 #include <string_view>
 #include <thread>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/memory/growing_upload_ring.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
@@ -149,6 +151,36 @@ class uploaded_blocks {
   tidemark::progress_fence finished_;
   tidemark::upload_ring<> ring_{finished_.view(), {.capacity = blocks_in_ring * bench::block_bytes}};
   alignas(64) std::array<std::byte, blocks_in_ring * bench::block_bytes> memory_{};
+  std::uint64_t refused_ = 0;
+};
+
+/// The same in a ring that may grow, and ends a round with each frame.
+template <writers Writers>
+class growing_blocks {
+ public:
+  ~growing_blocks() { finished_.poison(); }  // so that the ring does not wait for what is in flight
+
+  template <class Use>
+  void frame(std::uint64_t value, const Use& use) {
+    for (std::size_t i = 0; i < blocks_in_frame; ++i) {
+      const auto part = ring_.try_allocate(bench::block_bytes, 64);
+      if (!part) [[unlikely]] {
+        ++refused_;
+        continue;
+      }
+      if constexpr (Writers == writers::several) ring_.retire(part, value);
+      use(part.memory + part.offset);
+    }
+    if constexpr (Writers == writers::one) ring_.retire(value);
+    if (value > frames_in_flight) finished_.signal(value - frames_in_flight);
+    ring_.end_round();
+  }
+  bool is_right() const { return refused_ == 0 && ring_.blocks() == 1; }
+
+ private:
+  tidemark::progress_fence finished_;
+  tidemark::growing_upload_ring<tidemark::progress_fence_view, tidemark::heap_source, Writers> ring_{
+      finished_.view(), {.block_bytes = blocks_in_ring * bench::block_bytes}};
   std::uint64_t refused_ = 0;
 };
 
@@ -469,6 +501,8 @@ int main(int argc, char** argv) {
   add("frame/upload_ring", frame<uploaded_blocks<false>>);
   add("frame/upload_ring.each", frame<uploaded_blocks<true>>);
   add("frame/upload_ring.several", frame<blocks_of_several_writers>);
+  add("frame/growing_upload_ring", frame<growing_blocks<writers::one>>);
+  add("frame/growing_upload_ring.several", frame<growing_blocks<writers::several>>);
   add("frame/bump", frame<bench::bump_blocks>);
   add("frame/malloc", frame<bench::heap_blocks>);
   add("frame_written/upload_ring", frame_written<uploaded_blocks<false>>);

@@ -21,6 +21,8 @@ def lend(page):
     line("upload ring / next of a buffer", "frame/upload_ring", "frame/bump")
     line("upload ring, each block retired / the frame", "frame/upload_ring.each", "frame/upload_ring")
     line("upload ring, several writers / malloc, free", "frame/upload_ring.several", "frame/malloc")
+    line("growing upload ring / upload ring", "frame/growing_upload_ring", "frame/upload_ring")
+    line("the same, several writers", "frame/growing_upload_ring.several", "frame/upload_ring.several")
     page.head("", "the current block is mapped")
     for mappers in ("one", "several"):
         who = {"one": "one mapper", "several": "several mappers"}[mappers]

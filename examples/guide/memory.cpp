@@ -5,6 +5,7 @@
 #include "expect.hpp"
 
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/memory/growing_upload_ring.hpp>
 #include <tidemark/memory/loop_retire_queue.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 #include <tidemark/memory/retire_queue.hpp>
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace {
 
@@ -146,6 +148,43 @@ void destroy_on_a_loop() {
   expect(reclaimer.remove_queue(device.queue()), "the device has finished its work");
 }
 
+void reserve_the_worst_case() {
+  alignas(64) std::array<std::byte, 1024> staging{};
+  guide::executor device;
+  tidemark::upload_ring ring{device.finished(), {.capacity = staging.size()}};
+
+  auto text = ring.allocate(1000, 16);  // as long as it can get
+  if (!text) return;
+  const std::string_view written = "a frame took 16 ms";
+  std::memcpy(staging.data() + text.offset, written.data(), written.size());
+  expect(ring.try_shrink(text, written.size()), "no other part was given out since");
+  expect(bool{ring.allocate(500)}, "the rest can be had at once");
+  ring.retire(device.submit([] {}));
+
+  const auto now = ring.statistics();
+  expect(now.most_in_use == 1000, "the capacity that was needed");
+  expect(now.in_use == 518 && now.largest_free_run == 506, "and what is left");
+  expect(to_string(now).find("518 of 1024 bytes in use") == 0, "the same for people");
+}
+
+void upload_more_now_and_then() {
+  guide::executor device;
+  tidemark::growing_upload_ring ring{device.finished(), {.block_bytes = 4096, .max_blocks = 8, .idle_rounds = 3}};
+
+  for (int frame = 0; frame < frames; ++frame) {
+    const int parts = frame == 0 ? 10 : 1;  // a level is loaded
+    for (int i = 0; i < parts; ++i) {
+      const auto part = ring.allocate(1000, 16);  // adds a block if none has room; at the limit it waits
+      if (part) std::memset(part.memory + part.offset, frame, part.bytes);
+    }
+    const std::uint64_t serial = device.submit([] {});  // work that reads them
+    ring.retire(serial);
+    expect(device.finished().wait(serial) == tidemark::wait_status::reached, "as if the frame were shown");
+    ring.end_round();  // gives back what was idle for three frames
+  }
+  expect(ring.statistics().most_blocks == 3 && ring.blocks() == 1, "it has grown, and given back");
+}
+
 }  // namespace
 
 int main() {
@@ -154,5 +193,7 @@ int main() {
   destroy_later();
   destroy_in_four_ways();
   destroy_on_a_loop();
+  reserve_the_worst_case();
+  upload_more_now_and_then();
   return guide::result("guide_memory");
 }

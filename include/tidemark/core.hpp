@@ -36,16 +36,18 @@
 #include "log/ring_log.hpp"    // the last entries of one writer or several, read by any thread
 
 // Memory, lent until a timeline has reached a value.
-#include "memory/coherency_tracker.hpp"   // which cache lines must be written back or invalidated
-#include "memory/host_aperture.hpp"       // pages of a window to the memory of a device
-#include "memory/lock_decision.hpp"       // how the processor gets an address of memory that a device may own
-#include "memory/loop_retire_queue.hpp"   // the same as retire_queue, run by a loop
-#include "memory/mapped_allocation.hpp"   // an allocation of a device that the processor locks
-#include "memory/mapped_view.hpp"         // views of pages in any order, by the page tables
-#include "memory/rename_ring.hpp"         // one buffer name, and a new backing for each discard
-#include "memory/retire_queue.hpp"        // destroys objects when queues have finished with them
-#include "memory/supported_segments.hpp"  // where an allocation may be placed
-#include "memory/upload_ring.hpp"         // parts of one buffer, given out in order and given back in order
+#include "memory/coherency_tracker.hpp"    // which cache lines must be written back or invalidated
+#include "memory/growing_upload_ring.hpp"  // an upload ring of several blocks, which adds and gives back blocks
+#include "memory/host_aperture.hpp"        // pages of a window to the memory of a device
+#include "memory/lock_decision.hpp"        // how the processor gets an address of memory that a device may own
+#include "memory/loop_retire_queue.hpp"    // the same as retire_queue, run by a loop
+#include "memory/mapped_allocation.hpp"    // an allocation of a device that the processor locks
+#include "memory/mapped_view.hpp"          // views of pages in any order, by the page tables
+#include "memory/rename_ring.hpp"          // one buffer name, and a new backing for each discard
+#include "memory/retire_queue.hpp"         // destroys objects when queues have finished with them
+#include "memory/ring_statistics.hpp"      // what the memory of a ring has come to, as numbers and as text
+#include "memory/supported_segments.hpp"   // where an allocation may be placed
+#include "memory/upload_ring.hpp"          // parts of one buffer, given out in order and given back in order
 
 // Work items that are split.
 #include "split/patch_location.hpp"  // the list as drivers know it

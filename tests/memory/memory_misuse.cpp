@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tidemark/memory/coherency_tracker.hpp>
+#include <tidemark/memory/growing_upload_ring.hpp>
 #include <tidemark/memory/host_aperture.hpp>
 #include <tidemark/memory/lock_decision.hpp>
 #include <tidemark/memory/loop_retire_queue.hpp>
@@ -71,6 +72,25 @@ TEST_CASE("[B45] a backing without bytes, an alignment that is no power of two, 
           tidemark::rename_ring ring{finished(), {.bytes = 1}};
           for (int i = 0; i <= 0x8000; ++i) static_cast<void>(ring.try_map(tidemark::map_mode::no_overwrite));
         }) == "a backing has at most 2^15 guests at a time");
+}
+
+TEST_CASE("[trap 27] a part that was refused or retired, or that would grow, can't shrink") {
+  tidemark::upload_ring alone{finished(), {.capacity = 100}};
+  tidemark::upload_part refused = alone.try_allocate(101);
+  CHECK(reported_by([&] { alone.try_shrink(refused, 0); }) == "what was refused can't shrink");
+  tidemark::upload_part part = alone.try_allocate(10);
+  CHECK(reported_by([&] { alone.try_shrink(part, 11); }) == "a part can't grow");
+  shared_ring shared{finished(), {.capacity = 100}};
+  CHECK(reported_by([&] { shared.try_shrink(refused, 0); }) == "what was refused can't shrink");
+  part = shared.try_allocate(10);
+  CHECK(reported_by([&] { shared.try_shrink(part, 11); }) == "a part can't grow");
+  shared.retire(part, 0);
+  CHECK(reported_by([&] { shared.try_shrink(part, 1); }) == "a part that was retired can't shrink");
+  tidemark::growing_upload_ring growing{finished(), {.block_bytes = 100}};
+  auto large = growing.try_allocate(101);
+  CHECK(reported_by([&] { growing.try_shrink(large, 0); }) == "what was refused can't shrink");
+  CHECK(reported_by([] { tidemark::growing_upload_ring{finished(), {.block_bytes = 0}}; }) ==
+        "an upload ring must have some bytes, and less than 2^62");
 }
 
 TEST_CASE("[trap 27] upload rings report an impossible capacity, and pieces whose size is no power of two") {
@@ -282,6 +302,20 @@ TEST_CASE("a lock that names no backing of the allocation is reported where a ba
         }) == nameless);
 }
 #endif
+
+TEST_CASE("[B48] work through a mapping that is not coherent is reported while other work writes through one that is") {
+  tidemark::progress_fence running;
+  const auto prepare = [&](bool writes) {
+    tracker mixed{running, {.bytes = 64}, {}};
+    static_cast<void>(mixed.try_prepare_device_write(0, 64, 1, tidemark::coherency::hardware));
+    writes ? mixed.prepare_device_write(0, 1, 2) : mixed.prepare_device_read(0, 1, 2);
+  };
+  const std::string mapped = "a device writes these lines through a coherent mapping";
+  CHECK(reported_by([&] { prepare(false); }) == mapped);
+  CHECK(reported_by([&] { prepare(true); }) == mapped);
+  running.signal(1);
+  CHECK(reported_by([&] { prepare(true); }) == "");
+}
 
 TEST_CASE("[B40] accesses beyond what a coherency tracker tracks are reported") {
   const std::string beyond = "an access beyond what a coherency tracker tracks";

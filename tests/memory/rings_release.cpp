@@ -134,6 +134,25 @@ TEST_CASE("[B5] with several writers, retiring a part whose number is laps away 
   }
 }
 
+TEST_CASE("[trap 27] a part that was refused or retired, or that would grow, does not shrink, and nothing changes") {
+  tidemark::progress_fence finished;
+  tidemark::upload_ring alone{finished, {.capacity = 10}};
+  shared_ring shared{finished, {.capacity = 10}};
+  upload_part refused = alone.try_allocate(11);
+  CHECK_FALSE(alone.try_shrink(refused, 0));
+  CHECK_FALSE(shared.try_shrink(refused, 0));
+  upload_part one = alone.try_allocate(5);
+  upload_part other = shared.try_allocate(5);
+  CHECK_FALSE(alone.try_shrink(one, 6));
+  CHECK_FALSE(shared.try_shrink(other, UINT64_MAX));
+  CHECK(one.bytes + other.bytes == 10);
+  CHECK(alone.retire(1));
+  CHECK(shared.retire(other, 1));
+  CHECK_FALSE(alone.try_shrink(one, 1));
+  CHECK_FALSE(shared.try_shrink(other, 1));
+  CHECK(alone.bytes_in_use() + shared.bytes_in_use() == 10);
+}
+
 TEST_CASE("[trap 27] a ring with an impossible capacity has no bytes, and pieces of an impossible size trim nothing") {
   tidemark::progress_fence finished;
   for (const std::uint64_t capacity : {std::uint64_t{0}, std::uint64_t{1} << 62, UINT64_MAX}) {

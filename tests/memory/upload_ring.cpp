@@ -269,6 +269,117 @@ TEST_CASE("[B4] all parts since the last retire() are one batch, which comes bac
   CHECK(at.ring.reclaim() == 10);
 }
 
+// ---- what is given back early ------------------------------------------------------------------------------------
+
+TEST_CASE_TEMPLATE("[trap 27] the newest part gives its end back, and the next part begins there", Ring, lone_ring,
+                   shared_ring) {
+  stand<Ring> at{100};
+  upload_part first = at.ring.try_allocate(60);
+  CHECK(at.ring.try_allocate(50).status == upload_status::no_space);
+  CHECK(at.ring.try_shrink(first, 20));
+  CHECK(first.bytes == 20);
+  CHECK(at.ring.bytes_in_use() == 20);
+  upload_part second = at.ring.try_allocate(50, 16);
+  CHECK(second.offset == 32);
+  CHECK_FALSE(at.ring.try_shrink(first, 10));  // not the newest any more
+  CHECK(first.bytes == 20);
+  CHECK(at.ring.try_shrink(second, 40));
+  CHECK(at.ring.try_shrink(second, 40));  // nothing less
+  CHECK(at.ring.try_shrink(second, 18));  // once more
+  CHECK(at.ring.try_allocate(50).offset == 50);
+}
+
+TEST_CASE_TEMPLATE("[trap 27] a part that has shrunk comes back as a whole, and so does a ring full of them", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{100, 4};
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    upload_part part = at.ring.try_allocate(100 - round);
+    REQUIRE(part);
+    REQUIRE(at.ring.try_shrink(part, round % 30));
+    at.retire(part, round);
+    CHECK(at.ring.statistics().most_in_use >= 99);
+    at.finished.signal(round);
+    at.ring.reclaim();
+    CHECK(at.ring.bytes_in_use() == 0);
+  }
+  CHECK(at.use(100, 51));
+}
+
+TEST_CASE_TEMPLATE("[trap 27] a part behind the end of the ring shrinks like any other, to nothing, too", Ring,
+                   lone_ring, shared_ring) {
+  stand<Ring> at{100};
+  CHECK(at.use(50, 1));
+  CHECK(at.use(40, 2));
+  at.finished.signal(1);
+  upload_part part = at.ring.try_allocate(30);
+  CHECK(part.offset == 0);
+  CHECK(at.ring.try_shrink(part, 10));
+  CHECK(at.ring.try_allocate(41).status == upload_status::busy);
+  CHECK(at.ring.try_shrink(part, 0));
+  CHECK(part);
+  CHECK(part.bytes == 0);
+  CHECK(at.ring.try_shrink(part, 0));
+  at.retire(part, 3);
+  at.finished.signal(3);
+  at.ring.reclaim();
+  CHECK(at.ring.bytes_in_use() == 0);
+  CHECK(at.use(100, 4));
+}
+
+TEST_CASE("a batch whose only part has shrunk to nothing is none") {
+  stand<lone_ring> at{100};
+  upload_part part = at.ring.try_allocate(10);
+  CHECK(at.ring.try_shrink(part, 0));
+  CHECK_FALSE(at.ring.retire(1));
+  CHECK(at.use(100, 1));
+  CHECK_FALSE(at.ring.try_shrink(part, 0));  // there is no open part
+}
+
+TEST_CASE("[B12] a thread that waits for room gets what another one gives back before it retires") {
+  stand<shared_ring> at{64};
+  upload_part part = at.ring.try_allocate(64);
+  upload_part other;
+  background waiting{[&] { other = at.ring.allocate(32, 1); }};
+  CHECK(waiting.falls_asleep());
+  CHECK(at.ring.try_shrink(part, 32));
+  waiting.join();
+  CHECK(other.offset == 32);
+  CHECK_FALSE(at.ring.try_shrink(part, 0));
+  at.ring.retire(other, 0);
+  at.ring.retire(part, 0);
+  CHECK(at.ring.reclaim() == 64);
+}
+
+TEST_CASE("[B5] several threads reserve, write, give the rest back and retire: no byte has two owners, none is lost") {
+  constexpr std::uint64_t bytes = 512;
+  tidemark::fence finished;
+  tidemark::upload_ring<tidemark::fence_view, writers::several> ring{finished.view(),
+                                                                     {.capacity = bytes, .max_records = 8}};
+  std::array<std::atomic<std::uint32_t>, bytes> owner{};
+  std::atomic<int> shrunk{0};
+  std::vector<std::thread> all;
+  for (std::uint32_t self = 1; self <= 3; ++self) {
+    all.emplace_back([&, self] {
+      random_numbers random{self};
+      for (int round = 0; round < 3000; ++round) {
+        upload_part part = ring.allocate(1 + random.below(200), 1);
+        const std::uint64_t left = random.below(part.bytes + 1);
+        if (ring.try_shrink(part, left)) ++shrunk;
+        for (std::uint64_t i = 0; i < part.bytes; ++i) {
+          if (owner[part.offset + i].exchange(self, std::memory_order_relaxed) != 0) FAIL_CHECK("two owners");
+        }
+        for (std::uint64_t i = 0; i < part.bytes; ++i) owner[part.offset + i].store(0, std::memory_order_relaxed);
+        ring.retire(part, 0);
+      }
+    });
+  }
+  for (std::thread& one : all) one.join();
+  CHECK(shrunk > 0);
+  ring.reclaim();
+  CHECK(ring.bytes_in_use() == 0);
+  CHECK(ring.try_allocate(bytes));
+}
+
 TEST_CASE_TEMPLATE("an idle ring can be trimmed in pieces, and used as before", Ring, lone_ring, shared_ring) {
   stand<Ring> at{1024 + 100};
   for (std::uint64_t round = 1; round <= 3; ++round) {

@@ -56,6 +56,7 @@
 #include "backing_source.hpp"
 #include "detail/backing_slot.hpp"
 #include "map_mode.hpp"
+#include "ring_statistics.hpp"
 #include "tools/attempts.hpp"
 
 namespace tidemark {
@@ -126,6 +127,8 @@ class rename_ring {
     if (!is_there) first_.use.give(vacant);
     // (N17): relaxed, as (N18).
     count_.store(is_there ? 1 : 0, std::memory_order_relaxed);
+    if (is_there) note_count(1);
+    note(is_there ? created_ : refused_);
   }
   rename_ring(const rename_ring&) = delete;
   rename_ring& operator=(const rename_ring&) = delete;
@@ -309,6 +312,7 @@ class rename_ring {
       one->use.give(vacant);
       // (N19): relaxed, as (N18).
       count_.fetch_sub(1, std::memory_order_relaxed);
+      note(destroyed_);
       gave_back();
       ++freed;
     }
@@ -328,6 +332,28 @@ class rename_ring {
   [[nodiscard]] std::size_t backings() const noexcept {
     // (N20): relaxed alone, for looking.
     return count_.load(std::memory_order_relaxed);
+  }
+
+  /// Returns what the backings have come to (ring_statistics.hpp). While other threads map, retire and trim, the
+  /// numbers are of slightly different moments. Progress: wait-free but for the timeline; O(backings).
+  [[nodiscard]] rename_statistics statistics() const noexcept {
+    rename_statistics now{.bytes_each = traits_.bytes, .backings = backings()};
+    const std::uint64_t reached = finished_.current_value();
+    const slot* const first = &current();
+    const slot* one = first;
+    do {
+      const std::uint64_t word = one->use.word();
+      if (word != vacant) {
+        const bool is_mapped = !backing_word::is_value(word) || one->has_guests();
+        ++(is_mapped ? now.mapped : one->in_use_until() > reached ? now.in_use : now.idle);
+      }
+      one = one->next_slot();
+    } while (one != first);
+    now.most_backings = (std::max)(noted(most_), now.backings);
+    now.created = noted(created_);
+    now.destroyed = noted(destroyed_);
+    now.refused = noted(refused_);
+    return now;
   }
 
  private:
@@ -495,12 +521,15 @@ class rename_ring {
       const bool fills = vacant_slot != nullptr && vacant_slot->fill(made);
       if (slot* const filled = fills ? vacant_slot : after.insert(made)) {
         static_cast<void>(may_take(made));
+        note_count(backings());
+        note(created_);
         return make_current(*filled, true);
       }
       source_.destroy(made, traits_);
     }
     // (N22): relaxed, as (N18).
     count_.fetch_sub(1, std::memory_order_relaxed);
+    note(refused_);
     return map_status::no_memory;
   }
 
@@ -517,6 +546,24 @@ class rename_ring {
       // (N18): relaxed alone, it hands nothing over.
     } while (!count_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
+  }
+
+  // Statistics. Each is written only where a backing is made, destroyed or refused.
+  using counter = typename platform::template atomic<std::uint64_t>;
+  static void note(counter& which) noexcept {
+    // (N32): relaxed alone, for statistics.
+    which.fetch_add(1, std::memory_order_relaxed);
+  }
+  static std::uint64_t noted(const counter& which) noexcept {
+    // (N33): relaxed alone, as (N32).
+    return which.load(std::memory_order_relaxed);
+  }
+  void note_count(std::uint64_t count) noexcept {
+    std::uint64_t seen = noted(most_);
+    while (seen < count) {
+      // (N34): relaxed alone, as (N32).
+      if (most_.compare_exchange_weak(seen, count, std::memory_order_relaxed, std::memory_order_relaxed)) return;
+    }
   }
 
   static bool keeps(std::uint64_t finished) noexcept {
@@ -541,6 +588,10 @@ class rename_ring {
   [[no_unique_address]] Source source_;
   typename platform::template atomic<std::size_t> count_;
   typename platform::template atomic<std::uint64_t> marks_;
+  counter most_;
+  counter created_;
+  counter destroyed_;
+  counter refused_;
   struct no_waiters {};  // with writers::one no thread waits for another one
   [[no_unique_address]] std::conditional_t<Writers == writers::several, basic_event_count<platform>, no_waiters>
       given_back_;

@@ -19,6 +19,9 @@
 // together with the part. An empty ring can give out its whole capacity, wherever its head stands, and is never taken
 // for a full one. How each form keeps its parts is in memory/detail/upload_parts.hpp.
 //
+// A thread that reserves the worst case and writes less gives the rest back with try_shrink(), as long as its part is
+// the newest one. statistics() says how well the capacity and the alignments fit.
+//
 // Parts come back by records. With one writer, the parts between two calls of retire() share a record. With several
 // writers, each part has a record of its own. Records come back in order: while the oldest one is in use, none behind
 // it comes back.
@@ -51,6 +54,7 @@
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "detail/upload_parts.hpp"
+#include "ring_statistics.hpp"
 
 namespace tidemark {
 
@@ -73,13 +77,16 @@ enum class upload_status : std::uint8_t {
   /// retired with the value UINT64_MAX. From try_allocate(). With writers::one the forms that wait return it, too,
   /// because no other thread can retire the part.
   no_space,
+  /// As `no_space`, and the source refuses to make one more block, or there is no memory for the ring's own part of it.
+  /// Only from growing_upload_ring, from all forms.
+  no_memory,
   too_large,  ///< Never: more than the capacity.
   invalid,    ///< No bytes, or an alignment that is no power of two.
 };
 
 template <>
 inline constexpr auto detail::names_of<upload_status> =
-    detail::names("allocated", "busy", "timeout", "stopped", "lost", "no_space", "too_large", "invalid");
+    detail::names("allocated", "busy", "timeout", "stopped", "lost", "no_space", "no_memory", "too_large", "invalid");
 
 /// Some bytes of an upload ring, or why there are none.
 struct [[nodiscard]] upload_part {
@@ -95,21 +102,30 @@ struct upload_options {
   /// The size of the buffer in bytes. The constructor asserts that it is more than 0 and less than 2^62. A ring with
   /// any other capacity has no bytes: whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
-  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes. A record counts until
-  /// it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status is
-  /// `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile join
-  /// the newest record.
+  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 32 bytes at most. A record counts
+  /// until it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status
+  /// is `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile
+  /// join the newest record.
   std::size_t max_records = 256;
+};
+
+/// Whether a ring counts the bytes that it passes over for alignments and at its end.
+enum class waste : std::uint8_t {
+  not_counted,  ///< An allocation costs what it costs without statistics.
+  counted,      ///< It takes an addition more.
 };
 
 /// A ring of memory for uploads; see the head of this file.
 /// \tparam Timeline  tells which work is finished; once it is lost, every retired part is free. What is said about
 ///                   progress does not cover its current_value()
 /// \tparam Writers   how many threads allocate, retire, reclaim and trim
-template <timeline Timeline = progress_fence_view, writers Writers = writers::one>
+/// \tparam Waste     whether statistics() counts what is passed over. With writers::several that takes an atomic
+///                   addition for each part which passes over something
+template <timeline Timeline = progress_fence_view, writers Writers = writers::one, waste Waste = waste::not_counted>
 class upload_ring {
-  using ring_type = std::conditional_t<Writers == writers::several, detail::upload_parts<Timeline, upload_part>,
-                                       detail::upload_batches<Timeline, upload_part>>;
+  using ring_type = std::conditional_t<Writers == writers::several,
+                                       detail::upload_parts<Timeline, upload_part, Waste == waste::counted>,
+                                       detail::upload_batches<Timeline, upload_part, Waste == waste::counted>>;
   using record = typename ring_type::record;
   struct made_records {
     explicit made_records(std::unique_ptr<record[]> made) noexcept : all{std::move(made)} {}
@@ -205,6 +221,22 @@ class upload_ring {
     return ring_.retire(part, finished);
   }
 
+  /// Gives back the end of the newest part: the part has `bytes` bytes from now on, at the same place, and what lay
+  /// behind them can be given out again at once. `part` then says so. With 0 bytes the part is empty. Returns true.
+  /// Returns false and changes nothing if another part was given out since. Asserts that the part was not refused, that
+  /// `bytes` is not more than it has, and, with writers::several, that the part was not retired. Otherwise returns
+  /// false and changes nothing. Threads: with writers::several, only the thread that has the part; no work may have
+  /// been submitted that uses the bytes which are given back. What that thread wrote there happens-before the writes of
+  /// the thread that gets them next. If another thread allocates at the same time, one of the two comes first: either
+  /// the part shrinks, and the other thread gets bytes behind its new end, or the call returns false. The part must
+  /// still be retired, also with 0 bytes; with writers::one only if there are others or bytes that were passed over
+  /// before it, as the result of retire() says. Progress: wait-free, except for the system call that wakes other
+  /// threads if they wait for room.
+  ///
+  /// What is not noticed: a part of another ring, a part that has shrunk in another copy, and, with writers::one, a
+  /// part that was retired, if the newest part ends where that one did.
+  bool try_shrink(upload_part& part, std::uint64_t bytes) noexcept { return ring_.try_shrink(part, bytes); }
+
   /// Takes back what is free from the oldest record on. Returns how many bytes came back, those that were passed over
   /// included. With writers::several it may be more than the capacity: in an empty ring a part as large as the ring may
   /// follow bytes that were passed over. An allocation that finds no room takes back what is free, too. Progress: never
@@ -216,9 +248,8 @@ class upload_ring {
   /// memory back to the system until it is written again. Returns how many bytes the pieces had. With writers::one all
   /// free pieces are released. With writers::several there are pieces only if the ring is empty: no part is allocated,
   /// and none waits for its value. The call then takes the whole ring as one part: until it returns, try_allocate() of
-  /// other threads returns `busy`, and allocate() waits. Afterwards all bytes are free again, but bytes_in_use() still
-  /// counts the ring as full until reclaim() or the next allocation takes the bytes back. What `release` throws passes
-  /// through, and the ring is as after any other trim.
+  /// other threads returns `busy`, and allocate() waits. Afterwards all bytes are free again. What `release` throws
+  /// passes through, and the ring is as after any other trim.
   /// \param bytes  the size and the alignment of each piece; a power of two. Asserts that; otherwise there are none
   /// \param release  is called as const with an offset (std::uint64_t), and must not call the ring
   /// Progress: lock-free but for `release`, what it asks of the timeline, and the system call that wakes threads that
@@ -235,6 +266,11 @@ class upload_ring {
   /// writers::several any thread may call it; while others allocate and reclaim, the number is not exact, but never
   /// greater than the capacity. Progress: wait-free.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return ring_.bytes_in_use(); }
+
+  /// Returns what the ring's parts have come to (ring_statistics.hpp). Threads: as bytes_in_use(). While others
+  /// allocate and reclaim, the numbers are of slightly different moments. Progress: wait-free, but for a division with
+  /// writers::several.
+  [[nodiscard]] upload_statistics statistics() const noexcept { return ring_.template statistics<upload_statistics>(); }
 
   /// Returns how many bytes the buffer has. Any thread may call it.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return ring_.capacity(); }

@@ -301,6 +301,63 @@ struct trimmed_beside : model::suite<1 + Others>, stand<2, 2> {
   }
 };
 
+/// [trap 27] A thread has written more than it needs, and gives the rest back while another thread allocates. No byte
+/// has two owners, and no write is behind the other one's.
+template <unsigned Own, unsigned Bytes>
+struct shrunk_beside : model::suite<2>, stand<4, 2> {
+  using here = stand<4, 2>;
+  upload_part part;
+
+  void before() { part = here::ring.try_allocate(Own); }
+  void thread(unsigned index) {
+    if (index == 1) return void(here::use_once(Bytes, 8));
+    here::fill(part, 7);
+    if (here::ring.try_shrink(part, 1)) MODEL_REQUIRE(part.bytes == 1);
+    here::use(part, 9);
+  }
+  void after() {
+    here::after();
+    MODEL_REQUIRE(here::ring.try_allocate(3));
+    MODEL_REQUIRE(!here::ring.try_allocate(2));  // one byte is left
+  }
+};
+
+/// [B12] A thread waits for room while another one gives back the end of its part, which it retires only after the
+/// first one is done.
+struct shrunk_while_waiting : model::suite<2>, stand<2, 2> {
+  upload_part part;
+  progress_fence<one_slot> done;
+
+  void before() { part = ring.try_allocate(2); }
+  void thread(unsigned index) {
+    if (index == 1) {
+      wait_and_write_once(8);
+      done.signal(1);
+    } else {
+      fill(part, 7);
+      MODEL_REQUIRE(ring.try_shrink(part, 1));
+      MODEL_REQUIRE(done.wait(1) == tidemark::wait_status::reached);
+      use(part, 9);
+    }
+  }
+};
+
+/// Two threads have parts, and both give bytes back while they are at it: one of them has not the newest part.
+struct two_shrink : model::suite<2>, stand<4, 4> {
+  std::array<upload_part, 2> parts;
+
+  void before() {
+    for (upload_part& each : parts) each = ring.try_allocate(2);
+  }
+  void thread(unsigned index) {
+    fill(parts[index], 7);
+    MODEL_REQUIRE(ring.try_shrink(parts[index], 0) == (index == 1));
+    require(parts[index], 7);
+    ring.retire(parts[index], 0);
+    if (index == 1) use_once(1, 8);
+  }
+};
+
 /// [B12] The ring of one thread: it waits for what the executor reads, and allocates again.
 template <heap_shape Shape>
 struct alone_waiting : model::suite<2> {
@@ -443,6 +500,10 @@ int main(int argc, char** argv) {
       model::make_check<trimmed_beside<1>, "trimmed_beside">(),
       model::make_check<trimmed_beside<2>, "trimmed_beside_two">(),
       model::make_check<alone, "alone">(),
+      model::make_check<shrunk_beside<2, 2>, "shrunk_beside">(),
+      model::make_check<shrunk_beside<4, 1>, "shrunk_beside_small">(),
+      model::make_check<two_shrink, "two_shrink">(),
+      model::make_check<shrunk_while_waiting, "shrunk_while_waiting">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
   model::add_on_shapes<reclaimed_while_waiting, one_slot, "reclaimed_while_waiting">(checks);

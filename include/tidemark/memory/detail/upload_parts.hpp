@@ -59,17 +59,23 @@ constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t alignment) 
 //   record n  n + 1    of n + 2  n + 2      n + 3          a record says where the part ends, and until when it is
 //                                                          in use; `retired` says for which part that was written
 //
-// Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}; a record,
-// the thread that has the part; the tail, any thread that finds the oldest parts free, by one exchange of {position,
-// number of the first part that is not}, which only one of several threads can win; the lap, any thread that
-// allocates.
+// Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}, and the
+// thread that shrinks the newest part; a record, the thread that has the part; the tail, any thread that finds the
+// oldest parts free, by one exchange of {position, number of the first part that is not}, which only one of several
+// threads can win; the lap, any thread that allocates; what was passed over, the thread that
+// has just moved the head; the most that was in use, the thread that is about to move the tail.
+//
+// A part that shrinks moves the head back, and leaves its number: the exchange expects that the next part has not got
+// its number yet. So no two parts ever have the same bytes, and a head that was once left never comes again: of one
+// number, positions only fall.
 //
 // A position is the number of bytes that were passed, modulo 2^64, and a lap begins each `capacity` of them. So where a
 // lap begins is counted from a lap before or behind it, and not from 0. An empty ring and a full one differ: their ends
 // are 0 and `capacity` positions apart.
 
-/// \tparam Part  what is given out: upload_part
-template <timeline Timeline, class Part>
+/// \tparam Part       what is given out: upload_part
+/// \tparam IsCounted  whether the bytes are counted that are passed over
+template <timeline Timeline, class Part, bool IsCounted>
 class upload_parts {
   using status = decltype(Part::status);
 
@@ -96,11 +102,88 @@ class upload_parts {
     std::uint64_t unused = 0;
     return attempt(bytes, alignment, unused);
   }
+  /// The same. Where it is busy, `target` is the value to wait for; it stays as it is if no value helps.
+  template <bool MayCount = true>
+  Part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target) noexcept {
+    if (bytes == 0 || !std::has_single_bit(alignment)) return {status::invalid};
+    if (bytes > capacity_) return {status::too_large};
+    versioned seen = head();
+    for (;;) {
+      const place at = find_place(seen.value, bytes, alignment);
+      const std::uint64_t end = at.start + bytes;
+      // (E7): acquire, pairs with (E4).
+      const versioned oldest = tail_.load(std::memory_order_acquire);
+      if (has_room(seen, oldest, at.start, end)) {
+        // (E2): release, pairs with (E18), for (E19); acquire, pairs with (E27): what a part that has shrunk left
+        // behind. Otherwise what is handed over comes through (E4); the exchange settles which thread has these bytes.
+        if (head_.compare_exchange_strong(seen, {end, seen.version + 1}, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) {
+          // (E3): relaxed, (E6) is behind it.
+          record_of(seen.version).end.store(end, std::memory_order_relaxed);
+          if constexpr (IsCounted && MayCount) note_passed(at.start - seen.value, at.offset == 0);
+          return {status::allocated, at.offset, bytes, seen.version};
+        }
+      } else if (take_back().parts == 0) {
+        const status outcome = no_room(seen, oldest.version, target);
+        if (outcome != status::allocated) return {outcome};
+      }
+    }
+  }
+
+  /// Returns false, and changes nothing, where another part was given out since.
+  bool try_shrink(Part& part, std::uint64_t bytes) noexcept {
+    TIDEMARK_ASSERT(part.status == status::allocated, "what was refused can't shrink");
+    TIDEMARK_ASSERT(bytes <= part.bytes, "a part can't grow");
+    if (!part || bytes > part.bytes) return false;
+    record& own = record_of(part.number);
+    // (E25): relaxed, as (E8).
+    const bool is_open = own.retired.load(std::memory_order_relaxed) == retired_before(part.number);
+    TIDEMARK_ASSERT(is_open, "a part that was retired can't shrink");
+    if (!is_open) return false;
+    // (E35): relaxed alone, for statistics.
+    note_use(tail_.load_value(std::memory_order_relaxed));
+    if (!move_end(part, bytes)) return false;
+    part.bytes = bytes;
+    given_back_.notify();
+    return true;
+  }
 
   template <class... Limits>
   Part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
     const auto attempt_once = [&](std::uint64_t& target) { return attempt(bytes, alignment, target); };
     return wait_for_space(given_back_, finished_, attempt_once, limits...);
+  }
+
+  /// Takes the whole ring as one part if it is empty. It does not count as passed over what it passes over.
+  Part take_whole() noexcept {
+    std::uint64_t unused = 0;
+    const Part whole = attempt<false>(capacity_, 1, unused);
+    if (!whole) return whole;
+    // (E40): relaxed, own: (E3).
+    const std::uint64_t start = record_of(whole.number).end.load(std::memory_order_relaxed) - capacity_;
+    // (E41): relaxed, behind (E7). If the whole is the only part, nobody else moves the tail.
+    versioned oldest = tail_.load(std::memory_order_relaxed);
+    if (oldest.version == whole.number) {
+      // (E42): relaxed, keeps up the release sequence of (E4).
+      tail_.compare_exchange_strong(oldest, {start, whole.number}, std::memory_order_relaxed,
+                                    std::memory_order_relaxed);
+    }
+    return whole;
+  }
+
+  /// Blocks until the timeline has reached the values of all parts that were retired, or is lost. No other call may be
+  /// under way.
+  void wait_for_all() const noexcept {
+    // (E43): relaxed alone, nobody else uses the ring any more.
+    const std::uint64_t end = head_.load_version(std::memory_order_relaxed);
+    // (E44): relaxed, as (E43).
+    for (std::uint64_t number = tail_.load_version(std::memory_order_relaxed); number != end; ++number) {
+      const record& one = record_of(number);
+      // (E45): relaxed, as (E43).
+      if (one.retired.load(std::memory_order_relaxed) != number + 1) continue;
+      // (E46): relaxed, as (E43).
+      static_cast<void>(finished_.wait(one.busy_until.load(std::memory_order_relaxed)));
+    }
   }
 
   /// Returns false, and changes nothing, where the part was refused or retired before.
@@ -121,17 +204,7 @@ class upload_parts {
     return true;
   }
 
-  std::uint64_t reclaim() noexcept {
-    // (E10): relaxed, (E4) makes sure of it, and of what was read by it.
-    versioned oldest = tail_.load(std::memory_order_relaxed);
-    for (;;) {
-      const versioned next = first_not_free(oldest);
-      if (next.version == oldest.version) return 0;
-      // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
-      if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed))
-        return next.value - oldest.value;
-    }
-  }
+  std::uint64_t reclaim() noexcept { return take_back().bytes; }
 
   template <class Release>
   std::uint64_t trim(std::uint64_t bytes, const Release& release) {
@@ -152,6 +225,19 @@ class upload_parts {
   }
   std::uint64_t capacity() const noexcept { return capacity_; }
 
+  /// \tparam Statistics  upload_statistics
+  template <class Statistics>
+  Statistics statistics() const noexcept {
+    const std::uint64_t in_use = bytes_in_use();
+    // (E32): relaxed alone, for statistics.
+    const std::uint64_t most = most_in_use_.load(std::memory_order_relaxed);
+    // (E33): relaxed alone, as (E32).
+    const std::uint64_t by_alignment = by_alignment_.load(std::memory_order_relaxed);
+    // (E34): relaxed alone, as (E32).
+    const std::uint64_t at_end = at_end_.load(std::memory_order_relaxed);
+    return {capacity_, in_use, (std::max)(most, in_use), largest_run(capacity_ - in_use), by_alignment, at_end};
+  }
+
  private:
   /// A trim under way. It has the whole ring, if it could get it.
   struct trimming {
@@ -159,7 +245,10 @@ class upload_parts {
     trimming(const trimming&) = delete;
     trimming& operator=(const trimming&) = delete;
     ~trimming() {
-      if (part) static_cast<void>(ring.retire(part, 0));
+      if (part) {
+        static_cast<void>(ring.move_end(part, 0));
+        static_cast<void>(ring.retire(part, 0));
+      }
       // (E23): release, pairs with (E24): an allocation that counts this trim as ended sees its part retired (E6).
       ring.trims_ended_.fetch_add(1, std::memory_order_release);
       // An allocation that took this trim for what is missing may find now that it is an open part.
@@ -168,36 +257,45 @@ class upload_parts {
     static Part take_whole(upload_parts& ring) noexcept {
       // (E19): relaxed, (E2) is behind it.
       ring.trims_begun_.fetch_add(1, std::memory_order_relaxed);
-      return ring.try_allocate(ring.capacity_, 1);
+      return ring.take_whole();
     }
     upload_parts& ring;
     const Part part;
   };
 
-  /// Where it is busy, `target` is the value to wait for; it stays as it is if no value helps.
-  Part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target) noexcept {
-    if (bytes == 0 || !std::has_single_bit(alignment)) return {status::invalid};
-    if (bytes > capacity_) return {status::too_large};
-    versioned seen = head();
+  struct taken_back {
+    std::uint64_t parts = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[gnu::noinline]] taken_back take_back() noexcept {
+    // (E10): relaxed, (E4) makes sure of it, and of what was read by it.
+    versioned oldest = tail_.load(std::memory_order_relaxed);
     for (;;) {
-      const place at = find_place(seen.value, bytes, alignment);
-      const std::uint64_t end = at.start + bytes;
-      // (E7): acquire, pairs with (E4).
-      const versioned oldest = tail_.load(std::memory_order_acquire);
-      if (has_room(seen, oldest, at.start, end)) {
-        // (E2): release, pairs with (E18), for (E19). Otherwise what is handed over comes through (E4); the exchange
-        // only settles which thread has these bytes.
-        if (head_.compare_exchange_strong(seen, {end, seen.version + 1}, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-          // (E3): relaxed, (E6) is behind it.
-          record_of(seen.version).end.store(end, std::memory_order_relaxed);
-          return {status::allocated, at.offset, bytes, seen.version};
-        }
-      } else if (reclaim() == 0) {
-        const status outcome = no_room(seen, oldest.version, target);
-        if (outcome != status::allocated) return {outcome};
-      }
+      const versioned next = first_not_free(oldest);
+      if (next.version == oldest.version) return {};
+      note_use(oldest.value);
+      // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
+      if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed))
+        return {next.version - oldest.version, next.value - oldest.value};
     }
+  }
+
+  /// Moves the end of an open part that the calling thread has, and the head with it. Returns false, and changes
+  /// nothing, where another part was given out since.
+  bool move_end(const Part& part, std::uint64_t bytes) noexcept {
+    record& own = record_of(part.number);
+    // (E26): relaxed: the thread that has the part has seen (E3), and (E29), if it has shrunk before.
+    const std::uint64_t end = own.end.load(std::memory_order_relaxed);
+    const std::uint64_t less = part.bytes - bytes;
+    versioned newest{end, part.number + 1};
+    // (E27): release, pairs with (E2): what this thread wrote into the bytes that it gives back. Not stronger: it gets
+    // nothing.
+    if (!head_.compare_exchange_strong(newest, {end - less, part.number + 1}, std::memory_order_release,
+                                       std::memory_order_relaxed))
+      return false;
+    // (E29): relaxed, (E6) is behind it.
+    own.end.store(end - less, std::memory_order_relaxed);
+    return true;
   }
 
   /// Returns why there is no room behind the head that was `seen`, while that part was the oldest one; `allocated` if
@@ -239,6 +337,33 @@ class upload_parts {
     }
   }
 
+  void note_passed(std::uint64_t bytes, bool is_at_end) noexcept {
+    if (bytes == 0) return;
+    // (E30): relaxed alone, for statistics. The line of the head is this thread's at the moment.
+    (is_at_end ? at_end_ : by_alignment_).fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  /// Notes how many bytes are in use, before there are fewer.
+  /// \param oldest  the tail
+  void note_use(std::uint64_t oldest) noexcept {
+    // (E28): relaxed alone, for statistics.
+    const std::uint64_t in_use = (std::min)(head_.load_value(std::memory_order_relaxed) - oldest, capacity_);
+    // (E36): relaxed alone, for statistics.
+    std::uint64_t seen = most_in_use_.load(std::memory_order_relaxed);
+    while (seen < in_use) {
+      // (E37): relaxed alone, as (E36).
+      if (most_in_use_.compare_exchange_weak(seen, in_use, std::memory_order_relaxed, std::memory_order_relaxed))
+        return;
+    }
+  }
+
+  /// Returns the longest run of free bytes, of which there are `free`.
+  std::uint64_t largest_run(std::uint64_t free) const noexcept {
+    if (free == capacity_) return free;
+    const std::uint64_t to_end = capacity_ - offset_of(head().value);
+    return free <= to_end ? free : (std::max)(to_end, free - to_end);
+  }
+
   versioned head() const noexcept {
     // (E1): relaxed: a guess, which (E2) makes sure of.
     return head_.load(std::memory_order_relaxed);
@@ -271,6 +396,14 @@ class upload_parts {
     return lap;
   }
 
+  /// Returns where a position lies in the buffer.
+  std::uint64_t offset_of(std::uint64_t position) const noexcept {
+    // (E38): relaxed alone, as (E21).
+    const std::uint64_t left = lap_.load(std::memory_order_relaxed);
+    if (position - left <= UINT64_MAX / 2) return (position - left) % capacity_;
+    return (capacity_ - (left - position) % capacity_) % capacity_;
+  }
+
   bool has_room(const versioned& first, const versioned& oldest, std::uint64_t start,
                 std::uint64_t end) const noexcept {
     const bool is_empty = oldest.value == first.value;  // then what is passed over is nobody's
@@ -293,7 +426,10 @@ class upload_parts {
   typename platform::template atomic<std::uint64_t> trims_ended_;
   typename platform::template atomic<std::uint64_t> lap_;
   alignas(cache_line) typename platform::double_word head_;
+  typename platform::template atomic<std::uint64_t> by_alignment_;  // what was passed over, from the beginning
+  typename platform::template atomic<std::uint64_t> at_end_;
   alignas(cache_line) typename platform::double_word tail_;
+  typename platform::template atomic<std::uint64_t> most_in_use_;
 };
 
 // upload_batches: an upload ring of one writer. All parts that were given out between two calls of retire() are one
@@ -306,8 +442,9 @@ class upload_parts {
 //
 // An empty ring begins anew at offset 0, so an allocation can take its whole capacity.
 
-/// \tparam Part  what is given out: upload_part
-template <timeline Timeline, class Part>
+/// \tparam Part       what is given out: upload_part
+/// \tparam IsCounted  whether the bytes are counted that are passed over
+template <timeline Timeline, class Part, bool IsCounted>
 class upload_batches {
   using status = decltype(Part::status);
 
@@ -337,19 +474,43 @@ class upload_batches {
     return take(bytes, alignment);
   }
 
+  /// The same. Where it is busy, `target` is the value to wait for.
+  Part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target) noexcept {
+    const Part part = try_allocate(bytes, alignment);
+    if (part.status == status::busy) target = batches_[first_ & mask_].busy_until;
+    return part;
+  }
+
   template <class... Limits>
   Part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
-    const auto attempt = [&](std::uint64_t& target) {
-      const Part part = try_allocate(bytes, alignment);
-      if (part.status == status::busy) target = batches_[first_ & mask_].busy_until;
-      return part;
-    };
-    return retry_while_busy<platform>(finished_, attempt, limits...);
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(bytes, alignment, target); };
+    return retry_while_busy<platform>(finished_, attempt_once, limits...);
+  }
+
+  /// Returns false, and changes nothing, where another part was given out since.
+  bool try_shrink(Part& part, std::uint64_t bytes) noexcept {
+    TIDEMARK_ASSERT(part.status == status::allocated, "what was refused can't shrink");
+    TIDEMARK_ASSERT(bytes <= part.bytes, "a part can't grow");
+    if (!part || bytes > part.bytes) return false;
+    if (!has_open() || part.offset + part.bytes != now_.head) return false;
+    note_use();
+    now_.head = part.offset + bytes;
+    part.bytes = bytes;
+    return true;
+  }
+
+  /// Takes the whole ring as one part if it is empty.
+  Part take_whole() noexcept { return try_allocate(capacity_, 1); }
+
+  /// Blocks until the timeline has reached the values of all batches, or is lost.
+  void wait_for_all() const noexcept {
+    for (std::size_t one = first_; one != end_; ++one)
+      static_cast<void>(finished_.wait(batches_[one & mask_].busy_until));
   }
 
   /// Returns false where nothing was given out since the last call.
   bool retire(std::uint64_t finished) noexcept {
-    if (now_.head == now_.open && !now_.open_wraps) return false;
+    if (!has_open()) return false;
     if (end_ - first_ > mask_) {
       record& last = batches_[(end_ - 1) & mask_];
       last = {now_.head, (std::max)(last.busy_until, finished), last.wraps || now_.open_wraps};
@@ -363,6 +524,7 @@ class upload_batches {
 
   std::uint64_t reclaim() noexcept {
     const std::uint64_t before = bytes_in_use();
+    note_use();
     for (; first_ != end_ && finished_.is_reached(batches_[first_ & mask_].busy_until); ++first_) {
       const record& oldest = batches_[first_ & mask_];
       now_.tail = oldest.end;
@@ -378,6 +540,7 @@ class upload_batches {
   std::uint64_t trim(std::uint64_t bytes, const Release& release) {
     reclaim();
     const restored as_before{now_, now_};
+    const restored passed_before{passed_, passed_};
     std::uint64_t trimmed = 0;
     while (fits(bytes, bytes) || wrap(bytes)) {
       release(take(bytes, bytes).offset);
@@ -391,7 +554,20 @@ class upload_batches {
   }
   std::uint64_t capacity() const noexcept { return capacity_; }
 
+  /// \tparam Statistics  upload_statistics
+  template <class Statistics>
+  Statistics statistics() const noexcept {
+    const std::uint64_t in_use = bytes_in_use();
+    const std::uint64_t run = now_.wrapped ? now_.tail - now_.head : (std::max)(capacity_ - now_.head, now_.tail);
+    const std::uint64_t free_run = in_use == 0 ? capacity_ : run;
+    return {capacity_, in_use, (std::max)(most_in_use_, in_use), free_run, passed_.by_alignment, passed_.at_end};
+  }
+
  private:
+  struct passed_bytes {
+    std::uint64_t by_alignment = 0;
+    std::uint64_t at_end = 0;
+  };
   struct state {
     std::uint64_t head = 0;
     std::uint64_t limit = 0;  // up to here there is nothing in the way of the head
@@ -400,12 +576,18 @@ class upload_batches {
     bool wrapped = false;
     bool open_wraps = false;
   };
-  /// Its destructor gives a state the value that it had before.
+  /// Its destructor gives something the value that it had before.
+  template <class What>
   struct restored {
     ~restored() { which = before; }
-    state& which;
-    const state before;
+    What& which;
+    const What before;
   };
+  template <class What>
+  restored(What&, const What&) -> restored<What>;
+
+  bool has_open() const noexcept { return now_.head != now_.open || now_.open_wraps; }
+  void note_use() noexcept { most_in_use_ = (std::max)(most_in_use_, bytes_in_use()); }
 
   bool fits(std::uint64_t bytes, std::uint64_t alignment) const noexcept {
     // A sum of less than 2^63 and less than 2^62.
@@ -415,6 +597,7 @@ class upload_batches {
   /// Gives out bytes that fit.
   Part take(std::uint64_t bytes, std::uint64_t alignment) noexcept {
     const std::uint64_t offset = align_up(now_.head, alignment);
+    if constexpr (IsCounted) passed_.by_alignment += offset - now_.head;
     now_.head = offset + bytes;
     return {status::allocated, offset, bytes};
   }
@@ -431,6 +614,7 @@ class upload_batches {
   /// was.
   bool wrap(std::uint64_t bytes) noexcept {
     if (now_.wrapped || bytes > now_.tail) return false;
+    if constexpr (IsCounted) passed_.at_end += capacity_ - now_.head;
     now_.head = 0;
     now_.limit = now_.tail;
     now_.wrapped = now_.open_wraps = true;
@@ -444,6 +628,8 @@ class upload_batches {
   std::size_t first_ = 0;  // the oldest batch; both wrap around, and are compared by their difference
   std::size_t end_ = 0;
   state now_;
+  passed_bytes passed_;
+  std::uint64_t most_in_use_ = 0;
 };
 
 }  // namespace tidemark::detail

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the upload ring of several blocks: no thread writes a block that was destroyed, or bytes that another
+// thread has or the executor still reads, whoever adds blocks and whoever gives them back.
+#include "support/lent.hpp"
+#include "support/progress.hpp"
+
+#include <tidemark/memory/growing_upload_ring.hpp>
+
+#include <array>
+
+namespace {
+
+using model::heap_shape;
+using model::one_slot;
+using model::payload;
+using model::platform;
+using tidemark::growing_options;
+using tidemark::upload_status;
+using tidemark::writers;
+
+constexpr int destroyed = -1;
+
+/// A block: one field for each byte.
+using cells = std::array<payload, 2>;
+
+/// A few blocks, each of which is made at most once.
+struct pool {
+  std::array<cells, 4> blocks;
+  platform::atomic<unsigned> taken;
+  unsigned may_be_made = 4;
+};
+class pool_source {
+ public:
+  using backing = cells*;
+
+  explicit pool_source(pool& from) : from_{&from} {}
+
+  backing create(const tidemark::backing_traits&) noexcept {
+    const unsigned index = from_->taken.fetch_add(1, std::memory_order_relaxed);
+    if (index >= from_->may_be_made) return nullptr;
+    MODEL_REQUIRE(index < from_->blocks.size());
+    for (payload& byte : from_->blocks[index]) byte.store(0);
+    return &from_->blocks[index];
+  }
+  void destroy(backing made, const tidemark::backing_traits&) noexcept {
+    for (payload& byte : *made) {
+      MODEL_REQUIRE(byte.load() != destroyed);
+      byte.store(destroyed);
+    }
+  }
+
+ private:
+  pool* from_;
+};
+
+template <std::size_t MaxBlocks, writers Writers = writers::several, unsigned MayBeMade = 4>
+struct stand {
+  using fence = model::progress_fence<one_slot>;
+  using ring_type = tidemark::growing_upload_ring<model::view_of<fence>, pool_source, Writers>;
+  using part = typename ring_type::part;
+
+  pool memory{.may_be_made = MayBeMade};
+  fence finished;
+  ring_type ring{finished.view(),
+                 {.block_bytes = 2, .max_blocks = MaxBlocks, .keep_blocks = 0, .idle_rounds = 1, .max_records = 2},
+                 pool_source{memory}};
+
+  static void fill(const part& which, int with) {
+    for (std::uint64_t i = 0; i < which.bytes; ++i) (*which.memory)[which.offset + i].store(with);
+  }
+  static void require(const part& which, int with) {
+    for (std::uint64_t i = 0; i < which.bytes; ++i) MODEL_REQUIRE((*which.memory)[which.offset + i].load() == with);
+  }
+  void retire([[maybe_unused]] const part& which, std::uint64_t until) {
+    if constexpr (Writers == writers::several) {
+      MODEL_REQUIRE(ring.retire(which, until));
+    } else {
+      MODEL_REQUIRE(ring.retire(until));
+    }
+  }
+  void use(const part& which, int with) {
+    fill(which, with);
+    require(which, with);
+    retire(which, 0);
+  }
+  upload_status use_once(std::uint64_t bytes, int with) {
+    const part made = ring.try_allocate(bytes);
+    if (made) use(made, with);
+    return made.status;
+  }
+  void after() {
+    ring.trim();
+    MODEL_REQUIRE(ring.blocks() == 0);
+    const tidemark::growing_statistics now = ring.statistics();
+    MODEL_REQUIRE(now.created == now.destroyed);
+  }
+};
+
+/// [B5] One thread allocates and adds a block, while the executor reads a part of the first one. When it has signalled,
+/// the rounds give the blocks back, and not before.
+struct alone : model::suite<2>, stand<0, writers::one> {
+  part first;
+
+  void before() {
+    first = ring.try_allocate(2);
+    fill(first, 7);
+    ring.retire(1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      require(first, 7);
+      finished.signal(1);
+    } else {
+      MODEL_REQUIRE(use_once(2, 8) == upload_status::allocated);
+      ring.end_round();
+      ring.end_round();
+      MODEL_REQUIRE(use_once(1, 9) == upload_status::allocated);
+    }
+  }
+};
+
+/// [B5] The executor reads the only block until it signals. A thread gives back what it can meanwhile.
+struct released_behind_the_executor : model::suite<2>, stand<1> {
+  part first;
+
+  void before() {
+    first = ring.try_allocate(2);
+    fill(first, 7);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.retire(first, 1);
+      require(first, 7);
+      finished.signal(1);
+    } else {
+      ring.trim();
+    }
+  }
+};
+
+/// [B43] Threads allocate while another one gives back every block that is empty. Each gets bytes of its own.
+template <unsigned Threads, std::size_t MaxBlocks>
+struct allocated_beside_release : model::suite<Threads>, stand<MaxBlocks> {
+  using here = stand<MaxBlocks>;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      here::ring.trim();
+    } else {
+      const upload_status status = here::use_once(index, static_cast<int>(index));
+      MODEL_REQUIRE(MaxBlocks != 0 || status == upload_status::allocated);
+    }
+  }
+};
+
+/// [B43] Two threads need a block each at the same time, and both find it.
+struct two_grow : model::suite<2>, stand<0> {
+  void before() { ring.trim(); }
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) == upload_status::allocated); }
+};
+
+/// [B43] The same with a limit of one. Who is refused finds no space, or that it is busy, and nothing is lost.
+struct two_grow_to_the_limit : model::suite<2>, stand<1> {
+  void before() { ring.trim(); }
+  void thread(unsigned index) { use_once(2, static_cast<int>(index)); }
+};
+
+/// [B43] A block was given back. While one thread makes another one in its place, a second thread ends a round, and a
+/// third one allocates.
+struct grown_beside_a_round : model::suite<3>, stand<0> {
+  void before() { ring.trim(); }
+  void thread(unsigned index) {
+    if (index == 2) {
+      ring.end_round();
+    } else {
+      MODEL_REQUIRE(use_once(1, static_cast<int>(index)) == upload_status::allocated);
+    }
+  }
+};
+
+/// [B12] A thread waits for room, at the limit, while another thread gives the only block back. It adds one in its
+/// place.
+struct waits_beside_release : model::suite<2>, stand<1> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      ring.trim();
+    } else {
+      const part made = ring.allocate(2);
+      MODEL_REQUIRE(made);
+      use(made, 8);
+    }
+  }
+};
+
+/// [B12] A thread waits for the block of another one, which retires its part.
+struct waits_for_a_part : model::suite<2>, stand<1> {
+  part first;
+
+  void before() { first = ring.try_allocate(2); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      use(first, 7);
+    } else {
+      const part made = ring.allocate(1);
+      MODEL_REQUIRE(made);
+      use(made, 8);
+    }
+  }
+};
+
+/// [B43] The source refuses. A thread gets the end that another one's part gives back, or is refused, and nothing is
+/// lost.
+struct refused_beside_shrink : model::suite<2>, stand<0, writers::several, 1> {
+  part first;
+
+  void before() { first = ring.try_allocate(2); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      fill(first, 7);
+      MODEL_REQUIRE(ring.try_shrink(first, 1));
+      use(first, 9);
+    } else {
+      const upload_status status = use_once(1, 8);
+      MODEL_REQUIRE(status == upload_status::allocated || status == upload_status::no_memory ||
+                    status == upload_status::busy);
+    }
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<model::check> checks{
+      model::make_check<alone, "alone">(),
+      model::make_check<released_behind_the_executor, "released_behind_the_executor">(),
+      model::make_check<allocated_beside_release<2, 0>, "allocated_beside_release">(),
+      model::make_check<allocated_beside_release<3, 0>, "two_allocate_beside_release">(),
+      model::make_check<allocated_beside_release<3, 1>, "two_allocate_beside_release_of_one">(),
+      model::make_check<two_grow, "two_grow">(),
+      model::make_check<two_grow_to_the_limit, "two_grow_to_the_limit">(),
+      model::make_check<grown_beside_a_round, "grown_beside_a_round">(),
+      model::make_check<waits_beside_release, "waits_beside_release">(),
+      model::make_check<waits_for_a_part, "waits_for_a_part">(),
+      model::make_check<refused_beside_shrink, "refused_beside_shrink">(),
+  };
+  return model::run(argc, argv, checks);
+}
