@@ -160,6 +160,19 @@ void keep_caches_out_of_the_way() {
   expect(tracker.try_prepare_cpu_read(0, 100) && invalidated == 1, "now the lines are invalidated, and can be read");
 }
 
+void map_one_memory_twice() {
+  int written_back = 0;
+  int invalidated = 0;
+  tidemark::progress_fence device;
+  tidemark::coherency_tracker tracker{device, {.bytes = 4096}, counting_cache{&written_back, &invalidated}};
+
+  expect(bool{tracker.try_prepare_cpu_write(0, 100)}, "... the processor writes");
+  auto read = tracker.try_prepare_device_read(0, 100, 1, tidemark::coherency::hardware);  // through a coherent mapping
+  expect(read && written_back == 0, "the device looks into the caches");
+  read = tracker.try_prepare_device_read(0, 100, 2, tidemark::coherency::software);  // through the other one
+  expect(read && written_back == 1, "here it does not");
+}
+
 }  // namespace
 
 int main() {
@@ -172,5 +185,6 @@ int main() {
   keep_a_commit_away();
   share_a_window();
   keep_caches_out_of_the_way();
+  map_one_memory_twice();
   return guide::result("guide_device_memory");
 }

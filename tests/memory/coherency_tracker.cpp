@@ -198,8 +198,58 @@ TEST_CASE("[B34][B35] where devices look into the caches nothing is done, and no
   tracker.prepare_device_read(0, 64, 1);
   tracker.prepare_device_write(0, 64, 2);
   CHECK(tracker.try_prepare_cpu_read(0, 64) == prepared);
+  CHECK(tracker.try_prepare_device_read(0, 64, 3, coherency::software) == prepared);
+  CHECK(tracker.try_prepare_device_write(0, 64, 3, coherency::hardware) == prepared);
   CHECK(tracker.runs() == 0);
   CHECK(cache.take_log().empty());
+}
+
+// ---- two mappings of one memory ------------------------------------------------------------------------------------
+
+TEST_CASE("[B48][B37] of two mappings, only work through the one that is not coherent has lines written back") {
+  stand at{4};
+  CHECK(at.tracker.try_prepare_cpu_write(0, 64) == prepared);
+  CHECK(at.tracker.try_prepare_device_read(0, 64, 1, coherency::hardware) == prepared);
+  CHECK(at.cache.take_log().empty());
+  CHECK(at.tracker.try_prepare_device_read(0, 32, 2, coherency::software) == prepared);
+  CHECK(at.cache.take_log() == "W0+2");
+  CHECK(at.tracker.try_prepare_device_read(0, 64, 3, coherency::hardware) == prepared);
+  CHECK(at.cache.take_log().empty());
+  at.tracker.prepare_device_read(0, 64, 4);  // as through a mapping that is not coherent
+  CHECK(at.cache.take_log() == "W2+2");
+  CHECK(at.tracker.try_prepare_cpu_write(0, 1) == busy_until(4));
+}
+
+TEST_CASE("[B48][B38] what is written through a coherent mapping is not invalidated, and the processor waits for it") {
+  stand at{2};
+  CHECK(at.tracker.try_prepare_device_write(0, 32, 1, coherency::hardware) == prepared);
+  CHECK(at.tracker.try_prepare_cpu_read(0, 1) == busy_until(1));
+  at.finished.signal(1);
+  CHECK(at.tracker.try_prepare_cpu_read(0, 32) == prepared);
+  CHECK(at.cache.take_log().empty());
+}
+
+TEST_CASE(
+    "[B48][B41] work through one mapping after a write through the other waits for it, then the caches are put right") {
+  stand at{2};
+  CHECK(at.tracker.try_prepare_device_write(0, 16, 1, coherency::hardware) == prepared);
+  for (const bool writes : {false, true}) {
+    const auto result = writes ? at.tracker.try_prepare_device_write(0, 32, 2, coherency::software)
+                               : at.tracker.try_prepare_device_read(0, 32, 2, coherency::software);
+    CHECK(result == busy_until(1));
+  }
+  CHECK(at.tracker.try_prepare_device_read(16, 16, 2, coherency::software) == prepared);  // other lines
+  CHECK(at.tracker.try_prepare_device_write(0, 16, 2, coherency::hardware) == prepared);  // the same mapping
+  at.finished.signal(2);
+  CHECK(at.tracker.try_prepare_device_write(0, 16, 3, coherency::software) == prepared);
+  CHECK(at.cache.take_log() == "W0+1");
+  CHECK(at.tracker.try_prepare_device_read(0, 16, 4, coherency::hardware) == busy_until(3));
+  CHECK(at.tracker.try_prepare_device_write(0, 16, 4, coherency::hardware) == busy_until(3));
+  CHECK(at.tracker.try_prepare_device_read(0, 16, 4, coherency::software) == prepared);
+  CHECK(at.cache.take_log().empty());
+  at.finished.signal(3);
+  CHECK(at.tracker.try_prepare_device_read(0, 16, 5, coherency::hardware) == prepared);
+  CHECK(at.cache.take_log() == "I0+1");
 }
 
 // ---- on a cache that gives old bytes -------------------------------------------------------------------------------
@@ -270,11 +320,15 @@ TEST_CASE("[B41][trap 29] without the write-back a late eviction overwrites what
 
 namespace {
 
-/// Random accesses of both, and the memory as it would be if there were no cache.
+/// Random accesses of both, and the memory as it would be if there were no cache. The device may have a coherent
+/// mapping, too: what is written through that lands in the caches or in the memory.
 class random_accesses {
  public:
-  random_accesses(stand& at, random_numbers& numbers)
-      : at_{at}, numbers_{numbers}, truth_(static_cast<std::size_t>(at.cache.lines() * line_bytes)) {}
+  random_accesses(stand& at, random_numbers& numbers, bool has_coherent_mapping = false)
+      : at_{at},
+        numbers_{numbers},
+        has_coherent_mapping_{has_coherent_mapping},
+        truth_(static_cast<std::size_t>(at.cache.lines() * line_bytes)) {}
 
   void step() {
     if (numbers_.below(2) == 0) at_.cache.fetch(numbers_.below(at_.cache.lines()));
@@ -282,7 +336,7 @@ class random_accesses {
     if (numbers_.below(3) == 0 && !queued_.empty()) return execute_one();
     const std::uint64_t offset = numbers_.below(truth_.size());
     const access next{numbers_.below(2) == 0, offset, 1 + numbers_.below(truth_.size() - offset),
-                      static_cast<std::uint8_t>(numbers_.below(256))};
+                      static_cast<std::uint8_t>(numbers_.below(256)), has_coherent_mapping_ && numbers_.below(2) == 0};
     numbers_.below(2) == 0 ? submit(next) : use(next);
   }
   std::uint64_t old_bytes() const { return old_bytes_; }
@@ -293,9 +347,24 @@ class random_accesses {
     std::uint64_t offset;
     std::uint64_t bytes;
     std::uint8_t value;
+    bool is_snooped;  // through the coherent mapping
   };
 
   void submit(const access& next) {
+    if (has_coherent_mapping_) {
+      const coherency through = next.is_snooped ? coherency::hardware : coherency::software;
+      const auto result = next.writes
+                              ? at_.tracker.try_prepare_device_write(next.offset, next.bytes, submitted_ + 1, through)
+                              : at_.tracker.try_prepare_device_read(next.offset, next.bytes, submitted_ + 1, through);
+      if (!result) {
+        REQUIRE(result.busy_until > at_.finished.current_value());
+        REQUIRE(result.busy_until <= submitted_);
+        return;
+      }
+      ++submitted_;
+      queued_.push_back(next);
+      return;
+    }
     ++submitted_;
     next.writes ? at_.tracker.prepare_device_write(next.offset, next.bytes, submitted_)
                 : at_.tracker.prepare_device_read(next.offset, next.bytes, submitted_);
@@ -305,7 +374,12 @@ class random_accesses {
     const access next = queued_.front();
     queued_.pop_front();
     for (std::uint64_t i = next.offset; i < next.offset + next.bytes; ++i) {
-      if (next.writes) {
+      if (next.is_snooped && next.writes) {
+        at_.cache.cpu_write(i, truth_[static_cast<std::size_t>(i)] = next.value);
+        if (numbers_.below(2) == 0) at_.cache.evict(i / line_bytes);
+      } else if (next.is_snooped) {
+        old_bytes_ += at_.cache.cpu_read(i) == truth_[static_cast<std::size_t>(i)] ? 0U : 1U;
+      } else if (next.writes) {
         at_.cache.device_write(i, truth_[static_cast<std::size_t>(i)] = next.value);
       } else {
         old_bytes_ += at_.cache.device_read(i) == truth_[static_cast<std::size_t>(i)] ? 0U : 1U;
@@ -333,6 +407,7 @@ class random_accesses {
 
   stand& at_;
   random_numbers& numbers_;
+  const bool has_coherent_mapping_;
   std::vector<std::uint8_t> truth_;
   std::deque<access> queued_;
   std::uint64_t submitted_ = 0;
@@ -351,6 +426,17 @@ TEST_CASE(
     CHECK(accesses.old_bytes() == 0);
     CHECK_FALSE(at.cache.was_misaligned());
     CHECK(at.tracker.runs() <= at.cache.lines());
+  }
+}
+
+TEST_CASE("[B48][B41][B42] nor do random accesses through two mappings, one of which is coherent") {
+  random_numbers numbers{fresh_seed()};
+  for (int round = 0; round < 60; ++round) {
+    stand at{1 + numbers.below(12)};
+    random_accesses accesses{at, numbers, true};
+    for (int step = 0; step < 600; ++step) accesses.step();
+    CHECK(accesses.old_bytes() == 0);
+    CHECK_FALSE(at.cache.was_misaligned());
   }
 }
 

@@ -30,6 +30,25 @@
 // Runs lie in chunks of at most 32, which are found in a map (memory/detail/line_runs.hpp): an access moves only runs
 // in the chunks that it touches, however many runs there are behind it.
 //
+// Mappings of the device
+// ----------------------
+// One device may map the same memory twice: coherent, so that its accesses look into the caches, and not coherent,
+// which is faster for what the processor does not touch. That is chosen for each access, at run time, by the mapping
+// through which it goes:
+//
+//   tracker.try_prepare_device_read(0, 64, serial, coherency::hardware);    nothing is written back
+//   tracker.try_prepare_device_read(0, 64, serial, coherency::software);    now it is, once
+//
+//                       dirty lines       lines that the device was to write        what it writes
+//                                         through a mapping that is not coherent
+//   not coherent        write back        -                                         -
+//   coherent            -                 invalidate, once that is done; `busy`     may be in the caches: the lines
+//                                         until then                                count as dirty
+//
+// So an access through a coherent mapping counts as one of the processor. What is written through it reaches the caches
+// only when the timeline has reached its value: until then an access that is not coherent is `busy`, too, because a
+// write-back at submission would come too early.
+//
 // On a platform whose devices look into the caches there is nothing to do: with coherency::hardware a tracker has no
 // data, and its functions do nothing. So the calls can stay. But try_prepare_cpu_read() and try_prepare_cpu_write() are
 // then never `busy`: a program that relies on them to wait for the device must wait for the value itself.
@@ -56,7 +75,7 @@ namespace tidemark {
 
 enum class coherency : std::uint8_t {
   software,  ///< The program must write caches back and invalidate them.
-  hardware,  ///< The device looks into the caches (x86-64 and many others).
+  hardware,  ///< The device looks into the caches (x86-64 and many others), or does so through this mapping.
 };
 
 /// What a program can do to caches. Offsets and sizes are multiples of a line: where the memory ends within a line, an
@@ -69,14 +88,14 @@ concept cache_operations = requires(Cache& cache, std::uint64_t offset, std::uin
 };
 
 enum class coherency_status : std::uint8_t {
-  prepared,  ///< The processor may do what was prepared: read the range, or write it.
+  prepared,  ///< What was prepared may be done: the processor may read the range or write it, or work be submitted.
   busy,      ///< Not now: the device uses the range until the timeline reaches a value.
 };
 
 template <>
 inline constexpr auto detail::names_of<coherency_status> = detail::names("prepared", "busy");
 
-/// Whether the processor may access a range.
+/// Whether the processor, or work that is submitted now, may access a range.
 struct [[nodiscard]] coherency_result {
   coherency_status status = coherency_status::prepared;
   std::uint64_t busy_until = 0;  ///< Only if the range is busy: wait for this value, and call again.
@@ -131,19 +150,49 @@ class coherency_tracker {
         offset, bytes, [](const run& one) { return (std::max)(one.written_until, one.read_until); },
         [](run& one) { one.is_dirty = true; });
   }
-  /// Prepares a read by the device, which is done when the timeline has reached `finished`: writes back the lines that
-  /// the processor has written. If several reads of a line are prepared, the greatest value counts.
+  /// Prepares a read by the device through a mapping that is not coherent, which is done when the timeline has reached
+  /// `finished`: writes back the lines that the processor has written. If several reads of a line are prepared, the
+  /// greatest value counts. Asserts that no write through a coherent mapping is under way in the range. Otherwise the
+  /// read may find old bytes.
   void prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
-    prepare_device(offset, bytes, [finished](run& one) { one.read_until = (std::max)(one.read_until, finished); });
+    require_no_snooped_write(offset, bytes);
+    prepare_device(offset, bytes, device_read{finished});
   }
-  /// Prepares a write by the device, which is done when the timeline has reached `finished`: writes back the lines that
-  /// the processor has written. From now on all lines of the range count as written by the device. If several writes of
-  /// a line are prepared, the greatest value counts.
+  /// Prepares a write by the device in the same way. From now on all lines of the range count as written by the device.
+  /// If several writes of a line are prepared, the greatest value counts. Asserts the same.
   void prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished) {
-    prepare_device(offset, bytes, [finished](run& one) {
-      one.is_stale = true;
-      one.written_until = (std::max)(one.written_until, finished);
-    });
+    require_no_snooped_write(offset, bytes);
+    prepare_device(offset, bytes, device_write{finished});
+  }
+  /// The same for the mapping through which the device reads. Returns `prepared`; or `busy`, and does nothing, if a
+  /// write through a mapping of the other kind is under way in the range. Only with both kinds of mappings is anything
+  /// ever busy.
+  /// \param through  `hardware`: a coherent mapping. Then nothing is written back, but what the device has written
+  ///                 through another mapping is invalidated
+  coherency_result try_prepare_device_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished,
+                                           coherency through) {
+    if (through == coherency::hardware) return prepare_snooped(offset, bytes, device_read{finished});
+    if (const std::uint64_t target = snooped_until(offset, bytes); !finished_.is_reached(target))
+      return {coherency_status::busy, target};
+    prepare_device(offset, bytes, device_read{finished});
+    return {};
+  }
+  /// The same for a write. After one through a coherent mapping the lines of the range count as written by the
+  /// processor, and `busy` is what the processor finds until it is done.
+  coherency_result try_prepare_device_write(std::uint64_t offset, std::uint64_t bytes, std::uint64_t finished,
+                                            coherency through) {
+    if (through == coherency::hardware) {
+      const coherency_result result = prepare_snooped(offset, bytes, [finished](run& one) {
+        one.is_dirty = true;
+        one.written_until = (std::max)(one.written_until, finished);
+      });
+      is_mixed_ = is_mixed_ || result;
+      return result;
+    }
+    if (const std::uint64_t target = snooped_until(offset, bytes); !finished_.is_reached(target))
+      return {coherency_status::busy, target};
+    prepare_device(offset, bytes, device_write{finished});
+    return {};
   }
 
   /// Returns how many runs of lines are tracked. Neighbours that need the same are joined only when an access touches
@@ -163,6 +212,18 @@ class coherency_tracker {
     bool is_like(const run& other) const noexcept {
       return is_dirty == other.is_dirty && is_stale == other.is_stale && written_until == other.written_until &&
              read_until == other.read_until;
+    }
+  };
+
+  struct device_read {
+    std::uint64_t finished;
+    void operator()(run& one) const noexcept { one.read_until = (std::max)(one.read_until, finished); }
+  };
+  struct device_write {
+    std::uint64_t finished;
+    void operator()(run& one) const noexcept {
+      one.is_stale = true;
+      one.written_until = (std::max)(one.written_until, finished);
     }
   };
 
@@ -215,6 +276,31 @@ class coherency_tracker {
     return {};
   }
 
+  /// An access through a mapping that looks into the caches: for these it is like one of the processor. It follows the
+  /// other work of the device, so only what must be invalidated first makes it busy.
+  template <class Change>
+  coherency_result prepare_snooped(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
+    return prepare_cpu(offset, bytes, [](const run& one) { return one.is_stale ? one.written_until : 0; }, change);
+  }
+
+  /// Returns until when work may write lines of the range through a mapping that looks into the caches. What is not
+  /// stale was written so, or is reached.
+  std::uint64_t snooped_until(std::uint64_t offset, std::uint64_t bytes) {
+    if (!is_mixed_) return 0;
+    const line_range range = lines_of(offset, bytes);
+    std::uint64_t target = 0;
+    if (is_empty(range)) return target;
+    runs_.for_each(runs_.find(range.first), range.end, [&](const run& one, const line_range&) {
+      if (!one.is_stale) target = (std::max)(target, one.written_until);
+    });
+    return target;
+  }
+  void require_no_snooped_write(std::uint64_t offset, std::uint64_t bytes) {
+    const bool is_done = !is_mixed_ || finished_.is_reached(snooped_until(offset, bytes));
+    TIDEMARK_ASSERT(is_done, "a device writes these lines through a coherent mapping");
+    static_cast<void>(is_done);
+  }
+
   template <class Change>
   void prepare_device(std::uint64_t offset, std::uint64_t bytes, const Change& change) {
     const line_range range = lines_of(offset, bytes);
@@ -250,11 +336,11 @@ class coherency_tracker {
   Cache cache_;
   const int line_shift_;
   detail::line_runs<run> runs_;
+  bool is_mixed_ = false;  // whether a write through a coherent mapping was ever prepared
 };
 
 /// Where devices look into the caches: keeps nothing and does nothing. Any thread may call all functions.
-/// try_prepare_cpu_read() and try_prepare_cpu_write() return `prepared` even while the device uses the range. runs()
-/// returns 0.
+/// The functions that may be `busy` elsewhere return `prepared` even while the device uses the range. runs() returns 0.
 template <timeline Timeline, cache_operations Cache>
 class coherency_tracker<Timeline, Cache, coherency::hardware> {
  public:
@@ -264,6 +350,14 @@ class coherency_tracker<Timeline, Cache, coherency::hardware> {
   constexpr coherency_result try_prepare_cpu_write(std::uint64_t, std::uint64_t) const noexcept { return {}; }
   constexpr void prepare_device_read(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
   constexpr void prepare_device_write(std::uint64_t, std::uint64_t, std::uint64_t) const noexcept {}
+  constexpr coherency_result try_prepare_device_read(std::uint64_t, std::uint64_t, std::uint64_t,
+                                                     coherency) const noexcept {
+    return {};
+  }
+  constexpr coherency_result try_prepare_device_write(std::uint64_t, std::uint64_t, std::uint64_t,
+                                                      coherency) const noexcept {
+    return {};
+  }
   [[nodiscard]] constexpr std::size_t runs() const noexcept { return 0; }
 };
 
