@@ -128,7 +128,7 @@ class growing_upload_ring {
   ~growing_upload_ring() {
     for (block* one = first(); one != nullptr;) {
       if (one->is_open()) {
-        one->ring.wait_for_all();
+        one->ring().wait_for_all();
         source_.destroy(one->memory.load(), traits_);
       }
       block* const next = one->next_block();
@@ -180,7 +180,7 @@ class growing_upload_ring {
   {
     bool was_any = false;
     for (block* one = first(); one != nullptr; one = one->next_block()) {
-      if (one->is_open()) was_any = one->ring.retire(finished) || was_any;
+      if (one->is_open()) was_any = one->ring().retire(finished) || was_any;
     }
     return was_any;
   }
@@ -189,7 +189,7 @@ class growing_upload_ring {
     requires(Writers == writers::several)
   {
     TIDEMARK_ASSERT(which.in_ != nullptr, "what was refused can't be retired");
-    if (which.in_ == nullptr || !which.in_->ring.retire(which.in_block(), finished)) return false;
+    if (which.in_ == nullptr || !which.in_->ring().retire(which.in_block(), finished)) return false;
     gave_back();
     return true;
   }
@@ -199,7 +199,7 @@ class growing_upload_ring {
     TIDEMARK_ASSERT(which.in_ != nullptr, "what was refused can't shrink");
     if (which.in_ == nullptr) return false;
     upload_part shrunk = which.in_block();
-    if (!which.in_->ring.try_shrink(shrunk, bytes)) return false;
+    if (!which.in_->ring().try_shrink(shrunk, bytes)) return false;
     which.bytes = bytes;
     gave_back();
     return true;
@@ -215,8 +215,8 @@ class growing_upload_ring {
   /// wakes threads that wait; O(blocks).
   std::size_t end_round() noexcept {
     const auto is_due = [this](block& one) {
-      one.ring.reclaim();
-      const bool is_idle = !one.was_used() && one.ring.bytes_in_use() == 0;
+      one.ring().reclaim();
+      const bool is_idle = !one.was_used() && one.ring().bytes_in_use() == 0;
       const std::uint64_t idle = is_idle ? one.idle.load() + 1 : 0;
       one.idle.store(idle);
       return idle >= (std::max)(options_.idle_rounds, std::size_t{1});
@@ -228,8 +228,8 @@ class growing_upload_ring {
   /// end_round(). No round ends.
   std::size_t trim(std::size_t keep = 0) noexcept {
     return give_back_if(keep, [](block& one) {
-      one.ring.reclaim();
-      return one.ring.bytes_in_use() == 0;
+      one.ring().reclaim();
+      return one.ring().bytes_in_use() == 0;
     });
   }
 
@@ -248,7 +248,7 @@ class growing_upload_ring {
   [[nodiscard]] growing_statistics statistics() const noexcept {
     growing_statistics now{.block_bytes = traits_.bytes, .blocks = blocks()};
     for (const block* one = first(); one != nullptr; one = one->next_block()) {
-      const auto of = one->ring.template statistics<upload_statistics>();
+      const auto of = one->ring().template statistics<upload_statistics>();
       now.passed_for_alignment += of.passed_for_alignment;
       now.passed_at_end += of.passed_at_end;
       if (!one->is_open()) continue;
@@ -275,15 +275,21 @@ class growing_upload_ring {
     enum state : std::uint32_t { vacant, taken, open };
 
     block(const Timeline& finished, std::uint64_t bytes, std::unique_ptr<record[]> records, std::size_t count) noexcept
-        : ring{finished, bytes, std::move(records), count} {
-      whole.store(ring.take_whole().number);
+        : own_ring{finished, bytes, std::move(records), count} {
+      whole.store(own_ring.take_whole().number);
+      is_made.store(true);
       set(taken);
     }
 
-    block* next_block() const noexcept {
-      // (UB2): acquire, pairs with (UB3): the place, as it was made.
-      return next.load(std::memory_order_acquire);
+    ring_type& ring() noexcept {
+      static_cast<void>(is_made.load());
+      return own_ring;
     }
+    const ring_type& ring() const noexcept {
+      static_cast<void>(is_made.load());
+      return own_ring;
+    }
+    block* next_block() const noexcept { return follow(next); }
     bool is_open() const noexcept {
       // (UB4): relaxed alone, a hint: its ring says whether it has room, and brings the memory.
       return now.load(std::memory_order_relaxed) == open;
@@ -310,7 +316,8 @@ class growing_upload_ring {
       return used.exchange(0, std::memory_order_relaxed) != 0;
     }
 
-    ring_type ring;
+    ring_type own_ring;
+    typename platform::template var<bool> is_made;  // only for model checks: who uses the ring has seen it made
     typename platform::template var<backing> memory;
     typename platform::template var<std::uint64_t> whole;  // the number of the whole part, while it is not open
     typename platform::template var<std::uint64_t> idle;   // rounds; of the thread that ends one
@@ -319,10 +326,11 @@ class growing_upload_ring {
     typename platform::template atomic<block*> next;
   };
 
-  block* first() const noexcept {
-    // (UB10): acquire, as (UB2), pairs with (UB3).
-    return first_.load(std::memory_order_acquire);
+  static block* follow(const typename platform::template atomic<block*>& link) noexcept {
+    // (UB2): acquire, pairs with (UB3): the place, as it was made.
+    return link.load(std::memory_order_acquire);
   }
+  block* first() const noexcept { return follow(first_); }
 
   template <class... Limits>
   part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
@@ -345,7 +353,7 @@ class growing_upload_ring {
     // (UB11): acquire, pairs with (UB12): the place, as it was made.
     block* const here = current_.load(std::memory_order_acquire);
     if (here != nullptr) [[likely]] {
-      const upload_part made = here->ring.try_allocate(bytes, alignment);
+      const upload_part made = here->ring().try_allocate(bytes, alignment);
       if (made) [[likely]]
         return give(*here, made);
     }
@@ -366,7 +374,7 @@ class growing_upload_ring {
     for (block* one = first(); one != nullptr; one = one->next_block()) {
       if (!one->is_open()) continue;
       std::uint64_t until = detail::no_value_helps;
-      const upload_part made = one->ring.attempt(bytes, alignment, until);
+      const upload_part made = one->ring().attempt(bytes, alignment, until);
       if (made) {
         make_current(one);
         return give(*one, made);
@@ -404,9 +412,9 @@ class growing_upload_ring {
   part open(block& place, const backing& made, std::uint64_t bytes) noexcept {
     upload_part own{upload_status::allocated, 0, traits_.bytes, place.whole.load()};
     place.memory.store(made);
-    static_cast<void>(place.ring.try_shrink(own, bytes));
+    static_cast<void>(place.ring().try_shrink(own, bytes));
     if constexpr (Writers == writers::several) {
-      if (bytes == 0) static_cast<void>(place.ring.retire(own, 0));
+      if (bytes == 0) static_cast<void>(place.ring().retire(own, 0));
     }
     const part given = give(place, own);
     place.set(block::open);
@@ -430,11 +438,10 @@ class growing_upload_ring {
     if (added == nullptr) return nullptr;
     for (;;) {
       block* behind = nullptr;
-      // (UB3): release, pairs with (UB2), (UB10) and (UB21).
+      // (UB3): release, pairs with (UB2).
       if (link->compare_exchange_strong(behind, added, std::memory_order_release, std::memory_order_relaxed))
         return added;
-      // (UB21): acquire, as (UB2): another thread was faster.
-      link = &link->load(std::memory_order_acquire)->next;
+      link = &follow(*link)->next;  // another thread was faster
     }
   }
 
@@ -462,7 +469,7 @@ class growing_upload_ring {
 
   /// Returns false where it is not empty any more.
   bool give_back(block& one) noexcept {
-    const upload_part whole = one.ring.take_whole();
+    const upload_part whole = one.ring().take_whole();
     if (!whole) return false;
     source_.destroy(one.memory.load(), traits_);
     one.memory.store(backing{});  // a backing may own something

@@ -166,6 +166,31 @@ struct two_grow_to_the_limit : model::suite<2>, stand<1> {
   void thread(unsigned index) { use_once(2, static_cast<int>(index)); }
 };
 
+/// [B43] The only block is full. One of two threads adds a place for another one, and the other thread finds that.
+struct grown_for_two : model::suite<2>, stand<2> {
+  part first;
+
+  void before() { first = ring.try_allocate(2); }
+  void thread(unsigned index) { use_once(1, static_cast<int>(index)); }
+  void after() {
+    retire(first, 0);
+    stand::after();
+  }
+};
+
+/// [B43] Three threads add places for blocks at the same time.
+struct three_grow : model::suite<3>, stand<0> {
+  void thread(unsigned index) { MODEL_REQUIRE(use_once(2, static_cast<int>(index)) == upload_status::allocated); }
+};
+
+/// [B43] Two threads end rounds at the same time. The only block is given back once.
+struct two_end_rounds : model::suite<2>, stand<0> {
+  void thread(unsigned) {
+    ring.end_round();
+    ring.end_round();
+  }
+};
+
 /// [B43] A block was given back. While one thread makes another one in its place, a second thread ends a round, and a
 /// third one allocates.
 struct grown_beside_a_round : model::suite<3>, stand<0> {
@@ -239,6 +264,9 @@ int main(int argc, char** argv) {
       model::make_check<allocated_beside_release<3, 1>, "two_allocate_beside_release_of_one">(),
       model::make_check<two_grow, "two_grow">(),
       model::make_check<two_grow_to_the_limit, "two_grow_to_the_limit">(),
+      model::make_check<grown_for_two, "grown_for_two">(),
+      model::make_check<three_grow, "three_grow">(),
+      model::make_check<two_end_rounds, "two_end_rounds">(),
       model::make_check<grown_beside_a_round, "grown_beside_a_round">(),
       model::make_check<waits_beside_release, "waits_beside_release">(),
       model::make_check<waits_for_a_part, "waits_for_a_part">(),
