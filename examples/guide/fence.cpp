@@ -8,6 +8,7 @@
 #include <tidemark/fence/fence32.hpp>
 #include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/signal_all.hpp>
 #include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
@@ -148,6 +149,18 @@ void wait_for_a_value_or_a_change() {
   owner.join();
 }
 
+void signal_several() {
+  tidemark::progress_fence rows;
+  tidemark::progress_fence audio;
+  std::thread player([&] {
+    const std::array<tidemark::awaited, 2> both{{{rows, 12}, {audio, 40}}};
+    expect(tidemark::wait_all(both) == wait_status::reached, "a frame needs both");
+  });
+  const std::size_t stored = tidemark::signal_all({{rows, 12}, {audio, 40}});
+  expect(stored == 2, "both values were stored before the player was woken");
+  player.join();
+}
+
 constexpr tidemark::loss_reason device_removed{7, "the device was removed"};  // lives as long as the program
 
 void lose_the_device() {
@@ -258,6 +271,7 @@ int main() {
   wait_for_several();
   share_one_number();
   wait_for_a_value_or_a_change();
+  signal_several();
   lose_the_device();
   keep_the_value();
   lose_the_signaller();

@@ -4,9 +4,13 @@
 #include "expect.hpp"
 
 #include <tidemark/fence/detached.hpp>
+#include <tidemark/fence/each_advance.hpp>
+#include <tidemark/fence/link.hpp>
+#include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/loop/executor_loop.hpp>
+#include <tidemark/loop/reached_descriptor.hpp>
 #include <tidemark/loop/senders.hpp>
 #include <tidemark/loop/wait_loop.hpp>
 
@@ -21,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -86,6 +91,16 @@ void post_to_a_loop() {
   expect(redraws == 1 && loads == 1, "both posts of the task came before it ran");
 }
 
+void poll_a_fence_and_a_socket(int socket) {
+  tidemark::progress_fence drawn;
+  std::thread painter([&] { drawn.signal(3); });
+  const tidemark::reached_descriptor ready{drawn, 3};
+  std::array<pollfd, 2> asked{{{ready.descriptor(), POLLIN, 0}, {socket, POLLIN, 0}}};
+  expect(ready.error() == 0 && ::poll(asked.data(), asked.size(), -1) == 1, "one of the two is ready");
+  expect(asked[0].revents == POLLIN && ready.status() == wait_status::reached, "and that is the fence");
+  painter.join();
+}
+
 void wait_for_fences_and_descriptors(int socket) {
   tidemark::wait_loop loop;
   tidemark::fence copied;
@@ -96,6 +111,8 @@ void wait_for_fences_and_descriptors(int socket) {
   expect(loop.run() == run_status::stopped, "one sleep waits for both");
 }
 
+constexpr tidemark::loss_reason cable_pulled{8, "the cable was pulled"};  // lives as long as the program
+
 void run_a_callable_in_the_signaller() {
   tidemark::callback_progress_fence copied;
   std::uint64_t frames = 0;
@@ -104,6 +121,30 @@ void run_a_callable_in_the_signaller() {
   expect(frames == 0, "nobody was due");
   copied.signal(3);
   expect(frames == 1, "it has run in this signal");
+}
+
+void run_a_callable_at_each_advance() {
+  tidemark::callback_progress_fence decoded;
+  std::uint64_t shown = 0;
+  auto bar = tidemark::each_advance(decoded, [&](std::uint64_t rows, wait_status how) {
+    if (how == wait_status::reached) shown = rows;
+  });
+  decoded.signal(3);
+  expect(shown == 3, "it has run in this signal");
+  decoded.signal(9);
+  expect(shown == 9, "and in this one, with the newest value");
+}
+
+void link_two_timelines() {
+  tidemark::callback_progress_fence decoded;
+  tidemark::fence playable;
+  tidemark::fence subtitled;
+  auto played = tidemark::link(decoded, 30, playable, 1);
+  auto titled = tidemark::link(decoded, 90, tidemark::signaller{subtitled}, 1);
+  decoded.signal(30);
+  expect(playable.wait(1) == wait_status::reached, "30 rows are enough to play");
+  decoded.poison(cable_pulled);
+  expect(subtitled.wait(1) == wait_status::lost && *subtitled.loss() == cable_pulled, "the loss went along the link");
 }
 
 tidemark::detached count_a_frame(const tidemark::callback_progress_fence& copied, std::uint64_t& frames) {
@@ -188,12 +229,16 @@ int main() {
   wait_in_a_coroutine();
   post_to_a_loop();
   run_a_callable_in_the_signaller();
+  run_a_callable_at_each_advance();
+  link_two_timelines();
   resume_a_coroutine_in_the_signaller();
   run_a_loop_on_an_executor();
   connect_a_sender();
   serve_with_epoll();
   std::array<int, 2> ends{};
-  expect(pipe(ends.data()) == 0 && write(ends[1], "hello", 5) == 5, "a pipe with a request");
+  expect(pipe(ends.data()) == 0, "a pipe");
+  poll_a_fence_and_a_socket(ends[0]);
+  expect(write(ends[1], "hello", 5) == 5, "with a request");
   wait_for_fences_and_descriptors(ends[0]);
   close(ends[0]);
   close(ends[1]);

@@ -16,18 +16,22 @@
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
 #include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
+#include "fence/signal_all.hpp"        // signals of several fences, before those who wait are woken
 #include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
 #include "fence/wait_many.hpp"         // waits for any or all of several values
 #include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
 
 #include "fence/detached.hpp"            // a coroutine that nobody waits for
+#include "fence/each_advance.hpp"        // a callable that runs as the value rises
+#include "fence/link.hpp"                // one timeline signals another one, and hands on its loss
 #include "fence/signaller_awaiter.hpp"   // a coroutine that goes on in the signalling thread
 #include "fence/signaller_callback.hpp"  // a callable that the signalling thread runs
 
 // Waits that take no thread each. loop/senders.hpp and loop/loop_uring.hpp are left out: the one brings std::execution
 // or stdexec with it, the other is for programs with an io_uring.
-#include "loop/executor_loop.hpp"  // an executor of yours runs the loop
-#include "loop/wait_loop.hpp"      // callables, coroutines, tasks and descriptors; a few threads run them
+#include "loop/executor_loop.hpp"       // an executor of yours runs the loop
+#include "loop/reached_descriptor.hpp"  // a descriptor that is readable when a value is reached
+#include "loop/wait_loop.hpp"           // callables, coroutines, tasks and descriptors; a few threads run them
 
 // Logs that overwrite.
 #include "log/fence_log.hpp"   // the entries in which waits and signals are logged

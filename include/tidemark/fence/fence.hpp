@@ -514,13 +514,14 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     Platform::full_barrier();
     return release_by_own_value(before_calls);
   }
-  std::size_t release_by_own_value(const auto& before_calls) noexcept {
-    const auto current = [this] {
+  std::size_t release_by_own_value(const auto& before_calls) noexcept { return release(current(), before_calls); }
+  /// Returns what a pass asks for the value.
+  auto current() const noexcept {
+    return [this] {
       // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
       // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
       return holder().get().load(std::memory_order_relaxed);
     };
-    return release(current, before_calls);
   }
   std::size_t release(const auto& current, const auto& before_calls) noexcept {
     return heap().release_due(current, [this] { spin_.waking(); }, last_of_pass(before_calls));
@@ -538,11 +539,31 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   [[gnu::cold, gnu::noinline]] void notify() noexcept {
+    count_notify();
+    heap().count_pass(release_behind_barrier(does_nothing{}) != 0);
+  }
+  /// Does what notify() does after its barrier, which the caller has issued. It leaves the callables that it releases
+  /// to run_calls(), which must follow.
+  [[gnu::cold, gnu::noinline]] void notify_after_barrier() noexcept {
+    count_notify();
+    const auto leaves_calls = [] {};
+    const auto at_the_end = [&] {
+      if constexpr (Options.callbacks) {
+        return leaves_calls;
+      } else {
+        return does_nothing{};
+      }
+    }();
+    heap().count_pass(heap().release_due(current(), [this] { spin_.waking(); }, at_the_end) != 0);
+  }
+  void run_calls() noexcept {
+    if constexpr (Options.callbacks) calls_.run(heap());
+  }
+  void count_notify() noexcept {
     if constexpr (Options.statistics) {
       // (F12): relaxed alone, a statistic.
       counts_.notifies.get().fetch_add(1, std::memory_order_relaxed);
     }
-    heap().count_pass(release_behind_barrier(does_nothing{}) != 0);
   }
 
   /// Waits; the head of this file explains the events w1 to w3.
@@ -603,7 +624,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   bool order_registration() const noexcept {
     hold_state hold = heap().hold();
     if (hold.holds()) {
-      // (F59): w2 while the root is held; pairs with (F4).
+      // (F59): w2 while the root is held; pairs with (F4) (F70).
       Platform::full_barrier();
       return true;
     }

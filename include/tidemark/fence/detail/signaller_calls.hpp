@@ -125,6 +125,15 @@ class signaller_calls {
     return true;
   }
 
+  /// Puts a call that waits among those that are due, because its value is there, or because no pass would release it.
+  /// If a pass has released it, that pass has pushed it; in the lane, a pass pushes nothing. run() must follow.
+  void take_due(auto& heap, call& waiting) noexcept {
+    const bool is_pushed_if_released = !waiting.ticket->is_in_lane();
+    if (!end_registration(heap, waiting) && is_pushed_if_released) return;
+    waiting.phase = call_phase::ready;
+    due_.insert(waiting);
+  }
+
  private:
   /// Frees the slots before anything runs.
   void take_released(auto& heap) noexcept {

@@ -47,6 +47,20 @@ struct fence_access {
   static auto add(const Fence& fence, std::uint64_t target, waker* woken) noexcept {
     return fence.add(target, woken);
   }
+  /// The barrier between add() and is_over(). Returns false if it was refused: a signaller may miss the registration.
+  template <class Fence>
+  static bool order(const Fence& fence) noexcept {
+    return fence.order_registration();
+  }
+  /// For a signal by steps, behind the caller's barrier. run_calls() must follow.
+  template <class Fence>
+  static void notify_after_barrier(Fence& fence) noexcept {
+    fence.notify_after_barrier();
+  }
+  template <class Fence>
+  static void run_calls(Fence& fence) noexcept {
+    fence.run_calls();
+  }
   template <class Fence>
   static auto* learnt(const Fence& fence) noexcept {
     return fence.spin_.memory();
