@@ -3,6 +3,7 @@
 
 #include "expect.hpp"
 
+#include <tidemark/fence/awake_view.hpp>
 #include <tidemark/fence/event_count.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence32.hpp>
@@ -56,6 +57,18 @@ void limit_the_wait() {
   frames.signal(50);                // values may be jumped over
   expect(view.wait_until(42, std::chrono::steady_clock::now() + 1h) == wait_status::reached, "50 is at least 42");
   expect(view.current_value() == 50, "a view shows the value");
+}
+
+void wait_without_a_sleep() {
+  tidemark::progress_fence decoded;
+  std::thread decoder([&] {
+    for (int row = 0; row < 100; ++row) decoded.signal_next();
+  });
+  const tidemark::awake_view spins{decoded};
+  const tidemark::awake_view<tidemark::progress_fence, tidemark::wait_strategy::yields> yields{decoded};
+  expect(spins.wait(50) == wait_status::reached, "this thread was awake all the time");
+  expect(yields.wait_for(100, 1h) == wait_status::reached, "and let others run meanwhile");
+  decoder.join();
 }
 
 void never_spin() {
@@ -265,6 +278,7 @@ void signal_from_outside() {
 int main() {
   hand_over_rows();
   limit_the_wait();
+  wait_without_a_sleep();
   never_spin();
   allocate_nothing();
   signal_from_many_threads();

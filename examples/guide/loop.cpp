@@ -123,6 +123,22 @@ void run_a_callable_in_the_signaller() {
   expect(frames == 1, "it has run in this signal");
 }
 
+void run_a_callable_when_both_are_reached() {
+  tidemark::callback_progress_fence rows;
+  tidemark::callback_progress_fence audio;
+  tidemark::callback_fence both;  // counts which of them have come
+  const auto counts = [&](wait_status how) {
+    how == wait_status::reached ? static_cast<void>(both.signal_next()) : both.poison(cable_pulled);
+  };
+  auto first = tidemark::call_in_signaller(rows, 12, counts);
+  auto second = tidemark::call_in_signaller(audio, 40, counts);
+  bool is_shown = false;
+  auto shown = tidemark::call_in_signaller(both, 2, [&] { is_shown = true; });
+  audio.signal(40);
+  rows.signal(12);
+  expect(is_shown, "it has run in the signal that came last");
+}
+
 void run_a_callable_at_each_advance() {
   tidemark::callback_progress_fence decoded;
   std::uint64_t shown = 0;
@@ -229,6 +245,7 @@ int main() {
   wait_in_a_coroutine();
   post_to_a_loop();
   run_a_callable_in_the_signaller();
+  run_a_callable_when_both_are_reached();
   run_a_callable_at_each_advance();
   link_two_timelines();
   resume_a_coroutine_in_the_signaller();

@@ -11,6 +11,7 @@
 #include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
 
 // Timelines, and threads that wait for them.
+#include "fence/awake_view.hpp"        // a timeline whose waits do not sleep
 #include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
