@@ -100,6 +100,20 @@ void execute_without_a_break() {
   expect(order.find("page in, draw, ") != std::string::npos, "which does not come between");
 }
 
+void change_a_priority() {
+  tidemark::engine compute{{.threads = 0}};  // the program runs the loop
+  tidemark::engine_queue backup{compute, {.name = "backup"}};
+  tidemark::engine_queue video{compute, {.name = "video"}};
+  std::string order;
+
+  backup.run([&] { order += "backup, "; });
+  video.run([&] { order += "video, "; });
+  expect(backup.submit() && video.submit(), "both are ready, and backup came first");
+  video.set_priority(tidemark::queue_priority::high);  // from any thread
+  while (compute.loop().poll() != 0) continue;
+  expect(order == "video, backup, ", "the priority counts for what is ready already");
+}
+
 void go_on_after_an_abort() {
   tidemark::engine compute{{.threads = 1}};
   tidemark::fence uploaded;
@@ -228,6 +242,7 @@ int main() {
   execute_two_queues();
   name_a_circle();
   execute_without_a_break();
+  change_a_priority();
   go_on_after_an_abort();
   reserve_entries();
   give_a_progress();

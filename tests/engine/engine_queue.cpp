@@ -374,6 +374,83 @@ TEST_CASE_TEMPLATE("queues of higher priority have their turns first, and the ot
   CHECK(order.size() == 120);
 }
 
+TEST_CASE_TEMPLATE("the priority of a queue that is ready can be changed, and counts from the next turn on", Kind,
+                   EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  std::vector<int> order;
+  std::array<std::optional<queue_of<Kind>>, 3> queues;
+  for (int i = 0; i < 3; ++i) {
+    auto& queue = queues[static_cast<std::size_t>(i)].emplace(on.engine, engine_queue_options{.quantum = 1});
+    for (int n = 0; n < 3; ++n) queue.run([&order, i] { order.push_back(i); });
+    REQUIRE(queue.submit());
+  }
+  CHECK(queues[2]->priority() == queue_priority::normal);
+  CHECK(on.poll() == 3);
+  CHECK(order == std::vector<int>{0, 1, 2});
+  order.clear();
+  queues[2]->set_priority(queue_priority::high);
+  queues[0]->set_priority(queue_priority::low);
+  CHECK(queues[0]->priority() == queue_priority::low);
+  CHECK(on.poll() == 3);
+  CHECK(order == std::vector<int>{2, 1, 0});
+  order.clear();
+  // Back again, and to the priority that it has.
+  queues[2]->set_priority(queue_priority::normal);
+  queues[0]->set_priority(queue_priority::normal);
+  queues[0]->set_priority(queue_priority::normal);
+  while (on.poll() != 0) {
+  }
+  CHECK(order == std::vector<int>{2, 1, 0});
+}
+
+TEST_CASE_TEMPLATE(
+    "the priority of a queue can be changed in its turn, while it waits, is paused, or has nothing to do", Kind,
+    EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  typename Kind::fence input;
+  std::vector<int> order;
+  queue_of<Kind> other{on.engine, {.quantum = 1}};
+  queue_of<Kind> changed{on.engine, {.priority = queue_priority::low, .quantum = 1}};
+  const auto fill = [&] {
+    for (int n = 0; n < 2; ++n) other.run([&] { order.push_back(1); });
+    REQUIRE(other.submit());
+  };
+  changed.set_priority(queue_priority::normal);  // it has nothing to do
+  changed.run([&] {
+    order.push_back(2);
+    changed.set_priority(queue_priority::high);
+  });
+  changed.run([&] { order.push_back(2); });
+  changed.wait(input, 1);
+  changed.run([&] { order.push_back(2); });
+  REQUIRE(changed.submit());
+  fill();
+  on.poll();
+  on.poll();
+  CHECK(order == std::vector<int>{2, 1, 2, 1});
+  while (on.poll() != 0) {
+  }
+  order.clear();
+  changed.set_priority(queue_priority::low);  // it waits
+  input.signal(1);
+  fill();
+  while (on.poll() != 0) {
+  }
+  CHECK(order.size() == 3);
+  CHECK(order.front() == 1);
+  changed.pause();
+  changed.set_priority(queue_priority::high);
+  changed.run([&] { order.push_back(2); });
+  REQUIRE(changed.submit());
+  on.poll();
+  changed.resume();
+  order.clear();
+  fill();
+  while (on.poll() != 0) {
+  }
+  CHECK(order == std::vector<int>{2, 1, 1});
+}
+
 TEST_CASE_TEMPLATE("a queue that is paused executes nothing, until it is resumed", Kind, EVERY_LOOP_KIND) {
   stepped<Kind> on;
   typename Kind::fence input;

@@ -457,6 +457,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void pause() noexcept { base::pause(); }
   void resume() noexcept { base::resume(); }
 
+  /// Changes the priority of the queue, also while it has a turn, waits or is paused. It counts from the next choice of
+  /// a queue on: a turn that is under way goes on to its end. If the queue is ready, it comes last among the ready
+  /// queues of its new priority. The order of its own commands does not change. Progress: takes the lock of the engine.
+  void set_priority(queue_priority priority) noexcept { base::set_rank(static_cast<std::uint8_t>(priority)); }
+  /// Returns the priority that the queue has now. Progress: takes the lock of the engine.
+  [[nodiscard]] queue_priority priority() const noexcept { return static_cast<queue_priority>(base::rank_of_turns()); }
+
   /// Gives the queue up: refuses further submissions, and drops what it has not executed. Its progress is lost; no
   /// other timeline is. A progress that was given to the queue is lost by its poison(), for good, so no other queue can
   /// take it over. If it has no such function, it stays as it is, and only this queue's drain() returns `lost`.

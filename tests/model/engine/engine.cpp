@@ -79,6 +79,38 @@ struct parked_against_signal : model::suite<2>, stepped {
   }
 };
 
+/// The priority of a queue is changed twice while a thread submits to it and another one executes it. Each command is
+/// executed once, in order.
+struct priority_against_turns : model::suite<3>, stepped {
+  payload executed;
+  int seen = 0;
+  queue changed{*this, {.quantum = 1}};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      for (int i = 0; i < 2; ++i) {
+        changed.run([this, i] {
+          MODEL_REQUIRE(executed.load() == i);
+          executed.store(i + 1);
+          seen = i + 1;
+        });
+      }
+      MODEL_REQUIRE(is_accepted(changed));
+    } else if (index == 1) {
+      changed.set_priority(tidemark::queue_priority::high);
+      changed.set_priority(tidemark::queue_priority::low);
+    } else {
+      while (seen != 2 || !changed.is_idle()) run_one();
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(changed.priority() == tidemark::queue_priority::low);
+    // Its last turn may find nothing.
+    MODEL_REQUIRE(on.loop().poll() <= 1 && on.loop().poll() == 0);
+    MODEL_REQUIRE(executed.load() == 2);
+  }
+};
+
 /// A queue whose progress the check has made.
 template <heap_shape Shape>
 struct given {
@@ -1243,6 +1275,7 @@ int main(int argc, char** argv) {
   checks.push_back(
       model::make_check<destroyed_against_engine_abort<3>, "destroyed_against_engine_abort.three_threads">());
   checks.push_back(model::make_check<paused_against_turn, "paused_against_turn">());
+  checks.push_back(model::make_check<priority_against_turns, "priority_against_turns">());
   checks.push_back(model::make_check<unbroken_against_others<false>, "unbroken_against_others">());
   checks.push_back(model::make_check<unbroken_against_others<true>, "unbroken_against_others.aborted">());
   checks.push_back(model::make_check<alone_against_others<false>, "alone_against_others">());

@@ -81,6 +81,15 @@ class engine_task : protected core_of_loop<Platform>::operation {
     set(paused);
   }
   void resume() noexcept { clear(paused); }
+  /// Changes which queues have their turns before and after this one.
+  void set_rank(std::uint8_t rank_of_turns) noexcept {
+    const keeper kept(core_.lock());
+    core_.set_rank(*this, rank_of_turns);
+  }
+  std::uint8_t rank_of_turns() const noexcept {
+    const keeper kept(core_.lock());
+    return this->rank;
+  }
   /// Gives the queue up: it drops what it has not executed. Its progress is lost once it looks at no fence any more.
   /// \param others  a lock that the caller has, and that is given up, too, while code of the user may run. The queue
   ///                stays until it is taken again; null if there is none

@@ -189,6 +189,13 @@ class loop_core {
     return true;
   }
 
+  /// Changes the rank of work, also of work that is ready.
+  void set_rank(work& changed, std::uint8_t to) noexcept {
+    if (changed.rank == to) return;
+    if (changed.phase == call_phase::ready) return ready_.change_rank(changed, to);
+    changed.rank = to;
+  }
+
   /// For work that would wait now: looks at all that others wait for, and returns whether there is nothing to run.
   bool finds_nothing() noexcept {
     collect(at_once);

@@ -37,8 +37,8 @@ struct loop_access {
 inline constexpr std::size_t loop_ranks = 3;
 inline constexpr std::uint8_t usual_rank = 1;
 
-/// \tparam Work  has the links of a linked_queue; a member `rank`, less than `loop_ranks`, which must not change while
-///               the work is in here; and a pointer `is_in`
+/// \tparam Work  has the links of a linked_queue; a member `rank`, less than `loop_ranks`, which only
+///               change_rank() may change while the work is in here; and a pointer `is_in`
 template <class Work>
 class loop_ready {
  public:
@@ -61,6 +61,13 @@ class loop_ready {
   void remove(Work& removed) noexcept {
     if (removed.is_in != &later_ && removed.is_in != &alone_) --count_;
     removed.is_in->remove(removed);
+  }
+  /// Changes the rank of work that is in here. It comes last among the work of its new rank.
+  void change_rank(Work& changed, std::uint8_t to) noexcept {
+    const bool has_turn = changed.is_in != &later_ && changed.is_in != &alone_;
+    if (has_turn) remove(changed);
+    changed.rank = to;
+    if (has_turn) push(changed);
   }
   /// Removes the work that is to run next, and returns it; null if there is none.
   Work* take() noexcept {
