@@ -12,8 +12,10 @@
 #include <tidemark/trace/trace_export.hpp>
 #include <tidemark/trace/trace_file.hpp>
 #include <tidemark/trace/trace_hangs.hpp>
+#include <tidemark/trace/trace_lifetimes.hpp>
 #include <tidemark/trace/trace_work.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -90,6 +92,20 @@ void check(const tidemark::trace& trace) {
   expect(joined == 3 * files, "each command was queued and executed");
   expect(waits_with_a_cause > 0, "waits name the signals that released them");
   expect(trace.losses().empty(), "the logs were large enough");
+}
+
+/// How long commands were in their queue, and how many at a time.
+void measure_depth(const tidemark::trace& trace) {
+  std::uint64_t longest = 0;
+  std::uint64_t deepest = 0;
+  const std::vector<tidemark::trace_lifetime> lifetimes = lifetimes_of(trace);
+  for (const tidemark::trace_lifetime& each : lifetimes) {
+    if (each.queue == parsing) longest = (std::max)(longest, each.end_time - each.begin_time);
+  }
+  for (const tidemark::trace_depth& each : depth_of(lifetimes, parsing)) {  // from each.time on
+    deepest = (std::max)(deepest, each.depth);
+  }
+  expect(longest > 0 && deepest == 2 * files, "all waits and signals were queued before the first was executed");
 }
 
 void parse_file(std::uint64_t) {}  // what the queue is for
@@ -178,6 +194,7 @@ void name_who_waits() {
 int main(int argc, char** argv) {
   const tidemark::trace trace = collect_a_trace();
   check(trace);
+  measure_depth(trace);
 
   std::ostringstream page;
   tidemark::write_trace_page(trace, page);  // or write_chrome_trace(), for Perfetto

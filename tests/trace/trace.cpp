@@ -520,3 +520,24 @@ TEST_CASE("queues and fences are called by their names, otherwise by their numbe
   CHECK(source.fence_name(tidemark::fence_id{6}) == "fence 6");
   CHECK(source.queues() == std::vector<tidemark::queue_id>{tidemark::queue_id{2}, tidemark::queue_id{4}});
 }
+
+TEST_CASE("[A124] of commands that look alike, each that was cancelled takes its own time of queueing with it") {
+  trace source;
+  for (const std::uint64_t time : {10U, 20U, 30U, 40U}) {
+    source.on_queued(queue_a, trace_event::wait_queued, fence_f, 5, time);
+  }
+  executed(source, queue_a, wait_entry(fence_f, 5, 0, tidemark::cancelled_timestamp));
+  executed(source, queue_a, wait_entry(fence_f, 5, 21, 25));
+  executed(source, queue_a, wait_entry(fence_f, 5, 0, tidemark::cancelled_timestamp));
+  executed(source, queue_a, wait_entry(fence_f, 5, 41, 45));
+  std::vector<std::uint64_t> joined;
+  std::vector<std::uint64_t> given_up;
+  for (const trace_command& each : source.commands()) {
+    if (each.executed) CHECK(each.end_time == each.queued_time + 5);
+    (each.executed ? joined : given_up).push_back(each.queued_time);
+    CHECK(each.cancelled != each.executed);
+    CHECK_FALSE(each.uncertain);
+  }
+  CHECK(joined == std::vector<std::uint64_t>{20, 40});
+  CHECK(given_up == std::vector<std::uint64_t>{10, 30});
+}

@@ -139,6 +139,11 @@ void check_fields(const json_value& event) {
     CHECK(event["dur"].thousandths() >= 1);
   } else if (kind == "i") {
     CHECK(event["s"].string() == "t");
+  } else if (kind == "b" || kind == "e") {
+    CHECK(event["cat"].string() == "in flight");
+    CHECK(event.has("id"));
+  } else if (kind == "C") {
+    CHECK(event["args"].has("commands"));
   } else {
     CHECK((kind == "s" || kind == "f"));
     CHECK(event.has("id"));
@@ -268,6 +273,59 @@ TEST_CASE("[A80] every event has the fields that its phase needs, every arrow ha
     check_nesting(file);
     CHECK(phase(file, "s").size() > 100);
   }
+}
+
+namespace {
+
+/// Returns a trace of a queue "copy" of which three signals are in flight at a time, and of a wait that is not over.
+trace three_in_flight() {
+  trace source;
+  source.name_queue(queue_id{0}, "copy");
+  source.name_queue(queue_id{1}, "blur");
+  source.name_fence(fence_id{7}, "copied");
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    source.on_queued(queue_id{0}, trace_event::signal_queued, fence_id{7}, n, 1000 + n);
+  }
+  source.on_queued(queue_id{1}, trace_event::wait_queued, fence_id{7}, 9, 1500);
+  for (std::uint64_t n = 1; n <= 3; ++n) executed(source, queue_id{0}, signal_entry(fence_id{7}, n, 2000 * n));
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("[A131] the trace events show each command from its queueing to its end, and the depth of its queue") {
+  const json_value file = chrome(three_in_flight());
+  const std::uint64_t start = std::stoull(file["otherData"]["start_nanoseconds"].string());
+  std::map<std::uint64_t, std::string> boxes;
+  for (const char* const kind : {"b", "e"}) {
+    for (const json_value& event : phase(file, kind)) {
+      check_fields(event);
+      std::string& text = boxes[event["id"].integer()];
+      text += (text.empty() ? event["name"].string() + " " : "-") + std::to_string(start + event["ts"].thousandths());
+    }
+  }
+  CHECK(boxes == std::map<std::uint64_t, std::string>{{1, "copy: signal copied 1001-2000"},
+                                                      {2, "copy: signal copied 1002-4000"},
+                                                      {3, "copy: signal copied 1003-6000"},
+                                                      {4, "blur: wait copied 1500-6000"}});
+  std::map<std::string, std::string> depths;
+  for (const json_value& event : phase(file, "C")) {
+    depths[event["name"].string()] += std::to_string(start + event["ts"].thousandths()) + ":" +
+                                      std::to_string(event["args"]["commands"].integer()) + " ";
+  }
+  CHECK(depths == std::map<std::string, std::string>{{"depth of copy", "1001:1 1002:2 1003:3 2000:2 4000:1 6000:0 "},
+                                                     {"depth of blur", "1500:1 "}});
+}
+
+TEST_CASE("[A131] the data of the page has each command from its queueing to its end, with its level") {
+  const json_value data = page_data(three_in_flight());
+  std::string rows;
+  for (const json_value& row : data["lifetimes"].items) {
+    for (const json_value& item : row.items) rows += item.text + " ";
+  }
+  // Command, begin and end from the first execution on, level, and whether it is open.
+  CHECK(data["start"].string() == "2000");
+  CHECK(rows == "0 -999 0 0 0 1 -998 2000 1 0 2 -997 4000 2 0 3 -500 4000 0 1 ");
 }
 
 TEST_CASE("[A100] there is one lost marker for each gap") {
@@ -523,8 +581,9 @@ TEST_CASE("the names of events repeat: one for each kind of command and fence, s
   for (const json_value& event : file["traceEvents"].items) {
     if (event["ph"].string() != "M") names.insert(event["name"].string());
   }
-  // Of each of four fences: wait, signal, and both when they were queued. And work, releases, signals lost.
-  CHECK(names.size() <= 4 * 4 + 3);
+  // Of each of four fences: wait, signal, and both when they were queued. And work, releases, signals lost. Of each of
+  // four queues: a wait and a signal in flight, and the depth.
+  CHECK(names.size() <= 4 * 4 + 3 + 4 * 3);
   CHECK(names.count("wait fence 10") == 1);
   CHECK(names.count("work") == 1);
 }

@@ -2,9 +2,9 @@
 //
 // What the page says about the trace, a command or a gap, in words.
 
-import {BACKWARD, BOX_BEGIN, END, EXECUTED, FENCE, FLAGS, GUESSED, IS_WAIT, LANE, OBSERVED, QUEUED, RELEASED_BY,
-        UNCERTAIN, VALUE, WORK_BEGIN, WORK_END, WORK_LANE, WORK_NAME, isOpen, releasedBy} from './model.mjs';
-import {countText, durationText, timeText} from './text.mjs';
+import {BACKWARD, BOX_BEGIN, END, ERROR, EXECUTED, FENCE, FLAGS, GUESSED, IS_WAIT, LANE, OBSERVED, QUEUED, RELEASED_BY,
+        UNCERTAIN, VALUE, WORK_BEGIN, WORK_END, WORK_LANE, WORK_NAME, depthAt, isOpen, releasedBy} from './model.mjs';
+import {countText, durationText, lanesText, timeText} from './text.mjs';
 
 /// Returns the fence and the value of a command, for example "uploaded >= 3" with the mathematical sign.
 export function fenceText(model, command) {
@@ -18,7 +18,7 @@ export const lossText = ({count, waits}) =>
 /// Returns the facts of the header: [{text, kind}]; kind is 'strong', 'plain' or 'warn'.
 export function describeTrace(model) {
   const facts = [
-    {text: countText(model.lanes.length, 'queue'), kind: 'strong'},
+    {text: lanesText(model.lanes.length, model.lanes.filter(({isThread}) => isThread).length), kind: 'strong'},
     ...model.groups.length > 0 ? [{text: countText(model.groups.length, 'engine'), kind: 'plain'}] : [],
     {text: countText(model.commands.length, 'command'), kind: 'strong'},
   ];
@@ -45,6 +45,7 @@ function timeRows(command) {
   if (isOpen(command)) rows.push(['next to execute from', timeText(command[BOX_BEGIN])]);
   rows.push([command[IS_WAIT] ? 'ended' : 'signalled', executed ? timeText(end) : 'execution not seen']);
   if (command[IS_WAIT] && observed !== null && end !== null) rows.push(['stalled for', durationText(end - observed)]);
+  if (command[ERROR]) rows.push(['exact to', `\u00b1 ${durationText(Number(command[ERROR]))}`]);
   if (queued !== null && end !== null) rows.push(['queued for', durationText(end - queued)]);
   return rows;
 }
@@ -82,14 +83,22 @@ function commandNotes(command) {
   return notes;
 }
 
-const queueRows = ({name, engine}) => [['queue', name], ...engine ? [['engine', engine]] : []];
+/// How many commands of its queue were in flight when a command was queued, itself included.
+function depthRows(model, index) {
+  const command = model.commands[index];
+  if (model.lifetimeOf[index] < 0) return [];
+  return [['in flight then', countText(depthAt(model.lanes[command[LANE]], command[QUEUED]), 'command')]];
+}
+
+const queueRows = ({name, engine, isThread}) => [[isThread ? 'thread' : 'queue', name], ...engine ? [['engine', engine]] : []];
 
 /// Returns what is known about a command: {title, rows: [[name, text]], notes: [text]}.
 export function describeCommand(model, index) {
   const command = model.commands[index];
   return {
     title: `${command[IS_WAIT] ? 'wait' : 'signal'} ${fenceText(model, command)}`,
-    rows: [...queueRows(model.lanes[command[LANE]]), ...timeRows(command), ...releaseRows(model, index)],
+    rows: [...queueRows(model.lanes[command[LANE]]), ...timeRows(command), ...depthRows(model, index),
+           ...releaseRows(model, index)],
     notes: commandNotes(command),
   };
 }

@@ -7,6 +7,7 @@ import {FONT, drawAxis, drawBands, drawEmptiness, drawGutter, drawPointer, drawR
         drawScrollBar} from './frame.mjs';
 import {Labels, drawLabels} from './labels.mjs';
 import {drawLane} from './lanes.mjs';
+import {drawDepth, drawLifetimeRim} from './lifetimes.mjs';
 import {AXIS} from './view.mjs';
 
 /// The colors that the style sheet gives, as custom properties of these names.
@@ -36,13 +37,15 @@ export function drawFrame({context, view, model, colors, focus, matches, range, 
   context.beginPath();
   context.rect(view.gutter, AXIS, view.plotWidth, view.height - AXIS);
   context.clip();
-  view.eachLane((lane, index) => drawLane(scene, lane, index));
-  view.eachLane((lane) => drawArrows(scene, lane));
+  const draw = view.lifetimes ? drawDepth : drawLane;
+  view.eachLane((lane, index) => draw(scene, lane, index));
+  if (!view.lifetimes) view.eachLane((lane) => drawArrows(scene, lane));
   drawLabels(context, labels);
   if (matches) view.eachLane((lane, index) => drawMatches(scene, matches[index], index));
   for (const {command, work} of focus) {
-    if (command !== undefined) drawFocus(scene, command);
-    if (work !== undefined) drawRim(scene, {work});
+    if (view.lifetimes) drawLifetimeRim(scene, command);
+    else if (command !== undefined) drawFocus(scene, command);
+    if (work !== undefined && !view.lifetimes) drawRim(scene, {work});
   }
   drawEmptiness(scene);
   context.restore();

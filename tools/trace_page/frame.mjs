@@ -4,7 +4,7 @@
 //
 // A scene is {context, view, model, colors, labels}: all that a drawing function needs.
 
-import {axisTicks, countText, durationText, shorten, timeText} from './text.mjs';
+import {axisTicks, countText, durationText, lanesText, shorten, timeText} from './text.mjs';
 import {AXIS, BAR, HEAD} from './view.mjs';
 
 export const FONT = '11px system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif';
@@ -30,14 +30,14 @@ export function drawBands({context, view, colors}) {
 
 /// Draws the names of the engines above their lanes.
 function drawGroups({context, view, colors}, write) {
-  view.eachGroup(({name, size}, top) => {
+  view.eachGroup(({name, size, threads}, top) => {
     context.fillStyle = colors.head;
     context.fillRect(0, top, view.width, HEAD - 1);
     context.fillStyle = colors.line;
     context.fillRect(0, top + HEAD - 1, view.width, 1);
     context.fillStyle = colors.ink;
     context.font = NAME_FONT;
-    write(`${name} \u00b7 ${countText(size, 'queue')}`, top + HEAD / 2);
+    write(`${name} \u00b7 ${lanesText(size, threads)}`, top + HEAD / 2);
     context.font = FONT;
   });
 }
@@ -58,6 +58,7 @@ export function drawAxis({context, view, colors}) {
 }
 
 const countsText = (lane) => `${countText(lane.waits.size, 'wait')}, ${countText(lane.signals.size, 'signal')}`;
+const depthText = ({greatestDepth}) => `up to ${greatestDepth.toLocaleString('en')} in flight`;
 
 /// Returns how wide the gutter must be to show all names of queues.
 export function gutterFor(context, {lanes, groups}) {
@@ -67,7 +68,7 @@ export function gutterFor(context, {lanes, groups}) {
   };
   const engines = groups.map(({name}) => `${name} \u00b7 00 queues`);
   const names = widest(NAME_FONT, [...engines, ...lanes.map(({name}) => name)]);
-  const counts = widest(FONT, lanes.map(countsText));
+  const counts = widest(FONT, [...lanes.map(countsText), ...lanes.map(depthText)]);
   return Math.ceil(Math.max(names, counts, 126)) + 24;
 }
 
@@ -84,7 +85,7 @@ export function drawGutter({context, view, colors}) {
     write(lane.name, middle - 8);
     context.font = FONT;
     context.fillStyle = colors.faint;
-    write(countsText(lane), middle + 8);
+    write(view.lifetimes ? depthText(lane) : countsText(lane), middle + 8);
     context.fillStyle = colors.line;
     context.fillRect(0, view.laneTop(index) + view.lane - 1, view.gutter, 1);
   });

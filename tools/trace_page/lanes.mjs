@@ -28,7 +28,7 @@ export function drawLane(scene, lane, index) {
 
 // ---- gaps ----
 
-function drawGaps(scene, lane, index) {
+export function drawGaps(scene, lane, index) {
   const {view, model, colors, labels} = scene, top = view.laneTop(index) + 1, height = view.lane - 2;
   const style = {ink: colors['lost-ink'], ground: colors['lost-fill']};
   view.eachRun(lane.lost, (first, last, left, right) => {

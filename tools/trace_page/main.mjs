@@ -270,6 +270,11 @@ canvas.addEventListener('wheel', (event) => {
 
 // ---- keys and buttons ----
 
+function toggleLifetimes() {
+  view.showLifetimes(!view.lifetimes);
+  byId('depth').setAttribute('aria-pressed', String(view.lifetimes));
+}
+
 const KEYS = {
   arrowleft: (event) => view.pan(event.shiftKey ? -.5 : -.1),
   arrowright: (event) => view.pan(event.shiftKey ? .5 : .1),
@@ -284,6 +289,7 @@ const KEYS = {
   a: () => view.fit(model.queuedRange),
   home: () => view.scroll(-view.mostTop),
   end: () => view.scroll(view.mostTop),
+  d: () => toggleLifetimes(),
   n: () => step(1),
   p: () => step(-1),
   r: () => showRange({from: view.from, to: view.to}),
@@ -309,6 +315,7 @@ byId('next').addEventListener('click', () => stepMatch(1));
 byId('unpin').addEventListener('click', () => pin(null));
 byId('close').addEventListener('click', () => showRange(null));
 byId('numbers').addEventListener('click', KEYS.r);
+byId('depth').addEventListener('click', KEYS.d);
 byId('in').addEventListener('click', () => view.zoom(.5));
 byId('out').addEventListener('click', () => view.zoom(2));
 byId('fit').addEventListener('click', () => view.fit(model.range));

@@ -59,6 +59,14 @@ export function greatestEnd(series, first, last) {
   return result;
 }
 
+/// Returns the end of the last item that begins at `time` or before it; undefined if there is none. Of a series of
+/// steps, whose ends are values, that is the value at this time.
+export function valueAt(series, time) {
+  let next = lowerBound(series.begin, time);
+  if (next < series.size && series.begin[next] === time) ++next;
+  return next > 0 ? endOf(series, next - 1) : undefined;
+}
+
 /// Returns an upper bound of the number of items between two times. It is exact unless items overlap.
 export function countBetween(series, from, to) {
   return Math.max(0, lowerBound(series.begin, to) - lowerBound(series.reach, from));

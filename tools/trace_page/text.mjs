@@ -31,6 +31,14 @@ export function countText(number, singular, plural = `${singular}s`) {
   return `${number.toLocaleString('en')} ${String(number) === '1' ? singular : plural}`;
 }
 
+/// Returns how many queues and threads there are, for example "2 queues, 3 threads".
+export function lanesText(count, threads) {
+  const parts = [];
+  if (count > threads || threads === 0) parts.push(countText(count - threads, 'queue'));
+  if (threads > 0) parts.push(countText(threads, 'thread'));
+  return parts.join(', ');
+}
+
 /// Returns the ticks of an axis from one time to another on `width` pixels, as [{time, text}]. They are at least 100
 /// pixels apart, at round numbers of nanoseconds, and all in one unit.
 export function axisTicks(from, to, width) {

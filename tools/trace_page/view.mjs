@@ -7,19 +7,25 @@
 //                        boxes of waits, bars of signals
 //                STRIP   marks of what was queued
 //
+// If the view shows lifetimes, a lane has rows for them instead, the lowest level at the bottom, and above them the depth
+// of the queue in numbers.
+//
 // Above the first lane of each engine there are HEAD pixels for its name. The names of the queues stand in the gutter
 // on the left, which does not move. If not all lanes are in view, a scroll bar takes BAR pixels on the right.
 
 import {countBetween, endOf, greatestEnd, lowerBound, nearest} from './series.mjs';
+import {LANE, LEVEL, LIFE_BEGIN, LIFE_END} from './model.mjs';
 
 export const AXIS = 30, TOP = 24, STRIP = 9, HEAD = 24, BAR = 14;
-const LEAST_LANE = 66, MOST_LANE = 116, LEAST_SPAN = 20;
+export const ROWS_TOP = 16;
+const LEAST_ROW = 5, MOST_ROW = 20, LEAST_LANE = 66, MOST_LANE = 116, LEAST_SPAN = 20;
 const clamp = (value, least, most) => Math.max(Math.min(value, most), least);
 
 export class View {
   /// Shows nothing until resize() and fit() were called. Calls `changed` after each change.
   constructor(model, changed) {
-    Object.assign(this, {model, changed, from: 0, to: 1, top: 0, width: 0, height: 0, gutter: 150, lane: LEAST_LANE});
+    Object.assign(this, {model, changed, from: 0, to: 1, top: 0, width: 0, height: 0, gutter: 150, lane: LEAST_LANE,
+                         lifetimes: false});
   }
 
   // ---- from times and lanes to pixels, and back ----
@@ -54,6 +60,21 @@ export class View {
 
   boxTop(index) { return this.laneTop(index) + TOP; }
   boxBottom(index) { return this.boxTop(index) + this.boxHeight; }
+
+  // ---- rows of lifetimes ----
+
+  /// Whether the rows of a lane are high enough that a box in each can be seen.
+  hasRows(lane) { return this.rowHeight(lane) >= LEAST_ROW; }
+  rowHeight(lane) { return Math.min(MOST_ROW, (this.lane - ROWS_TOP - 4) / Math.max(lane.greatestDepth, 1)); }
+  rowTop(index, level) {
+    return this.laneTop(index) + this.lane - 4 - (level + 1) * this.rowHeight(this.model.lanes[index]);
+  }
+
+  /// Shows lifetimes, or what the queues executed.
+  showLifetimes(on) {
+    this.lifetimes = on;
+    this.changed();
+  }
 
   // ---- moving ----
 
@@ -165,6 +186,7 @@ export class View {
     const index = this.laneAt(y), lane = this.model.lanes[index];
     if (!lane || x < this.gutter || x > this.right || y < AXIS) return null;
     const time = this.toTime(x), pixel = this.span / this.plotWidth;
+    if (this.lifetimes) return this.pickLifetime(lane, index, time, y);
     const kinds = y > this.boxBottom(index) + 2 ? ['pending', 'queued'] : ['signals', 'waits'];
     for (const kind of kinds) {
       const command = nearest(lane[kind], time, (kind === 'waits' ? 3 : 5) * pixel);
@@ -174,5 +196,25 @@ export class View {
     if (work >= 0) return {work};
     const loss = nearest(lane.lost, time, 4 * pixel);
     return loss >= 0 ? {loss} : null;
+  }
+
+  /// The same where lifetimes are drawn.
+  pickLifetime(lane, index, time, y) {
+    const pixel = this.span / this.plotWidth;
+    const level = Math.floor((this.rowTop(index, -1) - y) / this.rowHeight(lane));
+    const series = this.hasRows(lane) ? lane.levels[level] : undefined;
+    const command = series ? nearest(series, time, 3 * pixel) : -1;
+    if (command >= 0) return {command};
+    const loss = nearest(lane.lost, time, 4 * pixel);
+    return loss >= 0 ? {loss} : null;
+  }
+
+  /// Returns the row of a command, {left, right, top, height}; null if it has none that is drawn.
+  rowOf(command) {
+    const {lifetimes, lifetimeOf, commands, lanes} = this.model, life = lifetimes[lifetimeOf[command]];
+    const index = commands[command][LANE], lane = lanes[index];
+    if (!life || !this.hasRows(lane)) return null;
+    const left = this.toX(life[LIFE_BEGIN]), right = this.toX(life[LIFE_END]);
+    return {left, right, top: this.rowTop(index, life[LEVEL]), height: this.rowHeight(lane)};
   }
 }

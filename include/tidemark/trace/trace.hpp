@@ -16,8 +16,8 @@
 //
 // The join. Commands with the same queue, operation, fence and value differ by their number only: the n-th one that was
 // executed is the n-th one that was queued. Those that were queued are numbered in the order of their times, or in the
-// order of the calls if one of them has the time 0. Therefore on_queued must be called for all commands of a queue or
-// for none of them.
+// order of the calls if one of them has the time 0. A command that was cancelled counts like one that was executed, at
+// its place in the log. Therefore on_queued must be called for all commands of a queue or for none of them.
 // A command of which one half is missing stays in the trace: it was queued and is not (yet) executed, or it was
 // executed and nobody said that it was queued.
 //
@@ -42,8 +42,11 @@
 //     between the fence's next lower signal, or the beginning if there is none, and this one. One of the lost signals
 //     may have released the wait.
 //
-// All times are nanoseconds; 0 means "not known". The trace does not correct clocks: the times of all queues must be on
-// one time line, and so must the times of on_queued if they are to be compared with them.
+// All times are nanoseconds; 0 means "not known". The times of on_queued are those of the steady clock. If the executor
+// of a queue has another clock, set_clock() says how the two relate. The trace then brings the executor's times to the
+// time line of the steady clock, and says how exact they are. It takes no order between two times for certain that are
+// closer together than the errors of both: where a release depends on it, it names no signal. The times of all queues
+// without such a clock must be on one time line.
 //
 // Not promised: a bound of the memory. A trace keeps everything that it receives, about 48 bytes for each event.
 #ifndef TIDEMARK_TRACE_TRACE_HPP
@@ -63,6 +66,7 @@
 #include <utility>
 #include <vector>
 
+#include "../log/clock_correlation.hpp"
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
@@ -86,6 +90,13 @@ class trace {
   /// \param name  any bytes; exporters replace what is not UTF-8
   void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
 
+  /// Names a thread that is recorded (queue/thread_recorder.hpp), which has a number as a queue has, or gives it another
+  /// name. Exporters and reports call it a thread from then on. Otherwise as name_queue().
+  void name_thread(queue_id number, std::string name) {
+    queues_[number].name = std::move(name);
+    queues_[number].is_thread = true;
+  }
+
   /// Says which engine runs a queue, such as a device or a pool of threads. Exporters show the queues of one engine as
   /// a group. Engines of the same name are one. From then on queues() contains the queue, even without events.
   /// \param name  as for a queue; empty: the queue belongs to no engine, as at first
@@ -94,6 +105,14 @@ class trace {
   /// Names a fence, or gives it another name. Without a name, fence 3 is called "fence 3".
   /// \param name  as for a queue
   void name_fence(fence_id number, std::string name) { fences_[number] = std::move(name); }
+
+  // ---- clocks ----
+
+  /// Says how the clock of a queue's executor relates to the steady clock. All times of this queue that on_executed and
+  /// on_work tell, before this call and after it, are times of that clock. The last call counts. So a program may
+  /// measure the clock again when the run is over, and the times in between become more exact. A correlation without a
+  /// reading says that the queue has the steady clock, as at first. From then on queues() contains the queue.
+  void set_clock(queue_id number, clock_correlation clock) { queues_[number].clock = std::move(clock); }
 
   // ---- events ----
 
@@ -147,9 +166,8 @@ class trace {
   /// the marks and the releases that it shows. Sorts all events at each call: O(n log n).
   [[nodiscard]] std::vector<trace_command> commands() const;
 
-  /// Returns the gaps, in the order in which on_lost told of them. The reference to the vector is valid as long as the
-  /// trace; on_lost and on_executed change its contents. Progress: wait-free.
-  [[nodiscard]] const std::vector<trace_loss>& losses() const noexcept { return losses_; }
+  /// Returns the gaps, in the order in which on_lost told of them. O(n).
+  [[nodiscard]] std::vector<trace_loss> losses() const;
 
   /// Returns how many executed commands are marked as `backward`. Progress: wait-free.
   [[nodiscard]] std::uint64_t backward_count() const noexcept { return backward_count_; }
@@ -164,10 +182,18 @@ class trace {
   /// Returns the name of a queue, or "queue " and its number if it has none or an empty one.
   [[nodiscard]] std::string queue_name(queue_id number) const;
 
-  /// Returns the name of the engine that runs a queue; empty if nobody said that one does.
+  /// Returns the name of the engine that runs a queue; empty if nobody said that one does. Threads of which nobody said
+  /// that are in the group "threads".
   [[nodiscard]] std::string engine_name(queue_id number) const {
     const auto found = queues_.find(number);
-    return found != queues_.end() ? found->second.engine : std::string{};
+    if (found == queues_.end()) return {};
+    return found->second.engine.empty() && found->second.is_thread ? "threads" : found->second.engine;
+  }
+
+  /// Returns whether a number is that of a thread: name_thread() was called.
+  [[nodiscard]] bool is_thread(queue_id number) const {
+    const auto found = queues_.find(number);
+    return found != queues_.end() && found->second.is_thread;
   }
 
   /// Returns the name of a fence, or "fence " and its number if it has none or an empty one.
@@ -199,11 +225,14 @@ class trace {
   struct queue_state {
     std::string name;
     std::string engine;
+    bool is_thread = false;
+    clock_correlation clock;        ///< without a reading: the steady clock
     std::array<log_state, 2> logs;  ///< of waits, of signals
   };
   using indices = std::vector<std::size_t>;
 
   static trace_command made_of(const subject& what);
+  correlated_time steady(queue_id number, std::uint64_t time) const;
   void pass(log_state& log, std::uint64_t time);
   bool has_gaps(const subject& what) const;
   template <class Record>
@@ -220,7 +249,8 @@ class trace {
   std::map<fence_id, std::string> fences_;
   std::vector<queued_record> queued_;
   std::vector<executed_record> executed_;
-  std::vector<subject> cancelled_;
+  /// What was cancelled: for each, how many entries were executed before it was told.
+  std::map<subject, indices> cancelled_;
   std::vector<trace_loss> losses_;
   detail::work_list work_;
   std::uint64_t backward_count_ = 0;
@@ -241,7 +271,7 @@ template <class Clock>
 void trace::on_executed(queue_id queue_number, const fence_log_entry& entry) {
   if (is_cancelled(entry)) {
     queues_.try_emplace(queue_number);
-    cancelled_.push_back({queue_number, entry.operation, entry.fence, entry.fence_value});
+    cancelled_[{queue_number, entry.operation, entry.fence, entry.fence_value}].push_back(executed_.size());
     return;
   }
   const bool wait = entry.operation == fence_operation::wait_unblocked;
@@ -313,8 +343,11 @@ inline std::vector<trace_command> trace::commands() const {
     trace_command command = made_of(event.what);
     command.executed = true;
     command.backward = event.backward;
-    command.observed_time = event.observed;
-    command.end_time = event.end;
+    const correlated_time observed = steady(event.what.queue, event.observed);
+    const correlated_time end = steady(event.what.queue, event.end);
+    command.observed_time = observed.nanoseconds;
+    command.end_time = end.nanoseconds;
+    command.time_error = (std::max)(observed.error, end.error);
     result.push_back(command);
   }
   join_queued(result);
@@ -323,12 +356,28 @@ inline std::vector<trace_command> trace::commands() const {
   return result;
 }
 
+/// Returns a time that a queue's executor has told, on the time line of the steady clock.
+inline correlated_time trace::steady(queue_id number, std::uint64_t time) const {
+  const clock_correlation& clock = queues_.at(number).clock;
+  return clock.readings().empty() ? correlated_time{time, 0} : clock.to_steady(time);
+}
+
+inline std::vector<trace_loss> trace::losses() const {
+  std::vector<trace_loss> result = losses_;
+  for (trace_loss& each : result) {
+    each.time_before = steady(each.queue, each.time_before).nanoseconds;
+    each.time_after = steady(each.queue, each.time_after).nanoseconds;
+  }
+  return result;
+}
+
 inline std::vector<trace_work> trace::told_work() const {
   const std::vector<std::string_view> names = work_.names();
   std::vector<trace_work> result;
   result.reserve(work_.spans().size());
   for (const detail::work_list::span& span : work_.spans()) {
-    result.push_back({span.queue, names[span.name], span.begin, span.end, false});
+    result.push_back({span.queue, names[span.name], steady(span.queue, span.begin).nanoseconds,
+                      steady(span.queue, span.end).nanoseconds, false});
   }
   return result;
 }
@@ -393,13 +442,20 @@ inline void trace::join_queued(std::vector<trace_command>& commands) const {
     const auto other_first = other;
     while (other != executed.end() && executed_[*other].what == what) ++other;
     order_by_time(first, last);
-    const std::size_t joined = certain(last - first, other_first, other);
+    const auto found = cancelled_.find(what);
+    const indices gone = found != cancelled_.end() ? found->second : indices{};
+    const auto gone_count = static_cast<std::ptrdiff_t>((std::min)(gone.size(), indices::size_type(last - first)));
+    const std::size_t joined = certain(last - first - gone_count, other_first, other);
+    std::ptrdiff_t passed = 0;  // how many of the cancelled ones are behind
     for (std::size_t i = 0; i < joined; ++i, ++first) {
-      trace_command& command = commands[other_first[static_cast<std::ptrdiff_t>(i)]];
-      command.queued = true;
-      command.queued_time = queued_[*first].time;
+      const std::size_t index = other_first[static_cast<std::ptrdiff_t>(i)];
+      for (; passed < gone_count && gone[static_cast<std::size_t>(passed)] <= index; ++passed)
+        alone.push_back(*first++);
+      commands[index].queued = true;
+      commands[index].queued_time = queued_[*first].time;
     }
-    for (auto rest = other_first + static_cast<std::ptrdiff_t>(joined); rest != other && first != last; ++rest) {
+    const bool has_more = last - first > gone_count - passed;
+    for (auto rest = other_first + static_cast<std::ptrdiff_t>(joined); rest != other && has_more; ++rest) {
       commands[*rest].uncertain = true;
     }
     alone.insert(alone.end(), first, last);
@@ -449,12 +505,13 @@ inline void trace::find_releases(std::vector<trace_command>& commands) const {
           return std::tie(a.fence, a.value) < std::tie(b.fence, b.value);
         });
     if (first == rises.end() || first->fence != wait.fence) continue;
-    const bool too_late = first->time != 0 && wait.end_time != 0 && first->time > wait.end_time;
+    const std::uint64_t slack = detail::doubt(*first, wait.queue, wait.time_error);
+    const bool too_late = first->time != 0 && wait.end_time != 0 && first->time > detail::later(wait.end_time, slack);
     const bool has_previous = first != rises.begin() && std::prev(first)->fence == wait.fence;
     const std::uint64_t since = has_previous ? std::prev(first)->time : 0;
     const std::uint64_t until = first->time != 0 ? first->time : wait.end_time != 0 ? wait.end_time : UINT64_MAX;
     const bool doubtful = first->value != wait.value && detail::overlaps(gaps, {since, until});
-    if (!too_late && !doubtful) wait.released_by = first->command;
+    if (!too_late && !doubtful && !first->is_doubtful) wait.released_by = first->command;
   }
 }
 
@@ -464,7 +521,7 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const trace_command& command = commands[i];
     if (!command.executed || command.operation != fence_operation::signal_executed) continue;
-    found.push_back({command.fence, command.value, command.end_time, i});
+    found.push_back({command.fence, command.value, command.end_time, i, command.queue, command.time_error, false});
   }
   return detail::only_rises(std::move(found));
 }
@@ -473,7 +530,7 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
 /// before it; then nobody knows which of them is right, and the interval covers both.
 inline std::vector<detail::interval> trace::signal_gaps() const {
   std::vector<detail::interval> gaps;
-  for (const trace_loss& loss : losses_) {
+  for (const trace_loss& loss : losses()) {
     if (loss.log != fence_log_type::signal) continue;
     const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
     gaps.push_back({(std::min)(loss.time_before, after), (std::max)(loss.time_before, after)});

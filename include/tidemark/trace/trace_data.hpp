@@ -31,8 +31,10 @@ struct trace_command {
   bool backward = false;
   bool uncertain = false;  ///< its other half is not known, because entries of its log were lost
   std::uint64_t queued_time = 0;
-  std::uint64_t observed_time = 0;         ///< when a wait was seen to stall its queue
-  std::uint64_t end_time = 0;              ///< when the signal was executed, or when the wait ended
+  std::uint64_t observed_time = 0;  ///< when a wait was seen to stall its queue
+  std::uint64_t end_time = 0;       ///< when the signal was executed, or when the wait ended
+  /// How far these two may be from the true times, because the executor has a clock of its own (trace::set_clock()).
+  std::uint64_t time_error = 0;
   std::optional<std::size_t> released_by;  ///< of a wait: the index of the signal that released it, if that is known
 
   friend bool operator==(const trace_command&, const trace_command&) = default;

@@ -6,7 +6,9 @@
 // Both show a lane for each queue, and the lanes of one engine as a group. They show each wait from when it was seen to
 // stall its queue to its end: in that time the queue was parked. They also show when each signal was executed; what the
 // queue did in between (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was
-// queued; and the gaps in the logs.
+// queued; and the gaps in the logs. And both show each command as a box from when it was queued to when it was executed,
+// and how many were in flight at a time (trace_lifetimes.hpp): the page after a press of d, the trace events as
+// asynchronous ones and as counters.
 //
 // The first command that a queue has not executed is shown, too, if it is a wait, and if it is known when it was
 // queued. It is shown from that time, or from the last known time at which the queue did something else, if that is
@@ -36,17 +38,20 @@
 #include "detail/trace_text.hpp"
 #include "trace.hpp"
 #include "trace_data.hpp"
+#include "trace_lifetimes.hpp"
 #include "trace_work.hpp"
 
 namespace tidemark {
 
 /// Writes a trace as a JSON object of trace events: "X" for waits, signals and work, "s" and "f" for the two ends of an
-/// arrow, "i" for queued commands and for gaps, "M" for names. An engine is a process, a queue is a thread; queues
+/// arrow, "i" for queued commands and for gaps, "b" and "e" for the two ends of the time in which a command was in flight,
+/// "C" for the depth of a queue, "M" for names. An engine is a process, a queue is a thread; queues
 /// without an engine are threads of the process "tidemark". Boxes of a queue that overlap in part are shown in further
 /// threads below its own, named "render (2)" and so on, because readers drop such a box within one thread. A box that
 /// lies within another one is in the same thread, after it. The name of an event is the same for all commands of one
 /// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
-/// by it; what differs is in `args`. Times are microseconds since one nanosecond before the first event;
+/// by it; what differs is in `args`. The name of a command in flight begins with that of its queue, because readers give
+/// each name a row: "render: wait uploaded". Times are microseconds since one nanosecond before the first event;
 /// `otherData.start_nanoseconds` says when that was. The box of a command ends when the command ended. If the command
 /// was seen to stall after that, the box ends at that time. It is at least one nanosecond wide. Where one of the times
 /// is a guess, and the box of a signal ends after that of the wait, there is no arrow between them. A gap is shown at
@@ -81,7 +86,10 @@ class trace_picture {
   };
 
   explicit trace_picture(const trace& source)
-      : commands{source.commands()}, work{work_of(source, commands)}, boxes(commands.size()) {
+      : commands{source.commands()},
+        work{work_of(source, commands)},
+        lifetimes{lifetimes_of(source, commands)},
+        boxes(commands.size()) {
     arrange(source);
     for (const trace_command& command : commands) fences.try_emplace(command.fence, 0);
     std::size_t number = 0;
@@ -92,6 +100,7 @@ class trace_picture {
 
   std::vector<trace_command> commands;
   std::vector<trace_work> work;
+  std::vector<trace_lifetime> lifetimes;
   std::vector<queue_id> order;       ///< the queues by their lanes, those of one engine together
   std::vector<std::string> engines;  ///< their names, by number; the number 0 stands for no engine
   std::map<queue_id, std::size_t> engine_of;
@@ -209,6 +218,8 @@ class chrome_writer {
     for (const slice& box : slices_) draw(box);
     for (std::size_t i = 0; i < picture_.commands.size(); ++i) queued(i);
     for (const trace_loss& loss : source_.losses()) lost(loss);
+    for (std::size_t i = 0; i < picture_.lifetimes.size(); ++i) in_flight(i);
+    for (const queue_id queue : picture_.order) depths(queue);
     // Arrows come after all boxes, and their beginnings before all ends. Readers that sort by time keep the order of
     // what is at the same time.
     for (std::size_t i = 0; i < picture_.commands.size(); ++i) flow(i, true);
@@ -347,6 +358,7 @@ class chrome_writer {
     if (is_wait(command) && command.observed_time != 0 && command.end_time > command.observed_time) {
       time(",\"parked_ns\":", command.end_time - command.observed_time);
     }
+    time(",\"error_ns\":", command.time_error);
     const auto mark = [&](const char* text, bool set) { out_.raw(set ? text : ""); };
     mark(",\"not_executed\":true", !command.executed);
     mark(",\"backward\":true", command.backward);
@@ -365,6 +377,29 @@ class chrome_writer {
     if (loss.time_before != 0) out_.raw(",\"after_ns\":").exact(loss.time_before);
     if (loss.time_after != 0) out_.raw(",\"before_ns\":").exact(loss.time_after);
     out_.raw("}}");
+  }
+
+  /// Writes both ends of the time in which a command was in flight.
+  void in_flight(std::size_t number) {
+    const trace_lifetime& each = picture_.lifetimes[number];
+    const trace_command& command = picture_.commands[each.command];
+    const std::string name = source_.queue_name(each.queue) + ": " + title(command);
+    for (const bool begins : {true, false}) {
+      open(begins ? "b" : "e", each.queue, first_thread(each.queue), name);
+      out_.raw(",\"cat\":\"in flight\",\"id\":").number(number + 1);
+      at(begins ? each.begin_time : each.end_time);
+      if (begins) {
+        arguments(command, picture_.boxes[each.command].guessed);
+      } else {
+        out_.raw("}");
+      }
+    }
+  }
+  void depths(queue_id queue) {
+    for (const trace_depth& each : depth_of(picture_.lifetimes, queue)) {
+      open("C", queue, first_thread(queue), "depth of " + source_.queue_name(queue));
+      at(each.time).raw(",\"args\":{\"commands\":").number(each.depth).raw("}}");
+    }
   }
 
   /// Writes one end of the arrow to the wait `index`. It is in the last nanosecond of its box, because the time at
@@ -414,6 +449,7 @@ class page_writer {
     list(",\"queues\":[", picture_.order, [&](queue_id queue) { out_.string(source_.queue_name(queue)); });
     list("],\"engines\":[", picture_.engines, [&](const std::string& engine) { out_.string(engine); });
     list("],\"engineOf\":[", picture_.order, [&](queue_id queue) { out_.number(picture_.engine_of.at(queue)); });
+    list("],\"isThread\":[", picture_.order, [&](queue_id queue) { out_.raw(source_.is_thread(queue) ? "1" : "0"); });
     list("],\"fences\":[", picture_.fences, [&](const auto& fence) { out_.string(source_.fence_name(fence.first)); });
     std::map<std::string_view, std::size_t> names;
     for (const trace_work& span : picture_.work) names.try_emplace(span.name, names.size());
@@ -438,6 +474,12 @@ class page_writer {
       out_.raw(std::exchange(separator, ",\n"));
       lost(loss);
     }
+    out_.raw("],\n\"lifetimes\":[");
+    separator = "\n";
+    for (const trace_lifetime& each : picture_.lifetimes) {
+      out_.raw(std::exchange(separator, ",\n"));
+      lifetime(each);
+    }
     out_.raw("]}\n");
   }
 
@@ -458,7 +500,8 @@ class page_writer {
     time(span.end_time).raw("]");
   }
 
-  /// Writes [lane, is wait, fence, "value", queued, observed, end, begin of box, end of box, flags, released by or -1].
+  /// Writes [lane, is wait, fence, "value", queued, observed, end, begin of box, end of box, flags, released by or -1],
+  /// and the error of its times if there is one.
   /// tools/trace_page/model.mjs reads it.
   void command(const trace_command& command, const trace_picture::box& box) {
     const unsigned flags = (command.executed ? 1U : 0U) | (command.queued ? 2U : 0U) | (command.backward ? 4U : 0U) |
@@ -471,10 +514,19 @@ class page_writer {
     time(box.shown() ? box.begin : 0).raw(",");
     time(box.end).raw(",").number(flags).raw(",");
     if (command.released_by) {
-      out_.number(*command.released_by).raw("]");
+      out_.number(*command.released_by);
     } else {
-      out_.raw("-1]");
+      out_.raw("-1");
     }
+    if (command.time_error != 0) out_.raw(",").exact(command.time_error);
+    out_.raw("]");
+  }
+
+  /// Writes [command, begin, end, level, is open].
+  void lifetime(const trace_lifetime& each) {
+    out_.raw("[").number(each.command).raw(",");
+    time(each.begin_time).raw(",");
+    time(each.end_time).raw(",").number(each.level).raw(each.open ? ",1]" : ",0]");
   }
 
   /// Writes [lane, is of waits, "first", "count", time before, time after].

@@ -24,6 +24,7 @@
 #ifndef TIDEMARK_TRACE_TRACE_FILE_HPP
 #define TIDEMARK_TRACE_TRACE_FILE_HPP
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -32,6 +33,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../log/clock_correlation.hpp"
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
@@ -43,7 +45,8 @@
 namespace tidemark {
 
 /// What can receive the content of a trace file: a `trace`, a trace_file_writer, or a type of the program's own. The
-/// times of all events are nanoseconds.
+/// times of all events are nanoseconds. A target without set_clock(queue, clock) does not receive the clocks, and one
+/// without name_process(name) not the name of the process. One without name_thread(queue, name) gets name_queue().
 template <class Target>
 concept trace_target = requires(Target& target, queue_id queue, fence_id fence, std::string name, std::uint64_t number,
                                 trace_event event, fence_log_type log, const fence_log_entry& entry) {
@@ -111,6 +114,13 @@ class trace_file_writer {
   void name_queue(queue_id number, std::string_view name) { name_record(kind::queue_name, to_number(number), name); }
   void name_engine(queue_id number, std::string_view name) { name_record(kind::engine_name, to_number(number), name); }
   void name_fence(fence_id number, std::string_view name) { name_record(kind::fence_name, to_number(number), name); }
+
+  void name_thread(queue_id number, std::string_view name) { name_record(kind::thread_name, to_number(number), name); }
+  /// Says what the process is called that writes the file, for trace_merge.
+  void name_process(std::string_view name) { name_record(kind::process_name, 0, name); }
+
+  /// As trace::set_clock(). Call it again before close(), with what was measured by then.
+  void set_clock(queue_id number, const clock_correlation& clock);
 
   /// As trace::on_queued().
   void on_queued(queue_id queue_number, trace_event event, fence_id fence_number, std::uint64_t value,
@@ -184,6 +194,20 @@ template <trace_target Target>
 trace_read_result read_trace_file(std::istream& stream, Target& target);
 
 // ---- writing --------------------------------------------------------------------------------------------------------
+
+inline void trace_file_writer::set_clock(queue_id number, const clock_correlation& clock) {
+  if (!open(kind::clock, 0, clock.readings().size() * 3 * detail::longest_number)) return;
+  detail::append_number(buffer_, to_number(number));
+  detail::append_number(buffer_, std::bit_cast<std::uint64_t>(clock.bounds().rate_ppm));
+  detail::append_number(buffer_, std::bit_cast<std::uint64_t>(clock.bounds().wander_ppm));
+  detail::append_number(buffer_, clock.readings().size());
+  for (const correlated_reading& each : clock.readings()) {
+    for (const std::uint64_t time : {each.before, each.time, each.after}) {
+      detail::append_difference(buffer_, time, state_.time);
+    }
+  }
+  complete();
+}
 
 inline void trace_file_writer::on_queued(queue_id queue_number, trace_event event, fence_id fence_number,
                                          std::uint64_t value, std::uint64_t nanoseconds) {
@@ -338,6 +362,10 @@ class trace_file_reader {
       loss(kind);
     } else if (kind == trace_record::work) {
       work(head);
+    } else if (kind == trace_record::clock) {
+      clock();
+    } else if (kind == trace_record::process_name || kind == trace_record::thread_name) {
+      name(kind);
     } else {
       bytes_.fail();
     }
@@ -356,7 +384,11 @@ class trace_file_reader {
     const std::uint32_t number = bytes_.short_number();
     std::string text = bytes_.characters();
     if (!whole()) return;
-    if (kind == trace_record::queue_name) {
+    if (kind == trace_record::process_name) {
+      if constexpr (requires { target_.name_process(text); }) target_.name_process(std::move(text));
+    } else if (kind == trace_record::thread_name && has_threads) {
+      if constexpr (has_threads) target_.name_thread(queue_id{number}, std::move(text));
+    } else if (kind == trace_record::queue_name || kind == trace_record::thread_name) {
       target_.name_queue(queue_id{number}, std::move(text));
     } else if (kind == trace_record::engine_name) {
       target_.name_engine(queue_id{number}, std::move(text));
@@ -402,6 +434,24 @@ class trace_file_reader {
     if (name.empty()) bytes_.fail();
     if (whole()) target_.template on_work<steady_log_clock>(queue, std::string_view{name}, begin, end);
   }
+
+  void clock() {
+    const queue_id number{bytes_.short_number()};
+    const double rate = std::bit_cast<double>(bytes_.number());
+    const double wander = std::bit_cast<double>(bytes_.number());
+    clock_correlation found{{.rate_ppm = rate, .wander_ppm = wander}};
+    for (std::uint64_t left = bytes_.number(); left != 0 && bytes_.found() == trace_byte_reader::fault::none; --left) {
+      correlated_reading next;
+      for (std::uint64_t* const each : {&next.before, &next.time, &next.after}) *each = bytes_.difference(state_.time);
+      if (bytes_.found() == trace_byte_reader::fault::none && !found.add(next)) bytes_.fail();
+    }
+    if (!(rate >= 0) || !(wander >= 0)) bytes_.fail();
+    if (!whole()) return;
+    if constexpr (requires { target_.set_clock(number, found); }) target_.set_clock(number, found);
+  }
+
+  static constexpr bool has_threads =
+      requires(Target& target, std::string name) { target.name_thread(queue_id{}, name); };
 
   std::istream& stream_;
   trace_byte_reader bytes_;

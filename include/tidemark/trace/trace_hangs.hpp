@@ -52,7 +52,8 @@ namespace tidemark {
   std::vector<pending_queue> result;
   for (const auto& [number, left] : detail::pending_commands(commands)) {
     pending_queue& made =
-        result.emplace_back(pending_queue{{number, source.queue_name(number), {}, source.engine_name(number)}, {}});
+        result.emplace_back(pending_queue{{number, source.queue_name(number), {}, {}, source.is_thread(number)}, {}});
+    if (!made.queue.is_thread) made.queue.engine_name = source.engine_name(number);
     for (const std::size_t index : left) {
       const trace_command& each = commands[index];
       const bool is_wait = each.operation == fence_operation::wait_unblocked;

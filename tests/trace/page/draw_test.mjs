@@ -7,7 +7,8 @@ import {test} from 'node:test';
 import {drawFrame} from '../../../tools/trace_page/draw.mjs';
 import {gutterFor} from '../../../tools/trace_page/frame.mjs';
 import {Labels} from '../../../tools/trace_page/labels.mjs';
-import {RecordingContext, colors, data, modelAndView, randomNumbers, randomTrace, signal, wait} from './support.mjs';
+import {RecordingContext, colors, data, modelAndView, randomNumbers, randomTrace, signal, wait,
+        withLifetimes} from './support.mjs';
 import {makeModel} from '../../../tools/trace_page/model.mjs';
 import {findMatches, matchSeries} from '../../../tools/trace_page/search.mjs';
 
@@ -218,4 +219,65 @@ test('labels: the first one wins, centered ones move into the frame, and what do
   assert.ok(labels.addCentered('edge', 90, 150, style));
   assert.deepEqual(labels.placed.map(({text, x}) => [text, x]),
                    [['short', 200], ['other', 230], ['edge', 376], ['edge', 100]]);
+});
+
+const flight = {
+  commands: [signal({queued: 0, end: 100}), signal({queued: 50, end: 800, value: 2}), wait({queued: 100, value: 3})],
+  lifetimes: [[0, 0, 100, 0, 0], [1, 50, 800, 1, 0], [2, 100, 800, 0, 1]],
+};
+
+test('[A131] in flight, each command is a box in the row of its level, and numbers say how many there are', () => {
+  const scene = modelAndView(flight, {gutter: 200});
+  scene.view.showLifetimes(true);
+  scene.view.fit(scene.model.queuedRange);
+  const {context, texts} = draw(scene), {view} = scene;
+  const boxes = context.rectangles.filter(({color}) => color === colors.signal || color === colors.ground)
+    .filter(({height}) => height === view.rowHeight(scene.model.lanes[0]) - 1);
+  assert.deepEqual(boxes.map(({left, width}) => [left, left + width].map((x) => Math.round(view.toTime(x)) + 0)),
+                   [[0, 100], [100, 800], [50, 800]]);
+  const tops = boxes.map(({top}) => top - 1);
+  assert.deepEqual(tops, [view.rowTop(0, 0), view.rowTop(0, 0), view.rowTop(0, 1)]);
+  assert.ok(texts.includes('F = 2') && texts.includes('F \u2265 3') && texts.includes('up to 2 in flight'));
+  assert.deepEqual(['1', '2'].map((number) => texts.filter((text) => text === number).length), [1, 1]);
+  assert.equal(context.calls.setLineDash, 4); // around the open one, and its end twice without a dash before it
+});
+
+test('[A131] where rows would be too low, columns show the greatest depth', () => {
+  const count = 400, times = Array.from({length: count}, (_, i) => i);
+  const scene = modelAndView({commands: times.map((i) => signal({queued: i, end: 1000 + i, value: i})),
+                              lifetimes: times.map((i) => [i, i, 1000 + i, i, 0])});
+  scene.view.showLifetimes(true);
+  const columns = draw(scene).context.rectangles.filter(({color}) => color === colors['wait-far']);
+  assert.ok(columns.length > 300);
+  const {view, model} = scene, room = view.lane - 20;
+  for (const {left, height} of columns) {
+    const from = view.toTime(left), to = view.toTime(left + 2);
+    const depth = Math.max(...[from, ...times.filter((i) => i >= from && i < to)].map(
+      (at) => times.filter((i) => i <= at && at < 1000 + i).length));
+    assert.ok(Math.abs(height - Math.max(1, depth / model.lanes[0].greatestDepth * room)) < 1e-6);
+  }
+});
+
+test('[A131] what a reader looks at has a rim in its row, and nothing is drawn for what has no row', () => {
+  const scene = modelAndView(flight);
+  scene.view.showLifetimes(true);
+  const strokes = (focus) => draw(scene, {focus}).context.calls.strokeRect;
+  assert.equal(strokes([{command: 1}]), strokes([]) + 1);
+  assert.equal(strokes([{work: 0}]), strokes([]));
+  const bare = modelAndView({commands: [signal({end: 5})]});
+  bare.view.showLifetimes(true);
+  assert.equal(draw(bare, {focus: [{command: 0}]}).context.calls.strokeRect ?? 0, 0);
+});
+
+test('[A131] of random traces, no label in flight overlaps another one', () => {
+  const random = randomNumbers(17);
+  for (let round = 0; round < 40; ++round) {
+    const parts = randomTrace(random, {queues: 1 + random(4), rounds: 1 + random(60)});
+    const scene = modelAndView(withLifetimes(parts), {width: 400 + random(1000), height: 200 + random(500)});
+    scene.view.showLifetimes(true);
+    const {texts} = draw(scene).context;
+    texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
+      assert.ok(!overlaps(a, b), `"${a.text}" overlaps "${b.text}"`);
+    }));
+  }
 });

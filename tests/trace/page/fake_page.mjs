@@ -15,6 +15,7 @@ class FakeElement {
   replaceChildren(...children) { this.children = children; }
   addEventListener(type, listener) { (this.listeners[type] ??= []).push(listener); }
   setPointerCapture() {}
+  setAttribute(name, value) { this[name] = value; }
   getBoundingClientRect() { return {width: 1000, height: 500}; }
 
   /// All text below this element.

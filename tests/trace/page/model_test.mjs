@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {isOpen, makeModel, placeOf, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
+import {depthAt, isOpen, makeModel, placeOf, releasedBy, whenShown} from '../../../tools/trace_page/model.mjs';
 import {endOf} from '../../../tools/trace_page/series.mjs';
 import {data, signal, wait} from './support.mjs';
 
@@ -80,7 +80,7 @@ test('the waits that a signal released are found from it', () => {
 test('the lanes of an engine are a group, and each lane knows how many groups begin above it', () => {
   const {lanes, groups} = makeModel(data({queues: ['a', 'b', 'c', 'd'], engines: ['', 'x', 'y'],
                                           engineOf: [0, 1, 1, 2]}));
-  assert.deepEqual(groups, [{lane: 1, name: 'x', size: 2}, {lane: 3, name: 'y', size: 1}]);
+  assert.deepEqual(groups, [{lane: 1, name: 'x', size: 2, threads: 0}, {lane: 3, name: 'y', size: 1, threads: 0}]);
   assert.deepEqual(lanes.map(({engine, heads}) => [engine, heads]), [['', 0], ['x', 1], ['x', 1], ['y', 2]]);
   assert.deepEqual(makeModel(data({})).groups, []);
 });
@@ -99,4 +99,18 @@ test('a command, a span of work and a gap have a place', () => {
   const places = [{command: 0}, {command: 1}, {command: 2}, {work: 0}, {loss: 0}, {loss: 1}];
   assert.deepEqual(places.map((target) => Object.values(placeOf(model, target))),
                    [[0, 2, 20], [1, 3, 3], [0, null, null], [1, 5, 40], [1, 30, 30], [0, 8, 9]]);
+});
+
+test('[A131] lifetimes are in the series of their levels, and the depth is how many are in flight at a time', () => {
+  const commands = [signal({queued: 0, end: 100}), signal({queued: 50, end: 150}), signal({queued: 100}),
+                    wait({lane: 1, queued: 7, end: 9}), signal({lane: 1, end: 9})];
+  const model = makeModel(data({commands, lifetimes: [[0, 0, 100, 0, 0], [1, 50, 150, 1, 0], [2, 100, 400, 0, 1],
+                                                      [3, 7, 9, 0, 0]]}));
+  const [left, right] = model.lanes;
+  assert.deepEqual([left.levels, right.levels].map((levels) => levels.map(items)), [[[0, 2], [1]], [[3]]]);
+  assert.deepEqual([left.greatestDepth, right.greatestDepth], [2, 1]);
+  assert.deepEqual([-1, 0, 49, 50, 99, 100, 149, 150, 9999].map((time) => depthAt(left, time)),
+                   [0, 1, 1, 2, 2, 2, 2, 1, 1]);
+  assert.deepEqual([6, 7, 9].map((time) => depthAt(right, time)), [0, 1, 0]);
+  assert.deepEqual([...model.lifetimeOf], [0, 1, 2, 3, -1]);
 });

@@ -17,7 +17,7 @@ const read = (name) => readFileSync(join(folder, `${name}.html`), 'utf8');
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'ArrowDown', 'a', '-', 'Escape', 'N', 'PageUp', '0',
-              'ArrowRight', 'ArrowUp', '=', 'r', 'Home', 'End', '/'];
+              'ArrowRight', 'ArrowUp', '=', 'r', 'Home', 'End', 'd', 'n', '+', 'd', '/'];
 
 /// Returns where the first wait of the first queue is, found as a reader finds it: by moving the pointer.
 function findWait(page, y = 90) {
@@ -30,8 +30,8 @@ function findWait(page, y = 90) {
 
 test('all pages are there', () => {
   assert.deepEqual(names.sort(), ['empty', 'far_apart', 'forty_queues', 'hostile_names', 'lost_only', 'many_commands',
-                                  'many_queues', 'named_only', 'one_signal', 'ordinary', 'three_queues',
-                                  'without_times']);
+                                  'many_queues', 'named_only', 'one_signal', 'ordinary', 'three_in_flight',
+                                  'three_queues', 'without_times']);
 });
 
 for (const name of names) {
@@ -204,7 +204,7 @@ test('Shift and drag gives numbers of a range, r those of what is in view, and E
   assert.match(page.said, /copy engine: upload, working: /);
   page.pointer('leave', 0, 0);
   const some = page.numbers;
-  assert.match(some, /queue working parked signals mean wait greatest wait present .* copy engine: upload /);
+  assert.match(some, /queue working parked signals mean wait greatest wait mean depth greatest depth present .* copy engine: upload /);
   assert.equal(page.pinned, null);
   assert.equal(page.frame().join(), before);
   page.key('r');
@@ -256,6 +256,23 @@ test('the buttons zoom in and out, and fit as the keys do', () => {
   assert.equal(after(() => click('fit')), after(() => page.key('0')));
   assert.equal(after(() => click('all')), after(() => page.key('a')));
   assert.equal(after(() => { click('in'); click('out'); }), unchanged);
+});
+
+test('[A131] d and its button show what is in flight, where a click pins a command, and take it back', () => {
+  const page = new FakePage(read('three_in_flight'));
+  page.key('a');
+  const before = page.frame().join();
+  page.key('d');
+  assert.notEqual(page.frame().join(), before);
+  assert.equal(page.elements.depth['aria-pressed'], 'true');
+  assert.ok(page.frame().some((text) => /^up to 3/.test(text)));
+  for (let x = 300; x < 900 && page.pinned === null; x += 10) page.click(x, 140);
+  assert.match(page.pinned, /^signal copied = .* in flight then [123] command/);
+  page.send(page.elements.unpin, 'click');
+  page.pointer('leave', 0, 0);
+  page.send(page.elements.depth, 'click');
+  assert.equal(page.elements.depth['aria-pressed'], 'false');
+  assert.equal(page.frame().join(), before);
 });
 
 test('keys of the browser are left to it', () => {

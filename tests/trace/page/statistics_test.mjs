@@ -17,9 +17,9 @@ const worked = data({
 test('a range counts the work and the waits within it, and the whole length of each wait for mean and greatest', () => {
   const [copy, blur] = rangeStatistics(makeModel(worked), 50, 500);
   assert.deepEqual(copy, {name: 'copy', engine: '', working: 0, parked: 0, signals: 1, stalls: 0, mean: null,
-                          greatest: null});
+                          greatest: null, meanDepth: 0, greatestDepth: 0});
   assert.deepEqual(blur, {name: 'blur', engine: 'gpu', working: 50 + 50, parked: 100 + 100, signals: 1, stalls: 2,
-                          mean: (100 + 600) / 2, greatest: 600});
+                          mean: (100 + 600) / 2, greatest: 600, meanDepth: 0, greatestDepth: 0});
 });
 
 test('a wait that did not stall is no wait of a range, and one that ended before it is not, either', () => {
@@ -49,9 +49,23 @@ test('a range is described with a row for each queue, and says where work is an 
   const {title, head, rows, note} = describeRange(makeModel(worked), 50, 550);
   assert.equal(title, '500 ns from 50 ns, 2 queues');
   assert.equal(head.length, rows[0].length);
-  assert.deepEqual(rows, [['copy', '0 ns (0 %)', '0 ns (0 %)', '1', '\u2013', '\u2013'],
-                          ['gpu: blur', '100 ns (20 %)', '250 ns (50 %)', '1', '350 ns', '600 ns']]);
+  assert.deepEqual(rows, [['copy', '0 ns (0 %)', '0 ns (0 %)', '1', '\u2013', '\u2013', '0', '0'],
+                          ['gpu: blur', '100 ns (20 %)', '250 ns (50 %)', '1', '350 ns', '600 ns', '0', '0']]);
   assert.equal(note, '');
   const derived = makeModel(data({...worked, workNames: ['']}));
   assert.match(describeRange(derived, 0, 1).note, /upper bound/);
+});
+
+test('[A131] the mean and the greatest depth are those of the time in the range', () => {
+  const lifetimes = [[0, 0, 100, 0, 0], [1, 50, 150, 1, 0], [2, 100, 400, 0, 1]];
+  const commands = [signal({queued: 0, end: 100}), signal({queued: 50, end: 150}), signal({queued: 100})];
+  const model = makeModel(data({commands, lifetimes}));
+  const depths = (from, to) => {
+    const [{meanDepth, greatestDepth}] = rangeStatistics(model, from, to);
+    return [meanDepth, greatestDepth];
+  };
+  assert.deepEqual(depths(0, 200), [(50 + 100 + 100 + 50) / 200, 2]);
+  assert.deepEqual(depths(60, 80), [2, 2]);
+  assert.deepEqual(depths(200, 1000), [1, 1]);
+  assert.deepEqual(depths(-50, 0), [0, 0]);
 });

@@ -16,8 +16,8 @@ export const signal = (parts) => command(parts);
 /// Returns the data of a page; what is not given is empty, and there are two queues without engines and two fences.
 export function data({queues = ['A', 'B'], engineOf = queues.map(() => 0), ...parts}) {
   const empty = {start: '0', notShown: 0, backward: 0, engines: [''], workNames: [], commands: [], work: [],
-                 losses: []};
-  return {...empty, queues, engineOf, fences: ['F', 'G'], ...parts};
+                 losses: [], lifetimes: []};
+  return {...empty, queues, engineOf, isThread: queues.map(() => 0), fences: ['F', 'G'], ...parts};
 }
 
 /// Returns a model, and a view of it with 1,000 pixels for times, fitted.
@@ -64,6 +64,22 @@ export function randomTrace(random, {queues = 4, rounds = 60} = {}) {
           engineOf: Array.from({length: queues}, (_, i) => Math.floor(3 * i / queues)), work,
           workNames: ['', 'blur', 'sum'], fences: Array.from({length: queues}, (_, i) => `fence ${i}`), commands,
           losses};
+}
+
+/// Returns the parts with the lifetimes of their commands, whose levels are given as the exporter gives them.
+export function withLifetimes(parts) {
+  const known = parts.commands.flatMap(([lane, , , , queued, , end], index) =>
+    queued === null || end === null || end < queued ? [] : [{lane, begin: queued, end, index}]);
+  known.sort((a, b) => a.lane - b.lane || a.begin - b.begin || a.end - b.end);
+  const ends = new Map(); // by lane: the end of the last lifetime in each level
+  const lifetimes = known.map(({lane, begin, end, index}) => {
+    if (!ends.has(lane)) ends.set(lane, []);
+    const taken = ends.get(lane), free = taken.findIndex((last) => last <= begin);
+    const level = free >= 0 ? free : taken.length;
+    taken[level] = end;
+    return [index, begin, end, level, 0];
+  });
+  return {...parts, lifetimes};
 }
 
 export const colors = Object.fromEntries(COLORS.map((name) => [name, `color of ${name}`]));

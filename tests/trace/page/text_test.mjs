@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {axisTicks, countText, durationText, shorten, timeText} from '../../../tools/trace_page/text.mjs';
+import {axisTicks, countText, durationText, lanesText, shorten, timeText} from '../../../tools/trace_page/text.mjs';
 
 const MICRO = '\u00b5s', MINUS = '\u2212';
 
@@ -58,4 +58,9 @@ test('names are cut so that they fit, and never within a character', () => {
   assert.equal(shorten('copying', 6, widthOf), '');
   const unitsOf = (text) => 6 * text.length; // two for each wave
   assert.equal(shorten('\u{1F30A}\u{1F30A}\u{1F30A}', 24, unitsOf), '\u{1F30A}\u2026');
+});
+
+test('queues and threads are counted apart', () => {
+  assert.deepEqual([lanesText(0, 0), lanesText(1, 0), lanesText(4, 3), lanesText(2, 2), lanesText(3, 1)],
+                   ['0 queues', '1 queue', '1 queue, 3 threads', '2 threads', '2 queues, 1 thread']);
 });

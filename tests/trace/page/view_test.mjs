@@ -204,3 +204,22 @@ test('a point between waits and signals picks the work that is drawn there', () 
   assert.equal(view.pick(view.toX(250), view.boxBottom(0) + 8), null);
   assert.equal(view.pick(view.toX(250), view.boxTop(1) + 10), null);
 });
+
+test('[A131] in flight, a point picks the command of its row, and nothing above the rows', () => {
+  const {model, view, calls} = modelAndView({
+    commands: [signal({queued: 0, end: 100}), signal({queued: 50, end: 800}), signal({queued: 100})],
+    lifetimes: [[0, 0, 100, 0, 0], [1, 50, 800, 1, 0], [2, 100, 800, 0, 1]], losses: [[1, 0, '0', '1', 200, 300]]});
+  view.fit(model.queuedRange);
+  const changed = calls.changed;
+  view.showLifetimes(true);
+  assert.equal(calls.changed, changed + 1);
+  const row = (level) => view.rowTop(0, level) + view.rowHeight(model.lanes[0]) / 2;
+  assert.deepEqual(view.pick(view.toX(60), row(0)), {command: 0});
+  assert.deepEqual(view.pick(view.toX(60), row(1)), {command: 1});
+  assert.deepEqual(view.pick(view.toX(700), row(0)), {command: 2});
+  assert.equal(view.pick(view.toX(20), row(1)), null);
+  assert.equal(view.pick(view.toX(60), row(2)), null);
+  assert.deepEqual(view.pick(view.toX(250), view.laneTop(1) + 30), {loss: 0});
+  assert.deepEqual(view.rowOf(1), {left: view.toX(50), right: view.toX(800), top: view.rowTop(0, 1),
+                                   height: view.rowHeight(model.lanes[0])});
+});

@@ -99,6 +99,24 @@ trace three_queues() {
   return source;
 }
 
+/// A queue of which three signals are in flight at a time, and one that waits for some of them.
+trace three_in_flight() {
+  trace source;
+  source.name_queue(queue_id{0}, "copy");
+  source.name_queue(queue_id{1}, "blur");
+  source.name_fence(fence_id{10}, "copied");
+  for (std::uint64_t n = 1; n <= 24; ++n) {
+    const std::uint64_t time = second + n * 1'000;
+    source.on_queued(queue_id{0}, trace_event::signal_queued, fence_id{10}, n, time);
+    executed(source, queue_id{0}, signal_entry(fence_id{10}, n, time + 2'900));
+    if (n % 4 != 0) continue;
+    source.on_queued(queue_id{1}, trace_event::wait_queued, fence_id{10}, n, time - 3'500);
+    executed(source, queue_id{1}, wait_entry(fence_id{10}, n, time - 500, time + 2'950));
+  }
+  source.on_queued(queue_id{0}, trace_event::signal_queued, fence_id{10}, 25, second + 26'000);
+  return source;
+}
+
 /// Forty queues on four engines, each of which waits for the one before it.
 trace forty_queues() {
   std::mt19937_64 random{3};
@@ -203,12 +221,19 @@ int main(int argument_count, char** arguments) {
   }
   const std::filesystem::path folder{arguments[1]};
   std::filesystem::create_directories(folder);
-  const std::pair<const char*, trace> pages[] = {{"ordinary", ordinary()},           {"empty", trace{}},
-                                                 {"one_signal", one_signal()},       {"named_only", named_only()},
-                                                 {"lost_only", lost_only()},         {"without_times", without_times()},
-                                                 {"many_commands", many(4, 12'500)}, {"many_queues", many(60, 8)},
-                                                 {"far_apart", far_apart()},         {"hostile_names", hostile_names()},
-                                                 {"three_queues", three_queues()},   {"forty_queues", forty_queues()}};
+  const std::pair<const char*, trace> pages[] = {{"ordinary", ordinary()},
+                                                 {"empty", trace{}},
+                                                 {"one_signal", one_signal()},
+                                                 {"named_only", named_only()},
+                                                 {"lost_only", lost_only()},
+                                                 {"without_times", without_times()},
+                                                 {"many_commands", many(4, 12'500)},
+                                                 {"many_queues", many(60, 8)},
+                                                 {"far_apart", far_apart()},
+                                                 {"hostile_names", hostile_names()},
+                                                 {"three_queues", three_queues()},
+                                                 {"forty_queues", forty_queues()},
+                                                 {"three_in_flight", three_in_flight()}};
   for (const auto& [name, source] : pages) {
     const std::filesystem::path path = folder / (std::string{name} + ".html");
     std::ofstream file{path, std::ios::binary};

@@ -34,6 +34,9 @@ enum class trace_record : std::uint8_t {
   waits_lost = 8,
   signals_lost = 9,
   work = 10,
+  clock = 11,
+  process_name = 12,  ///< its number is 0
+  thread_name = 13,
 };
 
 /// Bits of a record's first byte: which of its times are known. An unknown time takes no byte.
@@ -47,6 +50,9 @@ struct trace_file_state {
   std::uint64_t value = 0;
   std::uint64_t time = 0;
 };
+
+/// How many bytes a number takes at most.
+inline constexpr std::size_t longest_number = 10;
 
 inline void append_number(std::string& to, std::uint64_t value) {
   for (; value > 0x7F; value >>= 7U) to += static_cast<char>(static_cast<unsigned char>(value | 0x80U));

@@ -32,12 +32,12 @@ struct command_subject {
 };
 
 /// Marks queued commands as cancelled: of each subject the first ones, as many as `cancelled` names.
-/// \param cancelled  the subject of each command that was cancelled
+/// \param cancelled  by the subject, one for each command that was cancelled
 template <class Command>
-void mark_cancelled(const std::vector<command_subject>& cancelled, std::span<Command> queued) {
+void mark_cancelled(const std::map<command_subject, std::vector<std::size_t>>& cancelled, std::span<Command> queued) {
   if (cancelled.empty()) return;
-  std::map<command_subject, std::uint64_t> left;
-  for (const command_subject& each : cancelled) ++left[each];
+  std::map<command_subject, std::size_t> left;
+  for (const auto& [what, each] : cancelled) left[what] = each.size();
   for (Command& command : queued) {
     const auto found = left.find({command.queue, command.operation, command.fence, command.value});
     if (found == left.end() || found->second == 0) continue;
@@ -214,7 +214,38 @@ struct rise {
   std::uint64_t value;
   std::uint64_t time;
   std::size_t command;
+  queue_id queue;
+  std::uint64_t error;  ///< of the time
+  bool is_doubtful;     ///< perhaps a signal with a greater value came before it
 };
+
+inline std::uint64_t later(std::uint64_t time, std::uint64_t by) noexcept {
+  return time > UINT64_MAX - by ? UINT64_MAX : time + by;
+}
+
+/// Returns how far a signal and another command must be apart so that their times say which came first. Times of one
+/// queue are of one clock: their order is certain.
+inline std::uint64_t doubt(const rise& signal, queue_id other, std::uint64_t other_error) noexcept {
+  return signal.queue == other ? 0 : later(signal.error, other_error);
+}
+
+/// Marks the signals before which another queue may have raised the fence higher, because their times are not exact
+/// enough to say which came first.
+/// \param all  sorted by fence and time
+inline void mark_doubtful(std::vector<rise>& all) {
+  std::uint64_t greatest = 0;
+  for (const rise& each : all) greatest = (std::max)(greatest, each.time != 0 ? each.error : 0);
+  if (greatest == 0) return;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size() && all[j].fence == all[i].fence; ++j) {
+      if (all[j].time > later(later(all[i].time, all[i].error), greatest)) break;
+      if (all[i].time == 0 || all[j].time > later(all[i].time, doubt(all[i], all[j].queue, all[j].error))) continue;
+      if (all[i].queue == all[j].queue) continue;
+      rise& less = all[i].value < all[j].value ? all[i] : all[j];
+      less.is_doubtful = less.is_doubtful || all[i].value != all[j].value;
+    }
+  }
+}
 
 /// Returns the signals that raised their fences, sorted by fence and value. Of the signals with a time, taken in the
 /// order of time, these are the ones that exceed all before them. A signal without a time counts if no other one has
@@ -223,10 +254,13 @@ inline std::vector<rise> only_rises(std::vector<rise> all) {
   std::sort(all.begin(), all.end(), [](const rise& a, const rise& b) {
     return std::tie(a.fence, a.time, a.value, a.command) < std::tie(b.fence, b.time, b.value, b.command);
   });
+  mark_doubtful(all);
   const rise* highest = nullptr;
   const auto raises_nothing = [&](const rise& signal) {
     if (signal.time == 0) return false;
-    if (highest != nullptr && highest->fence == signal.fence && highest->value >= signal.value) return true;
+    if (highest != nullptr && highest->fence == signal.fence && highest->value >= signal.value) {
+      return !signal.is_doubtful;  // a doubtful one stays, so that no wait for its value is given to a later one
+    }
     highest = &signal;
     return false;
   };
