@@ -35,10 +35,11 @@
 #include "loop/wait_loop.hpp"           // callables, coroutines, tasks and descriptors; a few threads run them
 
 // Logs that overwrite.
-#include "log/fence_log.hpp"   // the entries in which waits and signals are logged
-#include "log/log_clock.hpp"   // a clock for time stamps
-#include "log/mapped_log.hpp"  // reads a log in memory that another process has made
-#include "log/ring_log.hpp"    // the last entries of one writer or several, read by any thread
+#include "log/clock_correlation.hpp"  // how an executor's clock relates to the steady clock
+#include "log/fence_log.hpp"          // the entries in which waits and signals are logged
+#include "log/log_clock.hpp"          // a clock for time stamps
+#include "log/mapped_log.hpp"         // reads a log in memory that another process has made
+#include "log/ring_log.hpp"           // the last entries of one writer or several, read by any thread
 
 // Memory, lent until a timeline has reached a value.
 #include "memory/coherency_tracker.hpp"    // which cache lines must be written back or invalidated

@@ -6,12 +6,13 @@
 #define TIDEMARK_EXECUTORS_HPP
 
 // Queues.
-#include "queue/executed_work.hpp"  // what a queue did between its waits and signals
-#include "queue/log_collector.hpp"  // hands the entries of several logs to a sink
-#include "queue/queue.hpp"          // the timeline of an in-order executor, with its logs
-#include "queue/queued_events.hpp"  // what was queued and when, for a trace
-#include "queue/recorder.hpp"       // whether and how a queue logs
-#include "queue/traced_logs.hpp"    // the logs of all queues of a device grow before a trace
+#include "queue/executed_work.hpp"    // what a queue did between its waits and signals
+#include "queue/log_collector.hpp"    // hands the entries of several logs to a sink
+#include "queue/queue.hpp"            // the timeline of an in-order executor, with its logs
+#include "queue/queued_events.hpp"    // what was queued and when, for a trace
+#include "queue/recorder.hpp"         // whether and how a queue logs
+#include "queue/thread_recorder.hpp"  // waits and signals of threads, beside those of queues
+#include "queue/traced_logs.hpp"      // the logs of all queues of a device grow before a trace
 
 // Engines.
 #include "engine/domain.hpp"          // executors that do not see each other's values
@@ -21,6 +22,7 @@
 #include "engine/hang_report.hpp"     // who waits for whom
 #include "engine/local_fence.hpp"     // a fence of one domain
 #include "engine/shadowed_fence.hpp"  // interrupts only for waiters
+#include "engine/thread_hangs.hpp"    // who waits for whom, with threads
 #include "engine/unbroken_run.hpp"    // commands between which nothing else is executed
 
 // Hubs.
@@ -29,11 +31,13 @@
 #include "hub/signal_origin.hpp"  // which queue signalled a fence
 
 // Traces.
-#include "trace/trace.hpp"         // joins what was queued with what was executed
-#include "trace/trace_export.hpp"  // as a page, or as Chrome trace events
-#include "trace/trace_file.hpp"    // for long runs
-#include "trace/trace_hangs.hpp"   // who waits for whom, afterwards
-#include "trace/trace_work.hpp"    // what queues did, derived where nobody tells
+#include "trace/trace.hpp"            // joins what was queued with what was executed
+#include "trace/trace_export.hpp"     // as a page, or as Chrome trace events
+#include "trace/trace_file.hpp"       // for long runs
+#include "trace/trace_hangs.hpp"      // who waits for whom, afterwards
+#include "trace/trace_lifetimes.hpp"  // how long each command was in its queue, and how many were there
+#include "trace/trace_merge.hpp"      // the traces of several processes as one
+#include "trace/trace_work.hpp"       // what queues did, derived where nobody tells
 
 // Recording.
 #include "context/command_context.hpp"   // lists of commands

@@ -128,6 +128,11 @@ class loop_threads {
   std::vector<std::thread> threads_;
 };
 
+/// Returns how a report knows a timeline: by its address.
+inline std::uint64_t timeline_key(const void* timeline) noexcept {
+  return as_integer<std::uint64_t>(reinterpret_cast<std::uintptr_t>(timeline));
+}
+
 /// The values of the fences that queues wait for, by the fences' keys.
 using fence_values = std::unordered_map<std::uint64_t, std::uint64_t>;
 
@@ -233,19 +238,16 @@ class basic_engine {
     detail::engine_task_progress progress = of.progress_of_queue();
     of.for_each_pending([&](auto& each) {
       if (each.kind == detail::command_kind::finish) {
-        found.push_back({false, key_of(progress.at), progress.id, ++progress.value});
+        found.push_back({false, detail::timeline_key(progress.at), progress.id, ++progress.value});
         return;
       }
       const bool is_wait = detail::is_wait(each.kind);
       if (!is_wait && each.kind != detail::command_kind::signal) return;
-      const std::uint64_t key = key_of(member::timeline_at(each));
+      const std::uint64_t key = detail::timeline_key(member::timeline_at(each));
       found.push_back({is_wait, key, each.id, each.value.load()});
       if (is_wait) values[key] = member::value_of(each);
     });
     return found;
-  }
-  static std::uint64_t key_of(const void* timeline) noexcept {
-    return detail::as_integer<std::uint64_t>(reinterpret_cast<std::uintptr_t>(timeline));
   }
 
   queue_id next_id() noexcept {
@@ -273,30 +275,34 @@ class basic_engine {
       loop_};  // last, so that they are joined before anything else goes
 };
 
-/// The same as why_waiting() of one engine for the queues of several, at one moment. So where a queue waits for a
-/// signal of another engine's queue, the report names that queue, and a circle across engines is found. The reports
-/// number the engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws
-/// what that throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still
-/// meanwhile, O(n) in the commands that are to be executed; and after that O(n log n).
-template <platform Platform>
-[[nodiscard]] hang_report why_waiting(std::span<basic_engine<Platform>* const> engines) {
-  using lock = detail::park_lock<Platform>;
+namespace detail {
+
+/// Makes the report of why_waiting(), with all locks.
+/// \param more  further locks, which are taken last, in the order of their addresses
+/// \param look  called with the picture when all locks are taken, to add what these protect
+template <platform Platform, class Look>
+hang_report report_on(std::span<basic_engine<Platform>* const> engines, std::span<park_lock<Platform>* const> more,
+                      const Look& look) {
+  using lock = park_lock<Platform>;
   std::vector<lock*> locks;
-  for (basic_engine<Platform>* each : engines) locks.push_back(&detail::engine_access::members_lock_of(*each));
-  for (basic_engine<Platform>* each : engines) locks.push_back(&detail::engine_access::core_of(*each).lock());
+  for (basic_engine<Platform>* each : engines) locks.push_back(&engine_access::members_lock_of(*each));
+  for (basic_engine<Platform>* each : engines) locks.push_back(&engine_access::core_of(*each).lock());
+  locks.insert(locks.end(), more.begin(), more.end());
   // Those of each kind in the order of their addresses, so that several calls do not wait for each other in a circle.
   const auto middle = locks.begin() + static_cast<std::ptrdiff_t>(engines.size());
   std::sort(locks.begin(), middle, std::less<lock*>{});
-  std::sort(middle, locks.end(), std::less<lock*>{});
+  std::sort(middle, middle + static_cast<std::ptrdiff_t>(engines.size()), std::less<lock*>{});
+  std::sort(middle + static_cast<std::ptrdiff_t>(engines.size()), locks.end(), std::less<lock*>{});
   locks.erase(std::unique(locks.begin(), locks.end()), locks.end());
 
-  detail::engine_picture found;
-  detail::with_locks<Platform>(locks, [&] {
+  engine_picture found;
+  with_locks<Platform>(locks, [&] {
     for (std::size_t i = 0; i < engines.size(); ++i) {
       const auto before = engines.first(i);
       if (std::find(before.begin(), before.end(), engines[i]) != before.end()) continue;
-      detail::engine_access::look_at(*engines[i], engine_id{static_cast<std::uint32_t>(i)}, found);
+      engine_access::look_at(*engines[i], engine_id{static_cast<std::uint32_t>(i)}, found);
     }
+    look(found);
   });
   hang_report report = find_hangs(found.queues, [&](std::uint64_t key) {
     const auto value = found.values.find(key);
@@ -304,6 +310,18 @@ template <platform Platform>
   });
   report.not_seen = found.not_seen;
   return report;
+}
+
+}  // namespace detail
+
+/// The same as why_waiting() of one engine for the queues of several, at one moment. So where a queue waits for a
+/// signal of another engine's queue, the report names that queue, and a circle across engines is found. The reports
+/// number the engines in the order of the call. An engine that is named twice is looked at once. Allocates, and throws
+/// what that throws. Any thread may call it. Progress: takes the locks of all these engines, so they stand still
+/// meanwhile, O(n) in the commands that are to be executed; and after that O(n log n).
+template <platform Platform>
+[[nodiscard]] hang_report why_waiting(std::span<basic_engine<Platform>* const> engines) {
+  return detail::report_on<Platform>(engines, {}, [](const detail::engine_picture&) {});
 }
 template <platform Platform, std::same_as<basic_engine<Platform>>... More>
 [[nodiscard]] hang_report why_waiting(basic_engine<Platform>& first, More&... more) {

@@ -11,7 +11,7 @@
 // So a cycle is reported only if nothing but a signal from outside of these commands could break it.
 //
 //   engine.why_waiting()        the queues of one engine (engine.hpp)
-//   why_waiting(one, other)     the queues of several
+//   why_waiting(one, other)     the queues of several, and threads that are recorded (thread_hangs.hpp)
 //   find_hangs(trace)           any queues, from what their logs tell (trace/trace_hangs.hpp)
 //   find_hangs(queues, ...)     a picture that the program has made itself
 //
@@ -59,6 +59,7 @@ struct reported_queue {
   std::string name;
   engine_id engine{};       ///< Its place among the engines that were asked for, from 0; from logs, 0.
   std::string engine_name;  ///< Empty if there is no engine, or it has no name.
+  bool is_thread = false;   ///< It is a thread that a recorder records (queue/thread_recorder.hpp), no queue.
 
   friend bool operator==(const reported_queue&, const reported_queue&) = default;
 };
@@ -271,7 +272,9 @@ template <class ValueOf>
 
 /// Returns the name of a queue, or its number where it has none, and the name of its engine.
 [[nodiscard]] inline std::string to_string(const reported_queue& of) {
-  std::string text = of.name.empty() ? "queue " + std::to_string(to_number(of.id)) : of.name;
+  const std::string kind = of.is_thread ? "thread " : "queue ";
+  std::string text = of.name.empty() ? kind + std::to_string(to_number(of.id)) : of.name;
+  if (of.is_thread && !of.name.empty()) text = kind + text;
   if (!of.engine_name.empty()) text += " (" + of.engine_name + ")";
   return text;
 }

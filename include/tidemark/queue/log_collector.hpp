@@ -6,7 +6,8 @@
 //   collector.collect(trace);                                   now and then, or when a hub has been notified
 //
 // It also collects what threads said that they have queued: collector.add(queue_id{3}, events); see queued_events.hpp.
-// And it collects the work that engines executed: collector.add(queue_id{3}, work); see executed_work.hpp.
+// And it collects the work that engines executed: collector.add(queue_id{3}, work); see executed_work.hpp. Threads that
+// are recorded are read like queues: collector.add(recorder); see thread_recorder.hpp.
 //
 // One round:
 //
@@ -57,6 +58,7 @@
 #include "queue_log.hpp"
 #include "queued_events.hpp"
 #include "recorder.hpp"
+#include "thread_recorder.hpp"
 
 namespace tidemark {
 
@@ -106,6 +108,16 @@ class basic_log_collector {
   /// Otherwise like the add() before.
   void add(queue_id id, basic_executed_work<Platform, Clock>& from) {
     if (is_free()) work_.push_back({id, from.reader()});
+  }
+
+  /// Adds a thread that is recorded, with the recorder's number: from now on collect() reads what it has queued and what
+  /// it has executed. `from` must outlive the collector, or be removed. Otherwise like the first add().
+  void add(basic_thread_recorder<Platform, Clock>& from) {
+    if (!is_free()) return;
+    if (logs_.capacity() - logs_.size() < 2) logs_.reserve(2 * logs_.size() + 2);
+    add(from.id(), from.queued());
+    logs_.push_back({from.id(), fence_log_type::wait, from.wait_log()});
+    logs_.push_back({from.id(), fence_log_type::signal, from.signal_log()});
   }
 
   /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of what threads that record commands share with a queue: entries that they reserve, events that they
-// tell, and what they are told of the verbose log. And of the logs of events and of executed work, as they grow.
+// tell, and what they are told of the verbose log. Of the logs of events and of executed work, as they grow. And of
+// threads that are recorded while others ask what they wait for.
 #include "support/model_check.hpp"
 #include "support/unsignalled.hpp"
 
@@ -10,6 +11,7 @@
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/queue/queued_events.hpp>
+#include <tidemark/queue/thread_recorder.hpp>
 #include <tidemark/queue/traced_logs.hpp>
 
 #include <array>
@@ -267,6 +269,50 @@ struct verbose_told : model::suite<2> {
   void after() { MODEL_REQUIRE(subject.verbose_wanted() == tidemark::verbose_events::none); }
 };
 
+/// A thread waits and then destroys the fence, while another one asks what it waits for, and signals it. Whoever asks
+/// finds the fence as it was made, or nothing. At the end nobody waits, and what was announced is the one signal left.
+struct thread_asked : model::suite<2> {
+  /// Says that it is looked at, so that a look after its end is a data race.
+  struct watched : tidemark::basic_fence<platform> {
+    [[nodiscard]] std::uint64_t current_value() const noexcept {
+      MODEL_REQUIRE(made.load() == 42);
+      return tidemark::basic_fence<platform>::current_value();
+    }
+    platform::var<std::uint64_t> made{0};
+  };
+  watched fence;
+  watched other;
+  tidemark::basic_thread_recorder<platform, tidemark::no_log_clock> recorder{queue_id{1}, {}, 2};
+  std::uint64_t announced = 0;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      fence.made.store(42);
+      MODEL_REQUIRE(recorder.wait(tidemark::logged_fence{&fence, fence_id{7}}, 1) == tidemark::wait_status::reached);
+      fence.made.store(0);  // it is gone
+    } else {
+      ask();
+      fence.signal(1);
+      ask();
+    }
+  }
+  void ask() {
+    using access = tidemark::detail::thread_access;
+    const tidemark::detail::lock_keeper kept(access::lock_of(recorder));
+    access::look_at(
+        recorder,
+        [&](const void* at, fence_id id, std::uint64_t value, std::uint64_t current) {
+          MODEL_REQUIRE(at == &fence && id == fence_id{7} && value == 1 && current <= 1);
+        },
+        [&](const void*, fence_id, std::uint64_t) { ++announced; });
+  }
+  void after() {
+    recorder.will_signal(tidemark::logged_fence{&other, fence_id{8}}, 2);
+    ask();
+    MODEL_REQUIRE(announced == 1);
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -280,5 +326,6 @@ int main(int argc, char** argv) {
                         model::make_check<events_grow<1>, "events_grow">(),
                         model::make_check<events_grow<2>, "events_grow.two">(),
                         model::make_check<verbose_told, "verbose_told">(),
+                        model::make_check<thread_asked, "thread_asked">(),
                     });
 }

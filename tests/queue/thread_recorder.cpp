@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// thread_recorder: what a thread waits for and signals, in the logs and in a trace beside queues.
+#include <doctest/doctest.h>
+
+#include <tidemark/queue/thread_recorder.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/log_collector.hpp>
+#include <tidemark/queue/queue.hpp>
+#include <tidemark/trace/trace.hpp>
+
+using namespace std::chrono_literals;
+using tidemark::fence_id;
+using tidemark::fence_operation;
+using tidemark::logged_fence;
+using tidemark::queue_id;
+using tidemark::trace_command;
+using tidemark::wait_status;
+
+namespace {
+
+constexpr fence_id fence_f{7}, fence_g{8};
+
+/// Returns what one collector brings of a recorder.
+tidemark::trace collected(tidemark::thread_recorder& from) {
+  tidemark::trace found;
+  tidemark::log_collector logs;
+  logs.add(from);
+  logs.collect(found);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "[A91] waits and signals of a thread are in a trace beside those of queues, and each names what released it") {
+  tidemark::progress_fence finished;
+  tidemark::queue copy{finished, {.progress = fence_f}};
+  tidemark::fence answered;
+  const logged_fence answer{&answered, fence_g};
+  tidemark::thread_recorder thread{queue_id{9}, "decoder"};
+  tidemark::log_collector logs;
+  logs.add(queue_id{1}, copy);
+  logs.add(thread);
+  std::thread executor([&] {
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+      copy.complete();
+      if (copy.wait(answer, n) != wait_status::reached) return;
+    }
+  });
+  for (std::uint64_t n = 1; n <= 20; ++n) {
+    REQUIRE(thread.wait(copy.progress(), n) == wait_status::reached);
+    CHECK(thread.signal(answer, n));
+  }
+  executor.join();
+  CHECK_FALSE(thread.signal(answer, 20));  // the value has not risen, and yet it is recorded
+  tidemark::trace found;
+  const tidemark::collected_entries counts = logs.collect(found);
+  CHECK(counts.entries == 4 * 20 + 1);
+  CHECK(counts.queued == 2 * 20 + 1);
+  const std::vector<trace_command> commands = found.commands();
+  CHECK(commands.size() == 4 * 20 + 1);
+  for (const trace_command& each : commands) {
+    CHECK(each.executed);
+    CHECK_FALSE(each.backward);
+    CHECK(each.queued == (each.queue == queue_id{9}));
+    if (each.queue == queue_id{9}) CHECK(each.queued_time <= each.end_time);
+    if (each.operation == fence_operation::signal_executed) continue;
+    REQUIRE(each.released_by);
+    CHECK(commands[*each.released_by].queue != each.queue);
+    CHECK(commands[*each.released_by].value == each.value);
+    if (each.queue == queue_id{9} && each.observed_time != 0) CHECK(each.queued_time <= each.observed_time);
+  }
+}
+
+TEST_CASE("a wait that ends without its value counts as cancelled, whatever ended it, and a later one as executed") {
+  tidemark::fence awaited;
+  const logged_fence input{&awaited, fence_f};
+  tidemark::thread_recorder thread{queue_id{9}};
+  CHECK(thread.wait_for(input, 1, 0s) == wait_status::timeout);
+  CHECK(thread.wait_for(input, 1, 1ns) == wait_status::timeout);
+  CHECK(thread.wait_until(input, 1, std::chrono::steady_clock::now()) == wait_status::timeout);
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(thread.wait(input, 1, stop.get_token()) == wait_status::stopped);
+  awaited.signal(1);
+  CHECK(thread.wait(input, 1) == wait_status::reached);
+  awaited.poison();
+  CHECK(thread.wait(input, 2) == wait_status::lost);
+  int cancelled = 0;
+  const tidemark::trace found = collected(thread);
+  for (const trace_command& each : found.commands()) {
+    cancelled += each.cancelled ? 1 : 0;
+    CHECK(each.queued);
+    CHECK(each.executed != each.cancelled);
+    CHECK_FALSE(each.uncertain);
+    if (each.executed) {
+      CHECK(each.value == 1);
+      CHECK(each.observed_time == 0);
+      CHECK(each.queued_time <= each.end_time);
+    }
+  }
+  CHECK(cancelled == 5);
+  CHECK(found.commands().size() == 6);
+}
+
+TEST_CASE("a signal that was announced counts as queued then, and one that was not when it is made") {
+  tidemark::progress_fence progress;
+  const logged_fence output{&progress, fence_f};
+  tidemark::thread_recorder thread{queue_id{9}};
+  thread.will_signal(output, 1);
+  thread.will_signal(output, 2);
+  const std::uint64_t announced = tidemark::default_log_clock::now();
+  CHECK(thread.signal(output, 1));
+  const tidemark::trace half = collected(thread);
+  REQUIRE(half.commands().size() == 2);
+  CHECK(half.commands()[0].executed);
+  CHECK_FALSE(half.commands()[1].executed);
+  CHECK(thread.signal(output, 2));
+  CHECK(thread.signal(output, 3));
+  CHECK(progress.current_value() == 3);
+  const tidemark::trace found = collected(thread);
+  REQUIRE(found.commands().size() == 3);
+  for (const trace_command& each : found.commands()) {
+    CHECK(each.queued);
+    CHECK((each.queued_time <= announced) == (each.value < 3));
+  }
+}
+
+TEST_CASE("[A95] a thread that a recorded signal wakes finds the entry in the log") {
+  tidemark::fence fence;
+  const logged_fence output{&fence, fence_f};
+  tidemark::thread_recorder thread{queue_id{9}};
+  auto log = thread.signal_log();
+  for (std::uint64_t n = 1; n <= 200; ++n) {
+    std::thread waiter([&, n] {
+      REQUIRE(fence.wait(n) == wait_status::reached);
+      std::vector<tidemark::fence_log_entry> entries(4);
+      const auto found = log.read(entries);
+      REQUIRE(found.entries.size() == 1);
+      CHECK(found.entries[0].fence_value == n);
+    });
+    thread.signal(output, n);
+    waiter.join();
+  }
+}
+
+TEST_CASE("a thread that is not recorded has the same functions, and they do what the timeline's own do") {
+  tidemark::fence fence;
+  tidemark::progress_fence progress;
+  tidemark::unrecorded_thread thread;
+  CHECK(thread.wait_for(logged_fence{&fence, fence_f}, 1, 0s) == wait_status::timeout);
+  thread.will_signal(logged_fence{&fence, fence_f}, 1);
+  CHECK(thread.signal(logged_fence{&fence, fence_f}, 1));
+  CHECK_FALSE(thread.signal(logged_fence{&fence, fence_f}, 1));
+  CHECK(thread.signal(logged_fence{&progress, fence_g}, 5));
+  CHECK(thread.wait(logged_fence{&fence, fence_f}, 1) == wait_status::reached);
+  CHECK(thread.wait_until(logged_fence{&progress, fence_g}, 6, std::chrono::steady_clock::now()) ==
+        wait_status::timeout);
+  CHECK(sizeof(thread) == 1);
+  CHECK(tidemark::thread_recorder::is_recording != tidemark::unrecorded_thread::is_recording);
+}
