@@ -9,11 +9,13 @@
 #include <tidemark/engine/hang_report.hpp>
 #include <tidemark/engine/local_fence.hpp>
 #include <tidemark/engine/shadowed_fence.hpp>
+#include <tidemark/engine/thread_hangs.hpp>
 #include <tidemark/engine/unbroken_run.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/queue/executed_work.hpp>
 #include <tidemark/queue/log_collector.hpp>
+#include <tidemark/queue/thread_recorder.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_work.hpp>
 
@@ -77,6 +79,23 @@ void name_a_circle() {
   uploaded.signal(1);
   blurred.signal(1);
   expect(upload.drain() == wait_status::reached, "the other queue goes on");
+}
+
+void name_a_thread() {
+  tidemark::engine compute{{.name = "compute"}};
+  tidemark::engine_queue blur{compute, {.name = "blur"}};
+  tidemark::fence loaded;
+  const tidemark::logged_fence output{&loaded, tidemark::fence_id{1}};
+  tidemark::thread_recorder loader{tidemark::queue_id{9}, "loader"};
+  loader.will_signal(output, 1);  // so that a report knows who has this signal
+  blur.wait(loaded, 1);
+  expect(static_cast<bool>(blur.submit()), "the queue waits for the thread");
+  tidemark::hang_report report;
+  do report = tidemark::why_waiting(compute, loader);  // engines and recorders of threads
+  while (report.waits.empty());
+  expect(report.waits[0].held_by && report.waits[0].held_by->is_thread, "thread loader has the signal");
+  loader.signal(output, 1);
+  expect(blur.drain() == wait_status::reached, "and the queue goes on");
 }
 
 void execute_without_a_break() {
@@ -241,6 +260,7 @@ void interrupt_only_for_waiters() {
 int main() {
   execute_two_queues();
   name_a_circle();
+  name_a_thread();
   execute_without_a_break();
   change_a_priority();
   go_on_after_an_abort();

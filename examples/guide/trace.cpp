@@ -5,14 +5,17 @@
 
 #include "expect.hpp"
 
+#include <tidemark/log/clock_correlation.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
+#include <tidemark/queue/thread_recorder.hpp>
 #include <tidemark/queue/traced_logs.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_export.hpp>
 #include <tidemark/trace/trace_file.hpp>
 #include <tidemark/trace/trace_hangs.hpp>
 #include <tidemark/trace/trace_lifetimes.hpp>
+#include <tidemark/trace/trace_merge.hpp>
 #include <tidemark/trace/trace_work.hpp>
 
 #include <algorithm>
@@ -106,6 +109,79 @@ void measure_depth(const tidemark::trace& trace) {
     deepest = (std::max)(deepest, each.depth);
   }
   expect(longest > 0 && deepest == 2 * files, "all waits and signals were queued before the first was executed");
+}
+
+/// Two threads without a queue, in a trace.
+void show_threads() {
+  tidemark::fence parsed;
+  const tidemark::logged_fence output{&parsed, parsed_files};
+  tidemark::thread_recorder parser{tidemark::queue_id{3}, "parser"};  // one for each thread, numbered like queues
+  tidemark::thread_recorder writer{tidemark::queue_id{4}, "writer"};
+  tidemark::log_collector logs;
+  logs.add(parser);
+  logs.add(writer);
+
+  std::thread thread([&] { parser.signal(output, 1); });                      // in place of parsed.signal(1)
+  expect(writer.wait(output, 1) == wait_status::reached, "a file is there");  // in place of parsed.wait(1)
+  thread.join();
+
+  tidemark::trace trace;
+  for (auto* each : {&parser, &writer}) trace.name_thread(each->id(), each->name());
+  logs.collect(trace);
+  const std::vector<tidemark::trace_command> commands = trace.commands();
+  expect(commands.size() == 2, "one wait and one signal");
+}
+
+/// The clock of an executor, which is 1,000 ppm fast.
+struct device_clock {
+  static std::uint64_t now() noexcept {
+    const std::uint64_t steady = tidemark::steady_log_clock::now();
+    return steady + steady / 1000;
+  }
+  static std::uint64_t to_nanoseconds(std::uint64_t ticks) { return ticks; }
+};
+
+/// An executor with a clock of its own.
+void correlate_clocks() {
+  tidemark::progress_fence files_read;
+  tidemark::basic_queue<tidemark::progress_fence, device_clock> read{files_read, {.progress = read_files}};
+  tidemark::basic_log_collector<tidemark::native_platform, device_clock> logs;
+  logs.add(reading, read);
+  tidemark::trace trace;
+
+  tidemark::clock_correlation clock;
+  clock.measure<device_clock>();  // when the run begins,
+  const std::uint64_t begin = tidemark::steady_log_clock::now();
+  read.complete();
+  const std::uint64_t end = tidemark::steady_log_clock::now();
+  clock.measure<device_clock>();  // and when it is over
+  trace.set_clock(reading, clock);
+  logs.collect(trace);
+  const tidemark::trace_command signal = trace.commands().at(0);  // on the time line of the steady clock
+  const bool is_between = begin <= signal.end_time + signal.time_error && signal.end_time <= end + signal.time_error;
+  expect(is_between, "the time is exact to time_error nanoseconds");
+}
+
+/// The files of two processes, which this program writes itself.
+void merge_processes(const std::filesystem::path& folder) {
+  const std::filesystem::path paths[] = {folder / "tidemark_guide_reader", folder / "tidemark_guide_parser"};
+  for (const std::filesystem::path& path : paths) {
+    std::ofstream file{path, std::ios::binary};
+    tidemark::trace_file_writer writer{file};
+    writer.name_process(path.filename().string());
+    writer.name_queue(reading, "read");
+    expect(writer.close() == tidemark::trace_write_status::written, "the file is whole");
+  }
+
+  tidemark::trace_merge both{{.shared = {read_files}}};  // by this number both processes mean the same fence
+  for (const std::filesystem::path& path : paths) {
+    std::ifstream file{path, std::ios::binary};
+    expect(static_cast<bool>(both.add(file)), "otherwise the status says why not");
+  }
+  std::ostringstream page;
+  tidemark::write_trace_page(both.result(), page);
+  expect(both.result().queues().size() == 2, "each process has its own queues, whatever their numbers");
+  for (const std::filesystem::path& path : paths) std::filesystem::remove(path);
 }
 
 void parse_file(std::uint64_t) {}  // what the queue is for
@@ -203,6 +279,9 @@ int main(int argc, char** argv) {
     std::ofstream file{argv[1]};
     expect(static_cast<bool>(file << page.str()), "the page was written");
   }
+  show_threads();
+  correlate_clocks();
+  merge_processes(std::filesystem::temp_directory_path());
   tell_work();
   name_who_waits();
   const std::filesystem::path streamed = std::filesystem::temp_directory_path() / "tidemark_guide_trace.tidemark";

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/queue/thread_recorder.hpp>
 
 extern "C" {
 
@@ -14,4 +15,13 @@ std::uint64_t progress_signal_next(tidemark::progress_fence& fence) { return fen
 bool fence_signal(tidemark::fence& fence, std::uint64_t value) { return fence.signal(value); }
 
 std::uint64_t fence_signal_next(tidemark::fence& fence) { return fence.signal_next(); }
+
+// A thread that is not recorded signals with the same instructions.
+void unrecorded_progress_signal(tidemark::progress_fence& fence, std::uint64_t value) {
+  tidemark::unrecorded_thread{}.signal(tidemark::logged_fence{&fence, tidemark::fence_id{1}}, value);
+}
+
+bool unrecorded_fence_signal(tidemark::fence& fence, std::uint64_t value) {
+  return tidemark::unrecorded_thread{}.signal(tidemark::logged_fence{&fence, tidemark::fence_id{1}}, value);
+}
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/signaller_callback.hpp>
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>
@@ -135,22 +136,24 @@ TEST_CASE("a signal that was announced counts as queued then, and one that was n
   }
 }
 
-TEST_CASE("[A95] a thread that a recorded signal wakes finds the entry in the log") {
-  tidemark::fence fence;
-  const logged_fence output{&fence, fence_f};
+TEST_CASE("[A95] a callable that a recorded signal runs finds the value, and the entry in the log") {
+  tidemark::basic_fence<tidemark::native_platform, tidemark::fence_options{.callbacks = true}> fence;
+  const logged_fence output{&fence, fence_id{7}};
   tidemark::thread_recorder thread{queue_id{9}};
   auto log = thread.signal_log();
-  for (std::uint64_t n = 1; n <= 200; ++n) {
-    std::thread waiter([&, n] {
-      REQUIRE(fence.wait(n) == wait_status::reached);
-      std::vector<tidemark::fence_log_entry> entries(4);
-      const auto found = log.read(entries);
-      REQUIRE(found.entries.size() == 1);
-      CHECK(found.entries[0].fence_value == n);
-    });
+  int found = 0;
+  for (std::uint64_t n = 1; n <= 20; ++n) {
+    tidemark::signaller_callback due{fence, n, [&] {
+                                       std::vector<tidemark::fence_log_entry> entries(4);
+                                       const auto read = log.read(entries);
+                                       CHECK(read.entries.size() == 1);
+                                       CHECK(fence.current_value() == n);
+                                       if (!read.entries.empty()) CHECK(read.entries[0].fence_value == n);
+                                       ++found;
+                                     }};
     thread.signal(output, n);
-    waiter.join();
   }
+  CHECK(found == 20);
 }
 
 TEST_CASE("a thread that is not recorded has the same functions, and they do what the timeline's own do") {
@@ -167,4 +170,16 @@ TEST_CASE("a thread that is not recorded has the same functions, and they do wha
         wait_status::timeout);
   CHECK(sizeof(thread) == 1);
   CHECK(tidemark::thread_recorder::is_recording != tidemark::unrecorded_thread::is_recording);
+}
+
+TEST_CASE("a wait that a thread makes in another way is recorded from its begin to its end") {
+  tidemark::thread_recorder thread{queue_id{9}};
+  const std::uint64_t begun = thread.begin_wait(fence_f, 5);
+  thread.end_wait(fence_f, 5, begun);
+  const std::vector<trace_command> commands = collected(thread).commands();
+  REQUIRE(commands.size() == 1);
+  CHECK(commands[0].queued_time <= begun);
+  CHECK(commands[0].observed_time == begun);
+  CHECK(commands[0].end_time >= begun);
+  CHECK(commands[0].value == 5);
 }

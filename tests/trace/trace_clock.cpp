@@ -140,7 +140,8 @@ TEST_CASE("[A130] a release is named across clocks where the times prove it, and
   // Both within the error: perhaps 4 came first.
   CHECK(released_by(two_signals(3, 200'000, 4, 200'060, 200'010)) == 0);
   CHECK(released_by(two_signals(3, 200'000, 4, 199'940, 200'010)) == 0);
-  // The device signals 3, by its time a little behind the end of the wait: within the error, so it may have released it.
+  // The device signals 3, by its time a little behind the end of the wait: within the error, so it may have released
+  // it.
   CHECK(released_by(two_signals(2, 200'000, 3, 200'060, 200'010)) == 3);
   CHECK(released_by(two_signals(2, 200'000, 3, 200'900, 200'010)) == 0);
 }

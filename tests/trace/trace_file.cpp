@@ -397,7 +397,7 @@ TEST_CASE("records without a meaning are refused") {
   using namespace std::string_view_literals;
   CHECK(with("\0\0"sv) == trace_read_status::ended);
   CHECK(with("\0\1"sv) == trace_read_status::invalid);          // not as many records as the end says
-  CHECK(with("\x0B\0\0"sv) == trace_read_status::invalid);      // no such kind
+  CHECK(with("\x0E\0\0"sv) == trace_read_status::invalid);      // no such kind
   CHECK(with("\x86\0\0\0\0"sv) == trace_read_status::invalid);  // an unknown flag
   CHECK(with("\x44\0\0\0\0"sv) == trace_read_status::invalid);  // only what was executed can be cancelled,
   CHECK(with("\x56\0\0\0\0"sv) == trace_read_status::invalid);  // and it has no time then

@@ -17,9 +17,10 @@ export const lossText = ({count, waits}) =>
 
 /// Returns the facts of the header: [{text, kind}]; kind is 'strong', 'plain' or 'warn'.
 export function describeTrace(model) {
+  const engines = model.groups.filter(({size, threads}) => size > threads).length; // others are threads
   const facts = [
     {text: lanesText(model.lanes.length, model.lanes.filter(({isThread}) => isThread).length), kind: 'strong'},
-    ...model.groups.length > 0 ? [{text: countText(model.groups.length, 'engine'), kind: 'plain'}] : [],
+    ...engines > 0 ? [{text: countText(engines, 'engine'), kind: 'plain'}] : [],
     {text: countText(model.commands.length, 'command'), kind: 'strong'},
   ];
   const {from, to} = model.range;
@@ -90,7 +91,8 @@ function depthRows(model, index) {
   return [['in flight then', countText(depthAt(model.lanes[command[LANE]], command[QUEUED]), 'command')]];
 }
 
-const queueRows = ({name, engine, isThread}) => [[isThread ? 'thread' : 'queue', name], ...engine ? [['engine', engine]] : []];
+const queueRows = ({name, engine, isThread}) =>
+  [[isThread ? 'thread' : 'queue', name], ...engine ? [['engine', engine]] : []];
 
 /// Returns what is known about a command: {title, rows: [[name, text]], notes: [text]}.
 export function describeCommand(model, index) {

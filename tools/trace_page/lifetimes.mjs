@@ -4,12 +4,12 @@
 // and how many there are.
 
 import {IS_WAIT, OPEN, VALUE} from './model.mjs';
-import {greatestEnd, lowerBound, valueAt} from './series.mjs';
+import {endOf, greatestEnd, lowerBound, valueAt} from './series.mjs';
 import {fenceText} from './describe.mjs';
 import {drawGaps} from './lanes.mjs';
 import {ROWS_TOP} from './view.mjs';
 
-const DEPTH_COLUMN = 2, LEAST_LABELLED = 12;
+const DEPTH_COLUMN = 2, LEAST_LABELLED = 12, MOST_APART = 16;
 
 export function drawDepth(scene, lane, index) {
   drawGaps(scene, lane, index);
@@ -25,15 +25,19 @@ export function drawDepth(scene, lane, index) {
 function drawLevel(scene, series, index, level) {
   const {view, model, colors, context} = scene, lane = model.lanes[index];
   const top = view.rowTop(index, level), height = view.rowHeight(lane);
-  view.eachRun(series, (first, last, left, right) => {
+  const box = (item, left, right) => {
     const from = Math.max(left, view.gutter - 8), width = Math.max(Math.min(right, view.right + 8) - from, 1.5);
-    const item = last - first === 1 ? series.item[first] : -1;
     if (width < 3 || item < 0) {
       context.fillStyle = colors['wait-edge'];
       context.fillRect(from, top + 1, width, height - 1);
     } else {
       drawLifetime(scene, item, from, width, top + 1, height - 1);
     }
+  };
+  // Of a few that begin in one pixel, the last may be long, and must not look like all of them.
+  view.eachRun(series, (first, last, left, right) => {
+    if (last - first > MOST_APART) box(-1, left, right);
+    else for (let i = first; i < last; ++i) box(series.item[i], view.toX(series.begin[i]), view.toX(endOf(series, i)));
   });
 }
 
@@ -77,7 +81,7 @@ function drawNumbers({view, colors, labels}, {depth}, index) {
   const y = view.laneTop(index) + ROWS_TOP / 2 + 1;
   view.eachRun({...depth, reach: depth.begin}, (first, last, left) => {
     if (last - first > 1 || left < view.gutter) return;
-    const value = valueAt(depth, depth.begin[first]), right = last < depth.size ? view.toX(depth.begin[last]) : Infinity;
+    const value = endOf(depth, first), right = last < depth.size ? view.toX(depth.begin[last]) : Infinity;
     if (value > 0 && right - left >= 16) labels.add([String(value)], left + 2, y, 40, style);
   });
 }

@@ -17,8 +17,8 @@ export const LANE = 0, IS_WAIT = 1, FENCE = 2, VALUE = 3, QUEUED = 4, OBSERVED =
 /// A span of work is an array, too. WORK_NAME is an index of workNames; the name of derived work is empty.
 export const WORK_LANE = 0, WORK_NAME = 1, WORK_BEGIN = 2, WORK_END = 3;
 
-/// A lifetime is an array, too: from when a command was queued to when it was executed. Of those of one lane that have a
-/// time in common no two have the same level. One that is open ends with the trace.
+/// A lifetime is an array, too: from when a command was queued to when it was executed. Of those of one lane that have
+/// a time in common no two have the same level. One that is open ends with the trace.
 export const OF_COMMAND = 0, LIFE_BEGIN = 1, LIFE_END = 2, LEVEL = 3, OPEN = 4;
 
 /// The flags of a command that the page looks at. 2 is set if the command is known to have been queued.
@@ -72,7 +72,8 @@ function makeLanes({queues, engines, engineOf, isThread}) {
     if (number > 0 && number !== engineOf[index - 1]) groups.push({lane: index, name: engine, size: 0, threads: 0});
     if (number > 0) ++groups[groups.length - 1].size;
     if (number > 0 && isThread[index]) ++groups[groups.length - 1].threads;
-    return {name, engine, isThread: isThread[index] === 1, heads: groups.length, ...Object.fromEntries(KINDS.map((kind) => [kind, []]))};
+    const series = Object.fromEntries(KINDS.map((kind) => [kind, []]));
+    return {name, engine, isThread: isThread[index] === 1, heads: groups.length, ...series};
   });
   return {lanes, groups};
 }
@@ -118,7 +119,7 @@ function completeRanges({range, queuedRange, losses}) {
 /// The model has:
 ///   lanes          one for each queue: its name, its engine's, and a series for each kind of item; the number of a gap
 ///                  and of a span is its index. `levels` has a series of lifetimes for each level, with the numbers of
-///                  their commands; in `depth`, the end of an item is the number of commands in flight from its begin on
+///                  their commands; in `depth`, the end of an item is how many commands are in flight from its begin on
 ///   groups         the engines that have a name: {lane: the first one, name, size, threads: how many of them}
 ///   commands, work, workNames    as in the data
 ///   losses         the gaps: {lane, waits, first, count, before, after}

@@ -7,8 +7,8 @@
 //                        boxes of waits, bars of signals
 //                STRIP   marks of what was queued
 //
-// If the view shows lifetimes, a lane has rows for them instead, the lowest level at the bottom, and above them the depth
-// of the queue in numbers.
+// If the view shows lifetimes, a lane has rows for them instead, the lowest level at the bottom, and above them the
+// depth of the queue in numbers.
 //
 // Above the first lane of each engine there are HEAD pixels for its name. The names of the queues stand in the gutter
 // on the left, which does not move. If not all lanes are in view, a scroll bar takes BAR pixels on the right.

@@ -7,10 +7,10 @@
 //   device.measure<device_clock>();          when the program starts, now and then, and when it ends
 //   trace.set_clock(queue_id{1}, device);    the trace brings the queue's times to the time line of the steady clock
 //
-// A reading is the executor's time between two times of the steady clock. So the steady time that belongs to it is known
-// to half of their distance. Between two readings the correlation draws a straight line; before the first and behind the
-// last one it goes on with the mean rate of all. With one reading it knows no rate, and takes the executor's clock for
-// as fast as the steady clock.
+// A reading is the executor's time between two times of the steady clock. So the steady time that belongs to it is
+// known to half of their distance. Between two readings the correlation draws a straight line; before the first and
+// behind the last one it goes on with the mean rate of all. With one reading it knows no rate, and takes the executor's
+// clock for as fast as the steady clock.
 //
 // The error that it states is the sum of
 //
@@ -84,8 +84,8 @@ class clock_correlation {
     return add(best);
   }
 
-  /// Adds a reading that the program has made in another way. Returns true; false, and adds nothing, if its steady times
-  /// fall, or if it is not later than the last reading on both clocks.
+  /// Adds a reading that the program has made in another way. Returns true; false, and adds nothing, if its steady
+  /// times fall, or if it is not later than the last reading on both clocks.
   bool add(const correlated_reading& next) {
     if (next.after < next.before) return false;
     if (!readings_.empty()) {

@@ -110,8 +110,8 @@ class basic_log_collector {
     if (is_free()) work_.push_back({id, from.reader()});
   }
 
-  /// Adds a thread that is recorded, with the recorder's number: from now on collect() reads what it has queued and what
-  /// it has executed. `from` must outlive the collector, or be removed. Otherwise like the first add().
+  /// Adds a thread that is recorded, with the recorder's number: from now on collect() reads what it has queued and
+  /// what it has executed. `from` must outlive the collector, or be removed. Otherwise like the first add().
   void add(basic_thread_recorder<Platform, Clock>& from) {
     if (!is_free()) return;
     if (logs_.capacity() - logs_.size() < 2) logs_.reserve(2 * logs_.size() + 2);

@@ -8,12 +8,12 @@
 //   decoder.signal(tidemark::logged_fence{&decoded, decoded_id}, 3);         in place of decoded.signal(3)
 //   collector.add(decoder);                                                  as a queue, with the recorder's number
 //
-// To a trace the thread is a queue with that number: its waits were queued when they began, and a wait that stalled is a
-// box until its end. A wait that ended without its value (timeout, stopped, lost) counts as cancelled. A signal counts
-// as queued when will_signal() announced it, otherwise when it is made.
+// To a trace the thread is a queue with that number: its waits were queued when they began, and a wait that stalled is
+// a box until its end. A wait that ended without its value (timeout, stopped, lost) counts as cancelled. A signal
+// counts as queued when will_signal() announced it, otherwise when it is made.
 //
-// why_waiting() (engine/thread_hangs.hpp) knows what a recorded thread waits for, and which signals it has announced, so
-// it finds circles of threads and queues. What a thread does not announce counts as from outside.
+// why_waiting() (engine/thread_hangs.hpp) knows what a recorded thread waits for, and which signals it has announced,
+// so it finds circles of threads and queues. What a thread does not announce counts as from outside.
 //
 //   unrecorded_thread   has the same functions, and does nothing but what they are for. A program that takes its
 //                       recorders by an alias or a template parameter pays nothing where it does not record.
@@ -113,8 +113,8 @@ class basic_recorded_thread {
     fence_id id;
     std::uint64_t value;
   };
-  /// The wait in which the thread sleeps. The timeline is there as long as this is set. The words are the platform's, so
-  /// that a model checker sees who touches them.
+  /// The wait in which the thread sleeps. The timeline is there as long as this is set. The words are the platform's,
+  /// so that a model checker sees who touches them.
   struct sleeping_wait {
     typename Platform::template var<const void*> timeline{nullptr};  // null: none
     typename Platform::template var<std::uint64_t (*)(const void*)> value_of{nullptr};
@@ -138,7 +138,10 @@ struct thread_access {
   /// value)` for each announced signal. With the lock.
   static void look_at(auto& of, const auto& wait, const auto& signal) {
     if (const void* const timeline = of.sleeping_.timeline.load()) {
-      wait(timeline, of.sleeping_.id.load(), of.sleeping_.value.load(), of.sleeping_.value_of.load()(timeline));
+      const fence_id id = of.sleeping_.id.load();
+      const std::uint64_t value = of.sleeping_.value.load();
+      const auto value_of = of.sleeping_.value_of.load();
+      wait(timeline, id, value, value_of(timeline));
     }
     for (const auto& each : of.announced_) signal(each.timeline, each.id, each.value);
   }
@@ -209,9 +212,21 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
     return wait_within(input, value, at, std::move(token));
   }
 
-  /// Signals the timeline, and records the signal. Returns whether the value rose, as publish() of the fence or signal()
-  /// of the timeline says; always true where that returns no bool. Progress: as the timeline's signal(), and two
-  /// appends; takes the lock if signals are announced.
+  /// The two steps of a wait that the thread makes in another way, such as a read from a pipe whose other end is
+  /// another process. begin_wait() returns the time, which end_wait() takes when the value is there. Each begin needs
+  /// its end, which is not checked. Reports do not know of such a wait. Progress: one or two readings of the clock and
+  /// one append.
+  std::uint64_t begin_wait(fence_id input, std::uint64_t value) noexcept {
+    queued_.wait_queued(input, value);
+    return Clock::now();
+  }
+  void end_wait(fence_id input, std::uint64_t value, std::uint64_t begun) noexcept {
+    logs_.record_wait({value, input, fence_operation::wait_unblocked, 0, begun, 0, Clock::now()});
+  }
+
+  /// Signals the timeline, and records the signal. Returns whether the value rose, as publish() of the fence or
+  /// signal() of the timeline says; always true where that returns no bool. Progress: as the timeline's signal(), and
+  /// two appends; takes the lock if signals are announced.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -306,6 +321,8 @@ class unrecorded_thread {
   }
   template <class Fence>
   void will_signal(const logged_fence<Fence>&, std::uint64_t) noexcept {}
+  std::uint64_t begin_wait(fence_id, std::uint64_t) noexcept { return 0; }
+  void end_wait(fence_id, std::uint64_t, std::uint64_t) noexcept {}
 
  private:
   template <class Timeline, class... Limits>

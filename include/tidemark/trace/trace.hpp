@@ -90,8 +90,8 @@ class trace {
   /// \param name  any bytes; exporters replace what is not UTF-8
   void name_queue(queue_id number, std::string name) { queues_[number].name = std::move(name); }
 
-  /// Names a thread that is recorded (queue/thread_recorder.hpp), which has a number as a queue has, or gives it another
-  /// name. Exporters and reports call it a thread from then on. Otherwise as name_queue().
+  /// Names a thread that is recorded (queue/thread_recorder.hpp), which has a number as a queue has, or gives it
+  /// another name. Exporters and reports call it a thread from then on. Otherwise as name_queue().
   void name_thread(queue_id number, std::string name) {
     queues_[number].name = std::move(name);
     queues_[number].is_thread = true;

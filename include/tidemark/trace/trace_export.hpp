@@ -6,9 +6,9 @@
 // Both show a lane for each queue, and the lanes of one engine as a group. They show each wait from when it was seen to
 // stall its queue to its end: in that time the queue was parked. They also show when each signal was executed; what the
 // queue did in between (trace_work.hpp); an arrow from each signal to the waits that it released; when each command was
-// queued; and the gaps in the logs. And both show each command as a box from when it was queued to when it was executed,
-// and how many were in flight at a time (trace_lifetimes.hpp): the page after a press of d, the trace events as
-// asynchronous ones and as counters.
+// queued; and the gaps in the logs. And both show each command as a box from when it was queued to when it was
+// executed, and how many were in flight at a time (trace_lifetimes.hpp): the page after a press of d, the trace events
+// as asynchronous ones and as counters.
 //
 // The first command that a queue has not executed is shown, too, if it is a wait, and if it is known when it was
 // queued. It is shown from that time, or from the last known time at which the queue did something else, if that is
@@ -44,13 +44,13 @@
 namespace tidemark {
 
 /// Writes a trace as a JSON object of trace events: "X" for waits, signals and work, "s" and "f" for the two ends of an
-/// arrow, "i" for queued commands and for gaps, "b" and "e" for the two ends of the time in which a command was in flight,
-/// "C" for the depth of a queue, "M" for names. An engine is a process, a queue is a thread; queues
-/// without an engine are threads of the process "tidemark". Boxes of a queue that overlap in part are shown in further
-/// threads below its own, named "render (2)" and so on, because readers drop such a box within one thread. A box that
-/// lies within another one is in the same thread, after it. The name of an event is the same for all commands of one
-/// kind and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group
-/// by it; what differs is in `args`. The name of a command in flight begins with that of its queue, because readers give
+/// arrow, "i" for queued commands and for gaps, "b" and "e" for the two ends of the time in which a command was in
+/// flight, "C" for the depth of a queue, "M" for names. An engine is a process, a queue is a thread; queues without an
+/// engine are threads of the process "tidemark". Boxes of a queue that overlap in part are shown in further threads
+/// below its own, named "render (2)" and so on, because readers drop such a box within one thread. A box that lies
+/// within another one is in the same thread, after it. The name of an event is the same for all commands of one kind
+/// and fence ("wait uploaded"), and for all work of one name ("work" if it is derived), so that a reader can group by
+/// it; what differs is in `args`. The name of a command in flight begins with that of its queue, because readers give
 /// each name a row: "render: wait uploaded". Times are microseconds since one nanosecond before the first event;
 /// `otherData.start_nanoseconds` says when that was. The box of a command ends when the command ended. If the command
 /// was seen to stall after that, the box ends at that time. It is at least one nanosecond wide. Where one of the times

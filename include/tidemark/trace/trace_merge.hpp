@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// trace_merge: the traces of several processes as one. Each process writes a file (trace_file.hpp); the files are merged
-// later, in any program.
+// trace_merge: the traces of several processes as one. Each process writes a file (trace_file.hpp); the files are
+// merged later, in any program.
 //
 //   trace_merge both{{.shared = {fence_id{7}}}};           fences that the processes share, by their numbers
 //   both.add("decoder", first_file);
@@ -12,8 +12,8 @@
 // clock for all its processes there (CLOCK_MONOTONIC on Linux).
 //
 // Numbers. Each process has numbers of its own for its queues and fences. In the merged trace each queue gets another
-// number, and so does each fence, but for the shared ones: of these, the same number in all processes is one fence, which
-// keeps its number. So an arrow leads from a signal in one process to a wait in another.
+// number, and so does each fence, but for the shared ones: of these, the same number in all processes is one fence,
+// which keeps its number. So an arrow leads from a signal in one process to a wait in another.
 //
 // Names. The engine of each queue gets the name of the process in front of its own: "decoder: copy engine". Queues
 // without an engine stand in a group with the name of the process, and its threads in another one.
@@ -61,8 +61,8 @@ class trace_merge {
   /// The same with the name that the file has, or "process 1", "process 2" and so on.
   trace_read_result add(std::istream& stream) { return read({}, stream); }
 
-  /// Returns the merged trace. The reference is valid as long as this object; add() changes what it refers to. Progress:
-  /// wait-free.
+  /// Returns the merged trace. The reference is valid as long as this object; add() changes what it refers to.
+  /// Progress: wait-free.
   [[nodiscard]] const trace& result() const noexcept { return result_; }
 
   /// Returns which number a queue has in the result; nothing if its file does not tell of it.

@@ -101,3 +101,20 @@ test('work is described by its name or as derived, and everything with its engin
   assert.equal(Object.fromEntries(describeLoss(model, 0).rows).engine, 'gpu');
   assert.deepEqual(describeTrace(model)[1], {text: '1 engine', kind: 'plain'});
 });
+
+test('threads are counted apart from queues, and a group of threads is no engine', () => {
+  assert.deepEqual(facts({queues: ['a', 'b', 'c'], engines: ['', 'gpu', 'threads'], engineOf: [1, 2, 2],
+                          isThread: [0, 1, 1]}),
+                   ['strong: 1 queue, 2 threads', 'plain: 1 engine', 'strong: 0 commands']);
+  const model = makeModel(data({queues: ['a'], isThread: [1], commands: [signal({queued: 3, end: 5})],
+                                lifetimes: [[0, 3, 5, 0, 0]]}));
+  assert.equal(rowsOf(model, 0).thread, 'a');
+  assert.equal(rowsOf(model, 0).queue, undefined);
+  assert.equal(rowsOf(model, 0)['in flight then'], '1 command');
+});
+
+test('[A130] a command whose executor has a clock of its own says how exact its times are', () => {
+  const model = makeModel(data({commands: [[...signal({end: 5}), 1250], signal({end: 5})]}));
+  assert.equal(rowsOf(model, 0)['exact to'], '\u00b1 1.250 \u00b5s');
+  assert.equal(rowsOf(model, 1)['exact to'], undefined);
+});

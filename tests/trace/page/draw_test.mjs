@@ -281,3 +281,11 @@ test('[A131] of random traces, no label in flight overlaps another one', () => {
     }));
   }
 });
+
+test('[A131] a long lifetime that begins in the pixel of a short one is drawn as itself', () => {
+  const commands = [signal({queued: 0, end: 1}), wait({queued: 1, end: 900, value: 3})];
+  const scene = modelAndView({commands, lifetimes: [[0, 0, 1, 0, 0], [1, 1, 900, 0, 0]]});
+  scene.view.showLifetimes(true);
+  scene.view.fit(scene.model.queuedRange);
+  assert.ok(draw(scene).texts.includes('F \u2265 3'));
+});
