@@ -79,3 +79,25 @@ TEST_CASE("work for later is ready only once it is taken over, and can be remove
   ready.take_later();
   CHECK(ready.is_empty());
 }
+
+TEST_CASE("the rank of work can change while it is ready, is for later, or asks for the loop") {
+  loop_ready<work> ready;
+  std::array<work, 5> works{{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}};
+  for (std::size_t i = 0; i < 3; ++i) ready.push(works[i]);
+  ready.push_later(works[3]);
+  ready.push_alone(works[4]);
+  ready.change_rank(works[1], 0);
+  ready.change_rank(works[0], 2);
+  ready.change_rank(works[3], 0);
+  ready.change_rank(works[4], 0);
+  CHECK(all_of(ready) == std::vector<int>{1, 2, 0});
+  CHECK(ready.is_empty());
+  ready.take_later();
+  CHECK(all_of(ready) == std::vector<int>{3});
+  CHECK(ready.take_alone() == &works[4]);
+  CHECK_FALSE(ready.has_alone());
+  // The last of its new rank.
+  for (std::size_t i = 0; i < 3; ++i) ready.push(works[i]);
+  ready.change_rank(works[1], 2);
+  CHECK(all_of(ready) == std::vector<int>{2, 0, 1});
+}
