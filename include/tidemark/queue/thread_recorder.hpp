@@ -187,8 +187,8 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   /// Allocates, and throws what the allocation throws.
   /// \param id       the number by which collectors and traces know the thread, other than that of any queue
   /// \param name     of the thread, for reports
-  /// \param entries  how many waits, and how many signals, are kept: 2 to 2^30. Asserts that; otherwise it takes the
-  ///                 nearest of these
+  /// \param entries  how many waits, and how many signals, are kept: 2 to 2^31 - 1. Asserts that; otherwise it takes
+  ///                 the nearest of these
   explicit basic_thread_recorder(queue_id id, std::string_view name = {}, std::size_t entries = 1024)
       : base{id, name}, logs_{entries}, queued_{entries <= most_entries ? 2 * entries : entries} {}
   // ---- the thread ---------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   [[nodiscard]] const basic_queued_events<Platform, Clock>& queued() const noexcept { return queued_; }
 
  private:
-  static constexpr std::size_t most_entries = std::size_t{1} << 30;
+  static constexpr std::size_t most_entries = (std::size_t{1} << 30) - 1;
 
   template <class Timeline, class... Limits>
   wait_status wait_within(const logged_fence<Timeline>& input, std::uint64_t value, const Limits&... limits) noexcept {
