@@ -11,7 +11,9 @@
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/signal_all.hpp>
 #include <tidemark/fence/signaller.hpp>
+#include <tidemark/fence/timeline_group.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/memory/rename_ring.hpp>
 
 #include <array>
 #include <atomic>
@@ -137,6 +139,21 @@ void share_one_number() {
   expect(both.current_value() == 5, "drawn is lost, and copied goes on");
   copied.signal(8);
   expect(both.wait(8) == wait_status::lost, "copied has reached 8, and drawn never will");
+}
+
+void let_readers_come_and_go() {
+  tidemark::fence given_out;  // value n: the program has given out work up to number n
+  tidemark::timeline_group readers{given_out};
+  tidemark::rename_ring ring{readers, {.bytes = 4096}};  // reuses memory when all who read it have finished
+
+  tidemark::progress_fence blurred;
+  auto blur = readers.add(blurred.view());  // from now on, values above blur.from() wait for it, too
+  given_out.signal(1);
+  expect(readers.current_value() == 0, "blur is reading");
+
+  std::thread stop_to_blur([&] { blur.leave(); });
+  expect(readers.wait(1) == wait_status::reached, "nobody reads any more");
+  stop_to_blur.join();
 }
 
 void wait_for_a_value_or_a_change() {
@@ -284,6 +301,7 @@ int main() {
   signal_from_many_threads();
   wait_for_several();
   share_one_number();
+  let_readers_come_and_go();
   wait_for_a_value_or_a_change();
   signal_several();
   lose_the_device();

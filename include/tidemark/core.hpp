@@ -19,6 +19,7 @@
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
 #include "fence/signal_all.hpp"        // signals of several fences, before those who wait are woken
 #include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
+#include "fence/timeline_group.hpp"    // several timelines as one, which come and go while threads wait
 #include "fence/wait_many.hpp"         // waits for any or all of several values
 #include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
 

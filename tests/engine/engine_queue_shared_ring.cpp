@@ -5,14 +5,18 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include <tidemark/engine/engine.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/least_of.hpp>
+#include <tidemark/fence/timeline_group.hpp>
 #include <tidemark/memory/rename_ring.hpp>
+#include <tidemark/memory/upload_ring.hpp>
 
 #include "support/watchdog.hpp"
 
@@ -73,6 +77,32 @@ TEST_CASE_FIXTURE(two_readers,
       frame % 3 == 0 ? second.signal(frame) : second.read(memory, frame);
       CHECK(ring.retire(mapped, frame));
     }
+  }
+  require_right();
+}
+
+TEST_CASE_FIXTURE(two_readers,
+                  "[B12] queues come and go that read one upload ring, which waits for those that are there") {
+  tidemark::fence given_out;
+  tidemark::timeline_group readers{given_out};
+  std::array<std::uint64_t, 4> buffer{};
+  tidemark::upload_ring ring{readers, {.capacity = sizeof buffer}};
+  std::optional<tidemark::timeline_group::membership> second_reads;
+  const auto first_reads = readers.add(first.done);
+  for (std::uint64_t frame = 1; frame <= frames; ++frame) {
+    if (frame % 10 == 3) second_reads.emplace(readers, second.done);
+    if (frame % 10 == 9) {
+      CHECK(second.queue.drain() == wait_status::reached);
+      second_reads.reset();
+    }
+    const auto part = ring.allocate(sizeof frame, alignof(std::uint64_t));
+    REQUIRE(part);
+    std::uint64_t* const memory = &buffer[part.offset / sizeof frame];
+    *memory = frame;
+    first.read(memory, frame);
+    if (second_reads) second.read(memory, frame);
+    given_out.signal(frame);
+    CHECK(ring.retire(frame));
   }
   require_right();
 }

@@ -53,6 +53,11 @@ void takes_fence(const fence_core<Platform, Options>&);
 /// Gives access to what an awaited names.
 struct awaited_access {
   static const auto& target_of(const auto& one) noexcept { return one.target_; }
+  /// Returns the same timeline with another value to wait for.
+  static auto with_target(auto one, std::uint64_t target) noexcept {
+    one.target_.target = target;
+    return one;
+  }
 };
 
 }  // namespace detail
@@ -87,6 +92,14 @@ class basic_awaited {
 
 /// An awaited value of a fence, a progress_fence, or a view of one.
 using awaited = basic_awaited<native_platform>;
+
+namespace detail {
+
+/// Whether a wait for several timelines can register with a timeline of this type.
+template <class Timeline, class Platform>
+concept awaitable_on = std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>;
+
+}  // namespace detail
 
 }  // namespace tidemark
 

@@ -33,7 +33,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -49,14 +48,6 @@
 #include "wait_many.hpp"
 
 namespace tidemark {
-
-namespace detail {
-
-/// Whether a wait for several timelines can register with a timeline of this type.
-template <class Timeline, class Platform>
-concept awaitable_on = std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>;
-
-}  // namespace detail
 
 /// Several timelines as one, whose value is the least of theirs; see the head of this file. It has the functions of
 /// `waitable` (wait.hpp): wait(), wait_for() and wait_until(). They return `lost` only when all timelines that are not
