@@ -290,6 +290,54 @@ void signal_from_outside() {
   expect(later.get() == wait_status::reached, "whether it slept already or not");
 }
 
+class film {  // a timeline of the program's: its value is the number of the last frame that a decoder has finished
+ public:
+  std::uint64_t current_value() const noexcept { return last_; }
+  std::uint64_t last_reached() const noexcept { return last_; }
+  wait_status wait_until(std::uint64_t target, tidemark::deadline until) const {
+    return tidemark::wait_all_until({{*this, target}}, until);
+  }
+  void* add_hook(std::uint64_t target, tidemark::timeline_hook hook) const { return hooks_.add(target, hook); }
+  bool remove_hook(void* registration) const { return hooks_.remove(registration); }
+  void finish_frame() { hooks_.release_due(++last_); }
+
+ private:
+  std::atomic<std::uint64_t> last_{0};
+  mutable tidemark::hook_list hooks_;
+};
+
+/// A counter of another library, which only tells its value.
+class foreign_counter {
+ public:
+  std::uint64_t current_value() const noexcept { return value_; }
+  wait_status wait_until(std::uint64_t target, tidemark::deadline until) const {
+    while (value_ < target && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return value_ < target ? wait_status::timeout : wait_status::reached;
+  }
+  void count() { ++value_; }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+void wait_for_anything() {
+  tidemark::fence uploaded;
+  tidemark::fence32 copied;
+  film decoded;
+  foreign_counter played;                          // a timeline that can't call hooks
+  const tidemark::looked_at heard{played, 500us};  // waits look at it
+
+  std::thread others([&] {
+    uploaded.signal(3);
+    copied.signal(8);
+    decoded.finish_frame();
+    played.count();
+  });
+  const wait_status end = tidemark::wait_all({{uploaded, 3}, {copied, 8}, {decoded, 1}, {heard, 1}});  // one sleep
+  others.join();
+  expect(end == wait_status::reached, "all of them came");
+}
+
 }  // namespace
 
 int main() {
@@ -311,5 +359,6 @@ int main() {
   follow_32_bit_values();
   set_a_value_back();
   signal_from_outside();
+  wait_for_anything();
   return guide::result("guide_fence");
 }

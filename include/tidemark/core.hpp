@@ -15,7 +15,9 @@
 #include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
+#include "fence/hooked_timeline.hpp"   // timelines of yours that say when they have reached a value
 #include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
+#include "fence/looked_at.hpp"         // timelines of yours that can't, and how often waits look at them
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
 #include "fence/signal_all.hpp"        // signals of several fences, before those who wait are woken
 #include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost

@@ -13,6 +13,7 @@
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/platform/portable_platform.hpp>
 
+#include "support/hooked_ticks.hpp"
 #include "support/user_timeline.hpp"
 
 using tidemark::awaited;
@@ -28,6 +29,7 @@ static_assert(takes<awaited, tidemark::progress_fence>);
 static_assert(takes<awaited, tidemark::fence_view>);
 static_assert(takes<awaited, tidemark::progress_fence_view>);
 static_assert(!takes<awaited, testing::user_timeline>);
+static_assert(takes<awaited, testing::hooked_ticks>);
 static_assert(!takes<awaited, tidemark::timeline_view<testing::user_timeline>>);
 static_assert(!takes<awaited, tidemark::timeline_view<tidemark::least_of<tidemark::fence>>>);
 static_assert(takes<awaited, tidemark::basic_fence<tidemark::portable_platform>> ==

@@ -34,6 +34,8 @@
 //                       value or registers                         seen the value
 //   thread              registers with the attachment              sleeps on a list, likewise
 //
+// A wait for several timelines (fence/wait_many.hpp) and a loop register with the attachment in either domain.
+//
 // In a native domain a legacy_queue (engine_queue.hpp) is held, too. In a legacy domain no queue may have logs, as a
 // legacy_queue has none. Each waiter looks at the value first, and gets past its wait at once if it is reached, whether
 // its domain knows of it or not. So a wait and a signal in one native domain need no task of the loop.
@@ -366,6 +368,7 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   friend cross_fence_type;
   friend domain_type;
   friend detail::domain_access;
+  friend detail::fence_access;
 
   using native_fence = basic_fence<Platform, detail::attachment_options>;
   using held_list = detail::held_waits<native_fence>;
@@ -400,6 +403,8 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
     held_.scan(native_.release_due(), true);
   }
 
+  // For waits for several timelines, and for loops.
+  const native_fence& fence_inside() const noexcept { return native_; }
   // For the queues of engines.
   const native_fence& native() const noexcept { return native_; }
   bool is_held(domain_kind of_queue) const noexcept {

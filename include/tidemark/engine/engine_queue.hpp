@@ -179,9 +179,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   using options_type = std::conditional_t<Kind == domain_kind::legacy, legacy_queue_options, engine_queue_options>;
   using work_type = basic_executed_work<Platform, Clock>;
 
-  /// Whether a queue of an engine can wait for the timeline: a fence, a progress_fence or a view of one.
+  /// Whether a queue of an engine can wait for the timeline by itself: awaited.hpp lists these, but for attachments.
   template <class Timeline>
-  static constexpr bool is_awaited = engine_type::loop_type::template is_awaited<Timeline>;
+  static constexpr bool is_awaited =
+      !detail::is_of_domain<Timeline> && engine_type::loop_type::template is_awaited<Timeline>;
   /// The same for a fence of domains: an attachment (domain.hpp) or a local_fence.
   template <class Fence>
   static constexpr bool is_awaited_in_domain = [] {
@@ -256,13 +257,13 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   // `aborted`.
 
   /// Records a wait for a value. The queue parks while it is missing; its engine goes on.
-  /// \param input  a fence, a progress_fence or a view of one; it must outlive the wait
+  /// \param input  a timeline of the list in fence/awaited.hpp; it must outlive the wait
   template <class Timeline>
     requires is_awaited<Timeline>
   void wait(const logged_fence<Timeline>& input, std::uint64_t value) {
     const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(*input.fence, value));
     if (!this->commands_.is_free()) return;
-    command& made = begin(detail::command_kind::wait, input.id, to.fence, value);
+    command& made = begin(detail::command_kind::wait, input.id, to.fence, to.target);
     made.keep(to.operations);
     this->commands_.record();
   }
@@ -354,7 +355,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
         },
         [](command& of) noexcept { return target_of(of).look(); });
     keep(
-        detail::command_kind::looked, input.id, to.operations->timeline(to.fence), value,
+        detail::command_kind::looked, input.id, to.operations->timeline(to.fence), to.target,
         [&] { return content{{to.fence, to.operations}, entry}; }, calls);
   }
   template <class Fence>

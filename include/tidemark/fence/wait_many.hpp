@@ -18,16 +18,16 @@
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
 // reached.
 //
-// Each timeline in the list is a fence, a progress_fence or a view of one; a timeline type of yours can't take part.
-// Both kinds of fence may be mixed. The list has a platform, that of its basic_awaited; for an `awaited` it is
-// native_platform. All fences must park as that platform does (`P::parking`). If one of the fences is asymmetric, the
-// platform of the list must be asymmetric, too. The list may be of any length. For up to 64 timelines nothing is
-// allocated; for more, one array each time the waiter registers. A full fence may grow, as in any wait.
+// awaited.hpp lists the timelines that may take part. They may be mixed: the wait is still one sleep on one word. The
+// list has a platform, that of its basic_awaited; for an `awaited` it is native_platform. All fences must park as that
+// platform does (`P::parking`). If one of the fences is asymmetric, the platform of the list must be asymmetric, too.
+// The list may be of any length. For up to 64 timelines nothing is allocated; for more, one array each time the waiter
+// registers. A full fence may grow, as in any wait.
 //
 // A waiter can't register with a full fence that must not grow, or for whose growth there is no memory. Nor can it
 // register with more than 64 timelines if there is no memory for the array. While it sleeps, it looks at such timelines
-// once in a millisecond. If the system refuses the barrier and a timeline relies on it, the waiter looks at all
-// timelines as often.
+// once in a millisecond, and at a looked_at by its interval. If the system refuses the barrier and a timeline relies on
+// it, the waiter looks at all timelines once in a millisecond.
 //
 // With an empty list both waits return `reached` at once, in every build. The index that wait_any() returns is then 0,
 // the length of the list. It is the length of the list whenever no timeline has ended the wait. If several outcomes are
@@ -182,7 +182,7 @@ class many_waits {
         if (ticket.is_in_lane()) {
           target_of(one).withdraw(ticket);
           woken.withdrawn();
-          is_complete_ = false;
+          ++unregistered_;
           room[count_++] = {&one, {}};
         } else {
           room[count_++] = {&one, ticket};
@@ -197,19 +197,21 @@ class many_waits {
     }
 
     /// Returns whether each awaited timeline has a registration that wakes the waiter.
-    bool are_complete() const noexcept { return is_complete_ && others_.empty(); }
+    bool are_complete() const noexcept { return unregistered_ == 0 && others_.empty(); }
 
-    /// w2 of all timelines. Returns false if the barrier was refused and one of the timelines relies on it.
-    bool order() const noexcept {
-      const auto is_asymmetric = [](const registration& r) { return target_of(*r.of).operations->is_asymmetric; };
-      if (std::none_of(open_.begin(), open_.end(), is_asymmetric)) return true;
-      // (M1): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
-      // (F3), against (F22). One barrier is enough, because it orders all registrations before all looks.
-      if (Platform::heavy_barrier()) return true;
-      return std::none_of(open_.begin(), open_.end(),
-                          [](const registration& r) { return target_of(*r.of).needs_barrier(); });
+    /// Returns when the waiter must look again.
+    deadline next_look(deadline until) const noexcept {
+      if (is_ordered_ && are_complete()) [[likely]]
+        return until;
+      auto interval = is_ordered_ && others_.empty() ? (deadline::duration::max)() : look_interval;
+      for (const registration& one : open_) {
+        if (!one.ticket) interval = (std::min)(interval, target_of(*one.of).look_interval());
+      }
+      return look_again_before(until, Platform::now(), interval);
     }
 
+    /// w2 of all timelines.
+    void order() noexcept { is_ordered_ = is_ordered(); }
     /// w3 of all timelines. Returns whether the wait may be over. In a wait for all, it ends the registrations with
     /// timelines that are reached. If no signaller has released such a registration, it lowers the count in `woken`
     /// itself.
@@ -225,6 +227,7 @@ class many_waits {
           woken.withdrawn();
           --prepared;
         }
+        if (!one.ticket) --unregistered_;
         open_[i] = open_.back();
         open_ = open_.first(open_.size() - 1);
       }
@@ -239,12 +242,24 @@ class many_waits {
       bool withdraw() const noexcept { return ticket && target_of(*of).withdraw(*ticket); }
     };
 
+    /// Returns false if the barrier was refused and one of the timelines relies on it.
+    bool is_ordered() const noexcept {
+      const auto is_asymmetric = [](const registration& r) { return target_of(*r.of).operations->is_asymmetric; };
+      if (std::none_of(open_.begin(), open_.end(), is_asymmetric)) return true;
+      // (M1): w2 of all these timelines at once. For each of them it is what (F21) is for one: between (H2) (H8) and
+      // (F3), against (F22). One barrier is enough, because it orders all registrations before all looks.
+      if (Platform::heavy_barrier()) return true;
+      return std::none_of(open_.begin(), open_.end(),
+                          [](const registration& r) { return target_of(*r.of).needs_barrier(); });
+    }
+
     std::array<registration, 64> few_;
     std::unique_ptr<registration[]> many_;
     std::size_t count_ = 0;
     std::span<registration> open_;
-    list others_;  // those for which there is no room
-    bool is_complete_ = true;
+    list others_;                   // those for which there is no room
+    std::size_t unregistered_ = 0;  // of the open ones
+    bool is_ordered_ = false;
   };
 
   /// Registers with all timelines, and sleeps until the wait may be over. Returns false if the deadline has passed.
@@ -253,14 +268,14 @@ class many_waits {
     const bool all = needed_ == quantifier::all;
     shared_word<Platform> woken{all ? static_cast<std::uint32_t>(those_.size()) : 0};
     registrations registered{needed_, those_, woken};
-    const bool wakes_in_time = registered.order() && registered.are_complete();
+    registered.order();
     const auto nudge = [&woken] { woken.nudge(); };
     const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
     for (;;) {
       std::uint32_t prepared = woken.prepare();
       if (registered.look(needed_, woken, prepared) || token.stop_requested()) return true;
       if (!registered.are_complete() && look()) return true;
-      const deadline limit = wakes_in_time ? until : look_again_before(until, Platform::now());
+      const deadline limit = registered.next_look(until);
       spinning.parks();
       if (!woken.park(prepared, limit) && limit == until) return false;
     }

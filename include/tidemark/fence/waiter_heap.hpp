@@ -87,6 +87,8 @@ struct does_nothing {
   void operator()() const noexcept {}
 };
 
+struct hook_access;
+
 }  // namespace detail
 
 /// The registration of one waiter. waiter_heap::add() makes it, and withdraw() ends it; withdraw() must be called
@@ -99,11 +101,12 @@ class waiter_ticket {
  private:
   template <std::size_t, platform, std::size_t, class, heap_growth>
   friend class waiter_heap;
+  friend detail::hook_access;
   static constexpr std::size_t lane = SIZE_MAX;
 
   waiter_ticket(void* block, std::size_t slot, versioned armed) noexcept : block_{block}, slot_{slot}, armed_{armed} {}
 
-  void* block_;  // null for the lane
+  void* block_;  // null for the lane; for a hook, what names its registration
   std::size_t slot_;
   versioned armed_;  // what is in the leaf; for the lane, its version is when the waiter joined
 };

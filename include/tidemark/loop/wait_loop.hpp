@@ -56,8 +56,9 @@
 // A coroutine may be destroyed while it is suspended in the loop, if no other thread runs the loop. Under the same
 // condition, a callable that the loop runs may do so, too. The coroutine takes itself out.
 //
-// The loop looks at a timeline's value once in a millisecond where it can't register: the heap is full and must not
-// grow, there is no memory, or the system refuses the heavy barrier.
+// fence/awaited.hpp lists the timelines that a loop can wait for. The loop looks at a timeline's value once in a
+// millisecond where it can't register: the heap is full and must not grow, there is no memory, or the system refuses
+// the heavy barrier. At a looked_at it looks by its interval.
 #ifndef TIDEMARK_LOOP_WAIT_LOOP_HPP
 #define TIDEMARK_LOOP_WAIT_LOOP_HPP
 
@@ -332,7 +333,7 @@ class basic_loop {
  public:
   using platform = Platform;
 
-  /// Whether a timeline can be awaited on this loop: a fence, a progress_fence or a view of one.
+  /// Whether a timeline can be awaited on this loop; fence/awaited.hpp lists those that can.
   template <class Timeline>
   static constexpr bool is_awaited = std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What waits need of a fence beside its public functions, and the same by function pointers, for a fence of any type.
+// awaited.hpp makes such a table for timelines of the program's, too.
 #ifndef TIDEMARK_FENCE_TOOLS_FENCE_OPERATIONS_HPP
 #define TIDEMARK_FENCE_TOOLS_FENCE_OPERATIONS_HPP
 
@@ -78,6 +79,11 @@ struct fence_access {
       return &fence;
     }
   }
+  /// Returns the fence that keeps the waiters of an object which is none itself.
+  template <class Holder>
+  static auto fence_in(const Holder& holder) noexcept -> decltype((holder.fence_inside())) {
+    return holder.fence_inside();
+  }
   /// Returns what a view looks at.
   template <class View>
   static const auto& followed(const View& view) noexcept {
@@ -101,6 +107,9 @@ struct fence_operations {
   Ticket (*add)(const void*, std::uint64_t target, waker* woken) noexcept;
   bool (*withdraw)(const void*, const Ticket&) noexcept;
   memory_type* (*learnt)(const void*) noexcept;  // for a spin; returns null if waiters never spin
+  // After what time a thread must look again that add() has not registered.
+  deadline::duration (*look_interval)(const void*) noexcept;
+  bool is_of_program;  // not a fence
 
   template <class Fence>
   static constexpr fence_operations of() noexcept {
@@ -117,7 +126,9 @@ struct fence_operations {
                   waker* woken) noexcept { return fence_access::add(as<Fence>(self), target, woken); },
         .withdraw = [](const void* self,
                        const Ticket& ticket) noexcept { return fence_access::heap(as<Fence>(self)).withdraw(ticket); },
-        .learnt = [](const void* self) noexcept -> memory_type* { return fence_access::learnt(as<Fence>(self)); }};
+        .learnt = [](const void* self) noexcept -> memory_type* { return fence_access::learnt(as<Fence>(self)); },
+        .look_interval = [](const void*) noexcept { return detail::look_interval; },
+        .is_of_program = false};
   }
 
  private:
@@ -143,6 +154,13 @@ struct awaited_target {
   /// Whether a registration relies on the heavy barrier, so that it may be missed if the barrier was refused.
   bool needs_barrier() const noexcept { return operations->is_asymmetric && !operations->is_pinned(fence); }
   auto* learnt() const noexcept { return operations->learnt(fence); }
+  auto look_interval() const noexcept { return operations->look_interval(fence); }
+  /// Whether both are of one timeline. A timeline of the program's may begin with another one, which has its address.
+  /// A fence may have a table in each shared library.
+  bool is_of_same(const awaited_target& other) const noexcept {
+    return fence == other.fence &&
+           (operations == other.operations || (!operations->is_of_program && !other.operations->is_of_program));
+  }
 
   const void* fence;
   const Operations* operations;

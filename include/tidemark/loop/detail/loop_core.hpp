@@ -131,7 +131,7 @@ class loop_core {
   /// ready has woken somebody.
   void settle() noexcept {
     if (idle_ == 0) return;
-    awaited_.arm(ends_all());
+    arm();
     const bool is_missed = awaited_.must_look_again() && looking_again_ == 0 && !looks_again_outside_;
     if (is_missed || has_turn()) nudge();
   }
@@ -354,7 +354,7 @@ class loop_core {
     ++idle_;
     while (!is_stopped_) {
       collect(at_once);
-      awaited_.arm(ends_all());
+      arm();
       if (has_turn()) return outside_->wake();
       outside_->set(next_look(no_deadline));
       looks_again_outside_ = awaited_.must_look_again();
@@ -571,7 +571,7 @@ class loop_core {
   }
   template <class Token>
   deadline park(deadline until, const Token& token, typename spin::wait& spinning, keeper& kept) noexcept {
-    awaited_.arm(ends_all());
+    arm();
     const std::uint32_t now = word_.begin_sleep();
     // Another thread may have left this without counting a change.
     ready_.take_later();
@@ -579,6 +579,7 @@ class loop_core {
     if (!has_news() && !has_turn() && !is_stopped_ && !token.stop_requested()) {
       const deadline limit = next_look(until);
       const std::size_t looks_again = awaited_.must_look_again() ? 1 : 0;
+      const std::uint64_t round = look_round_;
       ++idle_;
       looking_again_ += looks_again;
       {
@@ -586,7 +587,7 @@ class loop_core {
         spinning.parks();
         if (!word_.sleep(now, limit)) passed = limit;
       }
-      looking_again_ -= looks_again;
+      if (round == look_round_) looking_again_ -= looks_again;
       --idle_;
     }
     word_.end_sleep();
@@ -596,7 +597,22 @@ class loop_core {
   deadline next_look(deadline until) noexcept {
     const deadline first = timers_.next();
     const deadline limit = first < until ? first : until;
-    return awaited_.must_look_again() ? look_again_before(limit, Platform::now()) : limit;
+    return awaited_.must_look_again() ? look_again_before(limit, Platform::now(), look_interval_) : limit;
+  }
+  /// Registers what is watched.
+  void arm() noexcept {
+    awaited_.arm(ends_all());
+    if (awaited_.must_look_again()) note_look_interval();
+  }
+  /// Notes how often somebody must look. If that is more often than before, none of the sleepers does so.
+  void note_look_interval() noexcept {
+    const auto needed = awaited_.look_interval();
+    if (needed < look_interval_) {
+      ++look_round_;
+      looking_again_ = 0;
+      looks_again_outside_ = false;
+    }
+    look_interval_ = needed;
   }
 
   park_lock<Platform> lock_;
@@ -615,7 +631,9 @@ class loop_core {
   std::size_t idle_ = 0;           // threads that sleep, also outside
   std::size_t held_back_ = 0;      // calls that return when nothing is alone any more: mostly none, and then nobody
                                    // must be woken, which is a system call
-  std::size_t looking_again_ = 0;  // of those that sleep on the word: until they must look again
+  std::size_t looking_again_ = 0;  // of those that sleep on the word: until they must look again, in this round
+  std::uint64_t look_round_ = 0;   // rises when others must look more often than the sleepers do
+  deadline::duration look_interval_ = detail::look_interval;  // what must be looked at again, at least so often
   outside_sleep* outside_ = nullptr;
   bool is_left_ = false;              // a thread sleeps outside
   bool looks_again_outside_ = false;  // until it must look again

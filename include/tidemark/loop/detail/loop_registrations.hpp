@@ -8,6 +8,7 @@
 #ifndef TIDEMARK_LOOP_DETAIL_LOOP_REGISTRATIONS_HPP
 #define TIDEMARK_LOOP_DETAIL_LOOP_REGISTRATIONS_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ class loop_timelines {
   void insert(Wait& added, const Disarm& disarm) noexcept {
     added.is_registered = true;
     Wait*& bucket = bucket_of(added.to.fence);
-    Wait* const least = find(bucket, added.to.fence);
+    Wait* const least = find(bucket, added);
     if (least == nullptr) [[likely]] {
       added.of_timeline.insert_one(added);
       return add_timeline(added, bucket);
@@ -66,7 +67,7 @@ class loop_timelines {
   template <class Disarm>
   void remove(Wait& removed, const Disarm& disarm) noexcept {
     removed.is_registered = false;
-    Wait* const least = find(bucket_of(removed.to.fence), removed.to.fence);
+    Wait* const least = find(bucket_of(removed.to.fence), removed);
     if (least != &removed) return least->of_timeline.remove(removed);
     if (removed.ticket) disarm(removed);
     remove_timeline(removed);
@@ -132,9 +133,10 @@ class loop_timelines {
     const std::span<Wait*> all = buckets();
     return all[hash(fence, all.size())];
   }
-  static Wait* find(Wait* bucket, const void* fence) noexcept {
+  /// Finds the least wait of the timeline for which `one` waits.
+  static Wait* find(Wait* bucket, const Wait& one) noexcept {
     Wait* least = bucket;
-    while (least != nullptr && least->to.fence != fence) least = least->next_of_hash;
+    while (least != nullptr && !least->to.is_of_same(one.to)) least = least->next_of_hash;
     return least;
   }
 
@@ -249,8 +251,15 @@ class loop_registrations {
   }
   /// Whether there is a timeline that is not registered.
   bool has_unregistered() noexcept { return !timelines_.watched().is_empty() || !timelines_.refused().is_empty(); }
-  /// Returns whether a fence has refused a registration, so that the loop must look at its value again soon.
+  /// Returns whether a timeline has refused a registration, so that the loop must look at its value again soon.
   bool must_look_again() noexcept { return !timelines_.refused().is_empty(); }
+  /// Returns how soon that is.
+  deadline::duration look_interval() noexcept {
+    auto least = (deadline::duration::max)();
+    for (const Wait* one = timelines_.refused().first(); one != nullptr; one = one->next)
+      least = (std::min)(least, one->to.look_interval());
+    return least;
+  }
 
  private:
   using list = typename loop_timelines<Wait>::list;

@@ -46,10 +46,14 @@
 
 namespace tidemark::detail {
 
-/// Returns when a thread that may have missed a wake-up must look again: in a millisecond, or at its deadline if that
+/// After what time a thread must look again that may have missed a wake-up.
+inline constexpr steady_time::duration look_interval = std::chrono::milliseconds{1};
+
+/// Returns when a thread must look again that may have missed a wake-up: after the interval, or at its deadline if that
 /// comes first.
-inline steady_time look_again_before(steady_time until, steady_time now) noexcept {
-  const steady_time soon = now + std::chrono::milliseconds{1};
+inline steady_time look_again_before(steady_time until, steady_time now,
+                                     steady_time::duration interval = look_interval) noexcept {
+  const steady_time soon = now + interval;
   return until < soon ? until : soon;
 }
 
