@@ -6,11 +6,10 @@
 //   tidemark::wait_loop loop;
 //   auto drawn = loop.on_reached(uploaded, 3, [&] { draw(); });           runs when `uploaded` has reached 3
 //   auto told = loop.on_reached(uploaded, 4, [](wait_status how) {});     runs also when `uploaded` is lost
+//   co_await loop.reached(uploaded, 5);                                   in a coroutine
 //   loop.post([&] { show(); });                                           runs soon; from any thread
 //   loop.run_for(10ms);                                                   runs what is ready, and sleeps in between
 //   loop.descriptor()                                                     readable when poll() should be called
-//
-// Coroutines wait with `co_await loop.reached(uploaded, 3)`.
 //
 // Any number of waits for a timeline cost its fence one slot: the loop keeps them in the order of their targets, and
 // registers only the least one. While none of its threads sleeps the loop registers none as a rule, and looks at the
