@@ -113,7 +113,7 @@ TEST_CASE("the immediate context can be moved neither from nor to") {
   CHECK(opened.context.is_open());
   CHECK(opened.context.id() != tidemark::immediate_context);
   CHECK(take_said() == texts(3, "the immediate context can't be moved"));
-  CHECK(immediate.is_open());
+  CHECK(at.storage->immediate().is_open());
   CHECK(at.storage->create(test_kind::resource, {}));
 }
 

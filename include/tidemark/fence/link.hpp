@@ -103,12 +103,12 @@ class link_call {
 
 /// Returns the timeline itself, also of a view, which need not outlive a link.
 template <class Timeline>
-const Timeline& linked_timeline(const Timeline& from) noexcept {
-  return from;
+const Timeline* linked_timeline(const Timeline& from) noexcept {
+  return &from;
 }
 template <class Timeline>
-const Timeline& linked_timeline(const timeline_view<Timeline>& from) noexcept {
-  return fence_access::followed(from);
+const Timeline* linked_timeline(const timeline_view<Timeline>& from) noexcept {
+  return &fence_access::followed(from);
 }
 
 /// What a link can begin at: it says why it is lost.
@@ -138,7 +138,7 @@ concept links_on_loop = loses_with_reason<From> && requires(Loop& on, const From
 template <detail::links_in_signaller From, signalled_or_lost To>
 [[nodiscard]] auto link(const From& from, std::uint64_t from_value, To& to,
                         typename signaller<To>::value_type to_value) noexcept {
-  const auto& of = detail::linked_timeline(from);
+  const auto& of = *detail::linked_timeline(from);
   return call_in_signaller(of, from_value, detail::link_call{of, detail::link_end<To>{to}, to_value});
 }
 /// The same for the handle of a signaller, which the link keeps: it poisons the timeline if it is destroyed without
@@ -146,7 +146,7 @@ template <detail::links_in_signaller From, signalled_or_lost To>
 template <detail::links_in_signaller From, signalled_or_lost To>
 [[nodiscard]] auto link(const From& from, std::uint64_t from_value, signaller<To>&& to,
                         typename signaller<To>::value_type to_value) noexcept {
-  const auto& of = detail::linked_timeline(from);
+  const auto& of = *detail::linked_timeline(from);
   return call_in_signaller(of, from_value,
                            detail::link_call{of, detail::link_end<signaller<To>>{std::move(to)}, to_value});
 }
@@ -158,14 +158,14 @@ template <class Loop, detail::loses_with_reason From, signalled_or_lost To>
   requires detail::links_on_loop<Loop, From>
 [[nodiscard]] auto link(Loop& on, const From& from, std::uint64_t from_value, To& to,
                         typename signaller<To>::value_type to_value) {
-  const auto& of = detail::linked_timeline(from);
+  const auto& of = *detail::linked_timeline(from);
   return on.on_reached(of, from_value, detail::link_call{of, detail::link_end<To>{to}, to_value});
 }
 template <class Loop, detail::loses_with_reason From, signalled_or_lost To>
   requires detail::links_on_loop<Loop, From>
 [[nodiscard]] auto link(Loop& on, const From& from, std::uint64_t from_value, signaller<To>&& to,
                         typename signaller<To>::value_type to_value) {
-  const auto& of = detail::linked_timeline(from);
+  const auto& of = *detail::linked_timeline(from);
   return on.on_reached(of, from_value, detail::link_call{of, detail::link_end<signaller<To>>{std::move(to)}, to_value});
 }
 

@@ -108,7 +108,8 @@ class mapped_page {
 
  private:
   static const log_header<word>& header_at(std::span<const std::byte> memory) noexcept {
-    return *static_cast<const log_header<word>*>(static_cast<const void*>(memory.data()));
+    const void* const first = memory.data();
+    return *static_cast<const log_header<word>*>(first);
   }
 
   const log_header<word>* header_;

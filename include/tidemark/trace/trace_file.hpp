@@ -354,7 +354,8 @@ class trace_file_reader {
       const std::uint64_t count = bytes_.number();
       if (count != records_) bytes_.fail();
       ended_ = true;
-    } else if (kind <= trace_record::fence_name) {
+    } else if (kind <= trace_record::fence_name || kind == trace_record::process_name ||
+               kind == trace_record::thread_name) {
       name(kind);
     } else if (kind <= trace_record::wait_unblocked) {
       event(kind, head);
@@ -364,8 +365,6 @@ class trace_file_reader {
       work(head);
     } else if (kind == trace_record::clock) {
       clock();
-    } else if (kind == trace_record::process_name || kind == trace_record::thread_name) {
-      name(kind);
     } else {
       bytes_.fail();
     }

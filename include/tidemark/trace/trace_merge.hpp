@@ -107,7 +107,9 @@ class trace_merge {
       if (process.empty()) process = "process " + std::to_string(to_.queues_.size());
       for (const auto& [old, number] : queues_) {
         const std::string own = engines_[number].empty() ? to_.result_.engine_name(number) : engines_[number];
-        to_.result_.name_engine(number, own.empty() ? process : process + ": " + own);
+        std::string in_process = process;
+        if (!own.empty()) in_process.append(": ").append(own);
+        to_.result_.name_engine(number, std::move(in_process));
       }
     }
 
