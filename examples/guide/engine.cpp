@@ -20,6 +20,7 @@
 #include <tidemark/trace/trace_work.hpp>
 
 #include <array>
+#include <chrono>
 #include <future>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@
 namespace {
 
 using guide::expect;
+using namespace std::chrono_literals;
 using tidemark::wait_status;
 
 void execute_two_queues() {
@@ -117,6 +119,22 @@ void execute_without_a_break() {
   expect(static_cast<bool>(scale.submit()), "another queue has something to do, too");
   while (compute.loop().poll() != 0) continue;
   expect(order.find("page in, draw, ") != std::string::npos, "which does not come between");
+}
+
+void wait_until_a_signal_is_queued() {
+  tidemark::engine compute{{.threads = 1}};
+  tidemark::engine_queue draws{compute, {.name = "draws"}};
+  tidemark::fence drawn;
+  tidemark::fence drawn_queued;  // how far signals of `drawn` are queued
+  auto shown = std::async(std::launch::async, [&] {
+    const wait_status queued = drawn_queued.wait(7);  // as long as it takes until somebody submits that work
+    if (queued != wait_status::reached) return queued;
+    return drawn.wait_for(7, 1min);  // the work is on its way: now a limit makes sense
+  });
+  draws.signal(drawn, 7);
+  draws.announce(drawn_queued, 7);
+  expect(static_cast<bool>(draws.submit()), "submit() signals what was announced");
+  expect(shown.get() == wait_status::reached, "and the engine signals what was recorded");
 }
 
 void change_a_priority() {
@@ -240,9 +258,10 @@ void attach_two_domains() {
 }
 
 void interrupt_only_for_waiters() {
-  tidemark::wait_loop coprocessor;
-  tidemark::wait_loop interrupts;
-  tidemark::shadowed_fence ready{coprocessor, interrupts};
+  using platform = tidemark::symmetric_platform;  // works where a system refuses asymmetric barriers, too
+  tidemark::basic_wait_loop<platform> coprocessor;
+  tidemark::basic_wait_loop<platform> interrupts;
+  tidemark::basic_shadowed_fence<platform> ready{coprocessor, interrupts};
   auto later = std::async(std::launch::async, [&] { return ready.wait(3); });
   while (ready.shadow() != 2) std::this_thread::yield();  // the waiter has registered
 
@@ -262,6 +281,7 @@ int main() {
   name_a_circle();
   name_a_thread();
   execute_without_a_break();
+  wait_until_a_signal_is_queued();
   change_a_priority();
   go_on_after_an_abort();
   reserve_entries();

@@ -3,6 +3,7 @@
 // Queues of an engine: what is recorded, what the doorbell answers, and how commands are executed. The tests step the
 // engine's loop themselves.
 #include <tidemark/engine/engine_queue.hpp>
+#include <tidemark/fence/signaller_callback.hpp>
 
 #include "support/counted_allocations.hpp"
 
@@ -21,6 +22,7 @@
 
 #include "support/engines.hpp"
 #include "support/loop_kinds.hpp"
+#include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -68,6 +70,69 @@ TEST_CASE_TEMPLATE("commands are executed in order, once they are submitted", Ki
   CHECK(order == std::vector<int>{1, 2, 7});
   CHECK(queue.is_idle());
   CHECK(queue.drain() == wait_status::reached);
+}
+
+TEST_CASE_TEMPLATE("[A6] a signal is announced when it is queued, before it is executed", Kind, EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  typename Kind::fence drawn;
+  typename Kind::fence drawn_queued;
+  queue_of<Kind> draws{on.engine};
+  waiter both{[&] {
+    const wait_status queued = drawn_queued.wait(7);
+    return queued == wait_status::reached ? drawn.wait(7) : queued;
+  }};
+  REQUIRE(both.falls_asleep());
+  draws.signal(drawn, 7);
+  draws.announce(drawn_queued, 7);
+  CHECK(drawn_queued.current_value() == 0);
+  REQUIRE(draws.submit());
+  CHECK(drawn_queued.current_value() == 7);
+  CHECK(drawn.current_value() == 0);
+  on.step();
+  CHECK(both.status() == wait_status::reached);
+  REQUIRE(draws.submit());  // what was announced once is not announced again
+  CHECK(drawn_queued.current_value() == 7);
+}
+
+TEST_CASE_TEMPLATE("[A6][A122] what is dropped or refused is not announced, and what must be retried is, later", Kind,
+                   EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  typename Kind::fence queued;
+  queue_of<Kind> draws{on.engine, {.most_submissions = 1}};
+  draws.announce(queued, 1);
+  draws.discard();
+  REQUIRE(draws.submit());
+  CHECK(queued.current_value() == 0);
+  draws.announce(queued, 2);
+  draws.announce(queued, 3);
+  CHECK(draws.submit().status == doorbell_status::retry);
+  CHECK(queued.current_value() == 0);
+  on.step();
+  REQUIRE(draws.submit());
+  CHECK(queued.current_value() == 3);
+  on.step();
+  draws.announce(queued, 4);
+  draws.abort();
+  CHECK(draws.submit().status == doorbell_status::aborted);
+  CHECK(queued.current_value() == 3);
+}
+
+TEST_CASE_TEMPLATE("[A6] a callable that an announcement runs may submit to the queue", Kind, EVERY_LOOP_KIND) {
+  stepped<Kind> on;
+  typename Kind::callback_fence queued;
+  typename Kind::fence drawn;
+  queue_of<Kind> draws{on.engine};
+  const auto more = tidemark::call_in_signaller(queued, 1, [&] {
+    draws.signal(drawn, 2);
+    draws.announce(queued, 2);
+    CHECK(draws.submit());
+  });
+  draws.signal(drawn, 1);
+  draws.announce(queued, 1);
+  REQUIRE(draws.submit());
+  CHECK(queued.current_value() == 2);
+  on.step();
+  CHECK(drawn.current_value() == 2);
 }
 
 TEST_CASE_TEMPLATE("[A6] a wait parks the queue, and the engine goes on with another one", Kind, EVERY_LOOP_KIND) {

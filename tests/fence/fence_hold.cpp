@@ -84,6 +84,19 @@ TEST_CASE("[A7][A35] where each signal releases a waiter, only the first waits i
   CHECK(fence.monitored_value() == no_waiter);
 }
 
+TEST_CASE("[A7][A125] where registrations are reported, the root is never held") {
+  if (is_held_nowhere()) return;
+  constexpr fence_options reporting{.max_spin_ns = 0, .reports_registrations = true};
+  open_fence<reporting> fence;
+  open_fence<fence_options{.max_spin_ns = 0}> plain;
+  for (int waits = 0; waits < 100; ++waits) {
+    wait_for_next(fence);
+    wait_for_next(plain);
+    REQUIRE_FALSE(fence.is_held());
+  }
+  CHECK(plain.is_held());
+}
+
 TEST_CASE("[A7] two threads that wake each other issue few heavy barriers") {
   if (is_held_nowhere()) return;
   open_fence<without_spinning> ping;

@@ -54,6 +54,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "../fence/awaited.hpp"
 #include "../fence/fence.hpp"
@@ -389,9 +390,23 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     signal(logged_fence<Fence>{&output, fence_id{}}, value, entry);
   }
 
+  /// Lets the submit() that accepts what was recorded signal `queued` itself, before it returns. With a timeline beside
+  /// the one that the commands signal, threads can wait until a signal was queued, and then until it is executed. This
+  /// is no command: logs do not show it, and it is dropped with the commands. `queued` must outlive the submission.
+  template <class Fence>
+    requires signalled_timeline<Fence>
+  void announce(Fence& queued, std::uint64_t value) {
+    if (!this->commands_.is_free()) return;
+    announced_.push_back({&queued, value, [](void* of, std::uint64_t reached) noexcept {
+                            static_cast<void>(static_cast<Fence*>(of)->signal(reached));
+                          }});
+  }
+
   /// Drops what was recorded and is not submitted. Entries that were reserved for it must be taken back.
   void discard() noexcept {
-    if (this->commands_.is_free()) this->commands_.discard();
+    if (!this->commands_.is_free()) return;
+    announced_.clear();
+    this->commands_.discard();
   }
 
   /// Submits what was recorded since the last submission, as one piece of work: gives it the next serial, stores that
@@ -610,7 +625,11 @@ class basic_engine_queue : private detail::engine_member<Platform> {
       this->commands_.publish();
       this->ring();
     });
-    if (made) return {doorbell_status::accepted, made.serial};
+    if (made) {
+      // Taken out first: who is signalled may use this queue.
+      for (const announcement& each : std::exchange(announced_, {})) each.signal(each.queued, each.value);
+      return {doorbell_status::accepted, made.serial};
+    }
     discard();
     return {doorbell_status::aborted, 0};
   }
@@ -659,6 +678,12 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return this->commands_.last();
   }
   bool end_run(const auto& begun) noexcept { return this->commands_.end_run(begun); }
+
+  struct announcement {
+    void* queued;
+    std::uint64_t value;
+    void (*signal)(void* of, std::uint64_t value) noexcept;
+  };
 
   /// What a command keeps for which an entry of a log was reserved.
   template <class What>
@@ -733,7 +758,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   engine_type& engine_;
   const std::uint64_t most_;
-  work_type* work_ = nullptr;  // the submitter's
+  work_type* work_ = nullptr;            // the submitter's
+  std::vector<announcement> announced_;  // the submitter's
   progress_holder progress_;
   timeline_type timeline_;
 };

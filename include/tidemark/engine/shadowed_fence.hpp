@@ -24,11 +24,12 @@
 // made with a lock, and each reads the monitored value anew. So none puts back an old one: while a waiter is
 // registered, whoever copies after it finds its target. Rings and interrupts are posted after the value was stored.
 //
-// The shadow may be less than the monitored value, after a wait has ended at its deadline. That costs one ring, which
-// interrupts nobody and brings the shadow up to date.
+// The shadow may be less than the monitored value, after a registration has ended in another way than by an interrupt,
+// for example at a deadline. Then signals ring until the co-processor has looked, which interrupts nobody and brings
+// the shadow up to date. If the fence is pinned (fence.hpp), the shadow stays 0, and each signal rings and interrupts.
 //
-// Lifetime: both loops outlive the fence, and all waits and signals must have returned. Threads must run the loops:
-// otherwise signals release nobody.
+// Lifetime: both loops outlive the fence, and all waits, signals and calls of poison() must have returned. Threads must
+// run the loops: otherwise signals release nobody. After a fork the child must not use the fence.
 #ifndef TIDEMARK_ENGINE_SHADOWED_FENCE_HPP
 #define TIDEMARK_ENGINE_SHADOWED_FENCE_HPP
 
@@ -62,10 +63,11 @@ constexpr fence_options with_reports(fence_options options) {
 
 }  // namespace detail
 
-/// A fence that any thread or engine signals, the greatest value wins; see the head of this file. All its functions are
-/// those of a fence, but for the steps of a signal, signal_next(), and those below. Once it is poisoned, each waiter is
-/// released by the thread that poisons it. It can be neither copied nor moved.
-/// \tparam Options  its value lies in the fence, and it does not join its signallers
+/// A fence that any thread or engine signals; the greatest value wins. See the head of this file. All its functions are
+/// those of a fence, but for the steps of a signal, signal_next(), and those below. So hubs and signal_all() don't take
+/// it. Each registration of a waiter takes the lock of the shadow for a moment. poison() releases the waiters itself.
+/// It can be neither copied nor moved.
+/// \tparam Options  its value lies in the fence, it does not join its signallers, and it has no callbacks
 template <platform Platform, fence_options Options = fence_options{}>
 class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(Options)> {
   using base = basic_fence<Platform, detail::with_reports(Options)>;
@@ -82,13 +84,13 @@ class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(O
         shadow_{this->monitored_value()},
         interrupt_(processor, handling{this}),
         ring_(coprocessor, deciding{this}) {
-    this->report_registrations(
+    base::report_registrations(
         {.registered = [](void* self) noexcept { as_self(self).copy_monitored_value(); }, .context = this});
   }
 
   /// Raises the value to `value`, and returns true; rings the co-processor if the value is above the shadow. Returns
   /// false if it is not above the current one; nothing is changed then. Progress: lock-free; a system call if the loop
-  /// of the co-processor sleeps. Any thread may call it.
+  /// of the co-processor sleeps, or a call of the executor that runs it. Any thread may call it.
   bool signal(std::uint64_t value) noexcept {
     if (!base::publish(value)) return false;
     this->keep_look_behind_value();
@@ -96,11 +98,12 @@ class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(O
     if (shadow_.load(base::monitor_order) < value) ring();
     return true;
   }
-  std::uint64_t signal_next() = delete;  // A queue calls signal(), and a hub does not take this fence.
+  std::uint64_t signal_next() = delete;
   bool publish(std::uint64_t value) = delete;
   bool is_due(std::uint64_t value) = delete;
   std::size_t release_due() = delete;
   std::size_t release_due_after_barrier() = delete;
+  void report_registrations(const registration_report& to) = delete;  // the shadow depends on them
 
   /// Returns the shadow of the monitored value. Progress: wait-free, one load. Any thread may call it.
   std::uint64_t shadow() const noexcept {
@@ -138,9 +141,9 @@ class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(O
   /// Returns what was copied.
   std::uint64_t copy_with_lock() noexcept {
     const std::uint64_t monitored = this->monitored_value();
-    // (SH2): with the order of s3: in the symmetric form seq_cst, in a single total order with (F1), (SH1) and (F3), so
-    // that either the signal finds this value or the waiter finds that of the signal; otherwise (F21) orders it before
-    // (F3). Nobody reads other data because of it, so it is no release.
+    // (SH2): with the order of s3, pairs with (SH1): in the symmetric form seq_cst, in a single total order with (F1),
+    // (SH1) and (F3), so that either the signal finds this value or the waiter finds that of the signal; otherwise
+    // (F21) orders it before (F3). Nobody reads other data because of it, so it is no release.
     shadow_.store(monitored, base::monitor_order);
     return monitored;
   }

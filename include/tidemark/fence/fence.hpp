@@ -191,9 +191,10 @@ struct no_signaller_calls {};
 /// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 /// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 /// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-/// the copy has. Four kinds of fences must not be used in the child:
+/// the copy has. Five kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
+///   - shadowed fences (engine/shadowed_fence.hpp)
 ///   - fences that join their signallers, if other threads signalled them during the fork: a destructor in the child
 ///     would wait for ever
 ///   - fences for which other threads waited by wait_all() or wait_any(), at an event count, or in a class that waits
@@ -252,19 +253,24 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   std::uint64_t monitored_value() const noexcept { return heap().monitored_value(); }
 
   /// Returns the address of the monitored value, 8 bytes, for a device or a program that signals from outside, by
-  /// memory alone. It stores the value in the caller's storage, issues a full barrier, and reads this word. If its
-  /// value is greater, a thread of this program must call release_due(). The fence must outlive all that. Any thread
-  /// may call it. Not for asymmetric platforms, whose heavy barrier does not reach a device.
+  /// memory alone. It stores a value in the caller's storage, with release order, issues a full barrier, and reads this
+  /// word. If what it has stored is greater than this word, a thread of this program must call release_due(). While it
+  /// may signal, nobody else may, and its values must not fall. The fence must outlive all that. Any thread may call
+  /// this function. Not for asymmetric platforms, whose heavy barrier does not reach a device.
   const void* monitored_address() const noexcept
-    requires(!Platform::asymmetric && !Options.joins_signallers)
+    requires(!Platform::asymmetric && Options.storage == value_storage::caller && !Options.joins_signallers)
   {
     return heap().monitored_word().value_address();
   }
 
-  /// Lets each registration call `to.registered`, on the thread that waits, before it looks at the value once more. A
-  /// store there counts as a part of the registration: on an asymmetric platform a relaxed one, otherwise one that is
-  /// sequentially consistent. A signaller that reads what was stored there, instead of the monitored value, misses no
-  /// waiter. Must be called before the first wait. Withdrawals are not reported.
+  /// Lets each registration call `to.registered`, on the thread that registers, before the waiter looks at the value
+  /// once more. There a driver stores a copy of monitored_value() for a signaller that can't read this fence. Must be
+  /// called before the first wait. Withdrawals are not reported.
+  ///
+  /// A signaller that stores the value, issues Platform::light_barrier() and reads the copy misses no waiter, if the
+  /// copy begins as monitored_value(), and each later copy reads that anew and is stored with one lock held. If the
+  /// platform is not asymmetric, the signaller's store and read and the copy must be sequentially consistent; a device
+  /// needs such a platform. If the fence is pinned the copy stays 0: then each signal has release_due() called.
   void report_registrations(const registration_report& to) noexcept
     requires(Options.reports_registrations)
   {
@@ -431,8 +437,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Does s2.
   static void keep_look_behind_value() noexcept {
-    // (F22): the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2) and (F58) before
-    // (F1). A stronger barrier is what the asymmetric form exists to avoid.
+    // (F22): the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2), (F58) and (SH1)
+    // before (F1). A stronger barrier is what the asymmetric form exists to avoid.
     Platform::light_barrier();
   }
   /// Does s2 and s3, after s1 with `value`. Returns whether a waiter may be due.
@@ -650,8 +656,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   /// Does w3, for the value and for the poison.
   bool is_over(std::uint64_t target) const noexcept {
-    // (F3): seq_cst, in the symmetric form in a single total order with (F2) and with (F1) (F16) (F20). The asymmetric
-    // form needs only the acquire half, for (F19); on its machines that is the same instruction.
+    // (F3): seq_cst, in the symmetric form in a single total order with (F2) (SH1) (SH2) and with (F1) (F16) (F20). The
+    // asymmetric form needs only the acquire half, for (F19); on its machines that is the same instruction.
     if (holder().get().load(std::memory_order_seq_cst) >= target) return true;
     // (F9): seq_cst, in a single total order with (F6) and (F7).
     return loss_.load(std::memory_order_seq_cst) != nullptr;

@@ -77,8 +77,10 @@ struct fence_options {
 
 /// Whom a fence tells of each registration.
 struct registration_report {
-  void (*registered)(void* context) noexcept = nullptr;  ///< Called on the thread that registers. Should be short.
-  void* context = nullptr;                               ///< Its argument.
+  /// Called on the thread that registers, which may hold the lock of a loop. It may take locks under which nothing else
+  /// is called. It must not wait, nor use a loop, nor poison the fence.
+  void (*registered)(void* context) noexcept = nullptr;
+  void* context = nullptr;  ///< Its argument.
 };
 
 }  // namespace tidemark

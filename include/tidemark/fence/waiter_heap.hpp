@@ -144,8 +144,8 @@ class waiter_heap {
   /// is not pinned, the call loads each child of the root, too, and returns the least of their values. Any thread may
   /// call it.
   std::uint64_t monitored_value() const noexcept {
-    // (W14): relaxed alone: this look takes part in no handshake and synchronizes nothing. A signaller uses
-    // monitored_word().
+    // (W14): relaxed alone: it synchronizes nothing, and a signaller uses monitored_word(). (SH2) copies what this
+    // reads: its thread has registered before, or has the lock after a thread that has, so this is no older than that.
     const std::uint64_t least = root_.load_value(std::memory_order_relaxed);
     return Platform::asymmetric && least == 0 && !is_pinned_ ? least_below_root() : least;
   }

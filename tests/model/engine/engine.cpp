@@ -1244,6 +1244,57 @@ void add_beside_sleepers(std::vector<model::check>& checks) {
   checks.push_back(model::make_check<left_after_turn<Threads, Shape, left::parked>, "left_parked" + Suffix>());
 }
 
+/// [A6] A signal is announced when it is queued, and executed later. Whoever saw the announcement waits for the signal.
+template <heap_shape Shape>
+struct announced_against_executor : model::suite<3>, stepped {
+  fence_of<Shape> drawn;
+  fence_of<Shape> drawn_queued;
+  payload data;
+  payload drawing;
+  queue draws{*this};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      draws.run([this] { drawing.store(43); });
+      draws.signal(drawn, 1);
+      draws.announce(drawn_queued, 1);
+      MODEL_REQUIRE(is_accepted(draws));
+    } else if (index == 1) {
+      MODEL_REQUIRE(drawn_queued.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+      MODEL_REQUIRE(drawn.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(drawing.load() == 43);
+    } else {
+      while (!drawn.is_reached(1)) run_one();
+    }
+  }
+};
+
+/// [A122] What a queue that is aborted did not accept is not announced.
+struct announced_against_abort : model::suite<2>, stepped {
+  fence_of<model::one_slot> drawn;
+  fence_of<model::one_slot> drawn_queued;
+  bool was_accepted = false;
+  queue draws{*this};
+
+  std::uint64_t announced() const { return was_accepted ? 1 : 0; }
+  void thread(unsigned index) {
+    if (index == 0) {
+      draws.signal(drawn, 1);
+      draws.announce(drawn_queued, 1);
+      was_accepted = is_accepted(draws);
+      MODEL_REQUIRE(drawn_queued.current_value() == announced());
+    } else {
+      draws.abort();
+    }
+  }
+  void after() {
+    static_cast<void>(on.loop().poll());
+    MODEL_REQUIRE(drawn_queued.current_value() == announced());
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -1298,5 +1349,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<reported_against_turn, "reported_against_turn">());
   checks.push_back(model::make_check<reported_against_submission, "reported_against_submission">());
   checks.push_back(model::make_check<reported_in_two_orders, "reported_in_two_orders">());
+  model::add_on_shapes<announced_against_executor, model::one_slot, "announced_against_executor">(checks);
+  checks.push_back(model::make_check<announced_against_abort, "announced_against_abort">());
   return model::run(argc, argv, checks);
 }

@@ -2,6 +2,7 @@
 //
 // Model checks of the shadow of a monitored value: signals that ring only above it, against waits that lower it, and
 // against the co-processor, which raises it. Plain data are handed over.
+#include "support/gone.hpp"
 #include "support/model_check.hpp"
 #include "support/shapes.hpp"
 #include "support/waiting.hpp"
@@ -9,6 +10,7 @@
 #include <tidemark/engine/shadowed_fence.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -135,6 +137,30 @@ struct lost_against_wait : model::suite<2>, shadowed<Shape> {
   void after() { this->run_loops(); }
 };
 
+/// [A125] The fence is destroyed while its loops look, with a ring and an interrupt on their way.
+struct destroyed_against_loops : model::suite<2> {
+  tidemark::basic_wait_loop<platform> coprocessor;
+  tidemark::basic_wait_loop<platform> processor;
+  std::optional<tidemark::basic_shadowed_fence<platform, model::options_of(model::one_slot)>> fence;
+
+  void before() {
+    fence.emplace(coprocessor, processor);
+    // A waiter for 1, who is still there when the co-processor looks.
+    const auto waiting = tidemark::detail::fence_access::add(*fence, 1, nullptr);
+    MODEL_REQUIRE(fence->signal(1));
+    static_cast<void>(waiting);
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      model::destroy(fence);
+    } else {
+      static_cast<void>(coprocessor.poll());
+      static_cast<void>(processor.poll());
+    }
+  }
+  void after() { MODEL_REQUIRE(coprocessor.poll() + processor.poll() == 0); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -143,5 +169,6 @@ int main(int argc, char** argv) {
   model::add_on_shapes<ring_against_wait, model::one_slot, "ring_against_wait">(checks);
   model::add_on_shapes<two_wait, model::two_slots, "two_wait">(checks);
   model::add_on_shapes<lost_against_wait, model::one_slot, "lost_against_wait">(checks);
+  checks.push_back(model::make_check<destroyed_against_loops, "destroyed_against_loops">());
   return model::run(argc, argv, checks);
 }
