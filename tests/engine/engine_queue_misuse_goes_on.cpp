@@ -207,6 +207,21 @@ TEST_CASE("a callable does not use the queue while it is moved or copied into th
   }
 }
 
+TEST_CASE("a priority that does not exist is the lowest one") {
+  engine on{{.threads = 0}};
+  engine_queue queue{on, {.priority = static_cast<tidemark::queue_priority>(7)}};
+  queue.set_priority(static_cast<tidemark::queue_priority>(3));
+  CHECK(take_said() ==
+        texts{"a queue has a priority that does not exist", "a queue has a priority that does not exist"});
+  CHECK(queue.priority() == tidemark::queue_priority::low);
+  int ran = 0;
+  queue.run([&] { ++ran; });
+  CHECK(queue.submit());
+  while (on.loop().poll() != 0) {
+  }
+  CHECK(ran == 1);
+}
+
 TEST_CASE("a queue that may neither execute nor accept anything executes one command in a turn, and accepts one") {
   engine on{{.threads = 0}};
   engine_queue queue{on, {.quantum = 0, .most_submissions = 0}};

@@ -58,6 +58,7 @@ class load {
       queues_.emplace_back(on, tidemark::engine_queue_options{.quantum = 2});
       submit(queues_.back());
     }
+    has_begun_ = true;
     task_.post();
   }
   ~load() {
@@ -99,12 +100,14 @@ class load {
       });
     }
     to.run([this, &to] {
+      await([this] { return has_begun_.load(); });  // the first submit() has returned
       if (!is_over_) submit(to);
       --going_on_;
     });
     REQUIRE(to.submit());
   }
 
+  std::atomic<bool> has_begun_{false};
   std::atomic<bool> is_over_{false};
   std::atomic<std::uint64_t> going_on_{0};
   std::atomic<std::uint64_t> begun_{0};

@@ -475,7 +475,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
 
   /// Changes the priority of the queue, also while it has a turn, waits or is paused. It counts from the next choice of
   /// a queue on: a turn that is under way goes on to its end. If the queue is ready, it comes last among the ready
-  /// queues of its new priority. The order of its own commands does not change. Progress: takes the lock of the engine.
+  /// queues of its new priority. The order of its own commands does not change. Asserts that there is such a priority.
+  /// Otherwise it takes the lowest one. Progress: takes the lock of the engine.
   void set_priority(queue_priority priority) noexcept { base::set_rank(static_cast<std::uint8_t>(priority)); }
   /// Returns the priority that the queue has now. Progress: takes the lock of the engine.
   [[nodiscard]] queue_priority priority() const noexcept { return static_cast<queue_priority>(base::rank_of_turns()); }

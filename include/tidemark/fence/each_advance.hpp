@@ -11,9 +11,9 @@
 //   - It is called with the newest value. Values that come while it runs, or close to each other, are one call. No
 //     value is passed twice, each is greater than the one before, and the greatest comes last.
 //   - It never runs beside itself. No call begins before the one before has returned.
-//   - It never runs within the call that signals, if that call comes from a callable of the same fence: it runs after
-//     that callable. The same is true in the constructor. But another thread may run it before the constructor has
-//     returned.
+//   - It never runs within the call that signals, if that call comes from a callable of the same fence that a signal
+//     runs: it runs after that callable. The same is true in the constructor. But another thread may run it before the
+//     constructor has returned.
 //   - If the timeline is lost, it ends. What was reached before is passed first. Then a callable that takes a
 //     wait_status is called once more, with `lost` and the last value that was reached.
 //
@@ -26,9 +26,10 @@
 // runs again. Otherwise the signal that goes on finds the registration.
 //
 // What it costs. A signal that finds the callable registered makes a pass, runs the callable and registers it again:
-// about what it costs to release a thread that waits again at once. A signal that comes while it runs costs no more
-// than on a fence without it. If nobody else waits, each advance is such a pass, so it is for values that rise some
-// thousand times in a second, not for each entry of a ring.
+// about what it costs to release a thread that waits again at once. A signal that comes while another thread runs it
+// costs no more than on a fence without it. The thread that runs it, which may be the one in the constructor, goes on
+// for as long as the value has risen again when the callable returns. So the callable must take less time than passes
+// between two values: it is for values that rise some thousand times in a second, not for each entry of a ring.
 //
 // Its end: the registration is destroyed or cancelled; the timeline is lost; UINT64_MAX was passed on; or the fence
 // can't take it. That is the case where a callable in the signaller is refused, too, and may be so at each
@@ -40,6 +41,7 @@
 #ifndef TIDEMARK_FENCE_EACH_ADVANCE_HPP
 #define TIDEMARK_FENCE_EACH_ADVANCE_HPP
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <utility>
@@ -151,7 +153,7 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
     callback_state after = callback_state::waiting;
     wait_status how = wait_status::reached;
     if (now.value > self.passed_on_) {
-      self.passed_on_ = now.value;
+      self.passed_on_ = self.greatest_ = now.value;
     } else if (now.is_poisoned) {
       after = callback_state::lost;
       how = wait_status::lost;
@@ -159,7 +161,9 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
       after = callback_state::refused;
       how = wait_status::timeout;
     }
-    const auto call_it = [&] { self.pass_on(now.value, how); };
+    // A poison may leave behind a value in memory of the caller that was passed on before.
+    const std::uint64_t value = (std::max)(now.value, self.greatest_);
+    const auto call_it = [&] { self.pass_on(value, how); };
     self.call_(of, kept, call_it, [&] {
       if (self.state_ != callback_state::waiting) return self.end(self.state_);  // it was cancelled meanwhile
       if (after != callback_state::waiting) return self.end(after);
@@ -178,6 +182,7 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
   Callable callable_;
   detail::user_call<platform> call_;
   std::uint64_t passed_on_;
+  std::uint64_t greatest_ = 0;  // of those that were passed on
   callback_state state_ = callback_state::waiting;
 };
 

@@ -191,10 +191,11 @@ struct no_signaller_calls {};
 /// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 /// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
 /// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-/// the copy has. Five kinds of fences must not be used in the child:
+/// the copy has. Six kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
 ///   - shadowed fences (engine/shadowed_fence.hpp)
+///   - timeline groups, and fences in them, that other threads used during the fork: a look may stay counted for ever
 ///   - fences that join their signallers, if other threads signalled them during the fork: a destructor in the child
 ///     would wait for ever
 ///   - fences for which other threads waited by wait_all() or wait_any(), at an event count, or in a class that waits
@@ -377,8 +378,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return release([reached] { return reached; }, does_nothing{});
   }
 
-  /// Returns how many calls of signal() and signal_next() of this fence took the slow path. Signals by steps, such as
-  /// those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any thread may
+  /// Returns how many calls of signal() and signal_next() of this fence, and signals by signal_all(), took the slow path.
+  /// Signals by steps, such as those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any thread may
   /// call it.
   std::uint64_t notify_count() const noexcept
     requires(Options.statistics)
@@ -635,7 +636,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
       return true;
     }
     const bool begins_hold = hold.is_to_begin() && heap().begin_hold(hold);
-    // (F21): w2; natively (G2). It pairs with (F22), or with (F4) if the fence is pinned.
+    // (F21): w2; natively (G2). It pairs with (F22), or with (F4) (F70) if the fence is pinned.
     const bool is_ordered = Platform::heavy_barrier() || heap().is_pinned();
     if (begins_hold) heap().finish_beginning(hold, is_ordered);
     return is_ordered;

@@ -10,7 +10,7 @@
 // The first two run in the thread whose signal reaches the value, as a callable in the signaller does: what
 // signaller_callback.hpp says of a callable holds for the signal of a link, and `decoded` needs
 // fence_options::callbacks. If the value is reached already, link() signals itself. With a loop, `decoded` is anything
-// that the loop's on_reached() takes. What was done before the signal of the first timeline happens-before the return
+// that the loop's on_reached() takes, if it has loss(). What was done before the signal of the first timeline happens-before the return
 // of a wait for the second one.
 //
 // Loss. If the first timeline is lost before it has reached the value, the second one is poisoned, with the same
@@ -29,8 +29,8 @@
 //
 // Lifetime. The first timeline must outlive the handle. The second one must live until the handle is destroyed, or is
 // cancelled, or its state() is `ran` or `lost`. A second timeline that joins_signallers (fence_options.hpp) may also be
-// destroyed as soon as its value, or its loss, is seen: it waits until the signal of the link has ended, and the link
-// does not touch it afterwards.
+// destroyed as soon as a value, or a loss, is seen that only this link can have brought: it waits until the signal of
+// the link has ended, and the link does not touch it afterwards.
 //
 // Circles are allowed. A chain of links takes stack as a chain of callables does; long ones belong on a loop.
 //
@@ -152,8 +152,8 @@ template <detail::links_in_signaller From, signalled_or_lost To>
 }
 
 /// The same on a loop: a thread that runs `on` signals. Returns what the loop's on_reached() returns, and throws what
-/// that throws.
-/// \param from  what the loop's on_reached() takes
+/// that throws; a signaller poisons its timeline then.
+/// \param from  what the loop's on_reached() takes, and has loss()
 template <class Loop, detail::loses_with_reason From, signalled_or_lost To>
   requires detail::links_on_loop<Loop, From>
 [[nodiscard]] auto link(Loop& on, const From& from, std::uint64_t from_value, To& to,

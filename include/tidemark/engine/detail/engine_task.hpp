@@ -84,7 +84,11 @@ class engine_task : protected core_of_loop<Platform>::operation {
   /// Changes which queues have their turns before and after this one.
   void set_rank(std::uint8_t rank_of_turns) noexcept {
     const keeper kept(core_.lock());
-    core_.set_rank(*this, rank_of_turns);
+    core_.set_rank(*this, existing(rank_of_turns));
+  }
+  static std::uint8_t existing(std::uint8_t rank_of_turns) noexcept {
+    TIDEMARK_ASSERT(rank_of_turns < loop_ranks, "a queue has a priority that does not exist");
+    return rank_of_turns < loop_ranks ? rank_of_turns : std::uint8_t{loop_ranks - 1};
   }
   std::uint8_t rank_of_turns() const noexcept {
     const keeper kept(core_.lock());
@@ -152,7 +156,7 @@ class engine_task : protected core_of_loop<Platform>::operation {
         self_{self},
         calls_{calls} {
     this->waits = std::span{&wait_, 1};
-    this->rank = rank_of_turns;
+    this->rank = existing(rank_of_turns);
     this->settles = true;
   }
   ~engine_task() = default;
