@@ -8,6 +8,7 @@
 #include <tidemark/memory/growing_upload_ring.hpp>
 
 #include <array>
+#include <optional>
 
 namespace {
 
@@ -253,6 +254,45 @@ struct refused_beside_shrink : model::suite<2>, stand<0, writers::several, 1> {
   }
 };
 
+/// [B5] The ring is destroyed while the executor reads a part. Its block goes when the executor has signalled.
+struct destroyed_behind_the_executor : model::suite<2> {
+  using of = stand<0>;
+  pool memory;
+  of::fence finished;
+  std::optional<of::ring_type> ring;
+  of::part first;
+
+  void before() {
+    ring.emplace(finished.view(), growing_options{.block_bytes = 2, .max_records = 2}, pool_source{memory});
+    first = ring->try_allocate(2);
+    of::fill(first, 7);
+    MODEL_REQUIRE(ring->retire(first, 1));
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      of::require(first, 7);
+      finished.signal(1);
+    } else {
+      ring.reset();
+    }
+  }
+  void after() {
+    for (payload& byte : memory.blocks[0]) MODEL_REQUIRE(byte.load() == destroyed);
+  }
+};
+
+/// [B43] The source has no block at all, and two threads ask. Both are refused, and the count of blocks stays right.
+struct refused_at_all : model::suite<2>, stand<1, writers::several, 0> {
+  void thread(unsigned) {
+    const upload_status status = use_once(1, 8);
+    MODEL_REQUIRE(status == upload_status::no_memory || status == upload_status::no_space);
+  }
+  void after() {
+    MODEL_REQUIRE(ring.blocks() == 0);
+    MODEL_REQUIRE(ring.try_allocate(1).status == upload_status::no_memory);
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -271,6 +311,8 @@ int main(int argc, char** argv) {
       model::make_check<waits_beside_release, "waits_beside_release">(),
       model::make_check<waits_for_a_part, "waits_for_a_part">(),
       model::make_check<refused_beside_shrink, "refused_beside_shrink">(),
+      model::make_check<destroyed_behind_the_executor, "destroyed_behind_the_executor">(),
+      model::make_check<refused_at_all, "refused_at_all">(),
   };
   return model::run(argc, argv, checks);
 }

@@ -480,6 +480,17 @@ struct alone : model::suite<2> {
   }
 };
 
+/// Two threads allocate parts that are aligned, and the bytes that are passed over are counted, none twice.
+struct counted_by_two : model::suite<2> {
+  progress_fence<one_slot> finished;
+  tidemark::upload_ring<view_of<one_slot>, tidemark::writers::several, tidemark::waste::counted> ring{
+      finished.view(), {.capacity = 8, .max_records = 4}};
+
+  void before() { MODEL_REQUIRE(ring.try_allocate(1)); }
+  void thread(unsigned) { MODEL_REQUIRE(ring.try_allocate(1, 2)); }
+  void after() { MODEL_REQUIRE(ring.statistics().passed_for_alignment == 2); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -503,6 +514,7 @@ int main(int argc, char** argv) {
       model::make_check<shrunk_beside<2, 2>, "shrunk_beside">(),
       model::make_check<shrunk_beside<4, 1>, "shrunk_beside_small">(),
       model::make_check<two_shrink, "two_shrink">(),
+      model::make_check<counted_by_two, "counted_by_two">(),
       model::make_check<shrunk_while_waiting, "shrunk_while_waiting">(),
   };
   model::add_on_shapes<waited_for, one_slot, "waited_for">(checks);
