@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -41,6 +42,20 @@ using awaited = tidemark::basic_awaited<platform>;
 using loop_type = tidemark::basic_wait_loop<platform>;
 using engine = tidemark::basic_engine<platform>;
 using queue = tidemark::basic_engine_queue<platform, tidemark::no_log_clock>;
+
+// A queue waits for an attachment as its domain says, so it takes none whose domain it can't see.
+template <class Timeline>
+constexpr bool is_taken = requires(queue& by, tidemark::basic_legacy_queue<platform>& by_legacy, const Timeline& of) {
+  by.wait(of, 1);
+  by_legacy.wait(of, 1);
+};
+using attachment = tidemark::basic_attachment<platform>;
+static_assert(is_taken<attachment> && !is_taken<tidemark::timeline_view<attachment>>);
+static_assert(!queue::is_awaited<tidemark::timeline_view<attachment>>);
+static_assert(!queue::is_awaited<tidemark::looked_at<attachment>>);
+static_assert(!queue::is_awaited<tidemark::looked_at<tidemark::timeline_view<attachment>>>);
+static_assert(queue::is_awaited<tidemark::timeline_view<tidemark::basic_fence<platform>>>);
+static_assert(std::constructible_from<awaited, const tidemark::timeline_view<attachment>&, std::uint64_t>);
 
 /// One of each, at 0.
 struct one_of_each {

@@ -59,6 +59,7 @@
 #include "../fence/awaited.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
+#include "../fence/looked_at.hpp"
 #include "../fence/signaller_callback.hpp"
 #include "../fence/timeline.hpp"
 #include "../fence/wait.hpp"
@@ -148,6 +149,14 @@ struct engine_progress<Platform, own_progress> {
   type timeline{};
 };
 
+/// Whether a type is a fence of domains, or shows the value of one. Waits for such a one must respect its domain.
+template <class T>
+inline constexpr bool shows_domain = is_of_domain<T>;
+template <class T>
+inline constexpr bool shows_domain<timeline_view<T>> = shows_domain<T>;
+template <class T>
+inline constexpr bool shows_domain<looked_at<T>> = shows_domain<T>;
+
 /// Gives unbroken_run access to parts of a queue that are not public.
 struct unbroken_access {
   static auto begin(auto& queue, bool is_engine_wide) { return queue.begin_run(is_engine_wide); }
@@ -180,10 +189,11 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   using options_type = std::conditional_t<Kind == domain_kind::legacy, legacy_queue_options, engine_queue_options>;
   using work_type = basic_executed_work<Platform, Clock>;
 
-  /// Whether a queue of an engine can wait for the timeline by itself: awaited.hpp lists these, but for attachments.
+  /// Whether a queue of an engine can wait for the timeline by itself. awaited.hpp lists these, but for attachments and
+  /// what shows the value of one, which would hide the domain.
   template <class Timeline>
   static constexpr bool is_awaited =
-      !detail::is_of_domain<Timeline> && engine_type::loop_type::template is_awaited<Timeline>;
+      !detail::shows_domain<Timeline> && engine_type::loop_type::template is_awaited<Timeline>;
   /// The same for a fence of domains: an attachment (domain.hpp) or a local_fence.
   template <class Fence>
   static constexpr bool is_awaited_in_domain = [] {
