@@ -6,6 +6,7 @@
 #if defined(__linux__)
 
 #include <cerrno>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/looked_at.hpp>
 #include <tidemark/loop/reached_descriptor.hpp>
 
 #include "support/loop_kinds.hpp"
@@ -52,6 +54,16 @@ struct event {
     return ::read(descriptor, &count, sizeof count) < 0 ? 0 : count;
   }
 };
+
+/// Nobody would write to the descriptor of a looked_at.
+template <class Timeline>
+constexpr bool is_taken = std::constructible_from<reached_descriptor, const Timeline&, std::uint64_t> &&
+                          std::constructible_from<reached_descriptor, const Timeline&, std::uint64_t, int>;
+using looked_at = tidemark::looked_at<tidemark::fence>;
+static_assert(is_taken<tidemark::fence> && is_taken<tidemark::fence_view>);
+static_assert(!std::constructible_from<reached_descriptor, const looked_at&, std::uint64_t>);
+static_assert(!std::constructible_from<reached_descriptor, const looked_at&, std::uint64_t, int>);
+static_assert(!is_taken<tidemark::timeline_view<looked_at>>);
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 

@@ -38,12 +38,23 @@
 #include <unistd.h>
 
 #include "../fence/awaited.hpp"
+#include "../fence/timeline.hpp"
 #include "../fence/tools/waker.hpp"
 #include "../fence/wait.hpp"
 #include "../fence/waiter_heap.hpp"
 #include "../platform/platform.hpp"
 
 namespace tidemark {
+
+namespace detail {
+
+/// Whether a timeline can only be looked at, so that nobody would write to a descriptor.
+template <class T>
+inline constexpr bool is_only_looked_at = is_looked_at<T>;
+template <class T>
+inline constexpr bool is_only_looked_at<timeline_view<T>> = is_only_looked_at<T>;
+
+}  // namespace detail
 
 /// A descriptor for one value of a timeline; see the head of this file. It can't be moved.
 /// \tparam Platform  as for basic_awaited
@@ -57,9 +68,11 @@ class basic_reached_descriptor : private detail::waker {
   /// makes system calls.
   explicit basic_reached_descriptor(const basic_awaited<Platform>& on) noexcept
       : basic_reached_descriptor(on, ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), true) {}
-  /// \param on  a fence, a progress_fence or a view of one, which must outlive this object
+  /// \param on  a timeline of the list in fence/awaited.hpp, but no looked_at, of whose value nobody tells. It must
+  ///            outlive this object
   template <class Timeline>
-    requires std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>
+    requires(std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t> &&
+             !detail::is_only_looked_at<Timeline>)
   basic_reached_descriptor(const Timeline& on, std::uint64_t target) noexcept
       : basic_reached_descriptor(basic_awaited<Platform>(on, target)) {}
   /// Registers an eventfd of the program, to which 1 is added.
@@ -68,7 +81,8 @@ class basic_reached_descriptor : private detail::waker {
   basic_reached_descriptor(const basic_awaited<Platform>& on, int event) noexcept
       : basic_reached_descriptor(on, event, false) {}
   template <class Timeline>
-    requires std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t>
+    requires(std::constructible_from<basic_awaited<Platform>, const Timeline&, std::uint64_t> &&
+             !detail::is_only_looked_at<Timeline>)
   basic_reached_descriptor(const Timeline& on, std::uint64_t target, int event) noexcept
       : basic_reached_descriptor(basic_awaited<Platform>(on, target), event) {}
 
@@ -85,8 +99,8 @@ class basic_reached_descriptor : private detail::waker {
   int descriptor() const noexcept { return event_; }
 
   /// Returns 0; or the reason why nobody will write to the descriptor, as in errno: EMFILE or another one of
-  /// eventfd(2); ENOSPC if the fence has no slot and must not grow, or there is no memory; ENOTSUP if the system
-  /// refuses the heavy barrier. The value may be reached nevertheless: look at status() from time to time then.
+  /// eventfd(2); ENOSPC if the timeline can't register: a full fence that must not grow, no memory, a null of
+  /// add_hook(), or an awaited of a looked_at; ENOTSUP if the system refuses the heavy barrier. The value may be reached nevertheless: look at status() from time to time then.
   /// Progress: wait-free. Any thread may call it.
   int error() const noexcept { return error_; }
 
