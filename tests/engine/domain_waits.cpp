@@ -24,6 +24,7 @@
 #include "support/hooked_ticks.hpp"
 #include "support/loop_kinds.hpp"
 #include "support/owned_loop.hpp"
+#include "support/readable.hpp"
 #include "support/receiver.hpp"
 #include "support/threads.hpp"
 #include "support/user_timeline.hpp"
@@ -37,7 +38,15 @@ using tidemark::wait_status;
 
 namespace {
 
-using platform = counting_platform<tidemark::native_platform>;
+/// Notes until when a thread sleeps that has begun to sleep last.
+struct platform : counting_platform<tidemark::native_platform> {
+  static bool park(park_word& word, std::uint32_t expected, tidemark::deadline until) noexcept {
+    sleeps_until = until;
+    return counting_platform::park(word, expected, until);
+  }
+  static inline std::atomic<tidemark::deadline> sleeps_until{tidemark::deadline{}};
+};
+
 using awaited = tidemark::basic_awaited<platform>;
 using loop_type = tidemark::basic_wait_loop<platform>;
 using engine = tidemark::basic_engine<platform>;
@@ -184,6 +193,68 @@ TEST_CASE("[A65] a loop whose sleepers look seldom looks more often when a short
   await([&] { return ran.load(); });
   loop.stop();
 }
+
+TEST_CASE("[A65] a loop whose sleepers look seldom again looks more often when the next short interval is added") {
+  user_timeline first;
+  user_timeline second;
+  user_timeline third;
+  const tidemark::looked_at seldom{first, 24h};
+  const tidemark::looked_at often{second, 100us};
+  const tidemark::looked_at often_again{third, 200us};
+  loop_type loop;
+  std::atomic<int> ran{0};
+  const auto count = [&] { ++ran; };
+  const auto waits = loop.on_reached(seldom, 1, [] {});
+  background runs{[&] { static_cast<void>(loop.run()); }};
+  background runs_too{[&] { static_cast<void>(loop.run()); }};
+  CHECK(runs.falls_asleep());
+  CHECK(runs_too.falls_asleep());
+  platform::sleeps_until = tidemark::deadline{};
+  const auto added = loop.on_reached(often, 1, count);
+  second.signal(1);
+  await([&] { return ran == 1; });
+  // What is looked at often is over, so both sleep for a day.
+  await([&] { return platform::sleeps_until.load() > std::chrono::steady_clock::now() + 1h; });
+  CHECK(runs.falls_asleep());
+  CHECK(runs_too.falls_asleep());
+  const auto added_later = loop.on_reached(often_again, 1, count);
+  third.signal(1);
+  await([&] { return ran == 2; });
+  loop.stop();
+}
+
+#if defined(__linux__)
+TEST_CASE("[A65] the descriptor of a loop tells of each shorter interval that is added") {
+  user_timeline first;
+  user_timeline second;
+  user_timeline third;
+  const tidemark::looked_at seldom{first, 24h};
+  const tidemark::looked_at often{second, 100us};
+  const tidemark::looked_at often_again{third, 200us};
+  loop_type loop;
+  int ran = 0;
+  const auto count = [&] { ++ran; };
+  const int descriptor = loop.descriptor();
+  REQUIRE(descriptor >= 0);
+  const auto runs_until = [&](int times) {
+    await([&] {
+      if (is_readable(descriptor)) static_cast<void>(loop.poll());
+      return ran == times;
+    });
+  };
+  const auto waits = loop.on_reached(seldom, 1, [] {});
+  static_cast<void>(loop.poll());
+  CHECK_FALSE(is_readable(descriptor));
+  const auto added = loop.on_reached(often, 1, count);
+  second.signal(1);
+  runs_until(1);
+  // What is looked at often is over, and the descriptor tells of no look.
+  CHECK_FALSE(is_readable(descriptor, 20));
+  const auto added_later = loop.on_reached(often_again, 1, count);
+  third.signal(1);
+  runs_until(2);
+}
+#endif
 
 TEST_CASE("[A65] a coroutine waits for all of them, and another one for any") {
   for (std::size_t last = 0; last < one_of_each::count; ++last) {

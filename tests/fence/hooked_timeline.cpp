@@ -19,6 +19,8 @@
 #include <tidemark/fence/hooked_timeline.hpp>
 #include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/loop/reached_descriptor.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/memory/rename_ring.hpp>
 
 #include "support/counted_allocations.hpp"
@@ -50,6 +52,7 @@ using ticks = basic_hooked_ticks<platform>;
 using awaited = tidemark::basic_awaited<platform>;
 using fence = tidemark::basic_fence<platform>;
 using list = std::vector<awaited>;
+using loop_type = tidemark::basic_wait_loop<platform>;
 
 template <class Timeline>
 constexpr bool is_taken = std::constructible_from<tidemark::awaited, const Timeline&, std::uint64_t>;
@@ -95,6 +98,10 @@ class terse_ticks {
   void lose() {
     is_lost_ = true;
     hooks_.release_lost();
+  }
+  void lose_at(std::uint64_t value) {
+    value_ = value;
+    lose();
   }
 
   mutable std::atomic<int> looks{0};
@@ -167,6 +174,48 @@ TEST_CASE("[A120] a lost timeline that has no last_reached() is asked by looks t
   terse_ticks last;
   last.signal(UINT64_MAX);
   CHECK(tidemark::wait_all(list{{last, UINT64_MAX}}) == wait_status::reached);
+}
+
+TEST_CASE("[A120] a loop and a descriptor find what a lost timeline that has no last_reached() had reached") {
+  for (const std::uint64_t reached : {std::uint64_t{0}, std::uint64_t{7}, UINT64_MAX - 1}) {
+    terse_ticks mine;
+    mine.signal(reached);
+    mine.lose();
+    loop_type loop;
+    std::optional<wait_status> at;
+    std::optional<wait_status> above;
+    const auto first = loop.on_reached(mine, reached, [&](wait_status how) { at = how; });
+    const auto second = loop.on_reached(mine, reached + 1, [&](wait_status how) { above = how; });
+    static_cast<void>(loop.poll());
+    CHECK(at == wait_status::reached);
+    CHECK(above == wait_status::lost);
+#if defined(__linux__)
+    CHECK(tidemark::basic_reached_descriptor<platform>(mine, reached).status() == wait_status::reached);
+    CHECK(tidemark::basic_reached_descriptor<platform>(mine, reached + 1).status() == wait_status::lost);
+#endif
+  }
+}
+
+TEST_CASE("[A120] a value that was reached just before the loss may be told as the loss") {
+  terse_ticks mine;
+  fence other;
+  waiter all{[&] { return tidemark::wait_all(list{{mine, 5}, {other, 1}}); }};
+  waiter any{[&] { return tidemark::wait_any(list{{other, 2}, {mine, 5}}).status; }};
+  loop_type loop;
+  std::optional<wait_status> end;
+  const auto call = loop.on_reached(mine, 5, [&](wait_status how) { end = how; });
+  background runs{[&] {
+    while (!end) static_cast<void>(loop.run_one());
+  }};
+  CHECK(all.falls_asleep());
+  CHECK(any.falls_asleep());
+  CHECK(runs.falls_asleep());
+  mine.lose_at(5);
+  CHECK(any.status() == wait_status::reached);
+  other.signal(1);
+  CHECK(all.status() == wait_status::reached);
+  runs.join();
+  CHECK(end == wait_status::reached);
 }
 
 TEST_CASE("a hook may be called within add_hook()") {
@@ -252,13 +301,49 @@ TEST_CASE("a 32-bit fence is awaited by the value that its serial stands for whe
   CHECK(tidemark::wait_all_for({too_great}, 0s) == wait_status::reached);
 }
 
-TEST_CASE("a timeline may stand twice in a list, and a timeline may begin with another one") {
-  struct outer : hooked_ticks {
-    hooked_ticks inner;
-  } mine;
-  CHECK(tidemark::wait_any_for({{mine, 2}, {mine, 1}, {mine.inner, 1}}, 0s) == wait_status::timeout);
+TEST_CASE("a timeline may stand twice in a list") {
+  ticks mine;
+  CHECK(tidemark::wait_any_for(list{{mine, 2}, {mine, 1}}, 0s) == wait_status::timeout);
   mine.signal(1);
-  CHECK(tidemark::wait_any({{mine, 2}, {mine, 1}, {mine.inner, 1}}) == wait_any_result{wait_status::reached, 1});
+  CHECK(tidemark::wait_any(list{{mine, 2}, {mine, 1}}) == wait_any_result{wait_status::reached, 1});
+}
+
+TEST_CASE("a timeline may begin with another one, which has its address") {
+  struct outer {
+    std::uint64_t current_value() const noexcept { return own.current_value(); }
+    wait_status wait_until(std::uint64_t target, tidemark::deadline until) const noexcept {
+      return own.wait_until(target, until);
+    }
+    void* add_hook(std::uint64_t target, tidemark::timeline_hook hook) const noexcept {
+      return own.add_hook(target, hook);
+    }
+    bool remove_hook(void* registration) const noexcept { return own.remove_hook(registration); }
+
+    ticks inner;
+    ticks own;
+  };
+  const auto check = [](const auto& first, ticks& of_first, const auto& second, ticks& of_second, bool is_cancelled) {
+    REQUIRE(static_cast<const void*>(&first) == static_cast<const void*>(&second));
+    loop_type loop;
+    int firsts = 0;
+    int seconds = 0;
+    auto of_one = loop.on_reached(first, 1, [&] { ++firsts; });
+    const auto of_another = loop.on_reached(second, 1, [&] { ++seconds; });
+    if (is_cancelled) CHECK(of_one.cancel());
+    of_first.signal(1);
+    CHECK(loop.poll() == (is_cancelled ? 0 : 1));
+    CHECK(firsts == (is_cancelled ? 0 : 1));
+    CHECK(seconds == 0);
+    of_second.signal(1);
+    CHECK(loop.poll() == 1);
+    CHECK(seconds == 1);
+  };
+  for (const bool is_cancelled : {false, true}) {
+    outer mine;
+    check(mine, mine.own, mine.inner, mine.inner, is_cancelled);
+    outer another;
+    check(another.inner, another.inner, another, another.own, is_cancelled);
+  }
 }
 
 TEST_CASE("the least of timelines with hooks sleeps once, and memory follows a timeline with hooks") {

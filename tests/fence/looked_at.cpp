@@ -44,6 +44,9 @@ static_assert(tidemark::timeline<looked_at<user_timeline>>);
 static_assert(std::copyable<looked_at<user_timeline>>);
 static_assert(!std::constructible_from<tidemark::awaited, const user_timeline&, std::uint64_t>);
 static_assert(std::constructible_from<tidemark::awaited, const looked_at<user_timeline>&, std::uint64_t>);
+static_assert(std::constructible_from<tidemark::awaited, looked_at<user_timeline>&, std::uint64_t>);
+// The wait would keep the address of a temporary.
+static_assert(!std::constructible_from<tidemark::awaited, looked_at<user_timeline>, std::uint64_t>);
 
 }  // namespace
 

@@ -221,6 +221,9 @@ class basic_awaited {
   template <detail::timeline_of_program Timeline>
   basic_awaited(const Timeline& one, std::uint64_t target) noexcept
       : target_{&one, &detail::program_operations_of<operations, Timeline>, target} {}
+  /// A looked_at without a name would be gone before the wait.
+  template <class Timeline>
+  basic_awaited(const looked_at<Timeline>&& gone, std::uint64_t target) = delete;
   /// An attachment of a domain, and the value to wait for.
   template <detail::has_fence_inside Holder>
   basic_awaited(const Holder& one, std::uint64_t target) noexcept

@@ -4,7 +4,7 @@
 // wait_all(), loops, coroutines, senders and queues of engines can wait for it as they wait for a fence, and together
 // with fences in one sleep. It is a timeline (timeline.hpp) with two more functions:
 //
-//   void* add_hook(std::uint64_t target, tidemark::timeline_hook hook) const;      null: the timeline can't
+//   void* add_hook(std::uint64_t target, tidemark::timeline_hook hook) const;      null: it has not registered
 //   bool remove_hook(void* registration) const;                                    whether the hook was not called
 //
 // So values can come from anywhere: from a driver, from another process, from a thread that listens to a machine. A
@@ -13,35 +13,40 @@
 //
 // What the library does. It calls add_hook(), and then looks at current_value(). It calls remove_hook() exactly once
 // for each registration that add_hook() has returned, whether the hook was called or not. It does not call it for null:
-// then it looks at the value once in a millisecond. A loop calls both functions with its lock held, and calls them from
-// any thread that uses the loop.
+// then it looks at the value once in a millisecond. Null means that the hook was not called and never will be. A
+// timeline that has called it within add_hook() must return a registration, for which remove_hook() returns false.
 //
 // What the timeline must do:
 //   - It keeps a copy of the hook, and calls it once: reached() when its value is at least `target`, lost() when it is
-//     lost and has not reached `target`. It calls one of them, once, and never after remove_hook() has returned. It may
-//     make the call in any thread, also within add_hook(), and with locks of its own held.
+//     lost. If it is lost after it has reached `target`, either will do. It calls one of them, once, and never after
+//     remove_hook() has returned. It may make the call in any thread, also within add_hook(), and with locks of its own
+//     held.
 //   - It misses nobody. Say that the target is reached, or the timeline lost, at any time. Then a current_value() that
 //     follows add_hook() shows it, or the hook is called. So: change the value, and then look for hooks; with one lock
 //     around add_hook(), remove_hook() and the look for hooks, that is all. Without a lock it takes a barrier on both
 //     sides, as in a fence.
-//   - When it calls the hook, current_value() shows that already to whoever learns of the call. A reached() that comes
-//     too early is a mistake that is not noticed: wait_all() may sleep for ever.
+//   - When it calls the hook, current_value() shows that already to whoever learns of the call, and so does
+//     last_reached(). A reached() that comes too early is a mistake that is not noticed: wait_all() may sleep for ever.
 //   - remove_hook() ends the registration. It returns true if the hook was not called, and never will be. It returns
 //     false if it was called, and then that call has returned: if another thread is in the call, remove_hook() waits
 //     for it. What the hook uses may be gone as soon as remove_hook() returns.
-//   - Neither function throws, and neither uses the loops, waits or queues that may wait for this timeline. A lock that
-//     they take must not be held while the program calls these.
+//   - None of its functions throws. Those that look, add_hook() and remove_hook() use none of the loops, waits and
+//     queues that may wait for this timeline. A loop calls all of them with its lock held, from any thread that uses
+//     the loop. A lock that they take must not be held while the program calls a loop, a wait or a queue.
 //   - It outlives the waits for it, also as a lost one. A copy of a timeline is the same timeline, also for hooks.
-//   - When it is lost, it calls lost() for all hooks, and goes on to answer both functions.
+//   - When it is lost, it calls lost() for all hooks, and goes on to answer all functions.
 //
-// If it is lost, waits must know which values it had reached before. They ask last_reached(), if the type has it:
-// the value signalled so far, also of a lost timeline. Otherwise they ask wait_until() with a deadline that has passed,
-// up to 64 times. A timeline with last_reached() may make its wait_until() of its own hook:
+// If it is lost, waits must know which values it had reached before. They ask last_reached(), if the type has it: the
+// value signalled so far, also of a lost timeline. Then waits believe it alone: it must be ordered as current_value()
+// is, and must never be behind it, unless the timeline is lost. Otherwise they ask wait_until() with a deadline that
+// has passed, up to 64 times. A timeline with last_reached() may make its wait_until() of its own hook:
 //
 //   return tidemark::wait_all_until({{*this, target}}, until);
 //
-// A waiter may spin before it sleeps if a fence of its list allows that, and then it looks at current_value() again and
-// again. So does a loop that is busy. That function should be cheap.
+// Without last_reached() it must not: a wait for a lost timeline asks wait_until() itself, and would never end.
+//
+// A waiter may spin before it sleeps if a fence of its list allows that, and then it looks at current_value() or
+// last_reached() again and again. So does a loop that is busy. Both should be cheap.
 #ifndef TIDEMARK_FENCE_HOOKED_TIMELINE_HPP
 #define TIDEMARK_FENCE_HOOKED_TIMELINE_HPP
 
@@ -80,8 +85,8 @@ class timeline_hook {
   /// The value is at least the target of the registration. Any thread may call it, once, before remove_hook() has
   /// returned. Progress: lock-free, except for the system call that wakes.
   void reached() const noexcept { called_->wake(detail::release_reason::due); }
-  /// The timeline is lost, and has not reached the target. In all else like reached(), in the place of which it is
-  /// called.
+  /// The timeline is lost. It may have reached the target just before: the wait looks. In all else like reached(), in
+  /// the place of which it is called.
   void lost() const noexcept { called_->wake(detail::release_reason::lost); }
 
  private:

@@ -13,6 +13,11 @@
 // when it has reached a value should be a hooked_timeline instead (hooked_timeline.hpp).
 //
 // Its own wait functions are those of the timeline inside, and so are its values and its loss: it is a timeline, too.
+//
+// None of the functions of the timeline inside throws, and those that look use none of the loops, waits and queues that
+// may wait for it. A loop calls these with its lock held. A lock that they take must not be held while the program
+// calls a loop, a wait or a queue. If the timeline is lost, waits ask its last_reached(), or a wait_until() with a
+// deadline that has passed, as they ask a hooked_timeline.
 #ifndef TIDEMARK_FENCE_LOOKED_AT_HPP
 #define TIDEMARK_FENCE_LOOKED_AT_HPP
 
@@ -28,8 +33,8 @@
 namespace tidemark {
 
 /// A timeline and how often waits look at it. It keeps a copy of the timeline if that is std::copyable, otherwise a
-/// pointer. It must outlive the waits for it, and is copyable itself; a copy is the same timeline. Any thread may use
-/// it.
+/// pointer. It is copyable itself; a copy is the same timeline. Waits, loops, queues and groups keep its address, not a
+/// copy, unlike those of a view: so give it a name, and let it outlive them. Any thread may use it.
 template <timeline Timeline>
 class looked_at : public waitable<looked_at<Timeline>> {
  public:
@@ -49,6 +54,12 @@ class looked_at : public waitable<looked_at<Timeline>> {
     requires requires(const Timeline& followed) { followed.is_poisoned(); }
   {
     return followed_.get().is_poisoned();
+  }
+  /// Returns the timeline's loss(); see fence.hpp. Only for timelines that have that function.
+  const loss_reason* loss() const noexcept
+    requires requires(const Timeline& followed) { followed.loss(); }
+  {
+    return followed_.get().loss();
   }
   /// Returns the timeline's last_reached(). Only for timelines that have that function.
   std::uint64_t last_reached() const noexcept
