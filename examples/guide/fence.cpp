@@ -333,7 +333,8 @@ void wait_for_anything() {
     decoded.finish_frame();
     played.count();
   });
-  const wait_status end = tidemark::wait_all({{uploaded, 3}, {copied, 8}, {decoded, 1}, {heard, 1}});  // one sleep
+  // sleeps for all at once
+  const wait_status end = tidemark::wait_all({{uploaded, 3}, {copied, 8}, {decoded, 1}, {heard, 1}});
   others.join();
   expect(end == wait_status::reached, "all of them came");
 }

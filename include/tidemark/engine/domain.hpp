@@ -403,10 +403,9 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
     held_.scan(native_.release_due(), true);
   }
 
-  // For waits for several timelines, and for loops.
+  // For waits for several timelines, for loops, and for the queues of engines.
   const native_fence& fence_inside() const noexcept { return native_; }
   // For the queues of engines.
-  const native_fence& native() const noexcept { return native_; }
   bool is_held(domain_kind of_queue) const noexcept {
     return of_queue == domain_kind::legacy || kind() == domain_kind::legacy;
   }

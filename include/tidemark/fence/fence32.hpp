@@ -21,13 +21,13 @@
 // the same 32 bits, and is taken for that one. If signal() takes a serial for one behind, it does what the fence inside
 // does with a lower value: a fence returns false, and a progress fence asserts.
 //
-// Other blocks, waits for several timelines and loops follow view(), which is a 64-bit timeline, and take extended()
-// serials:
+// Waits for several timelines, loops, senders and queues of engines take it with a serial, which is extended when the
+// call is made. Other blocks follow view(), which is a 64-bit timeline, and take extended() serials:
 //
 //   tidemark::fence32 copied;
 //   tidemark::rename_ring ring{copied.view(), {.bytes = 4096}};
 //   ring.retire(mapped, copied.extended(serial));
-//   wait_any({{copied.view(), copied.extended(serial)}, {compute, 40}});
+//   wait_any({{copied, serial}, {compute, 40}});
 //
 // Not promised: anything after 2^32 wraps, where the value inside would end. For everything else, such as the lifetime
 // and what happens in a signal, see fence.hpp.

@@ -23,8 +23,8 @@
 // std::copyable, such as a view. Of the others it keeps a pointer; they must outlive it and its copies. A least_of may
 // be one of the timelines of another.
 //
-// If all of them are fences, progress fences, or views of these, and all park in the same way, a wait sleeps for all of
-// them together, as wait_all() does. With other types it waits for one after the other.
+// If all of them are in the list of awaited.hpp, and all park in the same way, a wait sleeps for all of them together,
+// as wait_all() does. With other types it waits for one after the other.
 //
 // Not promised: that current_value() reads all timelines at one moment. It reads one after the other. Each of them has
 // reached the value that current_value() returns, or is lost.
@@ -77,11 +77,11 @@ class least_of : public waitable<least_of<Timelines...>> {
   friend waitable<least_of>;
 
   static constexpr std::size_t count = sizeof...(Timelines);
-  static constexpr bool are_fences = (detail::awaitable_on<Timelines, platform> && ...);
+  static constexpr bool are_awaitable = (detail::awaitable_on<Timelines, platform> && ...);
 
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
-    if constexpr (are_fences) {
+    if constexpr (are_awaitable) {
       return wait_at_once_for_all(target, until, token);
     } else {
       return wait_one_by_one(target, until, token);

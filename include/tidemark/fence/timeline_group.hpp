@@ -136,7 +136,8 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
     field<bool> is_leaving_{false};
   };
 
-  /// A group whose only timeline is `base`, which must outlive it: a fence, a progress_fence, or a view of one.
+  /// A group whose only timeline is `base`, which must outlive it: one of the list in awaited.hpp. Of a 32-bit fence it
+  /// takes the view().
   template <timeline Base>
     requires detail::awaitable_on<Base, Platform>
   explicit basic_timeline_group(const Base& base) noexcept : base_{base, 0} {}
@@ -152,7 +153,7 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
   /// return respects the member for values above its from(), also a wait that has begun before. A timeline that is
   /// added twice counts until both memberships have ended. Blocks until looks that are under way have ended, and while
   /// another thread changes the members. Throws and allocates nothing.
-  /// \param added  a fence, a progress_fence, or a view of one, which must outlive the membership
+  /// \param added  such a timeline as the base, which must outlive the membership
   template <timeline Timeline>
     requires detail::awaitable_on<Timeline, Platform>
   membership add(const Timeline& added) noexcept {

@@ -18,11 +18,11 @@
 // values, or stand in the list twice. All registrations end with the call, also those with timelines that were not
 // reached.
 //
-// awaited.hpp lists the timelines that may take part. They may be mixed: the wait is still one sleep on one word. The
-// list has a platform, that of its basic_awaited; for an `awaited` it is native_platform. All fences must park as that
-// platform does (`P::parking`). If one of the fences is asymmetric, the platform of the list must be asymmetric, too.
-// The list may be of any length. For up to 64 timelines nothing is allocated; for more, one array each time the waiter
-// registers. A full fence may grow, as in any wait.
+// awaited.hpp lists the timelines that may take part. They may be mixed: the thread still sleeps on one word, and
+// wakes up in between only to look at what can't wake it. The list has a platform, that of its basic_awaited; for an
+// `awaited` it is native_platform. All fences must park as that platform does (`P::parking`). If one of the fences is
+// asymmetric, the platform of the list must be asymmetric, too. The list may be of any length. For up to 64 timelines
+// nothing is allocated; for more, one array each time the waiter registers. A full fence may grow, as in any wait.
 //
 // A waiter can't register with a full fence that must not grow, or for whose growth there is no memory. Nor can it
 // register with more than 64 timelines if there is no memory for the array. While it sleeps, it looks at such timelines

@@ -100,8 +100,8 @@ class basic_reached_descriptor : private detail::waker {
 
   /// Returns 0; or the reason why nobody will write to the descriptor, as in errno: EMFILE or another one of
   /// eventfd(2); ENOSPC if the timeline can't register: a full fence that must not grow, no memory, a null of
-  /// add_hook(), or an awaited of a looked_at; ENOTSUP if the system refuses the heavy barrier. The value may be reached nevertheless: look at status() from time to time then.
-  /// Progress: wait-free. Any thread may call it.
+  /// add_hook(), or an awaited of a looked_at; ENOTSUP if the system refuses the heavy barrier. The value may be
+  /// reached nevertheless: look at status() from time to time then. Progress: wait-free. Any thread may call it.
   int error() const noexcept { return error_; }
 
   /// Looks at the timeline. Returns `reached` or `lost`, or `timeout` if the value is neither reached nor lost. What

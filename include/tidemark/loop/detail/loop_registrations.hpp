@@ -30,7 +30,8 @@ namespace tidemark::detail {
 ///   armed      the least wait is registered with the fence, whose signaller tells the loop
 ///   refused    it could not be registered: the loop looks at the value, and must look again soon
 ///
-/// A timeline is found by the address of its fence, in a hash table that grows if there is memory.
+/// A timeline is found by its address and, if it is of the program's, its type, in a hash table that grows if there is
+/// memory.
 ///
 /// Not thread-safe: the loop's lock protects it.
 template <class Wait>

@@ -12,6 +12,7 @@ namespace tidemark::detail {
 struct domain_access {
   /// Returns the fence that a queue waits for where its wait is not held.
   static auto native_of(const auto& fence) noexcept -> decltype(fence.native()) { return fence.native(); }
+  static auto native_of(const auto& fence) noexcept -> decltype(fence.fence_inside()) { return fence.fence_inside(); }
   /// Returns a wait of a queue of the kind, which must be held.
   static auto held_wait_of(const auto& fence, std::uint64_t value) noexcept -> decltype(fence.held_wait(value)) {
     return fence.held_wait(value);
