@@ -65,6 +65,27 @@ TEST_CASE(
   CHECK(clock.to_steady(1).nanoseconds == 1);  // not before the beginning of the steady clock
 }
 
+TEST_CASE(
+    "[A130] a time that the steady clock can't show becomes its first or its last one, and is never small again") {
+  clock_correlation late;
+  REQUIRE(late.add({UINT64_MAX - 10, 1'000, UINT64_MAX - 10}));
+  CHECK(late.to_steady(1'005).nanoseconds == UINT64_MAX - 5);
+  CHECK(late.to_steady(1'010).nanoseconds == UINT64_MAX);
+  CHECK(late.to_steady(1'100).nanoseconds == UINT64_MAX);
+  clock_correlation early;
+  REQUIRE(early.add({10, 1'000, 10}));
+  CHECK(early.to_steady(995).nanoseconds == 5);
+  CHECK(early.to_steady(990).nanoseconds == 1);
+  CHECK(early.to_steady(1).nanoseconds == 1);
+  clock_correlation slow;
+  REQUIRE(slow.add({1'000, 10, 1'000}));
+  REQUIRE(slow.add({1'000'000'000'000'000, 11, 1'000'000'000'000'000}));
+  CHECK(slow.to_steady(UINT64_MAX) == correlated_time{UINT64_MAX, UINT64_MAX});
+  clock_correlation fresh;
+  REQUIRE(fresh.add({5, UINT64_MAX, 5}));
+  CHECK(fresh.to_steady(1) == correlated_time{1, UINT64_MAX});
+}
+
 TEST_CASE("[A130] a reading that is not later than the last one, or whose steady times fall, is not added") {
   clock_correlation clock;
   CHECK_FALSE(clock.add({10, 5, 9}));

@@ -32,6 +32,7 @@
 #include <iterator>
 #include <vector>
 
+#include "../platform/assert.hpp"
 #include "log_clock.hpp"
 
 namespace tidemark {
@@ -65,7 +66,10 @@ struct correlated_time {
 class clock_correlation {
  public:
   clock_correlation() = default;
-  explicit clock_correlation(const clock_bounds& bounds) noexcept : bounds_{bounds} {}
+  /// Asserts that no bound is less than 0. Otherwise errors may be the greatest one, or too small.
+  explicit clock_correlation(const clock_bounds& bounds) noexcept : bounds_{bounds} {
+    TIDEMARK_ASSERT(bounds.rate_ppm >= 0 && bounds.wander_ppm >= 0, "the bounds of a clock are 0 or more");
+  }
 
   /// Reads both clocks so many times, and adds the reading whose steady times are closest together. Returns what add()
   /// returns. Progress: as that of both clocks.
@@ -97,7 +101,8 @@ class clock_correlation {
   }
 
   /// Returns the steady time of an executor's time. Without a reading that is the same time, with the greatest error. 0
-  /// stays 0, which is no time, and no other time becomes 0. O(log n) in the number of readings.
+  /// stays 0, which is no time, and no other time becomes 0. What would be before or behind all times of the steady
+  /// clock becomes its first or its last one. O(log n) in the number of readings.
   [[nodiscard]] correlated_time to_steady(std::uint64_t time) const {
     if (time == 0) return {0, 0};
     if (readings_.empty()) return {time, UINT64_MAX};
@@ -137,11 +142,14 @@ class clock_correlation {
 
   /// Makes the result of a time that is `distance` nanoseconds of the steady clock behind a reading, or before it.
   static correlated_time made_of(const correlated_reading& near, double distance, double error) noexcept {
-    const double at = static_cast<double>(middle(near)) + distance;
-    const auto moved = static_cast<std::uint64_t>(distance < 0 ? -distance : distance);
-    const std::uint64_t exact = distance < 0 ? middle(near) - moved : middle(near) + moved;
+    const double length = distance < 0 ? -distance : distance;
+    if (!(length < 9e18)) return {distance < 0 ? 1 : UINT64_MAX, UINT64_MAX};
+    const auto moved = static_cast<std::uint64_t>(length);
+    const std::uint64_t from = middle(near);
+    const std::uint64_t exact = distance < 0 ? from - (std::min)(moved, from) : from + (std::min)(moved, ~from);
     // One for the middle of a reading, and one for the result: both are rounded down.
-    return {at < 1 ? 1 : exact, error < 1e18 ? static_cast<std::uint64_t>(error) + 2 : UINT64_MAX};
+    const bool is_known = error >= 0 && error < 1e18;
+    return {(std::max)(exact, std::uint64_t{1}), is_known ? static_cast<std::uint64_t>(error) + 2 : UINT64_MAX};
   }
 
   correlated_time between(const correlated_reading& left, const correlated_reading& right,
