@@ -88,6 +88,16 @@ TEST_CASE("[A131] what is not executed is in flight until the last time of the t
   CHECK(text_of(depth_of(source, queue_a)) == "10:1 20:2 30:1");
 }
 
+TEST_CASE("[A131] commands that are queued at the last time of the trace are in flight, each in a level of its own") {
+  trace source;
+  queued(source, 1, 10);
+  signalled(source, 1, 50);
+  queued(source, 2, 50);
+  queued(source, 3, 50);
+  CHECK(text_of(lifetimes_of(source)) == "10-50@0 50-50@0+ 50-50@1+");
+  CHECK(text_of(depth_of(source, queue_a)) == "10:1 50:2");
+}
+
 TEST_CASE(
     "[A131] a command of which a time is missing or wrong, or that was cancelled or may be lost, does not count") {
   trace source;

@@ -92,7 +92,7 @@ inline void give_levels(std::vector<trace_lifetime>::iterator first, std::vector
     }
     first->level = free.empty() ? static_cast<std::uint32_t>(taken.size()) : *free.begin();
     free.erase(first->level);
-    taken.emplace(first->end_time, first->level);
+    taken.emplace(first->open ? UINT64_MAX : first->end_time, first->level);
   }
 }
 
@@ -138,7 +138,7 @@ inline std::vector<trace_lifetime> lifetimes_of(const trace& source, const std::
 inline std::vector<trace_depth> depth_of(const std::vector<trace_lifetime>& lifetimes, queue_id number) {
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> changes;  // how many begin and end, by the time
   for (const trace_lifetime& each : lifetimes) {
-    if (each.queue != number || each.begin_time == each.end_time) continue;
+    if (each.queue != number || (!each.open && each.begin_time == each.end_time)) continue;
     ++changes[each.begin_time].first;
     if (!each.open) ++changes[each.end_time].second;
   }
