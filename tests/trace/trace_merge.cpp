@@ -97,6 +97,24 @@ TEST_CASE("the queues of two processes with the same numbers stay apart, and onl
   CHECK_FALSE(both.queue_of(2, queue_id{0}));
 }
 
+TEST_CASE("no fence of a process gets the number of a shared one, wherever the numbers of those are") {
+  constexpr std::uint32_t own_fences = 20;
+  std::ostringstream file;
+  trace_file_writer writer{file};
+  for (std::uint32_t i = 0; i < own_fences; ++i) {
+    writer.on_executed<nanosecond_clock>(queue_id{0}, signal_entry(fence_id{100 + i}, 1, 90 + i));
+  }
+  writer.on_executed<nanosecond_clock>(queue_id{0}, signal_entry(shared, 1, 150));
+  CHECK(writer.close() == tidemark::trace_write_status::written);
+  std::istringstream again{file.str()};
+  trace_merge both{{.shared = {fence_id{0}, shared, fence_id{8}, fence_id{UINT32_MAX}}}};
+  CHECK(static_cast<bool>(both.add(again)));
+  std::set<fence_id> fences;
+  for (const trace_command& each : both.result().commands()) fences.insert(each.fence);
+  CHECK(fences.size() == own_fences + 1);
+  for (const std::uint32_t other : {0U, 8U, UINT32_MAX}) CHECK(fences.count(fence_id{other}) == 0);
+}
+
 TEST_CASE("without shared fences no arrow leads from one process to another") {
   std::istringstream first{file_of(true)};
   std::istringstream second{file_of(false)};

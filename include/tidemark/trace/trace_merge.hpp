@@ -49,9 +49,7 @@ struct trace_merge_options {
 /// Merges trace files; see the head of this file. One thread at a time. Allocates, and throws what that throws.
 class trace_merge {
  public:
-  explicit trace_merge(trace_merge_options options = {}) : shared_{std::move(options.shared)} {
-    for (const fence_id each : shared_) next_fence_ = (std::max)(next_fence_, to_number(each) + std::uint64_t{1});
-  }
+  explicit trace_merge(trace_merge_options options = {}) : shared_{std::move(options.shared)} {}
 
   /// Adds what a file holds. Returns what read_trace_file() returns; what could be read of a file that is not whole is
   /// in the result, too. Progress: as that of read_trace_file().
@@ -122,8 +120,9 @@ class trace_merge {
       return found->second;
     }
     fence_id fence(fence_id number) {
-      if (std::find(to_.shared_.begin(), to_.shared_.end(), number) != to_.shared_.end()) return number;
-      const auto [found, is_new] = fences_.try_emplace(number, fence_id{static_cast<std::uint32_t>(to_.next_fence_)});
+      if (to_.is_shared(number)) return number;
+      while (to_.is_shared(fence_id{to_.next_fence_})) ++to_.next_fence_;
+      const auto [found, is_new] = fences_.try_emplace(number, fence_id{to_.next_fence_});
       if (!is_new) return found->second;
       ++to_.next_fence_;
       to_.result_.name_fence(found->second, "fence " + std::to_string(to_number(number)));  // unless it has a name
@@ -137,6 +136,8 @@ class trace_merge {
     std::string process_;
   };
 
+  bool is_shared(fence_id number) const { return std::find(shared_.begin(), shared_.end(), number) != shared_.end(); }
+
   trace_read_result read(std::string process, std::istream& stream) {
     queues_.emplace_back();
     renumbering target{*this};
@@ -149,7 +150,7 @@ class trace_merge {
   trace result_;
   std::vector<std::map<queue_id, queue_id>> queues_;  // of each process: the number in its file, and in the result
   std::uint32_t next_queue_ = 0;
-  std::uint64_t next_fence_ = 0;
+  std::uint32_t next_fence_ = 0;
 };
 
 }  // namespace tidemark
