@@ -163,7 +163,8 @@ class trace {
 
   /// Returns all commands: first those that were executed, in the order of the calls, then those that were only queued.
   /// `released_by` is an index into this result. Later events may add what is missing in it, and may change the joins,
-  /// the marks and the releases that it shows. Sorts all events at each call: O(n log n).
+  /// the marks and the releases that it shows. Sorts all events at each call: O(n log n), and with clocks that are not
+  /// exact, O(m) more for each signal, where m is how many signals of its fence lie within their errors behind it.
   [[nodiscard]] std::vector<trace_command> commands() const;
 
   /// Returns the gaps, in the order in which on_lost told of them. O(n).
