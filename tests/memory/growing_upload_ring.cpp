@@ -200,6 +200,24 @@ TEST_CASE_TEMPLATE("where there is no memory for the ring's own part of a block,
   CHECK(at.ring.try_allocate(100));
 }
 
+TEST_CASE("[B43] a source that has refused is asked again when another thread has given a block back meanwhile") {
+  stand<several_writers> at{{.block_bytes = 100}};
+  const auto held = at.ring.try_allocate(1);
+  CHECK(held);
+  CHECK(at.use(100, 1));
+  at.made.may_create = 2;
+  at.made.at_refusal = [&] {
+    at.made.may_create = 3;
+    std::thread{[&] {
+      at.finished.signal(1);
+      CHECK(at.ring.trim() == 1);
+    }}.join();
+  };
+  CHECK(at.ring.allocate_for(100, 1, 1min).status == upload_status::allocated);
+  CHECK(at.made.destroyed == 1);
+  CHECK(at.ring.statistics().refused == 1);
+}
+
 // ---- giving back ---------------------------------------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("[B43] a block is given back after so many idle rounds in a row, and not before", Kind, one_writer,
@@ -217,6 +235,12 @@ TEST_CASE_TEMPLATE("[B43] a block is given back after so many idle rounds in a r
   CHECK(at.alive() == 1);
   CHECK(at.end_rounds(10) == 0);  // one stays
   CHECK(at.use(100, 1));
+}
+
+TEST_CASE_TEMPLATE("[B43] the first block is idle from the beginning", Kind, one_writer, several_writers) {
+  stand<Kind> at{{.block_bytes = 100, .keep_blocks = 0, .idle_rounds = 1}};
+  CHECK(at.ring.end_round() == 1);
+  CHECK(at.alive() == 0);
 }
 
 TEST_CASE_TEMPLATE("[B43] a block that was used in a round is not idle in it, even if it is empty at the end", Kind,
@@ -429,10 +453,11 @@ TEST_CASE(
   tidemark::growing_upload_ring<tidemark::fence_view, blocks_of_owners, writers::several> ring{
       finished.view(), {.block_bytes = bytes, .max_blocks = 3, .keep_blocks = 0, .idle_rounds = 1, .max_records = 4}};
   std::atomic<bool> is_over{false};
+  const std::uint64_t seed = fresh_seed();
   std::vector<std::thread> all;
   for (std::uint32_t self = 1; self <= 3; ++self) {
     all.emplace_back([&, self] {
-      random_numbers random{self};
+      random_numbers random{seed, self};
       for (int round = 0; round < 3000; ++round) {
         auto part = ring.allocate(1 + random.below(bytes));
         if (!part) {
@@ -449,7 +474,8 @@ TEST_CASE(
     });
   }
   std::thread ends_rounds{[&] {
-    while (!is_over) random_numbers{1}.below(2) == 0 ? ring.end_round() : ring.trim();
+    random_numbers random{seed};
+    while (!is_over) random.below(2) == 0 ? ring.end_round() : ring.trim();
   }};
   for (std::thread& one : all) one.join();
   is_over = true;

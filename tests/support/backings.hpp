@@ -26,7 +26,8 @@ struct backings {
   std::atomic<std::size_t> destroyed{0};
   std::atomic<std::size_t> other_traits{0};  // than the first time
   tidemark::backing_traits last;
-  std::function<void()> meanwhile;  // is called by the source in its next call, once
+  std::function<void()> meanwhile;   // is called by the source in its next call, once
+  std::function<void()> at_refusal;  // the same, when it refuses
 };
 
 class counted_source {
@@ -36,7 +37,10 @@ class counted_source {
   explicit counted_source(backings& where) : where_{&where} {}
 
   backing create(const tidemark::backing_traits& traits) noexcept {
-    if (where_->created == where_->may_create) return nullptr;
+    if (where_->created == where_->may_create) {
+      if (where_->at_refusal) std::exchange(where_->at_refusal, nullptr)();
+      return nullptr;
+    }
     const bool is_same = traits.bytes == where_->last.bytes && traits.alignment == where_->last.alignment;
     if (where_->created.fetch_add(1) != 0 && !is_same) ++where_->other_traits;
     where_->last = traits;

@@ -66,7 +66,9 @@ struct growing_options {
   std::size_t keep_blocks = 1;  ///< How many blocks end_round() leaves, however long they were idle.
   /// A block is given back by the end of the round in which it was idle for so many rounds in a row. 0 counts as 1.
   std::size_t idle_rounds = 8;
-  std::size_t max_records = 256;  ///< Of each block, as in upload_options.
+  /// Of each block, as in upload_options. With writers::several each part takes one, and a block without a free record
+  /// has no room: so take `block_bytes` / (size of a usual part) at least.
+  std::size_t max_records = 256;
 };
 
 /// An upload ring that grows and shrinks; see the head of this file.
@@ -87,7 +89,9 @@ class growing_upload_ring {
   /// Some bytes of a block, or why there are none.
   struct [[nodiscard]] part {
     upload_status status = upload_status::invalid;
-    backing memory{};          ///< The block, as its source made it. It stays until the value of the part is reached.
+    /// The block, as its source made it. It stays until the value of the part is reached; a part of 0 bytes keeps no
+    /// block.
+    backing memory{};
     std::uint64_t offset = 0;  ///< In the block.
     std::uint64_t bytes = 0;
 
@@ -118,8 +122,8 @@ class growing_upload_ring {
         options_{options},
         traits_{detail::as_integer<std::size_t>(detail::possible_bytes(options.block_bytes)), options.alignment},
         source_{std::move(source)} {
-    bool was_refused = false;
-    if (traits_.bytes != 0) static_cast<void>(grow(0, was_refused));
+    std::uint64_t refused_at = never;
+    if (traits_.bytes != 0) static_cast<void>(grow(0, refused_at));
   }
   growing_upload_ring(const growing_upload_ring&) = delete;
   growing_upload_ring& operator=(const growing_upload_ring&) = delete;
@@ -143,19 +147,21 @@ class growing_upload_ring {
   /// part, or `busy`, `no_space`, `no_memory`, `too_large` or `invalid`, and then nothing was given out, and all parts
   /// are as before. It is `busy` if no block may be added or the source refuses one, but some value of the timeline
   /// makes room; `no_space` or `no_memory` if no value does, because the oldest parts of all blocks were not retired
-  /// yet. With writers::several it may also be `no_space` while another thread gives a block back. Progress: never
+  /// yet. With writers::several it may also be `no_space`, or `no_memory` if the source has refused, while another
+  /// thread adds a block or gives one back. Progress: never
   /// waits. Apart from its calls of the timeline, the source and the heap, it is wait-free with writers::one, and
   /// lock-free with writers::several: as try_allocate() of an upload_ring if the current block has room, and otherwise
   /// O(blocks).
   part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
     std::uint64_t unused = 0;
-    bool was_refused = false;
-    return attempt(bytes, alignment, unused, was_refused);
+    std::uint64_t refused_at = never;
+    return attempt(bytes, alignment, unused, refused_at);
   }
 
   /// Gives out some bytes. Tries as try_allocate() does. While that is `busy`, it blocks, parked, until the timeline
   /// has reached the first value that helps, and tries again. A source that has refused is not asked again in the same
-  /// call. It ends as allocate() of an upload_ring ends, and may also return `no_memory`, with writers::several, too.
+  /// call, unless a block was destroyed since. It ends as allocate() of an upload_ring ends, and may also return
+  /// `no_memory`, with writers::several, too.
   template <stop_token_like Token = never_stops>
   part allocate(std::uint64_t bytes, std::uint64_t alignment = 1, Token token = {}) noexcept {
     return allocate_within(bytes, alignment, std::move(token));
@@ -194,7 +200,8 @@ class growing_upload_ring {
     return true;
   }
 
-  /// Gives back the end of a part, if it is the newest one of its block, as upload_ring::try_shrink() does.
+  /// Gives back the end of a part, if it is the newest one of its block, as upload_ring::try_shrink() does. A part that
+  /// shrinks to 0 bytes keeps its block no longer: the memory may be gone at once.
   bool try_shrink(part& which, std::uint64_t bytes) noexcept {
     TIDEMARK_ASSERT(which.in_ != nullptr, "what was refused can't shrink");
     if (which.in_ == nullptr) return false;
@@ -268,6 +275,7 @@ class growing_upload_ring {
                                        detail::upload_batches<Timeline, upload_part, Waste == waste::counted>>;
   using record = typename ring_type::record;
   using counter = typename platform::template atomic<std::uint64_t>;
+  static constexpr std::uint64_t never = UINT64_MAX;
 
   /// A place for a block. Who writes: the state and the memory, the thread that fills the place or vacates it, and has
   /// the whole part; the rest, any thread.
@@ -334,8 +342,8 @@ class growing_upload_ring {
 
   template <class... Limits>
   part allocate_within(std::uint64_t bytes, std::uint64_t alignment, const Limits&... limits) noexcept {
-    bool was_refused = false;
-    const auto attempt_once = [&](std::uint64_t& target) { return attempt(bytes, alignment, target, was_refused); };
+    std::uint64_t refused_at = never;
+    const auto attempt_once = [&](std::uint64_t& target) { return attempt(bytes, alignment, target, refused_at); };
     if constexpr (Writers == writers::several) {
       return detail::wait_for_space(given_back_, finished_, attempt_once, limits...);
     } else {
@@ -348,8 +356,10 @@ class growing_upload_ring {
   }
 
   /// Where it is busy, `target` is the value to wait for; otherwise it stays as it is.
-  /// \param was_refused  whether the source has refused the caller a block: then it is not asked again
-  part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target, bool& was_refused) noexcept {
+  /// \param refused_at  how many blocks had been destroyed when the source refused the caller one, or `never`: it is
+  ///                    not asked again until there are more
+  part attempt(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target,
+               std::uint64_t& refused_at) noexcept {
     // (UB11): acquire, pairs with (UB12): the place, as it was made.
     block* const here = current_.load(std::memory_order_acquire);
     if (here != nullptr) [[likely]] {
@@ -357,7 +367,7 @@ class growing_upload_ring {
       if (made) [[likely]]
         return give(*here, made);
     }
-    return search(bytes, alignment, target, was_refused);
+    return search(bytes, alignment, target, refused_at);
   }
 
   static part give(block& in, const upload_part& made) noexcept {
@@ -366,7 +376,7 @@ class growing_upload_ring {
   }
 
   [[gnu::noinline]] part search(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& target,
-                                bool& was_refused) noexcept {
+                                std::uint64_t& refused_at) noexcept {
     if (bytes == 0 || !std::has_single_bit(alignment)) return upload_status::invalid;
     if (bytes > traits_.bytes) return upload_status::too_large;
     std::uint64_t least = UINT64_MAX;
@@ -382,15 +392,16 @@ class growing_upload_ring {
       is_busy = is_busy || made.status == upload_status::busy;
       least = (std::min)(least, until);
     }
-    const part grown = grow(bytes, was_refused);
+    const part grown = grow(bytes, refused_at);
     if (grown || !is_busy) return grown;
     target = least;
     return upload_status::busy;
   }
 
   /// Adds a block, and allocates the first bytes of it. With 0 bytes none are allocated.
-  part grow(std::uint64_t bytes, bool& was_refused) noexcept {
-    if (was_refused) return upload_status::no_memory;
+  part grow(std::uint64_t bytes, std::uint64_t& refused_at) noexcept {
+    const std::uint64_t destroyed = noted(destroyed_);
+    if (refused_at == destroyed) return upload_status::no_memory;
     if (!count_one_more()) return upload_status::no_space;
     block* const place = take_place();
     const backing made = place != nullptr ? source_.create(traits_) : backing{};
@@ -399,7 +410,7 @@ class growing_upload_ring {
       // (UB13): relaxed, as (UB14).
       count_.fetch_sub(1, std::memory_order_relaxed);
       note(refused_);
-      was_refused = true;
+      refused_at = destroyed;
       gave_back();  // another thread may have found that there is no room for one more
       return upload_status::no_memory;
     }
@@ -416,7 +427,7 @@ class growing_upload_ring {
     if constexpr (Writers == writers::several) {
       if (bytes == 0) static_cast<void>(place.ring().retire(own, 0));
     }
-    const part given = give(place, own);
+    const part given = bytes != 0 ? give(place, own) : part{place, own};
     place.set(block::open);
     make_current(&place);
     gave_back();

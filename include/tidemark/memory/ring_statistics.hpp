@@ -36,7 +36,8 @@ struct upload_statistics {
   /// The most that ever was in use. With writers::several it may be less by what was allocated for the moment in which
   /// another thread took bytes back.
   std::uint64_t most_in_use = 0;
-  /// The largest part that can be given out before anything comes back, if its alignment is 1.
+  /// The largest part that can be given out before anything comes back, if its alignment is 1, and there is a record
+  /// for it.
   std::uint64_t largest_free_run = 0;
   /// What was passed over for alignments, from the beginning. Only of rings with waste::counted; otherwise 0.
   std::uint64_t passed_for_alignment = 0;
@@ -64,9 +65,10 @@ struct rename_statistics {
 /// What the blocks of a growing upload ring have come to.
 struct growing_statistics {
   std::size_t block_bytes = 0;
-  std::size_t blocks = 0;                  ///< How many there are now, those that are being made included.
-  std::size_t most_blocks = 0;             ///< The most that there ever were.
-  std::uint64_t in_use = 0;                ///< Bytes of all blocks, as in upload_statistics.
+  std::size_t blocks = 0;       ///< How many there are now, those that are being made included.
+  std::size_t most_blocks = 0;  ///< The most that there ever were.
+  /// Bytes of all blocks, as in upload_statistics. The block that another thread gives back may count as a whole.
+  std::uint64_t in_use = 0;
   std::uint64_t largest_free_run = 0;      ///< The same, of the block that has the most.
   std::uint64_t passed_for_alignment = 0;  ///< The same.
   std::uint64_t passed_at_end = 0;         ///< The same, at the ends of blocks.

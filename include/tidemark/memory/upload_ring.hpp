@@ -102,7 +102,7 @@ struct upload_options {
   /// The size of the buffer in bytes. The constructor asserts that it is more than 0 and less than 2^62. A ring with
   /// any other capacity has no bytes: whatever is asked for is `too_large`.
   std::uint64_t capacity = 0;
-  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 32 bytes at most. A record counts
+  /// The most records at a time: 1 at least, rounded up to a power of two. Each takes 24 bytes at most. A record counts
   /// until it is taken back. While there are that many, a ring of writers::several gives out no more parts: the status
   /// is `busy` or `no_space`, and allocate() waits. A ring of writers::one goes on: parts that it retires meanwhile
   /// join the newest record.
