@@ -133,6 +133,8 @@ TEST_CASE("a signal that was announced and made is no longer expected, and the o
   REQUIRE(found.waits[0].held_by);
   CHECK(found.waits[0].held_by->name == "maker");
   CHECK(found.waits[0].current_value == 1);
+  maker.will_signal(two, 2);
+  maker.will_not_signal(two, 2);
   maker.signal(two, 1);
   maker.signal(one, 2);
   do found = ask(1, maker, taker);

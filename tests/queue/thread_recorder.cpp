@@ -136,6 +136,25 @@ TEST_CASE("a signal that was announced counts as queued then, and one that was n
   }
 }
 
+TEST_CASE("a signal that was announced and will not be made counts as cancelled, and is announced no longer") {
+  tidemark::progress_fence progress;
+  const logged_fence output{&progress, fence_f};
+  tidemark::thread_recorder thread{queue_id{9}};
+  thread.will_signal(output, 1);
+  thread.will_signal(output, 2);
+  thread.will_not_signal(output, 1);
+  thread.will_not_signal(output, 1);  // nothing happens
+  thread.will_not_signal(output, 3);
+  CHECK(thread.signal(output, 2));
+  const std::vector<trace_command> commands = collected(thread).commands();
+  REQUIRE(commands.size() == 2);
+  for (const trace_command& each : commands) {
+    CHECK(each.queued);
+    CHECK(each.cancelled == (each.value == 1));
+    CHECK(each.executed == (each.value == 2));
+  }
+}
+
 TEST_CASE("[A95] a callable that a recorded signal runs finds the value, and the entry in the log") {
   tidemark::basic_fence<tidemark::native_platform, tidemark::fence_options{.callbacks = true}> fence;
   const logged_fence output{&fence, fence_id{7}};
@@ -156,12 +175,31 @@ TEST_CASE("[A95] a callable that a recorded signal runs finds the value, and the
   CHECK(found == 20);
 }
 
+TEST_CASE("a thread that is not recorded calls the timeline's own wait, also until a point of time") {
+  struct own_waits : tidemark::fence {
+    using tidemark::fence::wait_until;
+    wait_status wait_until(std::uint64_t, const std::chrono::steady_clock::time_point&,
+                           tidemark::never_stops) noexcept {
+      ++calls;
+      return wait_status::timeout;
+    }
+    int calls = 0;
+  };
+  own_waits timeline;
+  tidemark::unrecorded_thread thread;
+  timeline.signal(1);
+  CHECK(thread.wait_until(logged_fence{&timeline, fence_f}, 1, std::chrono::steady_clock::now()) ==
+        wait_status::timeout);
+  CHECK(timeline.calls == 1);
+}
+
 TEST_CASE("a thread that is not recorded has the same functions, and they do what the timeline's own do") {
   tidemark::fence fence;
   tidemark::progress_fence progress;
   tidemark::unrecorded_thread thread;
   CHECK(thread.wait_for(logged_fence{&fence, fence_f}, 1, 0s) == wait_status::timeout);
   thread.will_signal(logged_fence{&fence, fence_f}, 1);
+  thread.will_not_signal(logged_fence{&fence, fence_f}, 1);
   CHECK(thread.signal(logged_fence{&fence, fence_f}, 1));
   CHECK_FALSE(thread.signal(logged_fence{&fence, fence_f}, 1));
   CHECK(thread.signal(logged_fence{&progress, fence_g}, 5));

@@ -18,9 +18,9 @@
 //   unrecorded_thread   has the same functions, and does nothing but what they are for. A program that takes its
 //                       recorders by an alias or a template parameter pays nothing where it does not record.
 //
-// Who calls what: the thread calls wait(), signal() and will_signal(), and the collector reads the logs. Any thread may
-// ask why_waiting(). A lock protects what it asks for. The thread takes it only for a wait that sleeps, and for
-// announced signals.
+// Who calls what: the thread calls wait(), signal(), will_signal() and will_not_signal(), and the collector reads the
+// logs. Any thread may ask why_waiting(). A lock protects what it asks for. The thread takes it only for a wait that
+// sleeps, and for announced signals.
 //
 // Not promised: an order between entries of different threads; their times say it.
 #ifndef TIDEMARK_QUEUE_THREAD_RECORDER_HPP
@@ -74,7 +74,7 @@ class basic_recorded_thread {
   basic_recorded_thread(queue_id id, std::string_view name) : id_{id}, name_{name} {}
   ~basic_recorded_thread() = default;
 
-  // For the thread. Each but is_announced() takes the lock.
+  // For the thread. Each takes the lock; take_back() only if the signal was announced.
 
   template <class Timeline>
   void fall_asleep(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {
@@ -191,6 +191,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   ///                 the nearest of these
   explicit basic_thread_recorder(queue_id id, std::string_view name = {}, std::size_t entries = 1024)
       : base{id, name}, logs_{entries}, queued_{entries <= most_entries ? 2 * entries : entries} {}
+
   // ---- the thread ---------------------------------------------------------------------------------------------------
 
   /// Waits until the timeline has reached `value`, or until `token` is triggered, and records the wait. Returns as the
@@ -226,7 +227,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
 
   /// Signals the timeline, and records the signal. Returns whether the value rose, as publish() of the fence or
   /// signal() of the timeline says; always true where that returns no bool. Progress: as the timeline's signal(), and
-  /// two appends; takes the lock if signals are announced.
+  /// two appends; takes the lock if this one was announced.
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
@@ -237,12 +238,21 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   }
 
   /// Announces that this thread will signal the value, after what it waits for then and after what it has announced
-  /// before. So a report can say that others wait for this thread. The signal itself ends the announcement. Allocates,
-  /// and throws what the allocation throws; then nothing is announced. Progress: takes the lock.
+  /// before. So a report can say that others wait for this thread. The signal of that value ends the announcement, and
+  /// so does will_not_signal(); otherwise it stays. The timeline must outlive it. Allocates, and throws what the
+  /// allocation throws; then nothing is announced. Progress: takes the lock.
   template <class Fence>
   void will_signal(const logged_fence<Fence>& output, std::uint64_t value) {
     base::announce(output.fence, output.id, value);
     queued_.signal_queued(output.id, value);
+  }
+
+  /// Takes back what was announced, and records the signal as cancelled. Does nothing if the value is not announced.
+  /// Progress: one append; takes the lock if the value was announced.
+  template <class Fence>
+  void will_not_signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    if (!base::take_back(output.fence, value)) return;
+    logs_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, cancelled_timestamp});
   }
 
   // ---- collectors: any thread ---------------------------------------------------------------------------------------
@@ -305,7 +315,11 @@ class unrecorded_thread {
   template <timeline Timeline, class TimeClock, class Duration, stop_token_like Token = never_stops>
   wait_status wait_until(const logged_fence<Timeline>& input, std::uint64_t value,
                          const std::chrono::time_point<TimeClock, Duration>& at, Token token = {}) noexcept {
-    return wait_within(input, value, at, std::move(token));
+    if constexpr (requires { input.fence->wait_until(value, at, std::move(token)); }) {
+      return input.fence->wait_until(value, at, std::move(token));
+    } else {
+      return wait_within(input, value, at, std::move(token));
+    }
   }
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
@@ -321,6 +335,8 @@ class unrecorded_thread {
   }
   template <class Fence>
   void will_signal(const logged_fence<Fence>&, std::uint64_t) noexcept {}
+  template <class Fence>
+  void will_not_signal(const logged_fence<Fence>&, std::uint64_t) noexcept {}
   std::uint64_t begin_wait(fence_id, std::uint64_t) noexcept { return 0; }
   void end_wait(fence_id, std::uint64_t, std::uint64_t) noexcept {}
 
