@@ -93,7 +93,10 @@ class stage {
       second.run(tidemark::named_work{"second pass"}, [this, n, rounds] { process(pixels(n), 2 * rounds); });
       second_queued_.signal_queued(done.id, n);
       second.signal(done, n);
-      if (!first.submit() || !second.submit()) return false;
+      if (first.submit() && second.submit()) continue;
+      out_.poison();  // the other two threads wait no longer
+      done_.poison();
+      return false;
     }
     return first.drain() == wait_status::reached && second.drain() == wait_status::reached;
   }
