@@ -369,9 +369,9 @@ TEST_CASE("a list of hooks allocates from the fifth registration on, and keeps t
   const auto hook = tidemark::detail::hook_access::hook_of(word);
   std::array<void*, 6> added{};
   const auto add_all = [&] {
-    const counted_allocations here;
+    const counted_allocations during;
     for (std::size_t i = 0; i < added.size(); ++i) added[i] = mine.add_hook(9 - i, hook);
-    return here.count();
+    return during.count();
   };
   const auto remove_all = [&] {
     for (void* const one : added) CHECK(mine.remove_hook(one));

@@ -378,9 +378,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return release([reached] { return reached; }, does_nothing{});
   }
 
-  /// Returns how many calls of signal() and signal_next() of this fence, and signals by signal_all(), took the slow path.
-  /// Signals by steps, such as those of a queue or a hub, are not counted, and neither is poison(). Progress: wait-free, one load. Any thread may
-  /// call it.
+  /// Returns how many calls of signal() and signal_next(), and signals of this fence by signal_all(), took the slow
+  /// path. Signals by steps, such as those of a queue or a hub, are not counted, and neither is poison(). Progress:
+  /// wait-free, one load. Any thread may call it.
   std::uint64_t notify_count() const noexcept
     requires(Options.statistics)
   {

@@ -10,8 +10,8 @@
 // The first two run in the thread whose signal reaches the value, as a callable in the signaller does: what
 // signaller_callback.hpp says of a callable holds for the signal of a link, and `decoded` needs
 // fence_options::callbacks. If the value is reached already, link() signals itself. With a loop, `decoded` is anything
-// that the loop's on_reached() takes, if it has loss(). What was done before the signal of the first timeline happens-before the return
-// of a wait for the second one.
+// that the loop's on_reached() takes, if it has loss(). What was done before the signal of the first timeline
+// happens-before the return of a wait for the second one.
 //
 // Loss. If the first timeline is lost before it has reached the value, the second one is poisoned, with the same
 // reason. So a loss goes along a chain of links, and whoever waits at its end learns where it began. If the second one

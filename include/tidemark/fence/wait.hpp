@@ -178,26 +178,26 @@ class waitable {
 
   /// Waits like wait(). Then reads the value that the timeline has really reached, and returns it as well. If that
   /// value is at least the target, the status is `reached`, however the wait has ended. Only for timelines with a
-  /// last_reached().
-  template <stop_token_like Token = never_stops>
+  /// last_reached(), which `Self` is there for: clang before version 16 would ask while the timeline is incomplete.
+  template <stop_token_like Token = never_stops, class Self = Derived>
   wait_value_result wait_value(std::uint64_t target, Token token = {}) const noexcept
-    requires detail::has_last_reached<Derived>
+    requires detail::has_last_reached<Self>
   {
     return with_value(target, wait(target, std::move(token)));
   }
   /// The same for wait_for().
-  template <class Rep, class Period, stop_token_like Token = never_stops>
+  template <class Rep, class Period, stop_token_like Token = never_stops, class Self = Derived>
   wait_value_result wait_value_for(std::uint64_t target, const std::chrono::duration<Rep, Period>& timeout,
                                    Token token = {}) const noexcept
-    requires detail::has_last_reached<Derived>
+    requires detail::has_last_reached<Self>
   {
     return with_value(target, wait_for(target, timeout, std::move(token)));
   }
   /// The same for wait_until().
-  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  template <class Clock, class Duration, stop_token_like Token = never_stops, class Self = Derived>
   wait_value_result wait_value_until(std::uint64_t target, const std::chrono::time_point<Clock, Duration>& at,
                                      Token token = {}) const noexcept
-    requires detail::has_last_reached<Derived>
+    requires detail::has_last_reached<Self>
   {
     return with_value(target, wait_until(target, at, std::move(token)));
   }

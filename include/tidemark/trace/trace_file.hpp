@@ -438,13 +438,14 @@ class trace_file_reader {
     const queue_id number{bytes_.short_number()};
     const double rate = std::bit_cast<double>(bytes_.number());
     const double wander = std::bit_cast<double>(bytes_.number());
-    clock_correlation found{{.rate_ppm = rate, .wander_ppm = wander}};
+    const bool is_bounded = rate >= 0 && wander >= 0;  // neither is NaN
+    if (!is_bounded) bytes_.fail();
+    clock_correlation found{is_bounded ? clock_bounds{.rate_ppm = rate, .wander_ppm = wander} : clock_bounds{}};
     for (std::uint64_t left = bytes_.number(); left != 0 && bytes_.found() == trace_byte_reader::fault::none; --left) {
       correlated_reading next;
       for (std::uint64_t* const each : {&next.before, &next.time, &next.after}) *each = bytes_.difference(state_.time);
       if (bytes_.found() == trace_byte_reader::fault::none && !found.add(next)) bytes_.fail();
     }
-    if (!(rate >= 0) || !(wander >= 0)) bytes_.fail();
     if (!whole()) return;
     if constexpr (requires { target_.set_clock(number, found); }) target_.set_clock(number, found);
   }

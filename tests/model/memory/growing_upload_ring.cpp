@@ -186,6 +186,8 @@ struct three_grow : model::suite<3>, stand<0> {
 
 /// [B43] Two threads end rounds at the same time. The only block is given back once.
 struct two_end_rounds : model::suite<2>, stand<0> {
+  // So the block is not idle in the first round.
+  void before() { MODEL_REQUIRE(use_once(1, 7) == upload_status::allocated); }
   void thread(unsigned) {
     ring.end_round();
     ring.end_round();
