@@ -220,10 +220,15 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
     return is_lost ? wait_status::lost : wait_status::reached;
   }
 
-  /// Returns the member that is furthest behind; null if that is the base.
-  membership* furthest_behind() const noexcept {
-    membership* found = nullptr;
-    std::uint64_t least = value_of(base_);
+  /// Returns the member that is furthest behind a target; null if that is the base. Returns nothing if none is behind
+  /// it: a member that counts as having reached it may never signal it.
+  std::optional<membership*> furthest_behind(std::uint64_t target) const noexcept {
+    std::optional<membership*> found;
+    std::uint64_t least = target;
+    if (const std::uint64_t value = value_of(base_); value < least) {
+      least = value;
+      found = nullptr;
+    }
     for (membership* one = first(); one != nullptr; one = one->next()) {
       const std::uint64_t value = value_of(*one);
       if (value >= least) continue;
@@ -331,7 +336,9 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
       if (const auto end = end_of(target)) return *end;
       // This look was made after the deadline or the stop.
       if (ended == wait_status::timeout || ended == wait_status::stopped) return ended;
-      membership* const last = furthest_behind();
+      const auto found = furthest_behind(target);
+      if (!found) continue;  // the values have risen since the look
+      membership* const last = *found;
       if (last != nullptr) last->count_waiters(1);
       const std::array<entry, 2> list{
           detail::awaited_access::with_target(last != nullptr ? last->awaited_ : base_, target),

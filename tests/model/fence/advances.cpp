@@ -152,6 +152,41 @@ struct advance_destroyed : model::suite<2>, advancing<Shape> {
   }
 };
 
+/// [A14] [trap 10] Two threads signal. While one of them runs a callable, the other one releases a second callable,
+/// which is registered and destroyed at that moment. No signaller touches that one afterwards.
+struct advance_destroyed_beside_call : model::suite<3> {
+  using timeline_type = timeline_of<model::two_slots>;
+  timeline_type timeline;
+  calls_so_far first;
+  calls_so_far second;
+
+  struct noted {
+    calls_so_far* calls;
+    void operator()(std::uint64_t value, wait_status how) const { calls->note(value, how); }
+  };
+  using callback = tidemark::advance_callback<timeline_type, noted>;
+  std::optional<callback> registered;
+
+  void before() { registered.emplace(timeline, 0, noted{&first}); }
+  void thread(unsigned index) {
+    if (index < 2) {
+      timeline.signal_next();
+    } else {
+      std::optional<callback> other;
+      other.emplace(timeline, 1, noted{&second});
+      MODEL_REQUIRE(other->cancel() == callback_state::cancelled);
+      second.last.store(100);  // no call comes any more, which would be a race
+      model::destroy(other);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(first.last.load() == 2 && second.last.load() == 100);
+    registered.reset();
+    require_idle(timeline);
+    timeline.require_slots();
+  }
+};
+
 /// [A120] A value is signalled, and then the timeline is poisoned, while a callable is registered. It has both, in this
 /// order.
 template <heap_shape Shape>
@@ -333,6 +368,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<advanced_by_two, model::one_slot, "advanced_by_two">(checks);
   model::add_on_shapes<advance_destroyed, model::one_slot, "advance_destroyed">(checks);
   model::add_on_shapes<advance_lost, model::one_slot, "advance_lost">(checks);
+  checks.push_back(model::make_check<advance_destroyed_beside_call, "advance_destroyed_beside_call">());
   checks.push_back(model::make_check<advance_is_refused, "advance_is_refused">());
   checks.push_back(model::make_check<link_hands_over, "link_hands_over">());
   checks.push_back(model::make_check<link_is_made, "link_is_made">());

@@ -269,6 +269,21 @@ struct stopped : model::suite<2>, grouped<Shape, 0> {
   }
 };
 
+/// The base passes by a member that counts as having reached the target from the start, and that signals nothing.
+template <heap_shape Shape>
+struct base_passes_member : model::suite<2>, grouped<Shape, 0> {
+  void before() { this->members[0].emplace(this->group, *this->timelines[0], 1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->memory.store(7);
+      this->base.signal(2);
+    } else {
+      MODEL_REQUIRE(this->group.wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->memory.load() == 7);
+    }
+  }
+};
+
 // ---- losses ---------------------------------------------------------------------------------------------------------
 
 /// One member is lost and the other one signals: the wait is lost when both have happened.
@@ -365,6 +380,7 @@ int main(int argc, char** argv) {
   model::add_on_shapes<gone_in_time, model::one_slot, "gone_in_time">(checks);
   model::add_on_shapes<gone_before_stop, model::one_slot, "gone_before_stop">(checks);
   model::add_on_shapes<stopped, model::one_slot, "stopped">(checks);
+  model::add_on_shapes<base_passes_member, model::one_slot, "base_passes_member">(checks);
   model::add_on_shapes<lost_beside_signal, model::one_slot, "lost_beside_signal">(checks);
   model::add_on_shapes<lost_beside_departure, model::one_slot, "lost_beside_departure">(checks);
   model::add_on_shapes<base_lost_beside_add, model::one_slot, "base_lost_beside_add">(checks);

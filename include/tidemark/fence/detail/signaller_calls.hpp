@@ -126,10 +126,11 @@ class signaller_calls {
   }
 
   /// Puts a call that waits among those that are due, because its value is there, or because no pass would release it.
-  /// If a pass has released it, that pass has pushed it; in the lane, a pass pushes nothing. run() must follow.
+  /// If a pass has released it, that pass has pushed it, and it comes from the stack: a call that waits always has its
+  /// registration. In the lane, a pass pushes nothing. run() must follow.
   void take_due(auto& heap, call& waiting) noexcept {
     const bool is_pushed_if_released = !waiting.ticket->is_in_lane();
-    if (!end_registration(heap, waiting) && is_pushed_if_released) return;
+    if (!end_registration(heap, waiting) && is_pushed_if_released) return take_released(heap);
     waiting.phase = call_phase::ready;
     due_.insert(waiting);
   }
