@@ -64,6 +64,7 @@ TEST_CASE_TEMPLATE("[A120] a wait that does not sleep ends when the timeline is 
   loses.join();
   CHECK(view.wait(4) == wait_status::reached);
   CHECK(view.is_poisoned());
+  CHECK(view.loss() == &removed);
   CHECK(view.current_value() == UINT64_MAX);
   CHECK(view.last_reached() == 4);
 }

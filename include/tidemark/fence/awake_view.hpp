@@ -69,6 +69,12 @@ class awake_view : public waitable<awake_view<Followed, How>> {
   {
     return followed_.get().is_poisoned();
   }
+  /// Returns the timeline's loss(). Only for timelines that have that function.
+  const loss_reason* loss() const noexcept
+    requires requires(const Followed& of) { of.loss(); }
+  {
+    return followed_.get().loss();
+  }
   /// Returns the timeline's last_reached(). Only for timelines that have that function.
   std::uint64_t last_reached() const noexcept
     requires detail::has_last_reached<Followed>

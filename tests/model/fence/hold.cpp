@@ -7,6 +7,7 @@
 #include "support/waiting.hpp"
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/signal_all.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -105,6 +106,18 @@ struct scene {
 template <class Timeline>
 struct one_value : model::suite<3>, scene<Timeline> {
   void thread(unsigned index) { index == 0 ? this->signal(1) : this->wait(1); }
+};
+
+/// [A28] [A31] [A37] The value comes in a batch with that of another fence, whose signals issue no full barrier.
+template <class Timeline>
+struct in_batch : model::suite<2>, scene<Timeline> {
+  model::shaped<tidemark::basic_progress_fence<base, model::options_of(model::one_slot)>, model::one_slot> other;
+
+  void thread(unsigned index) {
+    if (index == 1) return this->wait(1);
+    this->data[0].store(41);
+    MODEL_REQUIRE(tidemark::signal_all({{this->timeline, 1}, {other, 1}}) == 2);
+  }
 };
 
 /// [A28] [A31] [A37] The first of two signals is in vain, and may end the hold on which the waiter relies.
@@ -324,6 +337,8 @@ int main(int argc, char** argv) {
   add<one_value, at_once_and_for_long, false, two_slots, "begins">(checks);
   add<one_value, at_once, false, two_slots, "begins_and_ends">(checks);
   add<one_value, at_once_and_for_long, true, two_slots, "relied_on">(checks);
+  add<in_batch, at_once_and_for_long, true, one_slot, "batch_relied_on">(checks);
+  add<in_batch, at_once, false, one_slot, "batch_begins_and_ends">(checks);
   add<second_value, after_one_release, true, one_slot, "ends">(checks);
   add<second_value, at_once, false, one_slot, "begun_and_ended">(checks);
   add<second_value_for_two, after_one_release, true, two_slots, "ends_for_two">(checks);
