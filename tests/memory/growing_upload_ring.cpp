@@ -421,6 +421,26 @@ TEST_CASE_TEMPLATE("statistics say how many blocks there are and were, and print
   CHECK(text.str() == line);
 }
 
+TEST_CASE("[B43] a block that is given back while another one is made was there beside it") {
+  stand<several_writers> at{{.block_bytes = 100, .keep_blocks = 0}};
+  CHECK(at.use(100, 1));
+  at.made.meanwhile = [&] {
+    std::thread{[&] {
+      at.finished.signal(1);
+      CHECK(at.ring.trim() == 1);
+    }}.join();
+  };
+  CHECK(at.use(100, 2));
+  CHECK(at.ring.statistics().blocks == 1);
+  CHECK(at.ring.statistics().most_blocks == 2);
+  at.made.may_create = 2;
+  std::size_t most_while_asked = 0;
+  at.made.at_refusal = [&] { most_while_asked = at.ring.statistics().most_blocks; };
+  CHECK_FALSE(at.use(100, 3));
+  CHECK(most_while_asked == 2);
+  CHECK(at.ring.statistics().most_blocks == 2);
+}
+
 TEST_CASE("the heap is the source by default, and a ring follows a fence or a view; its type is deduced") {
   tidemark::progress_fence finished;
   tidemark::growing_upload_ring ring{finished, {.block_bytes = 4096, .alignment = 4096}};

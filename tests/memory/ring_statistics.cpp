@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tidemark/memory/rename_ring.hpp>
@@ -164,6 +167,91 @@ TEST_CASE("[B5] with several writers at work, the numbers stay within what they 
   CHECK(ring.statistics().in_use == 0);
   CHECK(ring.statistics().most_in_use >= 90);
   CHECK(ring.statistics().largest_free_run == 1000);
+}
+
+namespace {
+
+/// A timeline that has reached everything. It calls something when it is looked at the next time.
+struct looked_at {
+  using platform = tidemark::native_platform;
+  looked_at() = default;
+  looked_at(const looked_at&) = delete;  // so the ring looks at this one
+  looked_at& operator=(const looked_at&) = delete;
+  std::uint64_t current_value() const noexcept {
+    if (at_look) std::exchange(at_look, nullptr)();
+    return 1000;
+  }
+  tidemark::wait_status wait_until(std::uint64_t, tidemark::deadline) const noexcept {
+    return tidemark::wait_status::reached;
+  }
+  mutable std::function<void()> at_look{};
+};
+
+}  // namespace
+
+TEST_CASE("[trap 27] a thread that comes late to take bytes back does not say that more was in use than there was") {
+  looked_at finished;
+  tidemark::upload_ring<looked_at, writers::several> ring{finished, {.capacity = 1000}};
+  const auto use_ten = [&] { CHECK(ring.retire(ring.try_allocate(10), 1)); };
+  use_ten();
+  finished.at_look = [&] {
+    for (int i = 0; i < 20; ++i) {
+      ring.reclaim();
+      use_ten();
+    }
+  };
+  ring.reclaim();
+  CHECK(ring.statistics().most_in_use == 10);
+}
+
+TEST_CASE("[trap 27] an end that was given back was in use before") {
+  tidemark::progress_fence finished;
+  shared_ring ring{finished, {.capacity = 100}};
+  CHECK(use(ring, 20, 1));
+  upload_part part = ring.try_allocate(70);
+  CHECK(ring.try_shrink(part, 30));
+  CHECK(ring.statistics().in_use == 50);
+  CHECK(ring.statistics().most_in_use == 90);
+  CHECK(ring.try_shrink(part, 0));
+  CHECK(ring.statistics().most_in_use == 90);
+  CHECK(ring.retire(part, 0));
+}
+
+TEST_CASE("[B43] a backing that is destroyed while another one is made was there beside it") {
+  backings made;
+  tidemark::progress_fence finished;
+  tidemark::rename_ring<tidemark::progress_fence, counted_source, writers::several> ring{
+      finished, {.bytes = 64}, counted_source{made}};
+  ring.retire(ring.try_map(map_mode::discard), 1);
+  const auto held = ring.try_map(map_mode::discard);
+  CHECK(held);
+  made.meanwhile = [&] {
+    std::thread{[&] {
+      finished.signal(1);
+      CHECK(ring.trim(1) == 1);
+    }}.join();
+  };
+  const auto third = ring.try_map(map_mode::discard);
+  CHECK(third);
+  CHECK(ring.statistics().backings == 2);
+  CHECK(ring.statistics().most_backings == 3);
+  ring.unmap(held);
+  ring.unmap(third);
+}
+
+TEST_CASE_TEMPLATE("[B43] what the source refuses was never there, also not while it is asked", Kind, one_writer,
+                   several_writers) {
+  backings made{1};
+  tidemark::progress_fence finished;
+  tidemark::rename_ring<tidemark::progress_fence, counted_source, Kind::value> ring{
+      finished, {.bytes = 64}, counted_source{made}};
+  const auto held = ring.try_map(map_mode::discard);
+  std::size_t most_while_asked = 0;
+  made.at_refusal = [&] { most_while_asked = ring.statistics().most_backings; };
+  CHECK_FALSE(ring.try_map(map_mode::discard));
+  CHECK(most_while_asked == 1);
+  CHECK(ring.statistics().most_backings == 1);
+  ring.unmap(held);
 }
 
 TEST_CASE_TEMPLATE("[B43][B44] a rename ring says what its backings do, and how many there were", Kind, one_writer,

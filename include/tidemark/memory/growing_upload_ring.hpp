@@ -50,6 +50,7 @@
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "backing_source.hpp"
+#include "detail/source_counts.hpp"
 #include "detail/upload_parts.hpp"
 #include "ring_statistics.hpp"
 #include "tools/attempts.hpp"
@@ -244,10 +245,7 @@ class growing_upload_ring {
 
   /// Returns how many blocks there are, those that are being made included. Another thread may change the number at
   /// any moment. Progress: wait-free.
-  [[nodiscard]] std::size_t blocks() const noexcept {
-    // (UB1): relaxed alone, for looking.
-    return count_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t blocks() const noexcept { return counts_.now(); }
 
   /// Returns what the blocks have come to (ring_statistics.hpp). With writers::one only the thread that allocates may
   /// call it. While other threads are at work, the numbers are of slightly different moments. Progress: wait-free,
@@ -262,10 +260,8 @@ class growing_upload_ring {
       now.in_use += of.in_use;
       now.largest_free_run = (std::max)(now.largest_free_run, of.largest_free_run);
     }
-    now.most_blocks = (std::max)(static_cast<std::size_t>(noted(most_)), now.blocks);
-    now.created = noted(created_);
-    now.destroyed = noted(destroyed_);
-    now.refused = noted(refused_);
+    now.most_blocks = counts_.most();
+    counts_.write_totals(now);
     return now;
   }
 
@@ -274,7 +270,6 @@ class growing_upload_ring {
                                        detail::upload_parts<Timeline, upload_part, Waste == waste::counted>,
                                        detail::upload_batches<Timeline, upload_part, Waste == waste::counted>>;
   using record = typename ring_type::record;
-  using counter = typename platform::template atomic<std::uint64_t>;
   static constexpr std::uint64_t never = UINT64_MAX;
 
   /// A place for a block. Who writes: the state and the memory, the thread that fills the place or vacates it, and has
@@ -400,22 +395,20 @@ class growing_upload_ring {
 
   /// Adds a block, and allocates the first bytes of it. With 0 bytes none are allocated.
   part grow(std::uint64_t bytes, std::uint64_t& refused_at) noexcept {
-    const std::uint64_t destroyed = noted(destroyed_);
+    const std::uint64_t destroyed = counts_.destroyed_so_far();
     if (refused_at == destroyed) return upload_status::no_memory;
-    if (!count_one_more()) return upload_status::no_space;
+    const std::size_t number = counts_.add(options_.max_blocks);
+    if (number == 0) return upload_status::no_space;
     block* const place = take_place();
     const backing made = place != nullptr ? source_.create(traits_) : backing{};
     if (!static_cast<bool>(made)) {
       if (place != nullptr) place->set(block::vacant);
-      // (UB13): relaxed, as (UB14).
-      count_.fetch_sub(1, std::memory_order_relaxed);
-      note(refused_);
+      counts_.refused();
       refused_at = destroyed;
       gave_back();  // another thread may have found that there is no room for one more
       return upload_status::no_memory;
     }
-    note(created_);
-    note_count(blocks());
+    counts_.made(number);
     return open(*place, made, bytes);
   }
 
@@ -487,20 +480,8 @@ class growing_upload_ring {
     one.whole.store(whole.number);
     one.idle.store(0);
     one.set(block::vacant);
-    note(destroyed_);
-    // (UB17): relaxed, as (UB14).
-    count_.fetch_sub(1, std::memory_order_relaxed);
+    counts_.destroyed();
     gave_back();
-    return true;
-  }
-
-  /// Returns false where there are as many blocks as there may be.
-  bool count_one_more() noexcept {
-    std::size_t seen = blocks();
-    do {
-      if (options_.max_blocks != 0 && seen >= options_.max_blocks) return false;
-      // (UB14): relaxed alone, it hands nothing over.
-    } while (!count_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
   }
 
@@ -509,32 +490,12 @@ class growing_upload_ring {
     current_.store(which, std::memory_order_release);
   }
 
-  static void note(counter& which) noexcept {
-    // (UB18): relaxed alone, for statistics.
-    which.fetch_add(1, std::memory_order_relaxed);
-  }
-  static std::uint64_t noted(const counter& which) noexcept {
-    // (UB19): relaxed alone, as (UB18).
-    return which.load(std::memory_order_relaxed);
-  }
-  void note_count(std::uint64_t count) noexcept {
-    std::uint64_t seen = noted(most_);
-    while (seen < count) {
-      // (UB20): relaxed alone, as (UB18).
-      if (most_.compare_exchange_weak(seen, count, std::memory_order_relaxed, std::memory_order_relaxed)) return;
-    }
-  }
-
   const detail::follower<Timeline> finished_;
   const growing_options options_;
   const backing_traits traits_;
   [[no_unique_address]] Source source_;
-  typename platform::template atomic<std::size_t> count_;
+  detail::source_counts<platform> counts_;
   typename platform::template atomic<std::uint32_t> giving_back_;
-  counter most_;
-  counter created_;
-  counter destroyed_;
-  counter refused_;
   typename platform::template atomic<block*> first_;
   struct no_waiters {};  // with writers::one no thread waits for another one
   [[no_unique_address]] std::conditional_t<Writers == writers::several, basic_event_count<platform>, no_waiters>

@@ -55,6 +55,7 @@
 #include "../platform/platform.hpp"
 #include "backing_source.hpp"
 #include "detail/backing_slot.hpp"
+#include "detail/source_counts.hpp"
 #include "map_mode.hpp"
 #include "ring_statistics.hpp"
 #include "tools/attempts.hpp"
@@ -121,14 +122,12 @@ class rename_ring {
         current_{&first_} {
     // (N25): relaxed alone, nobody else knows the ring yet.
     first_.next.store(&first_, std::memory_order_relaxed);
+    const std::size_t number = counts_.add(0);
     const backing made = source_.create(traits_);
     first_.memory.store(made);
     const bool is_there = static_cast<bool>(made);
     if (!is_there) first_.use.give(vacant);
-    // (N17): relaxed, as (N18).
-    count_.store(is_there ? 1 : 0, std::memory_order_relaxed);
-    if (is_there) note_count(1);
-    note(is_there ? created_ : refused_);
+    is_there ? counts_.made(number) : counts_.refused();
   }
   rename_ring(const rename_ring&) = delete;
   rename_ring& operator=(const rename_ring&) = delete;
@@ -310,9 +309,7 @@ class rename_ring {
       source_.destroy(one->memory.load(), traits_);
       one->memory.store(backing{});  // a backing may own something
       one->use.give(vacant);
-      // (N19): relaxed, as (N18).
-      count_.fetch_sub(1, std::memory_order_relaxed);
-      note(destroyed_);
+      counts_.destroyed();
       gave_back();
       ++freed;
     }
@@ -329,10 +326,7 @@ class rename_ring {
 
   /// Returns how many backings there are, those that are being made included. Another thread may change the number at
   /// any moment. Progress: wait-free.
-  [[nodiscard]] std::size_t backings() const noexcept {
-    // (N20): relaxed alone, for looking.
-    return count_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::size_t backings() const noexcept { return counts_.now(); }
 
   /// Returns what the backings have come to (ring_statistics.hpp). While other threads map, retire and trim, the
   /// numbers are of slightly different moments. Progress: wait-free but for the timeline; O(backings).
@@ -349,10 +343,8 @@ class rename_ring {
       }
       one = one->next_slot();
     } while (one != first);
-    now.most_backings = (std::max)(noted(most_), now.backings);
-    now.created = noted(created_);
-    now.destroyed = noted(destroyed_);
-    now.refused = noted(refused_);
+    now.most_backings = counts_.most();
+    counts_.write_totals(now);
     return now;
   }
 
@@ -515,55 +507,20 @@ class rename_ring {
   /// it whatever the answer is, since nobody else knows it yet.
   template <class MayTake>
   mapping map_new(slot& after, slot* vacant_slot, const MayTake& may_take) noexcept {
-    if (!count_one_more()) return map_status::no_space;
+    const std::size_t number = counts_.add(max_renames_);
+    if (number == 0) return map_status::no_space;
     const backing made = source_.create(traits_);
     if (static_cast<bool>(made)) {
       const bool fills = vacant_slot != nullptr && vacant_slot->fill(made);
       if (slot* const filled = fills ? vacant_slot : after.insert(made)) {
         static_cast<void>(may_take(made));
-        note_count(backings());
-        note(created_);
+        counts_.made(number);
         return make_current(*filled, true);
       }
       source_.destroy(made, traits_);
     }
-    // (N22): relaxed, as (N18).
-    count_.fetch_sub(1, std::memory_order_relaxed);
-    note(refused_);
+    counts_.refused();
     return map_status::no_memory;
-  }
-
-  /// Returns false where there are as many backings as there may be.
-  bool count_one_more() noexcept {
-    if (max_renames_ == 0) {
-      // (N24): relaxed, as (N18).
-      count_.fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
-    std::size_t seen = backings();
-    do {
-      if (seen >= max_renames_) return false;
-      // (N18): relaxed alone, it hands nothing over.
-    } while (!count_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed, std::memory_order_relaxed));
-    return true;
-  }
-
-  // Statistics. Each is written only where a backing is made, destroyed or refused.
-  using counter = typename platform::template atomic<std::uint64_t>;
-  static void note(counter& which) noexcept {
-    // (N32): relaxed alone, for statistics.
-    which.fetch_add(1, std::memory_order_relaxed);
-  }
-  static std::uint64_t noted(const counter& which) noexcept {
-    // (N33): relaxed alone, as (N32).
-    return which.load(std::memory_order_relaxed);
-  }
-  void note_count(std::uint64_t count) noexcept {
-    std::uint64_t seen = noted(most_);
-    while (seen < count) {
-      // (N34): relaxed alone, as (N32).
-      if (most_.compare_exchange_weak(seen, count, std::memory_order_relaxed, std::memory_order_relaxed)) return;
-    }
   }
 
   static bool keeps(std::uint64_t finished) noexcept {
@@ -586,12 +543,8 @@ class rename_ring {
   const backing_traits traits_;
   const std::size_t max_renames_;
   [[no_unique_address]] Source source_;
-  typename platform::template atomic<std::size_t> count_;
+  detail::source_counts<platform> counts_;
   typename platform::template atomic<std::uint64_t> marks_;
-  counter most_;
-  counter created_;
-  counter destroyed_;
-  counter refused_;
   struct no_waiters {};  // with writers::one no thread waits for another one
   [[no_unique_address]] std::conditional_t<Writers == writers::several, basic_event_count<platform>, no_waiters>
       given_back_;

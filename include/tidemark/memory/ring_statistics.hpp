@@ -34,7 +34,7 @@ struct upload_statistics {
   /// What belongs to parts, and was passed over before them. Parts that are free count until they are taken back.
   std::uint64_t in_use = 0;
   /// The most that ever was in use. With writers::several it may be less by what was allocated for the moment in which
-  /// another thread took bytes back.
+  /// another thread took bytes back, but never more than what was in use.
   std::uint64_t most_in_use = 0;
   /// The largest part that can be given out before anything comes back, if its alignment is 1, and there is a record
   /// for it.
@@ -50,14 +50,15 @@ struct upload_statistics {
 /// What the backings of a rename ring have come to.
 struct rename_statistics {
   std::size_t bytes_each = 0;
-  std::size_t backings = 0;       ///< How many there are now, those that are being made included.
-  std::size_t most_backings = 0;  ///< The most that there ever were.
-  std::size_t mapped = 0;         ///< Of those there are now: the ones that have a mapping, or are just being taken.
-  std::size_t in_use = 0;         ///< The ones that wait for a value of the timeline.
-  std::size_t idle = 0;           ///< The ones that a discard, or trim(), could take at once.
-  std::uint64_t created = 0;      ///< How many the source has made, from the beginning.
-  std::uint64_t destroyed = 0;    ///< How many were trimmed.
-  std::uint64_t refused = 0;      ///< How often one could not be made: the source refused, or there was no memory.
+  std::size_t backings = 0;  ///< How many there are now, those that are being made included.
+  /// The most that there ever were at a time, without those that the source has refused.
+  std::size_t most_backings = 0;
+  std::size_t mapped = 0;       ///< Of those there are now: the ones that have a mapping, or are just being taken.
+  std::size_t in_use = 0;       ///< The ones that wait for a value of the timeline.
+  std::size_t idle = 0;         ///< The ones that a discard, or trim(), could take at once.
+  std::uint64_t created = 0;    ///< How many the source has made, from the beginning.
+  std::uint64_t destroyed = 0;  ///< How many were trimmed.
+  std::uint64_t refused = 0;    ///< How often one could not be made: the source refused, or there was no memory.
 
   friend bool operator==(const rename_statistics&, const rename_statistics&) = default;
 };
@@ -66,7 +67,7 @@ struct rename_statistics {
 struct growing_statistics {
   std::size_t block_bytes = 0;
   std::size_t blocks = 0;       ///< How many there are now, those that are being made included.
-  std::size_t most_blocks = 0;  ///< The most that there ever were.
+  std::size_t most_blocks = 0;  ///< The most that there ever were at a time, without those that the source has refused.
   /// Bytes of all blocks, as in upload_statistics. The block that another thread gives back may count as a whole.
   std::uint64_t in_use = 0;
   std::uint64_t largest_free_run = 0;      ///< The same, of the block that has the most.

@@ -55,9 +55,10 @@ class pool_source {
   pool* from_;
 };
 
-template <std::size_t MaxBlocks, writers Writers = writers::several, unsigned MayBeMade = 4>
+template <std::size_t MaxBlocks, writers Writers = writers::several, unsigned MayBeMade = 4,
+          heap_shape Shape = one_slot>
 struct stand {
-  using fence = model::progress_fence<one_slot>;
+  using fence = model::progress_fence<Shape>;
   using ring_type = tidemark::growing_upload_ring<model::view_of<fence>, pool_source, Writers>;
   using part = typename ring_type::part;
 
@@ -95,8 +96,12 @@ struct stand {
     MODEL_REQUIRE(ring.blocks() == 0);
     const tidemark::growing_statistics now = ring.statistics();
     MODEL_REQUIRE(now.created == now.destroyed);
+    MODEL_REQUIRE(MaxBlocks == 0 || now.most_blocks <= MaxBlocks);
   }
 };
+/// The same, with at most one block.
+template <heap_shape Shape>
+using one_block = stand<1, writers::several, 4, Shape>;
 
 /// [B5] One thread allocates and adds a block, while the executor reads a part of the first one. When it has signalled,
 /// the rounds give the blocks back, and not before.
@@ -207,17 +212,145 @@ struct grown_beside_a_round : model::suite<3>, stand<0> {
   }
 };
 
-/// [B12] A thread waits for room, at the limit, while another thread gives the only block back. It adds one in its
-/// place.
-struct waits_beside_release : model::suite<2>, stand<1> {
+/// [B12] Threads wait for room, at the limit, while another thread gives the only block back. They add one in its
+/// place, one after the other.
+template <unsigned Waiters, heap_shape Shape>
+struct waits_beside_release_of : model::suite<1 + Waiters>, one_block<Shape> {
   void thread(unsigned index) {
     if (index == 0) {
-      ring.trim();
+      this->ring.trim();
     } else {
-      const part made = ring.allocate(2);
+      const auto made = this->ring.allocate(2);
       MODEL_REQUIRE(made);
-      use(made, 8);
+      this->use(made, static_cast<int>(index));
     }
+  }
+};
+template <heap_shape Shape>
+using waits_beside_release = waits_beside_release_of<1, Shape>;
+template <heap_shape Shape>
+using two_wait_beside_release = waits_beside_release_of<2, Shape>;
+
+/// [B12] There is no block. One of two threads adds the only one, in which there is room for both. The other one gets
+/// its byte before that part is retired.
+template <heap_shape Shape>
+struct waits_beside_growth : model::suite<2>, one_block<Shape> {
+  model::progress_fence<one_slot> done;
+
+  void before() { this->ring.trim(); }
+  void thread(unsigned index) {
+    const auto made = this->ring.allocate(1);
+    MODEL_REQUIRE(made);
+    this->fill(made, static_cast<int>(index));
+    if (index == 0) {
+      MODEL_REQUIRE(done.wait(1) == tidemark::wait_status::reached);
+    } else {
+      done.signal(1);
+    }
+    this->use(made, static_cast<int>(index));
+  }
+};
+
+/// [B12] The source refuses. A thread that waits beside it is told, too, since it may ask the source itself.
+template <heap_shape Shape>
+struct refused_while_waiting : model::suite<2>, stand<1, writers::several, 0, Shape> {
+  void thread(unsigned) { MODEL_REQUIRE(this->ring.allocate(1).status == upload_status::no_memory); }
+};
+
+/// [A120] [B12] The timeline is lost while one thread tries to give a block back, of which a part stays open, and
+/// another one waits for room. The waiter is told.
+template <heap_shape Shape>
+struct lost_beside_release_in_vain : model::suite<3>, one_block<Shape> {
+  using here = one_block<Shape>;
+  typename here::part open;
+
+  void before() { open = this->ring.try_allocate(1); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->ring.trim();
+    } else if (index == 1) {
+      this->finished.poison();
+    } else {
+      MODEL_REQUIRE(this->ring.allocate(2).status == upload_status::lost);
+    }
+  }
+  void after() {
+    this->use(open, 7);
+    here::after();
+  }
+};
+
+/// [A120] [B12] The timeline is lost while one thread gives the only block back, or adds the last one, and another one
+/// waits for room. The waiter gets it or is told.
+template <bool IsAdded, heap_shape Shape>
+struct lost_beside_change : model::suite<3>, one_block<Shape> {
+  using here = one_block<Shape>;
+  typename here::part added;
+
+  void before() {
+    if (IsAdded) this->ring.trim();
+  }
+  void thread(unsigned index) {
+    if (index == 0) {
+      if constexpr (IsAdded) {
+        added = this->ring.try_allocate(2);
+        if (added) this->fill(added, 7);
+      } else {
+        this->ring.trim();
+      }
+    } else if (index == 1) {
+      this->finished.poison();
+    } else {
+      const auto made = this->ring.allocate(2);
+      MODEL_REQUIRE(made || made.status == upload_status::lost);
+      if (made) this->use(made, 8);
+    }
+  }
+  void after() {
+    if (added) this->use(added, 9);
+    here::after();
+  }
+};
+template <heap_shape Shape>
+using lost_beside_release = lost_beside_change<false, Shape>;
+template <heap_shape Shape>
+using lost_beside_growth = lost_beside_change<true, Shape>;
+
+/// A ring of one block, of which each byte is a part of its own when the threads begin.
+template <std::size_t Bytes, heap_shape Shape>
+struct lent_parts {
+  using fence = model::progress_fence<Shape>;
+  using ring_type = tidemark::growing_upload_ring<model::view_of<fence>, pool_source, writers::several>;
+  using part = typename ring_type::part;
+  using of = one_block<Shape>;
+
+  pool memory;
+  fence finished;
+  ring_type ring{
+      finished.view(), {.block_bytes = Bytes, .max_blocks = 1, .max_records = 2 * Bytes}, pool_source{memory}};
+  std::array<part, Bytes> held;
+
+  void before() {
+    for (part& each : held) each = ring.try_allocate(1);
+  }
+  void retire(unsigned which, std::uint64_t until) {
+    of::fill(held[which], 7);
+    MODEL_REQUIRE(ring.retire(held[which], until));
+  }
+  void give(unsigned which) { retire(which, 0); }
+  template <class... Limits>
+  tidemark::wait_status ask(std::size_t bytes, const Limits&... limits) {
+    part made;
+    if constexpr (model::has_deadline<Limits...>) {
+      made = ring.allocate_until(bytes, 1, limits...);
+    } else {
+      made = ring.allocate(bytes, 1, limits...);
+    }
+    if (made) {
+      of::fill(made, 8);
+      MODEL_REQUIRE(ring.retire(made, 0));
+    }
+    return model::end_of(made);
   }
 };
 
@@ -298,7 +431,7 @@ struct refused_at_all : model::suite<2>, stand<1, writers::several, 0> {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<model::check> checks{
+  std::vector<model::check> checks{
       model::make_check<alone, "alone">(),
       model::make_check<released_behind_the_executor, "released_behind_the_executor">(),
       model::make_check<allocated_beside_release<2, 0>, "allocated_beside_release">(),
@@ -310,11 +443,18 @@ int main(int argc, char** argv) {
       model::make_check<three_grow, "three_grow">(),
       model::make_check<two_end_rounds, "two_end_rounds">(),
       model::make_check<grown_beside_a_round, "grown_beside_a_round">(),
-      model::make_check<waits_beside_release, "waits_beside_release">(),
       model::make_check<waits_for_a_part, "waits_for_a_part">(),
       model::make_check<refused_beside_shrink, "refused_beside_shrink">(),
       model::make_check<destroyed_behind_the_executor, "destroyed_behind_the_executor">(),
       model::make_check<refused_at_all, "refused_at_all">(),
   };
+  model::add_on_shapes<waits_beside_release, one_slot, "waits_beside_release">(checks);
+  model::add_on_shapes<two_wait_beside_release, model::two_slots, "two_wait_beside_release">(checks);
+  model::add_on_shapes<waits_beside_growth, one_slot, "waits_beside_growth">(checks);
+  model::add_on_shapes<refused_while_waiting, one_slot, "refused_while_waiting">(checks);
+  model::add_on_shapes<lost_beside_release_in_vain, one_slot, "lost_beside_release_in_vain">(checks);
+  model::add_on_shapes<lost_beside_release, one_slot, "lost_beside_release">(checks);
+  model::add_on_shapes<lost_beside_growth, one_slot, "lost_beside_growth">(checks);
+  model::lent_checks<lent_parts>::add(checks);
   return model::run(argc, argv, checks);
 }

@@ -124,6 +124,21 @@ struct taken_back_once : model::suite<3>, stand<3, 4> {
   void after() { MODEL_REQUIRE(freed[0] + freed[1] + ring.reclaim() == 3); }
 };
 
+/// [trap 27] There is one part at a time. The statistics say so, also where a thread comes late to take it back.
+struct most_that_was : model::suite<2>, stand<4, 4> {
+  void before() { use_once(1, 7); }
+  void thread(unsigned index) {
+    for (int round = 0; round < 2; ++round) {
+      ring.reclaim();
+      if (index == 1) MODEL_REQUIRE(use_once(1, 8) == upload_status::allocated);
+    }
+  }
+  void after() {
+    stand::after();
+    MODEL_REQUIRE(ring.statistics().most_in_use == 1);
+  }
+};
+
 /// The executor reads a part until it signals. The next thread that gets these bytes comes after that, whichever thread
 /// reclaimed them.
 template <bool Reclaimer>
@@ -498,6 +513,7 @@ int main(int argc, char** argv) {
       model::make_check<two_allocate, "two_allocate">(),
       model::make_check<one_record, "one_record">(),
       model::make_check<taken_back_once, "taken_back_once">(),
+      model::make_check<most_that_was, "most_that_was">(),
       model::make_check<across_the_end<4>, "across_the_end">(),
       model::make_check<across_the_end<1>, "one_part_at_a_time">(),
       model::make_check<read_until_signalled<false>, "read_until_signalled">(),

@@ -62,8 +62,8 @@ constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t alignment) 
 // Who writes: the head, any thread that allocates, by one exchange of {position, number of the next part}, and the
 // thread that shrinks the newest part; a record, the thread that has the part; the tail, any thread that finds the
 // oldest parts free, by one exchange of {position, number of the first part that is not}, which only one of several
-// threads can win; the lap, any thread that allocates; what was passed over, the thread that
-// has just moved the head; the most that was in use, the thread that is about to move the tail.
+// threads can win; the lap, any thread that allocates; what was passed over, the thread that has just moved the head;
+// the most that was in use, the thread that has just moved the tail, or the head back.
 //
 // A part that shrinks moves the head back, and leaves its number: the exchange expects that the next part has not got
 // its number yet. So no two parts ever have the same bytes, and a head that was once left never comes again: of one
@@ -140,9 +140,12 @@ class upload_parts {
     const bool is_open = own.retired.load(std::memory_order_relaxed) == retired_before(part.number);
     TIDEMARK_ASSERT(is_open, "a part that was retired can't shrink");
     if (!is_open) return false;
-    // (E35): relaxed alone, for statistics.
-    note_use(tail_.load_value(std::memory_order_relaxed));
+    // (E35): relaxed alone, for statistics. Up to (E27) the head is the end of this part, or that fails.
+    const std::uint64_t oldest = tail_.load_value(std::memory_order_relaxed);
+    const std::uint64_t before = part.bytes;
     if (!move_end(part, bytes)) return false;
+    // (E28): relaxed, own: (E29).
+    note_use(oldest, own.end.load(std::memory_order_relaxed) + (before - bytes));
     part.bytes = bytes;
     given_back_.notify();
     return true;
@@ -273,10 +276,14 @@ class upload_parts {
     for (;;) {
       const versioned next = first_not_free(oldest);
       if (next.version == oldest.version) return {};
-      note_use(oldest.value);
+      // (E47): relaxed, behind (E5), so it is not before the tail. If (E4) succeeds, the tail has not moved since.
+      const std::uint64_t newest = head_.load_value(std::memory_order_relaxed);
       // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
-      if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed))
-        return {next.version - oldest.version, next.value - oldest.value};
+      const versioned before = oldest;
+      if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed)) {
+        note_use(before.value, newest);
+        return {next.version - before.version, next.value - before.value};
+      }
     }
   }
 
@@ -343,11 +350,9 @@ class upload_parts {
     (is_at_end ? at_end_ : by_alignment_).fetch_add(bytes, std::memory_order_relaxed);
   }
 
-  /// Notes how many bytes are in use, before there are fewer.
-  /// \param oldest  the tail
-  void note_use(std::uint64_t oldest) noexcept {
-    // (E28): relaxed alone, for statistics.
-    const std::uint64_t in_use = (std::min)(head_.load_value(std::memory_order_relaxed) - oldest, capacity_);
+  /// Notes how many bytes were in use at a moment, by the tail and the head of that moment.
+  void note_use(std::uint64_t oldest, std::uint64_t newest) noexcept {
+    const std::uint64_t in_use = (std::min)(newest - oldest, capacity_);
     // (E36): relaxed alone, for statistics.
     std::uint64_t seen = most_in_use_.load(std::memory_order_relaxed);
     while (seen < in_use) {
