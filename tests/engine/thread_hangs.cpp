@@ -76,14 +76,14 @@ TEST_CASE("a queue that waits for what a thread has announced, and a thread that
     decoder.signal(output, 1);
   });
   const hang_report found = ask(2, decoder, compute);
-  REQUIRE(found.cycles.size() == 1);
-  REQUIRE(found.cycles[0].size() == 2);
+  CHECK(found.cycles.size() == 1);
   std::string names;
-  for (const tidemark::hanging_wait& each : found.cycles[0]) names += to_string(each.queue) + ", ";
+  for (const auto& cycle : found.cycles) {
+    for (const tidemark::hanging_wait& each : cycle) names += to_string(each.queue) + ", ";
+  }
   CHECK((names == "thread decoder, blur (compute), " || names == "blur (compute), thread decoder, "));
   for (const tidemark::hanging_wait& each : found.waits) {
-    REQUIRE(each.held_by);
-    CHECK(each.held_by->is_thread != each.queue.is_thread);
+    CHECK((each.held_by && each.held_by->is_thread != each.queue.is_thread));
   }
   blurred.signal(1);  // from outside, which breaks it
   thread.join();
@@ -106,8 +106,8 @@ TEST_CASE("threads wait for each other in a circle without an engine, and a thre
     });
   }
   const hang_report found = ask(3, *recorders[0], *recorders[1], *recorders[2], *recorders[0]);
-  REQUIRE(found.cycles.size() == 1);
-  CHECK(found.cycles[0].size() == 3);
+  CHECK(found.cycles.size() == 1);
+  for (const auto& cycle : found.cycles) CHECK(cycle.size() == 3);
   CHECK(to_string(found).find("in a circle: thread t0, thread t1, thread t2") != std::string::npos);
   fences[1].signal(1);
   for (std::thread& each : threads) each.join();
@@ -130,8 +130,7 @@ TEST_CASE("a signal that was announced and made is no longer expected, and the o
     CHECK(taker.wait(two, 2) == wait_status::reached);
   });
   hang_report found = ask(1, maker, taker);
-  REQUIRE(found.waits[0].held_by);
-  CHECK(found.waits[0].held_by->name == "maker");
+  CHECK((found.waits[0].held_by && found.waits[0].held_by->name == "maker"));
   CHECK(found.waits[0].current_value == 1);
   maker.will_signal(two, 2);
   maker.will_not_signal(two, 2);

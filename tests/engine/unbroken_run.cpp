@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Commands of an engine's queue that are executed without a break: what does not come between them, and what ends a run
-// early. A wait within a run is in queue_misuse.cpp and queue_release.cpp.
+// early. A wait within a run is in unbroken_run_misuse.cpp and queue_release.cpp.
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/engine/unbroken_run.hpp>
 

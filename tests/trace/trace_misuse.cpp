@@ -7,12 +7,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <tidemark/log/clock_correlation.hpp>
 #include <tidemark/trace/trace.hpp>
 #include <tidemark/trace/trace_file.hpp>
 
@@ -34,20 +32,6 @@ TEST_CASE("[A100] a loss of the verbose log is reported, and counts as a loss of
   const std::vector<tidemark::trace_loss> expected{{queue, fence_log_type::signal, 0, 3, 0, 40},
                                                    {queue, fence_log_type::signal, 5, 2, 0, 40}};
   CHECK(source.losses() == expected);
-}
-
-TEST_CASE("[A130] bounds of a clock that are negative or no numbers are reported, and the error is the greatest one") {
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  for (const tidemark::clock_bounds& wrong : {tidemark::clock_bounds{-1e9, 1}, {none, 1}}) {
-    tidemark::clock_correlation clock{wrong};
-    CHECK(take_said() == texts{"the bounds of a clock are 0 or more"});
-    REQUIRE(clock.add({100, 100, 100}));
-    CHECK(clock.to_steady(5'000) == tidemark::correlated_time{5'000, UINT64_MAX});
-  }
-  tidemark::clock_correlation{{0, -1}};
-  CHECK(take_said() == texts{"the bounds of a clock are 0 or more"});
-  tidemark::clock_correlation{{0, 0}};
-  CHECK(take_said().empty());
 }
 
 TEST_CASE("work without a name is reported, and is called work") {

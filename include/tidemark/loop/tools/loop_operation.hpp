@@ -59,15 +59,15 @@ class loop_ready {
   bool has_alone() const noexcept { return !alone_.is_empty(); }
   Work* take_alone() noexcept { return alone_.take(); }
   void remove(Work& removed) noexcept {
-    if (removed.is_in != &later_ && removed.is_in != &alone_) --count_;
+    if (has_turn(removed)) --count_;
     removed.is_in->remove(removed);
   }
   /// Changes the rank of work that is in here. It comes last among the work of its new rank.
   void change_rank(Work& changed, std::uint8_t to) noexcept {
-    const bool has_turn = changed.is_in != &later_ && changed.is_in != &alone_;
-    if (has_turn) remove(changed);
+    const bool is_ready = has_turn(changed);
+    if (is_ready) remove(changed);
     changed.rank = to;
-    if (has_turn) push(changed);
+    if (is_ready) push(changed);
   }
   /// Removes the work that is to run next, and returns it; null if there is none.
   Work* take() noexcept {
@@ -84,6 +84,8 @@ class loop_ready {
   }
 
  private:
+  /// Whether take() returns it some time: work that is in here, and neither later nor alone.
+  bool has_turn(const Work& one) const noexcept { return one.is_in != &later_ && one.is_in != &alone_; }
   struct rank {
     linked_queue<Work> works;
     unsigned passed_over = 0;  // since one of them was taken
