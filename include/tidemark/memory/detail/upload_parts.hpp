@@ -276,10 +276,10 @@ class upload_parts {
     for (;;) {
       const versioned next = first_not_free(oldest);
       if (next.version == oldest.version) return {};
+      const versioned before = oldest;
       // (E47): relaxed, behind (E5), so it is not before the tail. If (E4) succeeds, the tail has not moved since.
       const std::uint64_t newest = head_.load_value(std::memory_order_relaxed);
       // (E4): release, pairs with (E7): the executor is done with these bytes, as is_reached() has said. Not stronger.
-      const versioned before = oldest;
       if (tail_.compare_exchange_strong(oldest, next, std::memory_order_release, std::memory_order_relaxed)) {
         note_use(before.value, newest);
         return {next.version - before.version, next.value - before.value};
