@@ -115,6 +115,21 @@ TEST_CASE_TEMPLATE("a cancelled thread runs a loop that sleeps on its descriptor
   ::close(ends[1]);
 }
 
+TEST_CASE("a cancelled thread signals a fence for which a descriptor waits, and destroys the descriptor") {
+  tidemark::progress_fence fence;
+  std::optional<tidemark::reached_descriptor> first;
+  std::optional<tidemark::reached_descriptor> second;
+  first.emplace(fence, 1);
+  CHECK(returns_on_cancelled_thread([&] { fence.signal(1); }));           // write() of the signaller
+  CHECK(returns_on_cancelled_thread([&] { second.emplace(fence, 1); }));  // write() of the constructor
+  for (auto* each : {&first, &second}) {
+    std::uint64_t count = 0;
+    CHECK(::read((*each)->descriptor(), &count, sizeof count) == sizeof count);
+    CHECK(count == 1);
+    CHECK(returns_on_cancelled_thread([&] { each->reset(); }));  // close()
+  }
+}
+
 TEST_CASE("a cancelled thread notifies a hub that an event loop serves") {
   auto service = tidemark::event_driven::make();
   REQUIRE(service);

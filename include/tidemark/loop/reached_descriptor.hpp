@@ -91,6 +91,7 @@ class basic_reached_descriptor : private detail::waker {
   /// Ends the registration, and closes the eventfd that it has made. Blocks while a signaller writes to it.
   ~basic_reached_descriptor() {
     if (ticket_) target().withdraw(*ticket_);
+    const detail::cancellation_delay delayed;
     if (is_own_ && event_ >= 0) ::close(event_);
   }
 
@@ -148,6 +149,7 @@ class basic_reached_descriptor : private detail::waker {
     return false;
   }
   void write() const noexcept {
+    const detail::cancellation_delay delayed;
     const int saved = errno;
     const std::uint64_t one = 1;
     // It fails where the count is full: the descriptor is readable then.
