@@ -3,6 +3,7 @@
 // thread_hangs: reports of who waits for what with threads as nodes.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,10 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include <tidemark/engine/domain.hpp>
 #include <tidemark/engine/engine.hpp>
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/engine/thread_hangs.hpp>
+#include <tidemark/fence/awake_view.hpp>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/looked_at.hpp>
+#include <tidemark/fence/timeline.hpp>
 
 using tidemark::fence_id;
 using tidemark::hang_report;
@@ -89,6 +94,58 @@ TEST_CASE("a queue that waits for what a thread has announced, and a thread that
   thread.join();
   CHECK(blur.drain() == wait_status::reached);
   CHECK(tidemark::why_waiting(compute, decoder).cycles.empty());
+}
+
+TEST_CASE("views, attachments and looked_ats of one timeline count as one, whoever waits for them and signals it") {
+  using namespace std::chrono_literals;
+  // The queue waits for `decoded` and signals `blurred`; the thread waits for that and then signals `decoded`.
+  const auto is_circle = [](const auto& queue_waits, auto& thread_signals, auto& queue_signals,
+                            const auto& thread_waits) {
+    tidemark::engine compute;
+    tidemark::engine_queue blur{compute};
+    tidemark::thread_recorder decoder{queue_id{9}};
+    blur.wait(queue_waits, 1);
+    blur.signal(queue_signals, 1);
+    REQUIRE(blur.submit());
+    std::thread thread([&] {
+      decoder.will_signal(logged_fence{&thread_signals, fence_id{1}}, 1);
+      CHECK(decoder.wait(logged_fence{&thread_waits, fence_id{2}}, 1) == wait_status::reached);
+      decoder.signal(logged_fence{&thread_signals, fence_id{1}}, 1);
+    });
+    const hang_report found = ask(2, decoder, compute);
+    queue_signals.signal(1);  // from outside, which breaks it
+    thread.join();
+    CHECK(blur.drain() == wait_status::reached);
+    return found.cycles.size() == 1;
+  };
+  SUBCASE("views") {
+    tidemark::fence decoded;
+    tidemark::fence blurred;
+    const auto view = blurred.view();
+    CHECK(is_circle(decoded.view(), decoded, blurred, view));
+    tidemark::fence decoded_later;
+    tidemark::fence blurred_later;
+    CHECK(is_circle(decoded_later, decoded_later, blurred_later, tidemark::awake_view(blurred_later)));
+  }
+  SUBCASE("looked_ats") {
+    tidemark::fence decoded;
+    tidemark::fence blurred;
+    const tidemark::looked_at looked{decoded, 1ms};
+    const tidemark::looked_at more{blurred.view(), 1ms};
+    CHECK(is_circle(looked, decoded, blurred, more));
+  }
+  SUBCASE("attachments") {
+    tidemark::engine engines[2];
+    tidemark::domain one{engines[0].loop()};
+    tidemark::domain other{engines[1].loop()};
+    tidemark::cross_fence decoded;
+    tidemark::cross_fence blurred;
+    const tidemark::attachment decoded_there{decoded, other};
+    tidemark::attachment decoded_here{decoded, one};
+    tidemark::attachment blurred_there{blurred, other};
+    const tidemark::attachment blurred_here{blurred, one};
+    CHECK(is_circle(decoded_there, decoded_here, blurred_there, blurred_here));
+  }
 }
 
 TEST_CASE("threads wait for each other in a circle without an engine, and a thread that is named twice counts once") {

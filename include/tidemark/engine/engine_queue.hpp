@@ -604,13 +604,10 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Returns the address by which reports know the timeline.
   template <class Fence>
   static const void* address_of(const Fence& output) noexcept {
-    if constexpr (is_awaited<Fence>) {
-      const auto to = detail::awaited_access::target_of(basic_awaited<Platform>(output, 0));
-      return to.operations->timeline(to.fence);
-    } else if constexpr (is_awaited_in_domain<Fence>) {
-      return address_of(detail::domain_access::native_of(output));
+    if constexpr (is_awaited_in_domain<Fence>) {
+      return detail::name_of_timeline(detail::domain_access::native_of(output));
     } else {
-      return &output;
+      return detail::name_of_timeline(output);
     }
   }
 

@@ -39,12 +39,12 @@ void look_at_thread(basic_recorded_thread<Platform>& thread, engine_picture& int
   pending_queue& made = into.queues.emplace_back(pending_queue{std::move(named), {}});
   thread_access::look_at(
       thread,
-      [&](const void* timeline, fence_id id, std::uint64_t value, std::uint64_t current) {
-        made.commands.push_back({true, timeline_key(timeline), id, value});
-        into.values[timeline_key(timeline)] = current;
+      [&](const void* at, fence_id id, std::uint64_t value, std::uint64_t current) {
+        made.commands.push_back({true, timeline_key(at), id, value});
+        into.values[timeline_key(at)] = current;
       },
-      [&](const void* timeline, fence_id id, std::uint64_t value) {
-        made.commands.push_back({false, timeline_key(timeline), id, value});
+      [&](const void* at, fence_id id, std::uint64_t value) {
+        made.commands.push_back({false, timeline_key(at), id, value});
       });
 }
 

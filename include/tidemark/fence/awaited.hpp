@@ -80,6 +80,27 @@ concept timeline_of_serials = requires(const T& of, std::uint32_t serial) {
   of.view();
 };
 
+template <platform Platform, fence_options Options>
+const void* name_of_fence(const fence_core<Platform, Options>& named) noexcept {
+  return fence_access::timeline(named);
+}
+/// Returns what names a timeline in reports: the same address for it and all that show its values, such as views and the
+/// attachments of one fence.
+template <class Timeline>
+const void* name_of_timeline(const Timeline& named) noexcept {
+  if constexpr (requires { fence_access::shown_by(named); }) {
+    return name_of_timeline(fence_access::shown_by(named));
+  } else if constexpr (has_fence_inside<Timeline>) {
+    return name_of_fence(fence_access::fence_in(named));
+  } else if constexpr (timeline_of_serials<Timeline>) {
+    return name_of_timeline(named.view());
+  } else if constexpr (requires { name_of_fence(named); }) {
+    return name_of_fence(named);
+  } else {
+    return &named;
+  }
+}
+
 /// Makes hooks, and the tickets of registrations with timelines of the program's.
 struct hook_access {
   static timeline_hook hook_of(waker& called) noexcept { return timeline_hook{called}; }
@@ -170,7 +191,7 @@ constexpr Operations operations_of_program() noexcept {
           .has_reached = [](const void* self,
                             std::uint64_t target) noexcept { return asked::has_reached(asked::at(self), target); },
           .look = [](const void* self) noexcept { return asked::look(asked::at(self)); },
-          .timeline = [](const void* self) noexcept { return self; },
+          .timeline = [](const void* self) noexcept { return name_of_timeline(asked::at(self)); },
           .is_over = [](const void* self,
                         std::uint64_t target) noexcept { return asked::is_over(asked::at(self), target); },
           .is_pinned = [](const void*) noexcept { return false; },

@@ -84,6 +84,7 @@ class awake_view : public waitable<awake_view<Followed, How>> {
 
  private:
   friend waitable<awake_view>;
+  friend detail::fence_access;
 
   static constexpr bool is_checked = requires { platform::spin_looks(); };  // by a model checker
   static constexpr unsigned looks = How == wait_strategy::spins && !is_checked ? 32 : 1;
@@ -113,6 +114,8 @@ class awake_view : public waitable<awake_view<Followed, How>> {
       std::this_thread::yield();
     }
   }
+
+  const Followed& shown() const noexcept { return followed_.get(); }
 
   detail::follower<Followed> followed_;
 };

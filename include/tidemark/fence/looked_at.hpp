@@ -73,6 +73,7 @@ class looked_at : public waitable<looked_at<Timeline>> {
 
  private:
   friend waitable<looked_at>;
+  friend detail::fence_access;
 
   using ticks = std::chrono::steady_clock::duration;
 
@@ -89,6 +90,7 @@ class looked_at : public waitable<looked_at<Timeline>> {
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
     return followed_.wait(target, until, token);
   }
+  const Timeline& shown() const noexcept { return followed_.get(); }
 
   detail::follower<Timeline> followed_;
   ticks interval_;

@@ -173,6 +173,8 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
     return detail::wait_on<platform>(*timeline_, target, until, token);
   }
 
+  const Timeline& shown() const noexcept { return *timeline_; }
+
   const Timeline* timeline_;
 };
 

@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "../fence/awaited.hpp"
 #include "../fence/timeline.hpp"
 #include "../fence/wait.hpp"
 #include "../log/fence_log.hpp"
@@ -80,6 +81,7 @@ class basic_recorded_thread {
   void fall_asleep(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {
     const detail::lock_keeper kept(lock_);
     sleeping_.timeline.store(input.fence);
+    sleeping_.name.store(detail::name_of_timeline(*input.fence));
     sleeping_.value_of.store([](const void* at) { return static_cast<const Timeline*>(at)->current_value(); });
     sleeping_.id.store(input.id);
     sleeping_.value.store(value);
@@ -89,15 +91,19 @@ class basic_recorded_thread {
     const detail::lock_keeper kept(lock_);
     sleeping_.timeline.store(nullptr);
   }
-  void announce(const void* timeline, fence_id id, std::uint64_t value) {
+  template <class Fence>
+  void announce(const logged_fence<Fence>& output, std::uint64_t value) {
     const detail::lock_keeper kept(lock_);
-    announced_.push_back({timeline, id, value});
+    announced_.push_back({detail::name_of_timeline(*output.fence), output.id, value});
   }
   /// Takes an announced signal back. Returns whether it was announced. The thread alone changes the announced ones, so
   /// it looks at them without the lock.
-  bool take_back(const void* timeline, std::uint64_t value) noexcept {
+  template <class Fence>
+  bool take_back(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
+    if (announced_.empty()) return false;
+    const void* const name = detail::name_of_timeline(*output.fence);
     const auto found = std::find_if(announced_.begin(), announced_.end(), [&](const announced_signal& one) {
-      return one.timeline == timeline && one.value == value;
+      return one.name == name && one.value == value;
     });
     if (found == announced_.end()) return false;
     const detail::lock_keeper kept(lock_);
@@ -109,7 +115,7 @@ class basic_recorded_thread {
   friend detail::thread_access;
 
   struct announced_signal {
-    const void* timeline;
+    const void* name;  // of the timeline, in reports
     fence_id id;
     std::uint64_t value;
   };
@@ -117,6 +123,7 @@ class basic_recorded_thread {
   /// so that a model checker sees who touches them.
   struct sleeping_wait {
     typename Platform::template var<const void*> timeline{nullptr};  // null: none
+    typename Platform::template var<const void*> name{nullptr};      // in reports
     typename Platform::template var<std::uint64_t (*)(const void*)> value_of{nullptr};
     typename Platform::template var<fence_id> id{fence_id{}};
     typename Platform::template var<std::uint64_t> value{0};
@@ -134,16 +141,16 @@ namespace detail {
 /// Lets a report look at a thread.
 struct thread_access {
   static auto& lock_of(auto& of) noexcept { return of.lock_; }
-  /// Calls `wait(timeline, id, value, current value)` if the thread sleeps in a wait, and then `signal(timeline, id,
-  /// value)` for each announced signal. With the lock.
+  /// Calls `wait(name, id, value, current value)` if the thread sleeps in a wait, and then `signal(name, id, value)` for
+  /// each announced signal. The name is that of the timeline in reports. With the lock.
   static void look_at(auto& of, const auto& wait, const auto& signal) {
     if (const void* const timeline = of.sleeping_.timeline.load()) {
       const fence_id id = of.sleeping_.id.load();
       const std::uint64_t value = of.sleeping_.value.load();
       const auto value_of = of.sleeping_.value_of.load();
-      wait(timeline, id, value, value_of(timeline));
+      wait(of.sleeping_.name.load(), id, value, value_of(timeline));
     }
-    for (const auto& each : of.announced_) signal(each.timeline, each.id, each.value);
+    for (const auto& each : of.announced_) signal(each.name, each.id, each.value);
   }
 };
 
@@ -231,7 +238,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if (!base::take_back(output.fence, value)) queued_.signal_queued(output.id, value);
+    if (!base::take_back(output, value)) queued_.signal_queued(output.id, value);
     return detail::signal_recording(output, value, [&] {
       logs_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
     });
@@ -243,7 +250,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   /// allocation throws; then nothing is announced. Progress: takes the lock.
   template <class Fence>
   void will_signal(const logged_fence<Fence>& output, std::uint64_t value) {
-    base::announce(output.fence, output.id, value);
+    base::announce(output, value);
     queued_.signal_queued(output.id, value);
   }
 
@@ -251,7 +258,7 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   /// Progress: one append; takes the lock if the value was announced.
   template <class Fence>
   void will_not_signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if (!base::take_back(output.fence, value)) return;
+    if (!base::take_back(output, value)) return;
     logs_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, cancelled_timestamp});
   }
 

@@ -84,6 +84,11 @@ struct fence_access {
   static auto fence_in(const Holder& holder) noexcept -> decltype((holder.fence_inside())) {
     return holder.fence_inside();
   }
+  /// Returns the timeline whose values another one shows: a view, for one.
+  template <class Outer>
+  static auto shown_by(const Outer& outer) noexcept -> decltype((outer.shown())) {
+    return outer.shown();
+  }
   /// Returns what a view looks at.
   template <class View>
   static const auto& followed(const View& view) noexcept {
