@@ -240,7 +240,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if constexpr (keeps_value_on_loss) {
       return reached_value();
     } else {
-      return is_poisoned() ? UINT64_MAX : reached_value();
+      // In this order: a value that a poison has moved, and that may be less than the last one, is not shown.
+      const std::uint64_t value = reached_value();
+      return is_poisoned() ? UINT64_MAX : value;
     }
   }
 
@@ -327,7 +329,12 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// thread may call it.
   [[nodiscard]] detail::fence_state state() const noexcept {
     const bool is_poisoned_now = is_poisoned();  // first, so that a value is seen that was reached before
-    return {reached_value(), is_poisoned_now};
+    const std::uint64_t value = reached_value();
+    if constexpr (Options.storage == value_storage::caller) {
+      // Once more, because a poison may have moved the value, and left a greater one behind.
+      if (!is_poisoned_now && is_poisoned()) return {reached_value(), true};
+    }
+    return {value, is_poisoned_now};
   }
 
   /// Returns a view, which can look and wait, but not signal. The fence must outlive it. Any thread may call it.

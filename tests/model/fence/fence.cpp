@@ -347,6 +347,22 @@ struct poison_against_signal : model::suite<3> {
   }
 };
 
+/// [A120] While a poison moves the value out of memory of the caller, a look never finds less than another one before,
+/// unless it finds the poison.
+template <class Timeline>
+struct looks_beside_poison : model::suite<2> {
+  Timeline timeline;
+
+  void thread(unsigned index) {
+    if (index == 1) return timeline.poison();
+    timeline.signal(1);
+    MODEL_REQUIRE(timeline.current_value() >= 1);
+    const tidemark::fence_state now = timeline.state();
+    MODEL_REQUIRE(now.is_poisoned || now.value >= 1);
+  }
+  void after() { MODEL_REQUIRE(timeline.current_value() == UINT64_MAX); }
+};
+
 /// A stop in the overflow lane wakes every waiter in it, because a stop does not know its waiter there. The stopped
 /// waiter is among them, and it signals for the other one. (The checker wakes the other one first.)
 template <class Timeline>
@@ -500,6 +516,7 @@ int main(int argc, char** argv) {
   add_on_shapes<poison_alone, one_slot, "poison_alone">(checks);
   add_on_shapes<poison_against_signal, one_slot, "poison_against_signal">(checks);
   add<poison_against_signal, placed, "poison_against_signal", ".placed">(checks);
+  add<looks_beside_poison, placed, "looks_beside_poison", ".placed">(checks);
   add_on_shapes<poison_after_signal, one_slot, "poison_after_signal">(checks);
   add<poison_after_signal, placed, "poison_after_signal", ".placed">(checks);
   model::add_on_shapes<barrier_is_refused, one_slot, "barrier_is_refused">(checks);
