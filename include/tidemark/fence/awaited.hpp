@@ -84,8 +84,8 @@ template <platform Platform, fence_options Options>
 const void* name_of_fence(const fence_core<Platform, Options>& named) noexcept {
   return fence_access::timeline(named);
 }
-/// Returns what names a timeline in reports: the same address for it and all that show its values, such as views and the
-/// attachments of one fence.
+/// Returns what names a timeline in reports: the same address for it and all that show its values, such as views and
+/// the attachments of one fence.
 template <class Timeline>
 const void* name_of_timeline(const Timeline& named) noexcept {
   if constexpr (requires { fence_access::shown_by(named); }) {
