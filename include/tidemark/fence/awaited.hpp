@@ -17,6 +17,7 @@
 #ifndef TIDEMARK_FENCE_AWAITED_HPP
 #define TIDEMARK_FENCE_AWAITED_HPP
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -133,7 +134,9 @@ struct asked_timeline {
     if constexpr (has_last_reached<Timeline>) {
       const bool seems_lost = is_lost_at(of, value);
       const std::uint64_t reached = of.last_reached();
-      return {reached, seems_lost && reached != UINT64_MAX};
+      if (seems_lost) return {reached, reached != UINT64_MAX};
+      // A loss that has come since may have left the last value behind (value_storage::caller).
+      return {(std::max)(value, reached), false};
     } else {
       if (value != UINT64_MAX || had_reached(of, UINT64_MAX)) return {value, false};
       return {greatest_reached(of), true};

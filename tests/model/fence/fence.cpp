@@ -6,7 +6,9 @@
 #include "support/shapes.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/fence/awaited.hpp>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/looked_at.hpp>
 
 #include <array>
 #include <chrono>
@@ -352,13 +354,18 @@ struct poison_against_signal : model::suite<3> {
 template <class Timeline>
 struct looks_beside_poison : model::suite<2> {
   Timeline timeline;
+  const tidemark::looked_at<Timeline> looked{timeline, std::chrono::seconds{1}};
 
   void thread(unsigned index) {
     if (index == 1) return timeline.poison();
     timeline.signal(1);
     MODEL_REQUIRE(timeline.current_value() >= 1);
-    const tidemark::fence_state now = timeline.state();
-    MODEL_REQUIRE(now.is_poisoned || now.value >= 1);
+    for (const tidemark::fence_state now : {timeline.state(), look()}) MODEL_REQUIRE(now.is_poisoned || now.value >= 1);
+  }
+  /// As a wait for several timelines looks, or a group.
+  tidemark::fence_state look() const {
+    return tidemark::detail::awaited_access::target_of(tidemark::basic_awaited<typename Timeline::platform>(looked, 1))
+        .look();
   }
   void after() { MODEL_REQUIRE(timeline.current_value() == UINT64_MAX); }
 };
