@@ -27,7 +27,7 @@ using tidemark::trace_event;
 namespace {
 
 constexpr tidemark::queue_id host{0}, device{1};
-constexpr tidemark::fence_id fence_f{7};
+constexpr tidemark::fence_id fence_f{7}, fence_g{8};
 
 /// A clock that is 1,000 ppm fast and began at another time.
 constexpr std::uint64_t fast(std::uint64_t steady) { return 7'000'000 + steady + steady / 1000; }
@@ -65,21 +65,27 @@ trace two_clocks(std::uint64_t seed) {
   return source;
 }
 
-/// Returns a trace in which both queues signal, the device's clock is known to 100 ns, and the host waits for 3.
-trace two_signals(std::uint64_t host_value, std::uint64_t host_time, std::uint64_t device_value,
-                  std::uint64_t device_time, std::uint64_t wait_end) {
+/// Returns a trace without an event, in which the device's clock is known to 100 ns.
+trace with_device_clock() {
   trace source;
   clock_correlation clock{{.rate_ppm = 0, .wander_ppm = 0}};
   CHECK(clock.add(reading(100'000, 200)));
   CHECK(clock.add(reading(300'000, 200)));
   source.set_clock(device, clock);
+  return source;
+}
+
+/// Returns a trace in which both queues signal, the device's clock is known to 100 ns, and the host waits for 3.
+trace two_signals(std::uint64_t host_value, std::uint64_t host_time, std::uint64_t device_value,
+                  std::uint64_t device_time, std::uint64_t wait_end) {
+  trace source = with_device_clock();
   executed(source, host, signal_entry(fence_f, host_value, host_time));
   executed(source, device, signal_entry(fence_f, device_value, fast(device_time)));
   executed(source, host, wait_entry(fence_f, 3, host_time - 50, wait_end));
   return source;
 }
 
-/// Returns the value of the signal that released the wait of two_signals(); 0 if none is named.
+/// Returns the value of the signal that released the only wait of a trace; 0 if none is named.
 std::uint64_t released_by(const trace& source) {
   const std::vector<trace_command> commands = source.commands();
   for (const trace_command& each : commands) {
@@ -144,6 +150,80 @@ TEST_CASE("[A130] a release is named across clocks where the times prove it, and
   // it.
   CHECK(released_by(two_signals(2, 200'000, 3, 200'060, 200'010)) == 3);
   CHECK(released_by(two_signals(2, 200'000, 3, 200'900, 200'010)) == 0);
+}
+
+TEST_CASE("[A130] a gap is as wide as the errors of its times make it: what may have been lost releases no wait") {
+  // The device loses signals; the host signals 2 behind the gap, or 4 before it.
+  const auto host_signals = [](std::uint64_t first, std::uint64_t second, std::uint64_t gap_from,
+                               std::uint64_t gap_to) {
+    trace source = with_device_clock();
+    executed(source, device, signal_entry(fence_g, 1, fast(gap_from)));
+    source.on_lost(device, tidemark::fence_log_type::signal, 1, 5);
+    executed(source, device, signal_entry(fence_g, 9, fast(gap_to)));
+    executed(source, host, signal_entry(fence_f, 2, first));
+    executed(source, host, signal_entry(fence_f, 4, second));
+    executed(source, host, wait_entry(fence_f, 3, first + 1, second + 1));
+    return released_by(source);
+  };
+  CHECK(host_signals(150'900, 160'000, 110'000, 150'000) == 4);
+  CHECK(host_signals(150'050, 160'000, 110'000, 150'000) == 0);
+  CHECK(host_signals(140'000, 150'000, 150'900, 190'000) == 4);
+  CHECK(host_signals(140'000, 150'000, 150'050, 190'000) == 0);
+
+  // The host loses signals, and the times of the device's are not exact.
+  const auto device_signals = [](std::uint64_t first, std::uint64_t second, std::uint64_t gap_from,
+                                 std::uint64_t gap_to) {
+    trace source = with_device_clock();
+    executed(source, host, signal_entry(fence_g, 1, gap_from));
+    source.on_lost(host, tidemark::fence_log_type::signal, 1, 5);
+    executed(source, host, signal_entry(fence_g, 9, gap_to));
+    executed(source, device, signal_entry(fence_f, 2, fast(first)));
+    executed(source, device, signal_entry(fence_f, 4, fast(second)));
+    executed(source, host, wait_entry(fence_f, 3, first + 1, second + 900));
+    return released_by(source);
+  };
+  CHECK(device_signals(150'900, 160'000, 110'000, 150'000) == 4);
+  CHECK(device_signals(150'050, 160'000, 110'000, 150'000) == 0);
+  CHECK(device_signals(140'000, 150'000, 150'900, 190'000) == 4);
+  CHECK(device_signals(140'000, 150'000, 150'050, 190'000) == 0);
+
+  // The signal that is known has no time, so the end of the wait stands for it: a time of the device.
+  const auto without_time = [](std::uint64_t wait_end, std::uint64_t gap_from) {
+    trace source = with_device_clock();
+    executed(source, host, signal_entry(fence_g, 1, gap_from));
+    source.on_lost(host, tidemark::fence_log_type::signal, 1, 5);
+    executed(source, host, signal_entry(fence_f, 4, 0));
+    executed(source, device, wait_entry(fence_f, 3, fast(wait_end - 1), fast(wait_end)));
+    return released_by(source);
+  };
+  CHECK(without_time(150'000, 150'900) == 4);
+  CHECK(without_time(150'000, 150'050) == 0);
+}
+
+TEST_CASE("[A130] the order of a gap and a signal in one log is certain, however inexact their clock is") {
+  trace source = with_device_clock();
+  executed(source, device, signal_entry(fence_g, 1, fast(110'000)));
+  source.on_lost(device, tidemark::fence_log_type::signal, 1, 5);
+  executed(source, device, signal_entry(fence_g, 9, fast(150'000)));
+  executed(source, device, signal_entry(fence_f, 2, fast(150'010)));
+  executed(source, device, signal_entry(fence_f, 4, fast(150'050)));
+  executed(source, host, wait_entry(fence_f, 3, 150'020, 150'300));
+  CHECK(released_by(source) == 4);
+}
+
+TEST_CASE("[A130] a gap whose times are not known at all may be at any time") {
+  trace source;
+  // Its errors are so great that the gap reaches beyond all times.
+  clock_correlation clock{{.rate_ppm = 1e12, .wander_ppm = 0}};
+  REQUIRE(clock.add(reading(1'000, 10)));
+  source.set_clock(device, clock);
+  executed(source, device, signal_entry(fence_g, 1, fast(110'000)));
+  source.on_lost(device, tidemark::fence_log_type::signal, 1, 5);
+  executed(source, device, signal_entry(fence_g, 9, fast(150'000)));
+  executed(source, host, signal_entry(fence_f, 2, 990'000));
+  executed(source, host, signal_entry(fence_f, 4, 995'000));
+  executed(source, host, wait_entry(fence_f, 3, 992'000, 995'001));
+  CHECK(released_by(source) == 0);
 }
 
 TEST_CASE("[A130] work, gaps and lifetimes have the times of the steady clock") {

@@ -40,7 +40,9 @@
 //     the time, so a waiter may be quicker.
 //   - The first such signal has a greater value than the awaited one, and some queue may have lost entries of signals
 //     between the fence's next lower signal, or the beginning if there is none, and this one. One of the lost signals
-//     may have released the wait.
+//     may have released the wait. A gap begins with the last time that its log told before it, and ends with the first
+//     one after it. It counts as wider by the errors of these times and of those of the signals, unless all are times of
+//     one queue, whose order is certain.
 //
 // All times are nanoseconds; 0 means "not known". The times of on_queued are those of the steady clock. If the executor
 // of a queue has another clock, set_clock() says how the two relate. The trace then brings the executor's times to the
@@ -244,7 +246,10 @@ class trace {
   trace_command only_queued(const queued_record& event) const;
   void find_releases(std::vector<trace_command>& commands) const;
   static std::vector<detail::rise> find_rises(const std::vector<trace_command>& commands);
-  std::vector<detail::interval> signal_gaps() const;
+  using queue_gaps = std::map<queue_id, detail::lost_times>;
+  queue_gaps signal_gaps() const;
+  static bool may_lack_one(const queue_gaps& gaps, const detail::rise* previous, const detail::rise& first,
+                           const trace_command& wait);
 
   std::map<queue_id, queue_state> queues_;
   std::map<fence_id, std::string> fences_;
@@ -497,7 +502,7 @@ inline trace_command trace::only_queued(const queued_record& event) const {
 /// Finds for each wait the signal that released it.
 inline void trace::find_releases(std::vector<trace_command>& commands) const {
   const std::vector<detail::rise> rises = find_rises(commands);
-  const std::vector<detail::interval> gaps = signal_gaps();
+  const queue_gaps gaps = signal_gaps();
   for (std::size_t i = 0; i < executed_.size(); ++i) {
     trace_command& wait = commands[i];
     if (wait.operation != fence_operation::wait_unblocked) continue;
@@ -509,9 +514,8 @@ inline void trace::find_releases(std::vector<trace_command>& commands) const {
     const std::uint64_t slack = detail::doubt(*first, wait.queue, wait.time_error);
     const bool too_late = first->time != 0 && wait.end_time != 0 && first->time > detail::later(wait.end_time, slack);
     const bool has_previous = first != rises.begin() && std::prev(first)->fence == wait.fence;
-    const std::uint64_t since = has_previous ? std::prev(first)->time : 0;
-    const std::uint64_t until = first->time != 0 ? first->time : wait.end_time != 0 ? wait.end_time : UINT64_MAX;
-    const bool doubtful = first->value != wait.value && detail::overlaps(gaps, {since, until});
+    const detail::rise* const previous = has_previous ? &*std::prev(first) : nullptr;
+    const bool doubtful = first->value != wait.value && may_lack_one(gaps, previous, *first, wait);
     if (!too_late && !doubtful && !first->is_doubtful) wait.released_by = first->command;
   }
 }
@@ -527,16 +531,34 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
   return detail::only_rises(std::move(found));
 }
 
-/// Returns when signals may have been executed whose entries were lost. A time after a gap may be smaller than the one
-/// before it; then nobody knows which of them is right, and the interval covers both.
-inline std::vector<detail::interval> trace::signal_gaps() const {
-  std::vector<detail::interval> gaps;
-  for (const trace_loss& loss : losses()) {
+/// Returns when each queue may have executed signals whose entries were lost. A time after a gap may be smaller than the
+/// one before it; then nobody knows which of them is right, and the gap covers both.
+inline trace::queue_gaps trace::signal_gaps() const {
+  queue_gaps gaps;
+  for (const trace_loss& loss : losses_) {
     if (loss.log != fence_log_type::signal) continue;
-    const std::uint64_t after = loss.time_after == 0 ? UINT64_MAX : loss.time_after;
-    gaps.push_back({(std::min)(loss.time_before, after), (std::max)(loss.time_before, after)});
+    const bool is_open = loss.time_after == 0;
+    gaps[loss.queue].add(steady(loss.queue, loss.time_before),
+                         is_open ? correlated_time{UINT64_MAX, 0} : steady(loss.queue, loss.time_after));
   }
-  return detail::merged(std::move(gaps));
+  for (auto& [number, each] : gaps) each.merge();
+  return gaps;
+}
+
+/// Returns whether a signal may have been lost that was between `previous` and `first`, of which the trace knows none
+/// in between. If there is no previous one, that is any time before; if `first` has no time, until the end of the wait.
+inline bool trace::may_lack_one(const queue_gaps& gaps, const detail::rise* previous, const detail::rise& first,
+                                const trace_command& wait) {
+  const bool is_timed = first.time != 0;
+  const auto since = previous != nullptr ? correlated_time{previous->time, previous->error} : correlated_time{};
+  auto until = is_timed ? correlated_time{first.time, first.error} : correlated_time{wait.end_time, wait.time_error};
+  if (until.nanoseconds == 0) until = {UINT64_MAX, 0};
+  const queue_id ends_in = is_timed ? first.queue : wait.queue;
+  const queue_id begins_in = previous != nullptr ? previous->queue : ends_in;
+  return std::any_of(gaps.begin(), gaps.end(), [&](const auto& of_queue) {
+    const auto& [number, lost] = of_queue;
+    return lost.overlap(since, until, begins_in == number && ends_in == number);
+  });
 }
 
 }  // namespace tidemark

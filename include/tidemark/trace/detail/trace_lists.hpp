@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../log/clock_correlation.hpp"
 #include "../../log/fence_log.hpp"
 #include "../../log/ids.hpp"
 
@@ -75,6 +76,42 @@ inline bool overlaps(const std::vector<interval>& intervals, interval times) {
   const auto found = std::lower_bound(intervals.begin(), intervals.end(), times.from, ends_before);
   return found != intervals.end() && found->from <= times.to;
 }
+
+inline std::uint64_t later(std::uint64_t time, std::uint64_t by) noexcept {
+  return time > UINT64_MAX - by ? UINT64_MAX : time + by;
+}
+
+/// Returns the times at which something may have happened that was between two others.
+inline interval widest(correlated_time from, correlated_time to) noexcept {
+  return {from.nanoseconds - (std::min)(from.error, from.nanoseconds), later(to.nanoseconds, to.error)};
+}
+
+/// When a queue may have executed what its log has lost.
+class lost_times {
+ public:
+  /// Adds a gap from one time of the queue to another. The order does not matter.
+  void add(correlated_time from, correlated_time to) {
+    if (to.nanoseconds < from.nanoseconds) std::swap(from, to);
+    told_.push_back({from.nanoseconds, to.nanoseconds});
+    widest_.push_back(widest(from, to));
+  }
+  /// Must be called between the last add() and the first overlap().
+  void merge() {
+    told_ = merged(std::move(told_));
+    widest_ = merged(std::move(widest_));
+  }
+  /// Returns whether a gap may have a time in common with those from `since` to `until`.
+  /// \param of_same_clock  whether both are times of the queue itself, too. Then their order is certain, whatever the
+  ///                       errors are
+  bool overlap(correlated_time since, correlated_time until, bool of_same_clock) const {
+    if (of_same_clock) return overlaps(told_, {since.nanoseconds, until.nanoseconds});
+    return overlaps(widest_, widest(since, until));
+  }
+
+ private:
+  std::vector<interval> told_;
+  std::vector<interval> widest_;
+};
 
 // What queues still have to execute, by what a trace has received from them. trace_hangs.hpp says what counts.
 
@@ -218,10 +255,6 @@ struct rise {
   std::uint64_t error;  ///< of the time
   bool is_doubtful;     ///< perhaps a signal with a greater value came before it
 };
-
-inline std::uint64_t later(std::uint64_t time, std::uint64_t by) noexcept {
-  return time > UINT64_MAX - by ? UINT64_MAX : time + by;
-}
 
 /// Returns how far a signal and another command must be apart so that their times say which came first. Times of one
 /// queue are of one clock: their order is certain.
