@@ -82,21 +82,16 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
   /// here, too. Allocates nothing, unless the fence has no free slot and may grow. Any thread may call it. Progress: as
   /// for a signaller_callback.
   advance_callback(const Fence& on, std::uint64_t after, Callable callable) noexcept
-      : call(0, &on_release, &run), fence_{on}, callable_(std::move(callable)), passed_on_{after} {
+      : call(detail::fence_access::calls(on), 0, &run), fence_{on}, callable_(std::move(callable)), passed_on_{after} {
     {
       const keeper kept(calls().lock());
       register_next();
     }
     calls().run(heap());
   }
-  advance_callback(const advance_callback&) = delete;
-  advance_callback& operator=(const advance_callback&) = delete;
   /// Cancels it. Blocks while its callable runs in another thread. The callable itself may destroy the registration,
   /// and must not use its own captures afterwards.
-  ~advance_callback() {
-    static_cast<void>(cancel());
-    if (this->phase == detail::call_phase::running) call_.destroyed();
-  }
+  ~advance_callback() { static_cast<void>(cancel()); }
 
   /// Cancels the registration, unless it has ended. Returns what has become of it. No call begins afterwards. Blocks
   /// while its callable runs in another thread; the callable itself may cancel it, too. Any thread may call it.
@@ -107,7 +102,7 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
       state_ = callback_state::cancelled;
       static_cast<void>(calls().cancel(heap(), *this));
     }
-    static_cast<void>(call_.wait_for_end(static_cast<call&>(*this), kept, this->phase));
+    static_cast<void>(this->wait_until_returned(kept));
     return state_;
   }
 
@@ -123,7 +118,7 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
   using call = detail::signaller_call<platform, waiter_ticket>;
   using keeper = typename call::keeper;
 
-  auto& calls() const noexcept { return detail::fence_access::calls(fence_); }
+  using call::calls;
   auto& heap() const noexcept { return detail::fence_access::heap(fence_); }
 
   /// Registers for the next value, and puts itself among the calls that are due if that is there already, or if nobody
@@ -142,11 +137,6 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
     this->phase = detail::call_phase::over;
   }
 
-  static bool on_release(detail::waker& self, detail::release_reason) noexcept {
-    auto& of = static_cast<advance_callback&>(static_cast<call&>(self));
-    of.calls().push(of);
-    return false;
-  }
   static void run(call& of, keeper& kept) noexcept {
     auto& self = static_cast<advance_callback&>(of);
     const detail::fence_state now = self.fence_.state();
@@ -164,7 +154,7 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
     // A poison may leave behind a value in memory of the caller that was passed on before.
     const std::uint64_t value = (std::max)(now.value, self.greatest_);
     const auto call_it = [&] { self.pass_on(value, how); };
-    self.call_(of, kept, call_it, [&] {
+    self.call_and_end(kept, call_it, [&] {
       if (self.state_ != callback_state::waiting) return self.end(self.state_);  // it was cancelled meanwhile
       if (after != callback_state::waiting) return self.end(after);
       self.register_next();
@@ -180,7 +170,6 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
 
   const Fence& fence_;
   Callable callable_;
-  detail::user_call<platform> call_;
   std::uint64_t passed_on_;
   std::uint64_t greatest_ = 0;  // of those that were passed on
   callback_state state_ = callback_state::waiting;

@@ -48,7 +48,6 @@
 #define TIDEMARK_FENCE_SIGNALLER_CALLBACK_HPP
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "../platform/platform.hpp"
@@ -91,17 +90,12 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
   /// released ones; but not while a callable runs. Any thread may call it.
   /// \param value  the target
   signaller_callback(const Fence& on, std::uint64_t value, Callable callable) noexcept
-      : call(value, &on_release, &run), fence_{on}, callable_(std::move(callable)) {
+      : call(detail::fence_access::calls(on), value, &run), fence_{on}, callable_(std::move(callable)) {
     begin();
   }
-  signaller_callback(const signaller_callback&) = delete;
-  signaller_callback& operator=(const signaller_callback&) = delete;
   /// Cancels it. If its callable runs in another thread, this waits until it has returned. The callable itself may
   /// destroy the registration, and must not use its own captures afterwards.
-  ~signaller_callback() {
-    static_cast<void>(cancel());
-    if (this->phase == detail::call_phase::running) call_.destroyed();
-  }
+  ~signaller_callback() { static_cast<void>(cancel()); }
 
   /// Cancels the registration, if its callable has not begun to run, and returns what has become of it; `waiting` if
   /// the callable itself is the caller, or what it has called. If the callable runs in another thread, this waits until
@@ -110,7 +104,7 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
     keeper kept(calls().lock());
     if (calls().cancel(heap(), *this)) {
       state_ = callback_state::cancelled;
-    } else if (!call_.wait_for_end(static_cast<call&>(*this), kept, this->phase)) {
+    } else if (!this->wait_until_returned(kept)) {
       return callback_state::waiting;
     }
     return state_;
@@ -126,7 +120,7 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
   using call = detail::signaller_call<platform, waiter_ticket>;
   using keeper = typename call::keeper;
 
-  auto& calls() const noexcept { return detail::fence_access::calls(fence_); }
+  using call::calls;
   auto& heap() const noexcept { return detail::fence_access::heap(fence_); }
 
   bool is_over() const noexcept { return detail::fence_access::is_over(fence_, this->target); }
@@ -152,16 +146,11 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
     run_here();
   }
 
-  static bool on_release(detail::waker& self, detail::release_reason) noexcept {
-    auto& of = static_cast<signaller_callback&>(static_cast<call&>(self));
-    of.calls().push(of);
-    return false;
-  }
   static void run(call& of, keeper& kept) noexcept {
     auto& self = static_cast<signaller_callback&>(of);
     const wait_status how = self.outcome();
     const auto call_it = [&] { detail::call_reached(self.callable_, how); };
-    self.call_(of, kept, call_it, [&] {
+    self.call_and_end(kept, call_it, [&] {
       self.state_ = detail::state_after(how);
       self.phase = detail::call_phase::over;
     });
@@ -181,7 +170,6 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
 
   const Fence& fence_;
   Callable callable_;
-  detail::user_call<platform> call_;
   callback_state state_ = callback_state::waiting;
 };
 

@@ -31,6 +31,9 @@
 
 namespace tidemark::detail {
 
+template <platform Platform, class Ticket>
+class signaller_calls;
+
 /// One call. The lock protects all but the link of the stack.
 /// \tparam Ticket  a registration in the fence's heap
 template <platform Platform, class Ticket>
@@ -60,13 +63,39 @@ class signaller_call : public waker {
   typename Platform::template var<signaller_call*> next_released{nullptr};
 
  protected:
+  using calls_of_fence = signaller_calls<Platform, Ticket>;
   using run_function = void (*)(signaller_call&, keeper&) noexcept;
-  signaller_call(std::uint64_t of_value, function on_release, run_function runs) noexcept
-      : waker{on_release, waker_caller::signaller}, target{of_value}, run_{runs} {}
-  ~signaller_call() = default;
+  signaller_call(calls_of_fence& calls, std::uint64_t of_value, run_function runs) noexcept
+      : waker{&on_release, waker_caller::signaller}, target{of_value}, calls_{calls}, run_{runs} {}
+  signaller_call(const signaller_call&) = delete;
+  signaller_call& operator=(const signaller_call&) = delete;
+  /// It must be cancelled. If it runs nevertheless, its callable destroys it.
+  ~signaller_call() {
+    if (phase == call_phase::running) call_.destroyed();
+  }
+
+  /// Those of the fence.
+  calls_of_fence& calls() const noexcept { return calls_; }
+
+  /// For the run function: calls `callable` without the lock. Afterwards `end` is called with the lock, unless the
+  /// callable has destroyed this.
+  template <class Callable, class End>
+  void call_and_end(keeper& kept, Callable& callable, const End& end) noexcept {
+    call_(*this, kept, callable, end);
+  }
+  /// Waits until it does not run, if another thread runs it. Returns false if this thread runs it.
+  bool wait_until_returned(keeper& kept) noexcept { return call_.wait_for_end(*this, kept, phase); }
 
  private:
+  static bool on_release(waker& self, release_reason) noexcept {
+    auto& of = static_cast<signaller_call&>(self);
+    of.calls_.push(of);
+    return false;
+  }
+
+  calls_of_fence& calls_;
   run_function run_;
+  user_call<Platform> call_;
   lock_condition<Platform> ends_;
 };
 
