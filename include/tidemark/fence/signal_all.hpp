@@ -99,7 +99,7 @@ class fence_signal {
       : fence_{&signalled}, operations_{&detail::batch_operations_of<Fence>}, value_{value} {}
 
  private:
-  friend std::size_t signal_all(std::span<const fence_signal> signals) noexcept;
+  friend std::size_t signal_all(std::span<const fence_signal> batch) noexcept;
 
   bool publish() const noexcept { return operations_->publish(fence_, value_); }
   bool is_due() const noexcept { return operations_->is_due(fence_, value_); }
@@ -114,15 +114,15 @@ class fence_signal {
 /// how many of the values were stored: of a fence, only one that is above the current value. Asserts what the signals
 /// assert. Throws and allocates nothing. Threads: as for each fence; a progress_fence has one signaller at a time.
 /// Progress: as the signals themselves, and O(n) calls through pointers.
-inline std::size_t signal_all(std::span<const fence_signal> signals) noexcept {
+inline std::size_t signal_all(std::span<const fence_signal> batch) noexcept {
   std::size_t stored = 0;
-  for (const fence_signal& one : signals) {
+  for (const fence_signal& one : batch) {
     if (one.publish()) ++stored;
   }
   void (*issued)() noexcept = nullptr;
-  while (!signals.empty()) {
-    const std::span<const fence_signal> next = signals.first(signals.size() < 64 ? signals.size() : 64);
-    signals = signals.subspan(next.size());
+  while (!batch.empty()) {
+    const std::span<const fence_signal> next = batch.first(batch.size() < 64 ? batch.size() : 64);
+    batch = batch.subspan(next.size());
     std::uint64_t due = 0;
     for (std::size_t i = 0; i < next.size(); ++i) {
       // A fence that has not stored its value asks in vain at most.
@@ -144,8 +144,8 @@ inline std::size_t signal_all(std::span<const fence_signal> signals) noexcept {
   return stored;
 }
 /// The same for a list in braces.
-inline std::size_t signal_all(std::initializer_list<fence_signal> signals) noexcept {
-  return signal_all(std::span<const fence_signal>{signals.begin(), signals.size()});
+inline std::size_t signal_all(std::initializer_list<fence_signal> batch) noexcept {
+  return signal_all(std::span<const fence_signal>{batch.begin(), batch.size()});
 }
 
 }  // namespace tidemark

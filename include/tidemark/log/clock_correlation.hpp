@@ -141,11 +141,11 @@ class clock_correlation {
   }
 
   /// Makes the result of a time that is `distance` nanoseconds of the steady clock behind a reading, or before it.
-  static correlated_time made_of(const correlated_reading& near, double distance, double error) noexcept {
+  static correlated_time made_of(const correlated_reading& nearest, double distance, double error) noexcept {
     const double length = distance < 0 ? -distance : distance;
     if (!(length < 9e18)) return {distance < 0 ? 1 : UINT64_MAX, UINT64_MAX};
     const auto moved = static_cast<std::uint64_t>(length);
-    const std::uint64_t from = middle(near);
+    const std::uint64_t from = middle(nearest);
     const std::uint64_t exact = distance < 0 ? from - (std::min)(moved, from) : from + (std::min)(moved, ~from);
     // One for the middle of a reading, and one for the result: both are rounded down.
     const bool is_known = error >= 0 && error < 1e18;
@@ -161,10 +161,10 @@ class clock_correlation {
     return made_of(left, since * slope(left, right), error + bounds_.wander_ppm * millionth * (std::min)(since, until));
   }
 
-  /// The same for a time that lies outside of all readings, of which `near` is the nearest one.
-  correlated_time from(const correlated_reading& near, std::uint64_t time) const noexcept {
+  /// The same for a time that lies outside of all readings, of which `nearest` is the nearest one.
+  correlated_time from(const correlated_reading& nearest, std::uint64_t time) const noexcept {
     const double distance =
-        time < near.time ? -static_cast<double>(near.time - time) : static_cast<double>(time - near.time);
+        time < nearest.time ? -static_cast<double>(nearest.time - time) : static_cast<double>(time - nearest.time);
     const double length = distance < 0 ? -distance : distance;
     double error = bounds_.rate_ppm * millionth;
     if (readings_.size() > 1) {
@@ -173,7 +173,7 @@ class clock_correlation {
       error = bounds_.wander_ppm * millionth +
               (half_width(first) + half_width(last)) / static_cast<double>(last.time - first.time);
     }
-    return made_of(near, distance * rate(), half_width(near) + error * length);
+    return made_of(nearest, distance * rate(), half_width(nearest) + error * length);
   }
 
   std::vector<correlated_reading> readings_;
