@@ -34,7 +34,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "../../platform/platform.hpp"
 
@@ -68,11 +67,11 @@ enum class byte_lock : unsigned char {
 /// What an attachment writes into its record, for others to read. Only a hint but for `incarnation`.
 struct attachment_note {
   attachment_rights rights = attachment_rights::wait;
-  bool is_registered = false;        // for the global barrier
-  std::uint32_t process = 0;         // its number in its own name space
-  std::uint64_t name_space = 0;      // that of the process number
-  std::uint64_t incarnation = 0;     // a random number, not 0
-  std::array<char, 24> name{};       // for people; need not end with 0
+  bool is_registered = false;           // for the global barrier
+  std::uint32_t process = 0;            // its number in its own name space
+  std::uint64_t name_space = 0;         // that of the process number
+  std::uint64_t incarnation = 0;        // a random number, not 0
+  std::array<std::uint64_t, 3> name{};  // for people: 24 characters, filled with 0
 };
 
 template <platform Platform>
@@ -113,16 +112,272 @@ struct signaller_words {
 };
 
 /// What a claim has come to: an index, or why there is none.
-struct claim_outcome {
-  byte_lock status = byte_lock::taken;  // taken: by others, all of them
+struct [[nodiscard]] claim_outcome {
+  byte_lock status = byte_lock::taken;  // taken: all of them, by others
   std::uint32_t index = 0;
 };
 
 /// What a look at the others has found.
 struct look_outcome {
-  std::uint32_t cleaned = 0;       ///< How many of the dead it has cleaned up behind.
-  bool has_looked = false;         ///< False if another thread of this attachment looks.
-  bool has_more = false;           ///< There are more, for the next look.
+  std::uint32_t cleaned = 0;  // behind how many it has cleaned up
+  bool has_looked = false;    // false if another thread of this attachment looks
+  bool has_more = false;      // there may be more, for the next look
+};
+
+/// Keeps the compiler from moving accesses of memory across it. The kernel may end this thread between any two
+/// instructions, and what it has done before is there for others then. So no stronger order is needed: who takes over
+/// from the dead has got its lock from the kernel.
+inline void keep_program_order() noexcept {
+#if defined(__GNUC__)
+  __asm__ __volatile__("" : : : "memory");
+#endif
+}
+
+/// The records of a segment, for one attachment.
+/// \tparam Locks  try_lock(index) returns a byte_lock, unlock(index) ends it, and is_held(index) returns whether
+///                another attachment has the byte. An attachment never finds its own byte taken. Threads of one
+///                attachment do not exclude each other
+template <platform Platform, class Locks>
+class segment_records {
+ public:
+  using words_type = segment_words<Platform>;
+
+  /// \param count  how many attachments there can be, at most most_attachments
+  segment_records(words_type& words, Locks& locks, std::uint32_t count) noexcept
+      : words_{words}, locks_{locks}, count_{count} {}
+  segment_records(const segment_records&) = delete;
+  segment_records& operator=(const segment_records&) = delete;
+
+  /// Takes a byte, cleans up behind whoever had it, and writes the record. One thread calls it, before the others know
+  /// of the attachment.
+  /// \param clean  clean(index) gives back all that belongs to the index. It may have been killed before in the middle
+  template <class Clean>
+  claim_outcome claim(const attachment_note& note, Clean&& clean) noexcept {
+    claim_outcome outcome;
+    for (std::uint32_t index = 0; index < count_; ++index) {
+      outcome.status = locks_.try_lock(index);
+      if (outcome.status == byte_lock::taken) continue;
+      if (outcome.status == byte_lock::refused) return outcome;
+      outcome.index = index;
+      record& own = words_.records[index];
+      // (CL1): relaxed alone: the byte orders what is in the record. Others that see it try the byte.
+      own.state.store(used, std::memory_order_relaxed);
+      keep_program_order();
+      // Also if the record was free: a neighbour may have written that.
+      clean(index);
+      forget(index);
+      write(own, note);
+      keep_program_order();
+      return outcome;
+    }
+    return outcome;
+  }
+
+  /// Gives the attachment's record and its byte back. No other thread uses the attachment any more.
+  template <class Clean>
+  void release(std::uint32_t index, Clean&& clean) noexcept {
+    clean_up(index, clean);
+    locks_.unlock(index);
+  }
+
+  /// Looks for attachments whose process has ended without closing them, and cleans up behind them, at most `most`.
+  /// Returns at once while another thread of this attachment looks.
+  /// \param own  the index of this attachment
+  template <class Clean>
+  look_outcome look(std::uint32_t own, std::uint32_t most, Clean&& clean) noexcept {
+    look_outcome outcome;
+    // (CL2): acquire, pairs with (CL3): what the look before has left in first_. Not stronger: the flag alone keeps
+    // the other thread out.
+    if (is_looking_.exchange(1, std::memory_order_acquire) != 0) return outcome;
+    outcome.has_looked = true;
+    const std::uint32_t first = first_.load();
+    for (std::uint32_t n = 0; n < count_; ++n) {
+      const std::uint32_t index = (first + n) % count_;
+      if (index == own || !is_used(index)) continue;
+      if (outcome.cleaned == most) {
+        // A neighbour may have marked all records as used. The next look begins here.
+        outcome.has_more = true;
+        first_.store(index);
+        break;
+      }
+      if (locks_.try_lock(index) != byte_lock::locked) continue;
+      if (is_used(index)) {
+        clean_up(index, clean);
+        ++outcome.cleaned;
+      }
+      locks_.unlock(index);
+    }
+    // (CL3): release, pairs with (CL2).
+    is_looking_.store(0, std::memory_order_release);
+    return outcome;
+  }
+
+  /// Returns whether the index is attached now, as the system says.
+  bool is_attached(std::uint32_t index) const noexcept { return locks_.is_held(index); }
+  /// Returns whether the attachment `index` is the one with that incarnation, and lives.
+  bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
+    if (!locks_.is_held(index)) return false;
+    // (CL4): acquire, pairs with (CL5): if it has closed, its word in the values' file says so. Not stronger.
+    return words_.records[index].incarnation.load(std::memory_order_acquire) == incarnation;
+  }
+
+ private:
+  using record = segment_record<Platform>;
+
+  static constexpr std::uint32_t free = 0;
+  static constexpr std::uint32_t used = 1;
+
+  bool is_used(std::uint32_t index) const noexcept {
+    // (CL6): relaxed alone: a hint without the byte, and with it as (CL1).
+    return words_.records[index].state.load(std::memory_order_relaxed) != free;
+  }
+
+  /// With the byte of the index: the record becomes free when nothing is left.
+  template <class Clean>
+  void clean_up(std::uint32_t index, Clean& clean) noexcept {
+    clean(index);
+    forget(index);
+    keep_program_order();
+    // (CL7): relaxed alone, as (CL1).
+    words_.records[index].state.store(free, std::memory_order_relaxed);
+    keep_program_order();
+  }
+
+  void forget(std::uint32_t index) noexcept {
+    // (CL8): relaxed alone: the dead does not signal, and the owner has stopped to.
+    words_.pins.fetch_and(~(std::uint64_t{1} << index), std::memory_order_relaxed);
+    // (CL5): release, pairs with (CL4): an owner that closes has cleared its word in the values' file before. Not
+    // stronger: a cleaner changes no such word.
+    words_.records[index].incarnation.store(0, std::memory_order_release);
+  }
+
+  static void write(record& own, const attachment_note& note) noexcept {
+    // (CL9): relaxed alone, all of them: hints, but for the incarnation, which (SG1) publishes.
+    own.rights.store(static_cast<std::uint32_t>(note.rights), std::memory_order_relaxed);
+    own.registered.store(note.is_registered ? 1 : 0, std::memory_order_relaxed);
+    own.process.store(note.process, std::memory_order_relaxed);
+    own.name_space.store(note.name_space, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < own.name.size(); ++i) own.name[i].store(note.name[i], std::memory_order_relaxed);
+    own.incarnation.store(note.incarnation, std::memory_order_relaxed);
+  }
+
+  words_type& words_;
+  Locks& locks_;
+  const std::uint32_t count_;
+  typename Platform::template atomic<std::uint32_t> is_looking_{0};
+  typename Platform::template var<std::uint32_t> first_{0};  // where the next look begins
+};
+
+/// Returns what the record of the attachment `index` says. Others may change it meanwhile.
+template <platform Platform>
+attachment_note note_in(const segment_words<Platform>& words, std::uint32_t index) noexcept {
+  const segment_record<Platform>& of = words.records[index];
+  attachment_note note;
+  // (CL10): relaxed alone, all of them: hints, as (CL9) says.
+  const std::uint32_t rights = of.rights.load(std::memory_order_relaxed);
+  note.rights = rights == static_cast<std::uint32_t>(attachment_rights::signal) ? attachment_rights::signal
+                                                                                : attachment_rights::wait;
+  note.is_registered = of.registered.load(std::memory_order_relaxed) == 1;
+  note.process = of.process.load(std::memory_order_relaxed);
+  note.name_space = of.name_space.load(std::memory_order_relaxed);
+  note.incarnation = of.incarnation.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < of.name.size(); ++i) note.name[i] = of.name[i].load(std::memory_order_relaxed);
+  return note;
+}
+
+/// Whether somebody may signal: the words of the values' file. The functions take `is_alive(index, incarnation)`.
+template <platform Platform>
+class signaller_history {
+ public:
+  using words_type = signaller_words<Platform>;
+
+  /// \param count  how many attachments there can be
+  signaller_history(words_type& words, std::uint32_t count) noexcept : words_{words}, count_{count} {}
+
+  /// Before the first signal of an attachment, which has written its record.
+  void begin(std::uint32_t index, std::uint64_t incarnation) noexcept {
+    // (SG1): release, pairs with (SG2): whoever sees the incarnation sees it in the record, and the byte locked.
+    words_.incarnation[index].store(incarnation, std::memory_order_release);
+    keep_program_order();
+  }
+
+  /// After the last signal of an attachment, while it still has its byte. Where others have died before, it says that
+  /// they have ended, since this one was not the last that died.
+  template <class IsAlive>
+  void end(std::uint32_t index, const IsAlive& is_alive) noexcept {
+    // (SG3): relaxed: (SG4) publishes it, for (SG7).
+    words_.ended.store(1, std::memory_order_relaxed);
+    keep_program_order();
+    for (std::uint32_t other = 0; other < count_; ++other) {
+      std::uint64_t before = look_at(other);
+      if (other == index || before == 0 || is_alive(other, before)) continue;
+      // (SG5): relaxed: it leads to the same as (SG4). It fails if another one has begun or ended meanwhile.
+      words_.incarnation[other].compare_exchange_strong(before, 0, std::memory_order_relaxed,
+                                                        std::memory_order_relaxed);
+    }
+    keep_program_order();
+    // (SG4): release, pairs with (SG2): whoever sees the 0 sees (SG3).
+    words_.incarnation[index].store(0, std::memory_order_release);
+    keep_program_order();
+  }
+
+  template <class IsAlive>
+  static signallers state(const words_type& words, std::uint32_t count, const IsAlive& is_alive) noexcept {
+    bool has_died = false;
+    for (std::uint32_t index = 0; index < count; ++index) {
+      const std::uint64_t seen = look_at(words, index);
+      if (seen == 0) continue;
+      if (is_alive(index, seen)) return signallers::present;
+      // It may have closed since then, or another one may have begun.
+      const std::uint64_t now = look_at(words, index);
+      if (now != seen && now != 0) return signallers::present;
+      has_died = has_died || now == seen;
+    }
+    if (has_died) return signallers::died;
+    // (SG7): relaxed: (SG2) has brought what (SG3) has written, if the last one has closed.
+    return words.ended.load(std::memory_order_relaxed) != 0 ? signallers::closed : signallers::none_yet;
+  }
+
+ private:
+  static std::uint64_t look_at(const words_type& words, std::uint32_t index) noexcept {
+    // (SG2): acquire, pairs with (SG1) and (SG4).
+    return words.incarnation[index].load(std::memory_order_acquire);
+  }
+  std::uint64_t look_at(std::uint32_t index) const noexcept { return look_at(words_, index); }
+
+  words_type& words_;
+  const std::uint32_t count_;
+};
+
+/// When an attachment must look at the others: all of them together once in an interval, and each once in a second,
+/// whatever the neighbours write.
+template <platform Platform>
+class look_schedule {
+ public:
+  static constexpr std::uint64_t interval = 50'000'000;  // nanoseconds
+  static constexpr std::uint64_t own_interval = 1'000'000'000;
+
+  /// Returns whether the caller must look now.
+  /// \param now  in nanoseconds of the steady clock. That of another process may be another one
+  bool is_due(segment_words<Platform>& words, std::uint64_t now) noexcept {
+    // (LK1): relaxed alone, and so are all accesses of the two words: at worst there are two looks.
+    std::uint64_t last = words.looked_at.load(std::memory_order_relaxed);
+    // (LK2): relaxed alone, as (LK1).
+    const std::uint64_t own = own_.load(std::memory_order_relaxed);
+    const bool is_overdue = now - own >= own_interval;
+    const bool is_believed = last <= now;
+    if (is_believed && now - last < interval && !is_overdue) return false;
+    // (LK3): relaxed alone, as (LK1).
+    const bool is_first =
+        words.looked_at.compare_exchange_strong(last, now, std::memory_order_relaxed, std::memory_order_relaxed);
+    if (!is_first && !is_overdue) return false;
+    // (LK4): relaxed alone, as (LK1).
+    own_.store(now, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  typename Platform::template atomic<std::uint64_t> own_{0};  // the attachment's own last look
 };
 
 }  // namespace tidemark::detail
