@@ -56,7 +56,7 @@ TEST_CASE("an attachment that is killed at any instruction of its opening leaves
   REQUIRE(open_at(survivor, files));
   auto opened = std::make_unique<segment>();
   kill_at_each_instruction(
-      "open", 1, [] {}, [&] { require(static_cast<bool>(open_at(*opened, files)), "it is not opened"); },
+      "open", [] {}, [&] { require(static_cast<bool>(open_at(*opened, files)), "it is not opened"); },
       [&](std::size_t at) {
         INFO(at);
         check_all_back(survivor, files);
@@ -82,8 +82,7 @@ TEST_CASE("an attachment that is killed at any instruction of its opening over a
   leave_dead();
   CHECK(slots_taken(survivor) == 3);
   kill_at_each_instruction(
-      "open over a dead one", 3, [] {},
-      [&] { require(static_cast<bool>(open_at(*opened, files)), "it is not opened"); },
+      "open over a dead one", [] {}, [&] { require(static_cast<bool>(open_at(*opened, files)), "it is not opened"); },
       [&](std::size_t at) {
         INFO(at);
         check_all_back(survivor, files);
@@ -100,7 +99,7 @@ TEST_CASE("an attachment that is killed at any instruction of its close leaves n
   REQUIRE(open_at(survivor, files));
   auto closed = std::make_unique<segment>();
   kill_at_each_instruction(
-      "close", 1,
+      "close",
       [&] {
         require(static_cast<bool>(open_at(*closed, files)), "it is not opened");
         take_slots(*closed, 3);
@@ -119,18 +118,9 @@ TEST_CASE("who is killed at any instruction of a look that cleans up leaves the 
   segment survivor;
   REQUIRE(open_at(survivor, files));
   auto looks = std::make_unique<segment>();
-  const auto leave_dead = [&] {
-    stand_child dead{[&](auto arrive) {
-      segment own;
-      require(static_cast<bool>(open_at(own, files)), "it is not opened");
-      take_slots(own, 3);
-      arrive();
-    }};
-    CHECK(dead.has_arrived());
-  };
   // The dead one has the index 2: the looking one has taken 1 before.
   kill_at_each_instruction(
-      "look that cleans", 1,
+      "look that cleans",
       [&] {
         require(static_cast<bool>(open_at(*looks, files)), "it is not opened");
         take_slots(*looks, 2);
@@ -149,8 +139,6 @@ TEST_CASE("who is killed at any instruction of a look that cleans up leaves the 
         INFO(at);
         check_all_back(survivor, files);
       });
-  leave_dead();
-  CHECK(survivor.look(cleaner_of(survivor)).cleaned == 1);
   close_all(survivor);
 }
 
@@ -159,8 +147,7 @@ TEST_CASE("a creator that is killed at any instruction leaves a name that the ne
   const stand_name name{"creator"};
   auto created = std::make_unique<segment>();
   kill_at_each_instruction(
-      "create by name", 1, [] {},
-      [&] { require(static_cast<bool>(open_named(*created, name)), "it is not created"); },
+      "create by name", [] {}, [&] { require(static_cast<bool>(open_named(*created, name)), "it is not created"); },
       [&](std::size_t at) {
         INFO(at);
         check_name(name);
@@ -173,7 +160,7 @@ TEST_CASE("who is killed at any instruction while it replaces a name that was le
   const stand_name name{"replacer"};
   auto replaced = std::make_unique<segment>();
   kill_at_each_instruction(
-      "replace by name", 1,
+      "replace by name",
       [&] {
         const pid_t dead = ::fork();
         if (dead == 0) {
@@ -197,7 +184,7 @@ TEST_CASE("the last user of a name that is killed at any instruction of its clos
   const stand_name name{"leaver"};
   auto leaves = std::make_unique<segment>();
   kill_at_each_instruction(
-      "last close by name", 1, [&] { require(static_cast<bool>(open_named(*leaves, name)), "it is not opened"); },
+      "last close by name", [&] { require(static_cast<bool>(open_named(*leaves, name)), "it is not opened"); },
       [&] { close_all(*leaves); },
       [&](std::size_t at) {
         INFO(at);

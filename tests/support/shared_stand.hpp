@@ -66,7 +66,7 @@ inline void take_slots(const segment& of, std::size_t count) {
 
 inline std::size_t slots_taken(const segment& in) {
   std::size_t taken = 0;
-  for (std::size_t slot = 0; slot < stand_shape.slots; ++slot) taken += slot_of(in, slot) != 0 ? 1 : 0;
+  for (std::size_t slot = 0; slot < stand_shape.slots; ++slot) taken += slot_of(in, slot) != 0 ? 1U : 0U;
   return taken;
 }
 
@@ -76,7 +76,7 @@ inline std::size_t records_used(const segment& in) {
   const std::byte* const file = in.base() + tidemark::detail::value_file_size(in.shape());
   const auto& all = *reinterpret_cast<const words*>(file + tidemark::detail::words_at);
   std::size_t used = 0;
-  for (const auto& record : all.records) used += record.state.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  for (const auto& record : all.records) used += record.state.load(std::memory_order_relaxed) != 0 ? 1U : 0U;
   return used;
 }
 

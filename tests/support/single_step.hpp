@@ -20,6 +20,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +29,8 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #endif
+
+#include "support/random.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TIDEMARK_TEST_IS_SANITIZED 1
@@ -86,7 +90,7 @@ class single_stepper {
   }
 
  private:
-  static constexpr long breakpoint = 0xCC;
+  static constexpr std::uint64_t breakpoint = 0xCC;
 
   /// Starts a child that has stopped before the operation.
   pid_t start() {
@@ -104,9 +108,11 @@ class single_stepper {
     }
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
-    if (WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP) return child;
-    if (WIFSTOPPED(status)) end(child);
-    return -1;
+    while (WIFSTOPPED(status) && WSTOPSIG(status) != SIGSTOP) {  // such as SIGCHLD, from what is prepared
+      ::ptrace(PTRACE_CONT, child, nullptr, as_pointer(static_cast<std::uint64_t>(WSTOPSIG(status))));
+      REQUIRE(::waitpid(child, &status, 0) == child);
+    }
+    return WIFSTOPPED(status) ? child : -1;
   }
 
   void end(pid_t child) {
@@ -115,6 +121,8 @@ class single_stepper {
     while (::waitpid(child, &status, 0) == child && !WIFSIGNALED(status) && !WIFEXITED(status)) {
     }
   }
+
+  static void* as_pointer(std::uint64_t number) { return reinterpret_cast<void*>(number); }
 
   static std::uint64_t place_of(pid_t child) {
     user_regs_struct registers{};
@@ -135,16 +143,16 @@ class single_stepper {
     for (;; --passes) {
       if (place_of(child) != place) {
         errno = 0;
-        auto* const at = reinterpret_cast<void*>(place);
+        void* const at = as_pointer(place);
         const long before = ::ptrace(PTRACE_PEEKTEXT, child, at, nullptr);
         if (errno != 0) return false;
-        auto* const trap = reinterpret_cast<void*>((before & ~0xFFL) | breakpoint);
+        void* const trap = as_pointer((static_cast<std::uint64_t>(before) & ~std::uint64_t{0xFF}) | breakpoint);
         if (::ptrace(PTRACE_POKETEXT, child, at, trap) != 0 || !go_on(PTRACE_CONT, child)) return false;
         user_regs_struct registers{};
         ::ptrace(PTRACE_GETREGS, child, nullptr, &registers);
         --registers.rip;
         ::ptrace(PTRACE_SETREGS, child, nullptr, &registers);
-        ::ptrace(PTRACE_POKETEXT, child, at, reinterpret_cast<void*>(before));
+        ::ptrace(PTRACE_POKETEXT, child, at, as_pointer(static_cast<std::uint64_t>(before)));
       }
       if (passes == 0) return true;
       if (!step(child)) return false;
@@ -167,29 +175,35 @@ class single_stepper {
   volatile int* is_over_ = nullptr;
 };
 
-/// Kills a process at each instruction of the operation, or at every `stride`th, and calls `check(at)` after each.
-/// Returns how many were killed inside; prints how many instructions there are.
+/// Returns how many instructions of an operation are tried: all of them if TIDEMARK_KILL_AT_ALL is set.
+inline std::size_t most_kills() { return std::getenv("TIDEMARK_KILL_AT_ALL") != nullptr ? SIZE_MAX : 500; }
+
+/// Kills a process at each instruction of the operation, or at 500 that lie apart, and calls `check(at)` after each.
+/// Prints how many instructions there are.
 template <class Prepare, class Operation, class Check>
-std::size_t kill_at_each_instruction(const char* name, std::size_t stride, Prepare prepare, Operation operation,
-                                     const Check& check) {
+void kill_at_each_instruction(const std::string& name, Prepare prepare, Operation operation, const Check& check) {
   single_stepper stepper{prepare, operation};
-  const std::size_t count = stepper.record();
+  std::size_t count = stepper.record();
   if (count == 0) {
-    MESSAGE("not tested: " << name << ", since ptrace is refused, or is none of this build");
-    return 0;
+    MESSAGE("not tested: " << name << ", since the system refuses ptrace, or this build can't be stepped");
+    return;
   }
   check(count);
+  // Once more, since now the linker has resolved what this process calls.
+  count = stepper.record();
+  check(count);
+  const std::size_t stride = count / most_kills() + 1;
+  const std::size_t first = random_numbers{fresh_seed()}.below(stride);
   std::size_t inside = 0;
   std::size_t killed = 0;
-  for (std::size_t at = 0; at < count; at += stride) {
-    inside += stepper.kill_at(at) ? 1 : 0;
+  for (std::size_t at = first; at < count; at += stride) {
+    inside += stepper.kill_at(at) ? 1U : 0U;
     ++killed;
     check(at);
   }
   MESSAGE(name << ": " << count << " instructions, killed at " << killed << ", inside " << inside);
-  // All but those that the kernel made different.
+  // All but some for which the kernel has gone another way.
   CHECK(inside * 10 >= killed * 9);
-  return inside;
 }
 
 }  // namespace testing
