@@ -236,9 +236,13 @@ class named_segment {
     // One that was left by a creator that was killed before it had a file of the waiters with a name, or by one that
     // was killed while it removed them.
     result = remove_file(paths_.values());
-    if (result && !give_name(files.values(), paths_.values())) result = failure(errno, segment_field::name);
-    if (result) result = attach(files);
-    if (!result) static_cast<void>(remove());
+    bool has_both = false;
+    if (result) {
+      has_both = give_name(files.values(), paths_.values());
+      result = has_both ? attach(files) : failure(errno, segment_field::name);
+    }
+    if (!result && has_both) static_cast<void>(remove_file(paths_.values()));
+    if (!result) ::unlink(paths_.waiters());
     return true;
   }
 
