@@ -91,23 +91,24 @@ struct alignas(64) segment_record {
 };
 
 /// The words of the waiters' file.
-template <platform Platform>
+/// \tparam Most  how many attachments there can be; less than most_attachments only in checks
+template <platform Platform, std::size_t Most = most_attachments>
 struct segment_words {
   template <class T>
   using word = typename Platform::template atomic<T>;
 
   word<std::uint64_t> looked_at{0};
   word<std::uint64_t> pins{0};
-  std::array<segment_record<Platform>, most_attachments> records{};
+  std::array<segment_record<Platform>, Most> records{};
 };
 
 /// The words of the file of the values.
-template <platform Platform>
+template <platform Platform, std::size_t Most = most_attachments>
 struct signaller_words {
   template <class T>
   using word = typename Platform::template atomic<T>;
 
-  std::array<word<std::uint64_t>, most_attachments> incarnation{};
+  std::array<word<std::uint64_t>, Most> incarnation{};
   word<std::uint32_t> ended{0};
 };
 
@@ -137,10 +138,10 @@ inline void keep_program_order() noexcept {
 /// \tparam Locks  try_lock(index) returns a byte_lock, unlock(index) ends it, and is_held(index) returns whether
 ///                another attachment has the byte. An attachment never finds its own byte taken. Threads of one
 ///                attachment do not exclude each other
-template <platform Platform, class Locks>
+template <platform Platform, class Locks, std::size_t Most = most_attachments>
 class segment_records {
  public:
-  using words_type = segment_words<Platform>;
+  using words_type = segment_words<Platform, Most>;
 
   /// \param count  how many attachments there can be, at most most_attachments
   segment_records(words_type& words, Locks& locks, std::uint32_t count) noexcept
@@ -269,8 +270,8 @@ class segment_records {
 };
 
 /// Returns what the record of the attachment `index` says. Others may change it meanwhile.
-template <platform Platform>
-attachment_note note_in(const segment_words<Platform>& words, std::uint32_t index) noexcept {
+template <platform Platform, std::size_t Most>
+attachment_note note_in(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
   const segment_record<Platform>& of = words.records[index];
   attachment_note note;
   // (CL10): relaxed alone, all of them: hints, as (CL9) says.
@@ -286,10 +287,10 @@ attachment_note note_in(const segment_words<Platform>& words, std::uint32_t inde
 }
 
 /// Whether somebody may signal: the words of the values' file. The functions take `is_alive(index, incarnation)`.
-template <platform Platform>
+template <platform Platform, std::size_t Most = most_attachments>
 class signaller_history {
  public:
-  using words_type = signaller_words<Platform>;
+  using words_type = signaller_words<Platform, Most>;
 
   /// \param count  how many attachments there can be
   signaller_history(words_type& words, std::uint32_t count) noexcept : words_{words}, count_{count} {}
@@ -323,6 +324,21 @@ class signaller_history {
 
   template <class IsAlive>
   static signallers state(const words_type& words, std::uint32_t count, const IsAlive& is_alive) noexcept {
+    const signallers first = state_once(words, count, is_alive);
+    // The last one may have closed between, after the look at one that has died before. Its end takes back what the
+    // dead has left.
+    return first == signallers::died ? state_once(words, count, is_alive) : first;
+  }
+
+ private:
+  static std::uint64_t look_at(const words_type& words, std::uint32_t index) noexcept {
+    // (SG2): acquire, pairs with (SG1) and (SG4).
+    return words.incarnation[index].load(std::memory_order_acquire);
+  }
+  std::uint64_t look_at(std::uint32_t index) const noexcept { return look_at(words_, index); }
+
+  template <class IsAlive>
+  static signallers state_once(const words_type& words, std::uint32_t count, const IsAlive& is_alive) noexcept {
     bool has_died = false;
     for (std::uint32_t index = 0; index < count; ++index) {
       const std::uint64_t seen = look_at(words, index);
@@ -338,13 +354,6 @@ class signaller_history {
     return words.ended.load(std::memory_order_relaxed) != 0 ? signallers::closed : signallers::none_yet;
   }
 
- private:
-  static std::uint64_t look_at(const words_type& words, std::uint32_t index) noexcept {
-    // (SG2): acquire, pairs with (SG1) and (SG4).
-    return words.incarnation[index].load(std::memory_order_acquire);
-  }
-  std::uint64_t look_at(std::uint32_t index) const noexcept { return look_at(words_, index); }
-
   words_type& words_;
   const std::uint32_t count_;
 };
@@ -359,7 +368,8 @@ class look_schedule {
 
   /// Returns whether the caller must look now.
   /// \param now  in nanoseconds of the steady clock. That of another process may be another one
-  bool is_due(segment_words<Platform>& words, std::uint64_t now) noexcept {
+  template <std::size_t Most>
+  bool is_due(segment_words<Platform, Most>& words, std::uint64_t now) noexcept {
     // (LK1): relaxed alone, and so are all accesses of the two words: at worst there are two looks.
     std::uint64_t last = words.looked_at.load(std::memory_order_relaxed);
     // (LK2): relaxed alone, as (LK1).

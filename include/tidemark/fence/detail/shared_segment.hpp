@@ -178,7 +178,7 @@ class shared_segment {
   }
   /// Returns what the record of an attachment says, which is there if the attachment has W.
   attachment_note note_of(std::uint32_t index) const noexcept {
-    return has_waiters_ ? note_in<Platform>(words(), index) : attachment_note{};
+    return has_waiters_ ? note_in(std::as_const(words()), index) : attachment_note{};
   }
   park_word& bell_of(std::uint32_t index) const noexcept { return words().records[index].bell; }
   /// One bit for each attachment that signals without a registration for the global barrier. The attachment sets its

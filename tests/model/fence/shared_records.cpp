@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of the records of a segment that processes share. Each thread is a process, or one of two threads of
+// one, with the locks of its own open file description. A process that is killed drops its locks, and does nothing else.
+#include "support/model_check.hpp"
+
+#include <tidemark/fence/detail/shared_records.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using platform = TIDEMARK_MODEL_PLATFORM;
+using payload = platform::var<int>;
+using tidemark::detail::attachment_note;
+using tidemark::detail::attachment_rights;
+using tidemark::detail::byte_lock;
+using tidemark::detail::claim_outcome;
+using tidemark::detail::signallers;
+
+constexpr std::uint32_t most = 3;
+
+/// The bytes in the kernel, each with the description that has it, from 1. Whoever unlocks a byte hands over what it
+/// has done to who locks it next.
+struct kernel_bytes {
+  std::array<platform::atomic<std::uint32_t>, most> owner;
+
+  kernel_bytes() {
+    for (auto& each : owner) each.store(0, std::memory_order_relaxed);
+  }
+};
+
+/// Those of one description: it never finds its own byte taken, and takes it again.
+class description {
+ public:
+  description(kernel_bytes& bytes, std::uint32_t number) : bytes_{bytes}, number_{number} {}
+
+  byte_lock try_lock(std::uint32_t index) {
+    std::uint32_t before = 0;
+    const bool is_mine = bytes_.owner[index].compare_exchange_strong(before, number_, std::memory_order_acq_rel,
+                                                                     std::memory_order_acquire) ||
+                         before == number_;
+    return is_mine ? byte_lock::locked : byte_lock::taken;
+  }
+  void unlock(std::uint32_t index) { bytes_.owner[index].exchange(0, std::memory_order_acq_rel); }
+  bool is_held(std::uint32_t index) const {
+    const std::uint32_t by = bytes_.owner[index].load(std::memory_order_acquire);
+    return by != 0 && by != number_;
+  }
+
+ private:
+  kernel_bytes& bytes_;
+  std::uint32_t number_;
+};
+
+using words = tidemark::detail::segment_words<platform, most>;
+using records = tidemark::detail::segment_records<platform, description, most>;
+using signaller_part = tidemark::detail::signaller_words<platform, most>;
+using history = tidemark::detail::signaller_history<platform, most>;
+
+attachment_note note_with(std::uint64_t incarnation) {
+  attachment_note note;
+  note.rights = attachment_rights::signal;
+  note.incarnation = incarnation;
+  return note;
+}
+
+/// A segment with a plain field for each attachment, as its slots are; and up to four attachments.
+struct stand {
+  kernel_bytes bytes;
+  words in_waiters;
+  signaller_part in_values;
+  std::array<payload, most> slots;
+  std::array<description, 4> locks{description{bytes, 1}, description{bytes, 2}, description{bytes, 3},
+                                   description{bytes, 4}};
+  std::array<std::optional<records>, 4> attachments;
+  std::array<std::uint32_t, 4> index{};
+
+  stand() {
+    for (unsigned i = 0; i < attachments.size(); ++i) attachments[i].emplace(in_waiters, locks[i], most);
+  }
+
+  auto cleaner() {
+    return [this](std::uint32_t of) { slots[of].store(0); };
+  }
+  /// Attaches, and takes a slot. Returns false if all numbers are taken.
+  bool attach(unsigned who) {
+    const claim_outcome claimed = attachments[who]->claim(note_with(who + 10), cleaner());
+    if (claimed.status != byte_lock::locked) return false;
+    index[who] = claimed.index;
+    MODEL_REQUIRE(slots[claimed.index].load() == 0);
+    slots[claimed.index].store(static_cast<int>(who) + 1);
+    return true;
+  }
+  void die(unsigned who) { locks[who].unlock(index[who]); }
+  void release(unsigned who) { attachments[who]->release(index[who], cleaner()); }
+  auto look(unsigned who) { return attachments[who]->look(index[who], most, cleaner()); }
+
+  history signals() { return {in_values, most}; }
+  void begin(unsigned who) { signals().begin(index[who], who + 10); }
+  void end(unsigned who) {
+    signals().end(index[who], [&](auto other, auto number) { return attachments[who]->is_alive(other, number); });
+  }
+  signallers state(unsigned who) {
+    return history::state(in_values, most, [&](auto other, auto number) {
+      return attachments[who]->is_alive(other, number);
+    });
+  }
+  bool is_used(std::uint32_t which) { return in_waiters.records[which].state.load(std::memory_order_relaxed) != 0; }
+};
+
+/// One is killed, a second looks, and a third attaches. What the dead has left is cleaned up by one of them, alone.
+struct cleaned_by_one : model::suite<3>, stand {
+  void before() { MODEL_REQUIRE(attach(1)); }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(attach(0));
+      die(0);
+    } else if (thread == 1) {
+      look(1);
+    } else {
+      MODEL_REQUIRE(attach(2));
+    }
+  }
+  void after() {
+    look(1);
+    MODEL_REQUIRE(slots[index[1]].load() == 2);
+    MODEL_REQUIRE(slots[index[2]].load() == 3);
+    const std::uint32_t left = most - index[1] - index[2];
+    MODEL_REQUIRE(is_used(index[1]));
+    MODEL_REQUIRE(is_used(index[2]));
+    MODEL_REQUIRE(!is_used(left));
+  }
+};
+
+/// One closes beside the look of another and beside a third one that attaches.
+struct closed_beside_look : model::suite<3>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(0));
+    MODEL_REQUIRE(attach(1));
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(slots[index[0]].load() == 1);  // nobody has cleaned up behind the living
+      release(0);
+    } else if (thread == 1) {
+      MODEL_REQUIRE(look(1).cleaned == 0);
+    } else {
+      MODEL_REQUIRE(attach(2));
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(slots[index[1]].load() == 2);
+    MODEL_REQUIRE(slots[index[2]].load() == 3);
+  }
+};
+
+/// Two threads of one attachment look: their locks do not exclude each other.
+struct two_threads_look : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    die(0);
+  }
+  void thread(unsigned) { attachments[1]->look(index[1], 1, cleaner()); }
+  void after() {
+    MODEL_REQUIRE(!is_used(index[0]));
+    MODEL_REQUIRE(slots[index[0]].load() == 0);
+  }
+};
+
+/// Two threads of one attachment look, while a neighbour has marked more records than one look cleans.
+struct two_threads_look_at_many : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    for (auto& record : in_waiters.records) record.state.store(5, std::memory_order_relaxed);
+  }
+  void thread(unsigned) {
+    const auto found = attachments[1]->look(index[1], 1, cleaner());
+    MODEL_REQUIRE(found.cleaned <= 1);
+  }
+};
+
+/// A signaller attaches: before it is alive there was none.
+struct signaller_comes : model::suite<2>, stand {
+  void before() { MODEL_REQUIRE(attach(1)); }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(attach(0));
+      begin(0);
+    } else {
+      const signallers seen = state(1);
+      MODEL_REQUIRE(seen == signallers::none_yet || seen == signallers::present);
+      const attachment_note note = tidemark::detail::note_in(in_waiters, 1);
+      MODEL_REQUIRE(note.incarnation == 0 || note.incarnation == 10);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::present); }
+};
+
+/// A signaller closes: it has not died.
+struct signaller_closes : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      end(0);
+      release(0);
+    } else {
+      const signallers seen = state(1);
+      MODEL_REQUIRE(seen == signallers::present || seen == signallers::closed);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::closed); }
+};
+
+/// A signaller is killed, and a waiter takes its number: the signaller has died.
+struct signaller_dies : model::suite<3>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      die(0);
+    } else if (thread == 1) {
+      const signallers seen = state(1);
+      MODEL_REQUIRE(seen == signallers::present || seen == signallers::died);
+    } else {
+      MODEL_REQUIRE(attach(2));
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::died); }
+};
+
+/// A signaller closes after another one has died: it was the last one, and has closed.
+struct closes_after_death : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+    MODEL_REQUIRE(attach(1));
+    begin(1);
+    MODEL_REQUIRE(attach(2));
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      end(1);
+      release(1);
+    } else {
+      const signallers seen = state(2);
+      MODEL_REQUIRE(seen == signallers::present || seen == signallers::closed);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(2) == signallers::closed); }
+};
+
+/// Of two attachments one looks.
+struct one_is_due : model::suite<2>, stand {
+  std::array<tidemark::detail::look_schedule<platform>, 2> schedules;
+  std::array<bool, 2> is_due{};
+
+  static constexpr std::uint64_t now = 5'000'000'000;
+  void before() {
+    for (auto& each : schedules) MODEL_REQUIRE(each.is_due(in_waiters, now));  // the first time of each
+  }
+  void thread(unsigned thread) { is_due[thread] = schedules[thread].is_due(in_waiters, now + 50'000'000); }
+  void after() { MODEL_REQUIRE(is_due[0] != is_due[1]); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<model::check> checks{
+      model::make_check<cleaned_by_one, "cleaned_by_one">(),
+      model::make_check<closed_beside_look, "closed_beside_look">(),
+      model::make_check<two_threads_look, "two_threads_look">(),
+      model::make_check<two_threads_look_at_many, "two_threads_look_at_many">(),
+      model::make_check<signaller_comes, "signaller_comes">(),
+      model::make_check<signaller_closes, "signaller_closes">(),
+      model::make_check<signaller_dies, "signaller_dies">(),
+      model::make_check<closes_after_death, "closes_after_death">(),
+      model::make_check<one_is_due, "one_is_due">(),
+  };
+  return model::run(argc, argv, checks);
+}
