@@ -13,7 +13,7 @@
 
 namespace {
 
-using platform = TIDEMARK_MODEL_PLATFORM;
+using platform = tidemark::TIDEMARK_MODEL_PLATFORM;
 using payload = platform::var<int>;
 using tidemark::detail::attachment_note;
 using tidemark::detail::attachment_rights;
@@ -40,12 +40,12 @@ class description {
 
   byte_lock try_lock(std::uint32_t index) {
     std::uint32_t before = 0;
-    const bool is_mine = bytes_.owner[index].compare_exchange_strong(before, number_, std::memory_order_acq_rel,
-                                                                     std::memory_order_acquire) ||
+    const bool is_mine = bytes_.owner[index].compare_exchange_strong(before, number_, std::memory_order_acquire,
+                                                                     std::memory_order_relaxed) ||
                          before == number_;
     return is_mine ? byte_lock::locked : byte_lock::taken;
   }
-  void unlock(std::uint32_t index) { bytes_.owner[index].exchange(0, std::memory_order_acq_rel); }
+  void unlock(std::uint32_t index) { bytes_.owner[index].exchange(0, std::memory_order_release); }
   bool is_held(std::uint32_t index) const {
     const std::uint32_t by = bytes_.owner[index].load(std::memory_order_acquire);
     return by != 0 && by != number_;
