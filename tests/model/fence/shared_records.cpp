@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of the records of a segment that processes share. Each thread is a process, or one of two threads of
-// one, with the locks of its own open file description. A process that is killed drops its locks, and does nothing else.
+// one, with the locks of its own open file description. A process that is killed drops its locks, and does nothing
+// else.
 #include "support/model_check.hpp"
 
 #include <tidemark/fence/detail/shared_records.hpp>
@@ -105,9 +106,8 @@ struct stand {
     signals().end(index[who], [&](auto other, auto number) { return attachments[who]->is_alive(other, number); });
   }
   signallers state(unsigned who) {
-    return history::state(in_values, most, [&](auto other, auto number) {
-      return attachments[who]->is_alive(other, number);
-    });
+    return history::state(in_values, most,
+                          [&](auto other, auto number) { return attachments[who]->is_alive(other, number); });
   }
   bool is_used(std::uint32_t which) { return in_waiters.records[which].state.load(std::memory_order_relaxed) != 0; }
 };

@@ -253,13 +253,17 @@ class segment_records {
   }
 
   static void write(record& own, const attachment_note& note) noexcept {
-    // (CL9): relaxed alone, all of them: hints, but for the incarnation, which (SG1) publishes.
-    own.rights.store(static_cast<std::uint32_t>(note.rights), std::memory_order_relaxed);
-    own.registered.store(note.is_registered ? 1 : 0, std::memory_order_relaxed);
-    own.process.store(note.process, std::memory_order_relaxed);
-    own.name_space.store(note.name_space, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < own.name.size(); ++i) own.name[i].store(note.name[i], std::memory_order_relaxed);
-    own.incarnation.store(note.incarnation, std::memory_order_relaxed);
+    put(own.rights, static_cast<std::uint32_t>(note.rights));
+    put(own.registered, std::uint32_t{note.is_registered});
+    put(own.process, note.process);
+    put(own.name_space, note.name_space);
+    for (std::size_t i = 0; i < own.name.size(); ++i) put(own.name[i], note.name[i]);
+    put(own.incarnation, note.incarnation);
+  }
+  template <class Word, class T>
+  static void put(Word& to, T value) noexcept {
+    // (CL9): relaxed alone: hints, but for the incarnation, which (SG1) publishes.
+    to.store(value, std::memory_order_relaxed);
   }
 
   words_type& words_;
@@ -274,15 +278,17 @@ template <platform Platform, std::size_t Most>
 attachment_note note_in(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
   const segment_record<Platform>& of = words.records[index];
   attachment_note note;
-  // (CL10): relaxed alone, all of them: hints, as (CL9) says.
-  const std::uint32_t rights = of.rights.load(std::memory_order_relaxed);
-  note.rights = rights == static_cast<std::uint32_t>(attachment_rights::signal) ? attachment_rights::signal
-                                                                                : attachment_rights::wait;
-  note.is_registered = of.registered.load(std::memory_order_relaxed) == 1;
-  note.process = of.process.load(std::memory_order_relaxed);
-  note.name_space = of.name_space.load(std::memory_order_relaxed);
-  note.incarnation = of.incarnation.load(std::memory_order_relaxed);
-  for (std::size_t i = 0; i < of.name.size(); ++i) note.name[i] = of.name[i].load(std::memory_order_relaxed);
+  const auto get = [](const auto& from) {
+    // (CL10): relaxed alone: hints, as (CL9) says.
+    return from.load(std::memory_order_relaxed);
+  };
+  const bool may_signal = get(of.rights) == static_cast<std::uint32_t>(attachment_rights::signal);
+  note.rights = may_signal ? attachment_rights::signal : attachment_rights::wait;
+  note.is_registered = get(of.registered) == 1;
+  note.process = get(of.process);
+  note.name_space = get(of.name_space);
+  note.incarnation = get(of.incarnation);
+  for (std::size_t i = 0; i < of.name.size(); ++i) note.name[i] = get(of.name[i]);
   return note;
 }
 

@@ -12,9 +12,9 @@
 // After open() the sizes and the choices are those of the private copy, which was compared with what the caller
 // expects, and never those that stand in the segment.
 //
-// Words that processes share are the platform's atomic words, each in its place in the mapping, and not plain words with
-// std::atomic_ref: a page that only can be read has no atomic_ref before C++26, since that wants an object that can be
-// written. Bytes that are 0 are such words: they hold nothing but their value (asserted below as far as the language
+// Words that processes share are the platform's atomic words, each in its place in the mapping, and not plain words
+// with std::atomic_ref: a page that only can be read has no atomic_ref before C++26, since that wants one that can
+// be written. Bytes that are 0 are such words: they hold nothing but their value (asserted below as far as the language
 // can).
 //
 // After a fork, the child has neither the mapping nor the lock: an access is a segmentation fault, and is_inherited()
