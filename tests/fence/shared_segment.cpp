@@ -84,7 +84,7 @@ TEST_CASE("[A52] an opening that expects something else is refused, and names th
   CHECK(field_for([](segment_shape& shape) { ++shape.value_kind; }) == segment_field::value_kind);
   CHECK(field_for([](segment_shape& shape) { ++shape.double_word; }) == segment_field::double_word);
   CHECK(field_for([](segment_shape& shape) { ++shape.options; }) == segment_field::options);
-  CHECK(field_for([](segment_shape& shape) { ++shape.slots; }) == segment_field::slots);
+  CHECK(field_for([](segment_shape& shape) { ++shape.waiter_slots; }) == segment_field::waiter_slots);
   CHECK(field_for([](segment_shape& shape) { ++shape.attachments; }) == segment_field::attachments);
   CHECK(field_for([](segment_shape& shape) { ++shape.value_bytes; }) == segment_field::value_bytes);
   CHECK(field_for([](segment_shape& shape) { ++shape.waiter_bytes; }) == segment_field::waiter_bytes);
@@ -113,7 +113,7 @@ TEST_CASE("[A52] a file whose header is another one's is refused by field, which
     CHECK(field_of([](segment_header& header) { header.word_size ^= 12; }) == segment_field::word_size);
     CHECK(field_of([](segment_header& header) { header.page *= 2; }) == segment_field::page);
     CHECK(field_of([](segment_header& header) { header.file ^= 3; }) == segment_field::file);
-    CHECK(field_of([](segment_header& header) { ++header.slots; }) == segment_field::slots);
+    CHECK(field_of([](segment_header& header) { ++header.waiter_slots; }) == segment_field::waiter_slots);
     CHECK(field_of([](segment_header& header) { ++header.value_bytes; }) == segment_field::value_bytes);
     segment opened;
     CHECK(open_at(opened, files));
@@ -533,7 +533,7 @@ TEST_CASE("an attachment that relies on the global barrier is refused in a proce
   const segment_files files = memory_files();
   const child_end ended = run_in_child([&] {
     segment own;
-    const tidemark::detail::attachment_options registered{.is_registered = true, .patience = patience};
+    const tidemark::detail::opening_options registered{.is_registered = true, .patience = patience};
     if (!global_barrier::is_registered()) {  // before Linux 6.3 the question registers
       const open_result refused = own.open(files, stand_shape, registered, cleaner_of(own));
       require(refused.status == open_status::refused && refused.field == segment_field::rights, "it is not refused");
@@ -578,7 +578,7 @@ TEST_CASE("whatever a neighbour writes, the others stay within the segment, and 
         2);
     CHECK(calls == found.cleaned);
     CHECK(found.cleaned <= 2);
-    CHECK(victim.shape().slots == stand_shape.slots);
+    CHECK(victim.shape().waiter_slots == stand_shape.waiter_slots);
     static_cast<void>(victim.may_look(std::chrono::steady_clock::now()));
     static_cast<void>(victim.signaller_state());
     static_cast<void>(victim.note_of(3));

@@ -79,10 +79,10 @@ TEST_CASE("[A52] a name whose segment is another one is refused by field while s
   REQUIRE(open_named(one, name));
   segment other;
   segment_shape larger = stand_shape;
-  ++larger.slots;
+  ++larger.waiter_slots;
   const open_result refused = other.open_or_create(name, {}, larger, {}, cleaner_of(other));
   CHECK(refused.status == open_status::invalid);
-  CHECK(refused.field == segment_field::slots);
+  CHECK(refused.field == segment_field::waiter_slots);
   close_all(one);
   CHECK(other.open_or_create(name, {}, larger, {}, cleaner_of(other)));
   close_all(other);

@@ -36,7 +36,7 @@ using tidemark::detail::segment_shape;
 inline constexpr segment_shape stand_shape{.value_kind = 7,
                                            .double_word = 1,
                                            .options = 5,
-                                           .slots = 8,
+                                           .waiter_slots = 8,
                                            .attachments = 4,
                                            .value_bytes = 256,
                                            .waiter_bytes = 256};
@@ -49,7 +49,7 @@ inline std::atomic<std::uint32_t>& slot_of(const segment& in, std::size_t number
 /// Gives back what an attachment has.
 inline auto cleaner_of(const segment& in) {
   return [&in](std::uint32_t index) {
-    for (std::size_t slot = 0; slot < stand_shape.slots; ++slot) {
+    for (std::size_t slot = 0; slot < stand_shape.waiter_slots; ++slot) {
       std::uint32_t owner = index + 1;
       slot_of(in, slot).compare_exchange_strong(owner, 0);
     }
@@ -58,7 +58,7 @@ inline auto cleaner_of(const segment& in) {
 
 /// Takes some slots for an attachment.
 inline void take_slots(const segment& of, std::size_t count) {
-  for (std::size_t slot = 0; slot < stand_shape.slots && count != 0; ++slot) {
+  for (std::size_t slot = 0; slot < stand_shape.waiter_slots && count != 0; ++slot) {
     std::uint32_t none = 0;
     if (slot_of(of, slot).compare_exchange_strong(none, of.index() + 1)) --count;
   }
@@ -66,7 +66,7 @@ inline void take_slots(const segment& of, std::size_t count) {
 
 inline std::size_t slots_taken(const segment& in) {
   std::size_t taken = 0;
-  for (std::size_t slot = 0; slot < stand_shape.slots; ++slot) taken += slot_of(in, slot) != 0 ? 1U : 0U;
+  for (std::size_t slot = 0; slot < stand_shape.waiter_slots; ++slot) taken += slot_of(in, slot) != 0 ? 1U : 0U;
   return taken;
 }
 

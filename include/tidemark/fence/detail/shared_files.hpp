@@ -88,7 +88,7 @@ enum class segment_field : unsigned char {
   double_word,
   value_kind,
   options,
-  slots,
+  waiter_slots,
   attachments,
   value_bytes,
   waiter_bytes,
@@ -103,7 +103,7 @@ enum class segment_field : unsigned char {
 template <>
 inline constexpr auto names_of<segment_field> =
     names("none", "magic", "byte_order", "layout_version", "word_size", "page", "double_word", "value_kind", "options",
-          "slots", "attachments", "value_bytes", "waiter_bytes", "id", "file", "file_size", "seals", "rights",
+          "waiter_slots", "attachments", "value_bytes", "waiter_bytes", "id", "file", "file_size", "seals", "rights",
           "own_description", "name");
 
 /// What an opening has come to. It converts to true if the segment was opened.
@@ -130,7 +130,7 @@ struct segment_shape {
   std::uint32_t value_kind = 0;   // which kind of fence
   std::uint32_t double_word = 0;  // which kind of double word
   std::uint64_t options = 0;      // the choices of the fence that matter to others
-  std::uint32_t slots = 0;
+  std::uint32_t waiter_slots = 0;
   std::uint32_t attachments = 16;  // at most most_attachments
   std::uint64_t value_bytes = 0;
   std::uint64_t waiter_bytes = 0;
@@ -170,7 +170,7 @@ struct segment_header {
   std::uint32_t double_word = 0;
   std::uint32_t value_kind = 0;
   std::uint64_t options = 0;
-  std::uint32_t slots = 0;
+  std::uint32_t waiter_slots = 0;
   std::uint32_t attachments = 0;
   std::uint64_t value_bytes = 0;
   std::uint64_t waiter_bytes = 0;
@@ -195,7 +195,7 @@ inline segment_header header_for(const segment_shape& shape, std::array<std::uin
   header.double_word = shape.double_word;
   header.value_kind = shape.value_kind;
   header.options = shape.options;
-  header.slots = shape.slots;
+  header.waiter_slots = shape.waiter_slots;
   header.attachments = shape.attachments;
   header.value_bytes = shape.value_bytes;
   header.waiter_bytes = shape.waiter_bytes;
@@ -215,7 +215,7 @@ inline segment_field differing_field(const segment_header& found, const segment_
   if (found.double_word != expected.double_word) return double_word;
   if (found.value_kind != expected.value_kind) return value_kind;
   if (found.options != expected.options) return options;
-  if (found.slots != expected.slots) return slots;
+  if (found.waiter_slots != expected.waiter_slots) return waiter_slots;
   if (found.attachments != expected.attachments) return attachments;
   if (found.value_bytes != expected.value_bytes) return value_bytes;
   if (found.waiter_bytes != expected.waiter_bytes) return waiter_bytes;

@@ -53,7 +53,7 @@
 namespace tidemark::detail {
 
 /// What an attachment is to be.
-struct attachment_options {
+struct opening_options {
   attachment_rights rights = attachment_rights::signal;
   /// Whether the attachment relies on the global barrier: opening fails if the process is not registered for it.
   bool is_registered = false;
@@ -90,7 +90,7 @@ class shared_segment {
   ///               index, too, since another one may have had it before. It may be called again for what was cleaned
   ///               by half
   template <class Clean>
-  open_result open(const segment_files& files, const segment_shape& expected, const attachment_options& options,
+  open_result open(const segment_files& files, const segment_shape& expected, const opening_options& options,
                    Clean&& clean) noexcept {
     TIDEMARK_ASSERT(!is_open(), "shared_segment: it is open");
     if (!files) return failure(EBADF);
@@ -116,12 +116,12 @@ class shared_segment {
   /// may not signal makes none.
   template <class Clean>
   open_result open_or_create(segment_name name, file_modes modes, const segment_shape& shape,
-                             const attachment_options& options, Clean&& clean) noexcept {
+                             const opening_options& options, Clean&& clean) noexcept {
     return open_name(name, options.rights == attachment_rights::look ? nullptr : &shape, modes, shape, options, clean);
   }
   /// Opens an attachment to the segment of a name that somebody uses.
   template <class Clean>
-  open_result open_existing(segment_name name, const segment_shape& expected, const attachment_options& options,
+  open_result open_existing(segment_name name, const segment_shape& expected, const opening_options& options,
                             Clean&& clean) noexcept {
     return open_name(name, nullptr, {}, expected, options, clean);
   }
@@ -180,7 +180,7 @@ class shared_segment {
   attachment_note note_of(std::uint32_t index) const noexcept {
     return has_waiters_ ? note_in(std::as_const(words()), index) : attachment_note{};
   }
-  park_word& bell_of(std::uint32_t index) const noexcept { return words().records[index].bell; }
+  park_word& doorbell_of(std::uint32_t index) const noexcept { return words().records[index].doorbell; }
   /// One bit for each attachment that signals without a registration for the global barrier. The attachment sets its
   /// own bit before its first signal; it is cleared when the attachment has ended.
   pin_word& pins() const noexcept { return words().pins; }
@@ -272,7 +272,7 @@ class shared_segment {
   /// Takes a byte and writes the record. While all bytes are taken, it looks again until the deadline if one of them
   /// may be that of a cleaner.
   template <class Clean>
-  open_result enter(const attachment_options& options, Clean& clean, deadline until) noexcept {
+  open_result enter(const opening_options& options, Clean& clean, deadline until) noexcept {
     if (options.is_registered && !global_barrier::is_registered()) return failure(EPERM, segment_field::rights);
     attachment_note note = own_note(options);
     if (::getrandom(&note.incarnation, sizeof note.incarnation, 0) != sizeof note.incarnation) return failure(errno);
@@ -296,7 +296,7 @@ class shared_segment {
     return opened();
   }
 
-  attachment_note own_note(const attachment_options& options) const noexcept {
+  attachment_note own_note(const opening_options& options) const noexcept {
     attachment_note note;
     note.rights = options.rights;
     note.is_registered = options.is_registered;
@@ -310,7 +310,7 @@ class shared_segment {
 
   template <class Clean>
   open_result open_name(segment_name name, const segment_shape* created, file_modes modes,
-                        const segment_shape& expected, const attachment_options& options, Clean& clean) noexcept {
+                        const segment_shape& expected, const opening_options& options, Clean& clean) noexcept {
     TIDEMARK_ASSERT(!is_open(), "shared_segment: it is open");
     const segment_paths paths{name};
     named_segment those{paths, options.rights, std::chrono::steady_clock::now() + options.patience};
