@@ -348,3 +348,20 @@ TEST_CASE("in memory: another user with a descriptor for reading can't get one f
   close_all(own);
   for (const int end : ends) ::close(end);
 }
+
+TEST_CASE("without /proc a file can't be opened anew, which the result says") {
+  if (!is_root()) return;
+  const segment_files files = memory_files();
+  const child_end ended = run_in_child([&] {
+    require(::chroot("/dev/shm") == 0 && ::chdir("/") == 0, "it has /proc still");
+    segment own;
+    const open_result refused = open_at(own, files);
+    require(refused.status == open_status::refused && refused.field == segment_field::own_description, "it is opened");
+    require(!own.is_open(), "it is open");
+    const open_result unnamed = own.open_or_create({"tidemark-test-chroot", "/"}, {}, stand_shape, {}, cleaner_of(own));
+    require(unnamed.status == open_status::refused, "it has a name");
+    require(::access("/tidemark-test-chroot", F_OK) != 0, "a file is left");
+  });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+}
