@@ -407,6 +407,11 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
     auto own = std::make_unique<segment>();
     require(static_cast<bool>(open_at(*own, files)), "the child is not attached");
     take_slots(*own, 3);
+    const pid_t idle = ::fork();  // it does not even close its copy
+    if (idle == 0) {
+      ::pause();
+      ::_exit(0);
+    }
     const pid_t grandchild = ::fork();
     require(grandchild >= 0, "there is no grandchild");
     if (grandchild == 0) {
@@ -426,22 +431,24 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
       ::pause();
       ::_exit(0);
     }
+    ::close(grandchild_pipe[1]);
     char byte = 0;
     require(::read(grandchild_pipe[0], &byte, 1) == 1, "the grandchild has failed");
     require(!own->is_inherited(), "the parent's attachment is none any more");
-    std::memcpy(own->values(), &grandchild, sizeof grandchild);
+    const std::array<pid_t, 2> children{grandchild, idle};
+    std::memcpy(own->values(), children.data(), sizeof children);
     arrive();
   }};
   REQUIRE(parent.has_arrived());
-  pid_t grandchild = 0;
-  std::memcpy(&grandchild, survivor.values(), sizeof grandchild);
+  std::array<pid_t, 2> grandchildren{};
+  std::memcpy(grandchildren.data(), survivor.values(), sizeof grandchildren);
   CHECK(survivor.is_attached(1));
   parent.kill();
-  CHECK(::kill(grandchild, 0) == 0);
+  for (const pid_t each : grandchildren) CHECK(::kill(each, 0) == 0);
   CHECK_FALSE(survivor.is_attached(1));
   CHECK(survivor.look(cleaner_of(survivor)).cleaned == 1);
   CHECK(slots_taken(survivor) == 0);
-  ::kill(grandchild, SIGKILL);
+  for (const pid_t each : grandchildren) ::kill(each, SIGKILL);
   for (const int end : grandchild_pipe) ::close(end);
 }
 
