@@ -401,8 +401,6 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
   const segment_files files = memory_files();
   segment survivor;
   REQUIRE(open_at(survivor, files));
-  int grandchild_pipe[2];
-  REQUIRE(::pipe(grandchild_pipe) == 0);
   stand_child parent{[&](auto arrive) {
     auto own = std::make_unique<segment>();
     require(static_cast<bool>(open_at(*own, files)), "the child is not attached");
@@ -412,6 +410,8 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
       ::pause();
       ::_exit(0);
     }
+    std::array<int, 2> grandchild_pipe{};
+    require(::pipe(grandchild_pipe.data()) == 0, "there is no pipe");
     const pid_t grandchild = ::fork();
     require(grandchild >= 0, "there is no grandchild");
     if (grandchild == 0) {
@@ -449,7 +449,6 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
   CHECK(survivor.look(cleaner_of(survivor)).cleaned == 1);
   CHECK(slots_taken(survivor) == 0);
   for (const pid_t each : grandchildren) ::kill(each, SIGKILL);
-  for (const int end : grandchild_pipe) ::close(end);
 }
 
 TEST_CASE("every descriptor that an attachment opens is closed by exec and by its close") {
