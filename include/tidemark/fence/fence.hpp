@@ -70,6 +70,7 @@
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "detail/calls_inside.hpp"
+#include "detail/sleeping_wait.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
 #include "tools/fence_operations.hpp"
@@ -482,6 +483,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
  private:
   friend fence_access;
+  friend sleeping_wait;
   friend waitable<fence_core>;
 
   template <class... Arguments>
@@ -591,47 +593,36 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   template <class Token>
   [[gnu::noinline]] wait_status wait_longer(std::uint64_t target, deadline until, const Token& token) const noexcept {
     if (until == at_once || token.stop_requested() || is_poisoned()) return outcome(target, token);
-    spinning_wait spinning{spin_.memory()};
-    const auto is_reached = [&] { return reached_value() >= target; };
-    if (spinning.spin(until, is_reached, [&] { return token.stop_requested() || is_poisoned(); }))
-      return wait_status::reached;
-    if (until == no_deadline || until > Platform::now()) {
-      spinning.sleeps();
-      // A waiter that shares the overflow lane may be released before it is due; it registers again then.
-      while (register_and_sleep(target, until, token, spinning) && (until == no_deadline || until > Platform::now())) {
-      }
-      spinning.wakes();
-    }
+    if (sleeping_wait::run(*this, target, until, token)) return wait_status::reached;
     return outcome(target, token);
   }
 
-  /// Registers, sleeps and withdraws: from w1 on. Returns whether it must be done again, because the waiter was
-  /// released from the lane before the wait was over.
-  template <class Token>
-  [[gnu::cold, gnu::noinline]] bool register_and_sleep(std::uint64_t target, deadline until, const Token& token,
-                                                       spinning_wait& spinning) const noexcept {
-    const auto ticket = add(target, nullptr);
-    const bool ordered = order_registration();
-    const auto nudge = [this, &ticket] { heap().nudge(ticket); };
-    bool is_released = false;
-    {
-      const typename stop_callback_for<Token, std::remove_const_t<decltype(nudge)>>::type stop_callback(token, nudge);
-      for (;;) {
-        const std::uint32_t seen = heap().wakes(ticket);
-        // Before the look: a waiter that was released because it is due finds the value then.
-        const bool is_early = ticket.is_in_lane() && heap().is_released(ticket);
-        if (is_over(target) || token.stop_requested()) break;
-        is_released = is_early;
-        if (is_released) break;
-        // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
-        const deadline limit = ordered ? until : look_again_before(until, Platform::now());
-        spinning.parks();
-        if (!heap().park(ticket, seen, limit) && limit == until) break;
-      }
+  auto* learnt() const noexcept { return spin_.memory(); }
+
+  /// The registration of a thread that sleeps.
+  class sleeper {
+   public:
+    sleeper(const fence_core& of, std::uint64_t target) noexcept
+        : of_{of}, ticket_{of.add(target, nullptr)}, is_ordered_{of.order_registration()} {}
+    sleeper(const sleeper&) = delete;
+    sleeper& operator=(const sleeper&) = delete;
+    ~sleeper() { of_.heap().withdraw(ticket_); }
+
+    std::uint32_t wakes() const noexcept { return of_.heap().wakes(ticket_); }
+    /// A waiter that shares the overflow lane may be released before it is due.
+    bool is_early() const noexcept { return ticket_.is_in_lane() && of_.heap().is_released(ticket_); }
+    deadline limit(deadline until) const noexcept {
+      // If the barrier was refused, a signaller may have missed this waiter, so it looks again soon.
+      return is_ordered_ ? until : look_again_before(until, Platform::now());
     }
-    heap().withdraw(ticket);
-    return is_released;
-  }
+    bool park(std::uint32_t seen, deadline until) const noexcept { return of_.heap().park(ticket_, seen, until); }
+    void nudge() const noexcept { of_.heap().nudge(ticket_); }
+
+   private:
+    const fence_core& of_;
+    const waiter_ticket ticket_;
+    const bool is_ordered_;
+  };
 
   /// Does w2, between (H2) (H8) and (F3). Returns false if the barrier was refused: a signaller may have missed the
   /// waiter then.

@@ -124,17 +124,24 @@ class min_tree {
   /// Fills the empty leaf. Returns the version that marks this filling. Only the owner of the slot may call it.
   /// Progress: wait-free.
   std::uint64_t arm(std::size_t leaf, std::uint64_t value) noexcept {
-    // (H1): relaxed; only the owner of the slot calls it, and has taken over the leaf's last state with (W6). A
-    // stronger order would add nothing.
-    versioned empty = word(leaf).load(std::memory_order_relaxed);
-    const versioned armed{value, empty.version + 1};
-    // (H2): seq_cst, the C of the head of this file: neither a child load (H6) nor (H16) that comes later in the total
-    // order may miss it. A release store passes nearly every test and still loses wake-ups.
-    const bool done =
-        word(leaf).compare_exchange_strong(empty, armed, std::memory_order_seq_cst, std::memory_order_relaxed);
+    versioned armed{value, 0};
+    const bool done = try_arm(leaf, armed);
     TIDEMARK_ASSERT(done, "the slot of a waiter was armed twice");
     static_cast<void>(done);
     return armed.version;
+  }
+
+  /// Fills the leaf with `armed.value`, whatever it held, and sets `armed.version` to what marks this filling. Returns
+  /// false if another thread has changed the leaf meanwhile; where only the owner of the slot calls it, and leaves are
+  /// empty when they change hands, that does not happen. Progress: wait-free.
+  bool try_arm(std::size_t leaf, versioned& armed) noexcept {
+    // (H1): relaxed; only the owner of the slot calls it, and has taken over the leaf's last state with (W6), or (SF1)
+    // in a shared heap. A stronger order would add nothing.
+    versioned before = word(leaf).load(std::memory_order_relaxed);
+    armed.version = before.version + 1;
+    // (H2): seq_cst, the C of the head of this file: neither a child load (H6) nor (H16) that comes later in the total
+    // order may miss it. A release store passes nearly every test and still loses wake-ups.
+    return word(leaf).compare_exchange_strong(before, armed, std::memory_order_seq_cst, std::memory_order_relaxed);
   }
 
   /// Empties the leaf if it is still `armed`, and returns whether it did. Of all threads that try, exactly one
@@ -145,6 +152,21 @@ class min_tree {
     // has seen to the one that fails. Acquire on failure: a waiter that finds itself claimed must see the value that
     // made it due, see (F8).
     return word(leaf).compare_exchange_strong(armed, empty, std::memory_order_seq_cst, std::memory_order_acquire);
+  }
+
+  /// Empties the leaf, whatever it holds, if no other thread changes it meanwhile. Returns whether it is empty now.
+  /// Progress: wait-free.
+  bool clear_any(std::size_t leaf) noexcept {
+    // (H30): acquire, pairs with the release half of (H3): who finds the leaf empty has seen what emptied it. An older
+    // one only makes (H3) fail.
+    const versioned seen = word(leaf).load(std::memory_order_acquire);
+    return seen.value == no_minimum || clear(leaf, seen);
+  }
+
+  /// Returns the value of a leaf, for audits. Progress: wait-free.
+  std::uint64_t value_of(std::size_t leaf) const noexcept {
+    // (H31): acquire, like (H30): it takes part in no handshake.
+    return word(leaf).load_value(std::memory_order_acquire);
   }
 
   /// Returns whether the leaf still holds what was armed with `version`. Progress: wait-free.

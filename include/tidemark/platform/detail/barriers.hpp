@@ -6,6 +6,10 @@
 // otherwise each may miss the store of the other. In the asymmetric form the frequent side has a compiler barrier
 // only, and the rare side interrupts every core that runs this process (`membarrier`, private expedited). At that
 // moment the frequent side has either completed its store, or not begun its load.
+//
+// Between processes the rare side interrupts the cores that run a process which has registered for that (`membarrier`,
+// global expedited). A frequent side in a process that has not registered is not reached, and whoever relies on it must
+// know that (system_machine::register_process()).
 #ifndef TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 #define TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 
@@ -52,9 +56,20 @@ struct asymmetric_barriers {
 
 #if TIDEMARK_HAS_MEMBARRIER
 
-struct linux_machine {
+/// Makes a call of membarrier(2). Returns its result, which is negative if the system has refused.
+inline long membarrier_call(int command) noexcept {
+  const int saved = errno;
+  const long result = syscall(SYS_membarrier, command, 0, 0);
+  errno = saved;
+  return result;
+}
+
+struct linux_fences {
   static void compiler_fence(std::memory_order order) noexcept { std::atomic_signal_fence(order); }
   static void thread_fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+};
+
+struct linux_machine : linux_fences {
   /// Registers at the first call, which may come before main().
   static bool can_interrupt() noexcept {
     static const bool is_registered = call(register_private_expedited);
@@ -67,16 +82,30 @@ struct linux_machine {
   static constexpr int private_expedited = 1 << 3;
   static constexpr int register_private_expedited = 1 << 4;
 
-  static bool call(int command) noexcept {
-    const int saved = errno;
-    const bool done = syscall(SYS_membarrier, command, 0, 0) == 0;
-    errno = saved;
-    return done;
-  }
+  static bool call(int command) noexcept { return membarrier_call(command) == 0; }
 
   /// Registers while the program starts. That takes 3 to 10 microseconds, but 1 to 40 milliseconds once other threads
   /// run. It may come too late for a fence of another file that is made while the program starts, but that fence asks.
   static inline const bool registers_at_start = can_interrupt();
+};
+
+/// Interrupts every core that runs a registered process. The thread that does so needs no registration.
+struct system_machine : linux_fences {
+  static bool can_interrupt() noexcept {
+    static const bool is_supported = (membarrier_call(query) & global_expedited) != 0;
+    return is_supported;
+  }
+  static bool interrupt_all() noexcept { return membarrier_call(global_expedited) == 0; }
+
+  /// Registers this process, whose threads then are reached. Returns false if the system refuses. It takes less than a
+  /// microsecond while the process has one thread, and milliseconds once others run. A child of fork() stays
+  /// registered, a program that is executed does not.
+  static bool register_process() noexcept { return membarrier_call(register_global_expedited) == 0; }
+
+ private:
+  static constexpr int query = 0;
+  static constexpr int global_expedited = 1 << 1;
+  static constexpr int register_global_expedited = 1 << 2;
 };
 
 #endif
@@ -94,8 +123,11 @@ struct symmetric_barriers {
 
 #if TIDEMARK_HAS_MEMBARRIER
 using native_barriers = asymmetric_barriers<linux_machine>;
+/// For threads of several processes.
+using system_barriers = asymmetric_barriers<system_machine>;
 #else
 using native_barriers = symmetric_barriers;
+using system_barriers = symmetric_barriers;
 #endif
 
 }  // namespace tidemark::detail

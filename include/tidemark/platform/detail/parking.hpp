@@ -17,9 +17,12 @@
 //
 // No function here changes errno or is a cancellation point of pthread_cancel().
 //
-// Not promised: wake-ups between processes, since the futexes are private to one process. Nor wake-ups where a sandbox
-// begins to refuse futexes after other threads have gone to sleep, or refuses them to some threads of a process only: a
-// thread that sleeps in the kernel then is not woken.
+// Futexes of the usual kind are private to one process. Those of shared_parking are not: a thread of any process that
+// has mapped the word can wake, also one that may only read it, and each process may have the word at its own address.
+//
+// Not promised: wake-ups between processes with native_parking. Nor wake-ups where a sandbox begins to refuse futexes
+// after other threads have gone to sleep, or refuses them to some threads of a process only: a thread that sleeps in
+// the kernel then is not woken.
 #ifndef TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
 #define TIDEMARK_PLATFORM_DETAIL_PARKING_HPP
 
@@ -74,7 +77,16 @@ enum class sleep_end {
   refused,    ///< The thread did not sleep, or the sleep could not last until the deadline.
 };
 
-struct futex_parking {
+/// Whose threads sleep on a word.
+enum class futex_scope {
+  process,  ///< Those of one process. The kernel finds the word by its address.
+  machine,  ///< Those of any process that has mapped the word. The kernel finds it by its page, which costs a little.
+};
+
+template <futex_scope Scope>
+struct basic_futex_parking {
+  /// Whether a thread can wake the threads of other processes that sleep on the same word.
+  static constexpr bool wakes_other_processes = Scope == futex_scope::machine;
   /// Whether unpark() may be called from a signal handler, and park() and unpark() in the child of a fork while other
   /// threads of the parent slept, on any word.
   static constexpr bool wakes_without_lock = true;
@@ -87,7 +99,7 @@ struct futex_parking {
     sleepers(park_word& word) noexcept : word_{&word.underlying()} {}
 
    private:
-    friend futex_parking;
+    friend basic_futex_parking;
     std::atomic<std::uint32_t>* word_;
   };
 
@@ -104,13 +116,15 @@ struct futex_parking {
   }
 
   static bool unpark(sleepers those, std::uint32_t count) noexcept {
-    return wake(FUTEX_WAKE | FUTEX_PRIVATE_FLAG, those, count);
+    return wake(FUTEX_WAKE | scope_flag, those, count);
   }
   /// Wakes operations of an io_uring. They sleep without the private flag: Linux 6.18 does not find one with it that
   /// began before the process had a second thread.
   static bool unpark_operations(sleepers those, std::uint32_t count) noexcept { return wake(FUTEX_WAKE, those, count); }
 
  private:
+  static constexpr int scope_flag = Scope == futex_scope::process ? FUTEX_PRIVATE_FLAG : 0;
+
   static bool wake(int what, sleepers those, std::uint32_t count) noexcept {
     constexpr auto most = static_cast<std::uint32_t>((std::numeric_limits<int>::max)());
     const errno_keeper kept;
@@ -151,7 +165,7 @@ struct futex_parking {
     if (until != no_deadline) at = to_kernel<Integer>(until);
     // WAIT_BITSET takes an absolute time of the monotonic clock, which is the steady clock here. So a wake-up for no
     // reason can't make the wait longer.
-    const long result = syscall(call, &word.underlying(), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+    const long result = syscall(call, &word.underlying(), FUTEX_WAIT_BITSET | scope_flag, expected,
                                 until == no_deadline ? nullptr : &at, nullptr, FUTEX_BITSET_MATCH_ANY);
     return end_of<Integer>(result, until);
   }
@@ -166,6 +180,10 @@ struct futex_parking {
     return std::chrono::steady_clock::now() < until;
   }
 };
+
+using futex_parking = basic_futex_parking<futex_scope::process>;
+/// For words that several processes have mapped.
+using shared_parking = basic_futex_parking<futex_scope::machine>;
 
 #endif
 
