@@ -93,9 +93,9 @@ class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(O
   /// of the co-processor sleeps, or a call of the executor that runs it. Any thread may call it.
   bool signal(std::uint64_t value) noexcept {
     if (!base::publish(value)) return false;
-    this->keep_look_behind_value();
+    base::steps::keep_look_behind_value();
     // (SH1): s3 of fence.hpp, with the order of (F2) and for its reason. Pairs with (SH2).
-    if (shadow_.load(base::monitor_order) < value) ring();
+    if (shadow_.load(base::steps::monitor_order) < value) ring();
     return true;
   }
   std::uint64_t signal_next() = delete;
@@ -144,7 +144,7 @@ class basic_shadowed_fence : public basic_fence<Platform, detail::with_reports(O
     // (SH2): with the order of s3, pairs with (SH1): in the symmetric form seq_cst, in a single total order with (F1),
     // (SH1) and (F3), so that either the signal finds this value or the waiter finds that of the signal; otherwise
     // (F21) orders it before (F3). Nobody reads other data because of it, so it is no release.
-    shadow_.store(monitored, base::monitor_order);
+    shadow_.store(monitored, base::steps::monitor_order);
     return monitored;
   }
   /// The co-processor: looks at the monitored value.

@@ -71,6 +71,7 @@
 #include "../platform/platform.hpp"
 #include "detail/calls_inside.hpp"
 #include "detail/sleeping_wait.hpp"
+#include "detail/value_steps.hpp"
 #include "fence_options.hpp"
 #include "timeline.hpp"
 #include "tools/fence_operations.hpp"
@@ -414,10 +415,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     if constexpr (Options.joins_signallers) inside().await_end();
   }
 
-  /// The orders of s1 and s3. In the symmetric form all four accesses are in a single total order. In the asymmetric
-  /// form the barriers order them, and s1 is a release for what it hands over.
-  static constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
-  static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
+  using steps = value_steps<Platform>;
 
   value_word<Platform>& value() noexcept { return holder().get(); }
 
@@ -444,30 +442,15 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   /// Returns the registered waiters, for derived classes that register others, such as those of a model check.
   heap_type& heap() const noexcept { return heap_; }
 
-  /// Does s2.
-  static void keep_look_behind_value() noexcept {
-    // (F22): the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2), (F58) and (SH1)
-    // before (F1). A stronger barrier is what the asymmetric form exists to avoid.
-    Platform::light_barrier();
-  }
   /// Does s2 and s3, after s1 with `value`. Returns whether a waiter may be due.
-  bool has_due(std::uint64_t value) noexcept {
-    keep_look_behind_value();
-    // (F2): s3; seq_cst in the symmetric form, where relaxed or acquire loses wake-ups; relaxed in the asymmetric form,
-    // where (G1) and (G2) order it after (F1).
-    return heap().monitored_word().is_below(value, monitor_order);
-  }
+  bool has_due(std::uint64_t value) noexcept { return steps::has_due(heap().monitored_word(), value); }
   /// Does the same, and notifies if a waiter is due.
   void notify_if_due(std::uint64_t value) noexcept {
     if (has_due(value)) [[unlikely]]
       notify();
   }
   /// Does s2 and s3 after s1 with `before` + 1. Returns whether a waiter may be due, or `before` was the last value.
-  bool is_next_due(std::uint64_t before) noexcept {
-    keep_look_behind_value();
-    // (F58): s3, like (F2). Compared with `before`, which finds the end of the values, too, and costs a signal nothing.
-    return heap().monitored_word().is_at_most(before, monitor_order);
-  }
+  bool is_next_due(std::uint64_t before) noexcept { return steps::is_next_due(heap().monitored_word(), before); }
   /// Goes on where is_next_due() has returned true, and returns the new value.
   /// \param owner  the fence itself: after an overflow, its put() makes the value UINT64_MAX again
   template <class Owner>
@@ -532,13 +515,7 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
   std::size_t release_by_own_value(const auto& before_calls) noexcept { return release(current(), before_calls); }
   /// Returns what a pass asks for the value.
-  auto current() const noexcept {
-    return [this] {
-      // (F8): relaxed; it reads the signaller's (F1) or a later value. The waiter that is released because of it sees
-      // it, too: (W4) and (W19) are releases for its (W2), as (H3) and (H15) are for its (H3), (H4), (H14) and (H21).
-      return holder().get().load(std::memory_order_relaxed);
-    };
-  }
+  auto current() const noexcept { return steps::value_for_pass(holder().get()); }
   std::size_t release(const auto& current, const auto& before_calls) noexcept {
     return heap().release_due(current, [this] { spin_.waking(); }, last_of_pass(before_calls));
   }
@@ -662,16 +639,9 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     return loss_.load(std::memory_order_seq_cst) != nullptr;
   }
 
-  /// Returns why a wait ends now. A reached value wins over poison, poison over a stop, and a stop over the deadline.
-  /// So it looks in the opposite order: after a stop or a poison it sees what was reached before.
   template <class Token>
   wait_status outcome(std::uint64_t target, const Token& token) const noexcept {
-    const bool is_stopped = token.stop_requested();
-    for (bool is_lost = is_poisoned();; is_lost = true) {
-      if (reached_value() >= target) return wait_status::reached;
-      if (is_lost) return wait_status::lost;
-      if (!is_poisoned()) return is_stopped ? wait_status::stopped : wait_status::timeout;
-    }
+    return sleeping_wait::outcome<wait_status>(*this, target, token);
   }
 
   struct alignas(polled_alignment) apart : holder_type {
@@ -734,8 +704,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   /// `joins_signallers`). In all else like signal().
   std::uint64_t signal_next() noexcept {
     [[maybe_unused]] const typename core::any_call inside{this->inside()};
-    // (F16): s1 like (F1), pairs with (F3) and (F5).
-    const std::uint64_t before = this->value().fetch_add(1, this->publish_order);
+    const std::uint64_t before = core::steps::raise_by_one(this->value());
     TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
     if (this->is_next_due(before)) [[unlikely]]
       return this->finish_next(*this, before);
@@ -747,16 +716,7 @@ class basic_fence : public detail::fence_core<Platform, Options> {
   friend core;
 
   /// Does s1. Returns false if the value is not above the current one.
-  bool put(std::uint64_t value) noexcept {
-    auto& word = this->value();
-    // (F15): relaxed alone; a value that is too old only makes (F1) fail, which reads it again.
-    std::uint64_t seen = word.load(std::memory_order_relaxed);
-    do {
-      if (value <= seen) return false;
-      // (F1): s1; release half for (F3) and (F5); in the symmetric form seq_cst, for the handshake with (F2) and (F3).
-    } while (!word.compare_exchange_weak(seen, value, this->publish_order, std::memory_order_relaxed));
-    return true;
-  }
+  bool put(std::uint64_t value) noexcept { return core::steps::raise(this->value(), value); }
 };
 
 /// A timeline with exactly one signaller at a time, such as the progress of one in-order queue.
@@ -794,7 +754,7 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
     // (F18): relaxed alone, like (F17).
     const std::uint64_t before = word.load(std::memory_order_relaxed);
     TIDEMARK_ASSERT(before != UINT64_MAX, "signal_next() beyond the last value of a timeline");
-    store(word, before + 1);
+    core::steps::store(word, before + 1);
     if (this->is_next_due(before)) [[unlikely]]
       return this->finish_next(*this, before);
     return before + 1;
@@ -809,18 +769,8 @@ class basic_progress_fence : public detail::fence_core<Platform, Options> {
     auto& word = this->value();
     // (F17): relaxed alone; only the signaller writes the value.
     TIDEMARK_ASSERT(value >= word.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
-    store(word, value);
+    core::steps::store(word, value);
     return true;
-  }
-  template <class Word>
-  static void store(Word& word, std::uint64_t value) noexcept {
-    if constexpr (Platform::asymmetric) {
-      // (F19): s1; release for (F3) and (F5). Not stronger: (G1) and (G2) do the rest.
-      word.store(value, std::memory_order_release);
-    } else {
-      // (F20): s1; seq_cst with (F2) and (F3). An exchange costs less than a store and a fence.
-      word.exchange(value, std::memory_order_seq_cst);
-    }
   }
 };
 
