@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// shared_core: what one attachment of a shared fence does: signals and waits. It is made of a `Place`, which says where
+// the words lie and who is alive, so that the model checker can run it without files and processes.
+//
+// The handshake of a signal and a waiter is that of fence.hpp, with the same steps and tags. What differs:
+//   - The heap is a shared_heap. A waiter that finds no slot there looks again once in a millisecond.
+//   - A fence is lost while nobody is alive that may signal, and somebody was. So a loss may end.
+//   - One sleeper of each process watches for all (shared_watch.hpp).
+//
+// A Place has these members:
+//   value(), root()     the words of a signal
+//   heap()              the shared_heap
+//   owner()             the number under which this attachment takes slots, at least 1
+//   may_register()      whether the attachment may write the heap; if not, its waiters look once in a millisecond
+//   is_lost()           whether the fence is lost; from the last look if it was not lost then
+//   look()              finds out who is alive, and cleans up behind the dead. Returns whether the fence is lost. One
+//                       thread at a time calls it
+//   interval()          how often the watcher of a process looks
+#ifndef TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
+#define TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "../../platform/platform.hpp"
+#include "../../platform/tools/limits.hpp"
+#include "../tools/learning_spin.hpp"
+#include "shared_heap.hpp"
+#include "shared_watch.hpp"
+#include "sleeping_wait.hpp"
+#include "value_steps.hpp"
+
+namespace tidemark::detail {
+
+/// \tparam Most  how many nanoseconds a waiter may spin
+template <platform Platform, class Place, std::uint32_t Most>
+class shared_core {
+ public:
+  using steps = value_steps<Platform>;
+
+  /// The place must outlive it.
+  explicit shared_core(Place& place) noexcept : place_{place}, watch_{place.interval()} {}
+  shared_core(const shared_core&) = delete;
+  shared_core& operator=(const shared_core&) = delete;
+
+  std::uint64_t reached_value() const noexcept {
+    // (SF9): acquire, pairs with the release half of (F1) (F16) (F19) (F20), like (F5).
+    return place_.value().load(std::memory_order_acquire);
+  }
+  bool is_poisoned() const noexcept { return place_.is_lost(); }
+
+  /// Releases all that are due: the slow path of a signal.
+  [[gnu::cold, gnu::noinline]] std::size_t release_due() noexcept {
+    // (SF10): s2 of an attachment that has pinned the root; pairs with the (G3) in the waiter's (SF11).
+    Platform::full_barrier();
+    return place_.heap().release_due(steps::value_for_pass(place_.value()), [this] { spin_.waking(); });
+  }
+
+  /// Waits for a value that is not reached yet. Returns a wait_status, which this header does not know.
+  template <class Status, class Token>
+  [[gnu::noinline]] Status wait_longer(std::uint64_t target, deadline until, const Token& token) const noexcept {
+    for (;;) {
+      if (until == at_once || token.stop_requested() || is_poisoned())
+        return sleeping_wait::outcome<Status>(*this, target, token);
+      if (sleeping_wait::run(*this, target, until, token)) return Status::reached;
+      const auto status = sleeping_wait::outcome<Status>(*this, target, token);
+      // A loss may have ended before it was told.
+      if (status != Status::timeout || (until != no_deadline && until <= Platform::now())) return status;
+    }
+  }
+
+  /// Wakes all sleepers of this process, so that they look.
+  void nudge_all() const noexcept {
+    watch_.nudge_if([](std::uint64_t) { return true; });
+  }
+  /// Looks for all sleepers of this process, as the watcher does.
+  void look_for_all() const noexcept {
+    const bool is_lost = place_.look();
+    const std::uint64_t value = reached_value();
+    watch_.nudge_if([&](std::uint64_t target) { return is_lost || target <= value; });
+  }
+  bool has_sleepers() const noexcept { return !watch_.is_empty(); }
+
+ private:
+  friend sleeping_wait;
+
+  // ---- for sleeping_wait
+
+  using platform = Platform;
+  using spin = learning_spin<Platform, Most>;
+  using spinning_wait = typename spin::wait;
+
+  auto* learnt() const noexcept { return spin_.memory(); }
+
+  /// Does w3.
+  bool is_over(std::uint64_t target) const noexcept {
+    // (SF12): w3, seq_cst like (F3): in the symmetric form in a single total order with (F2) and (F1) (F16) (F20).
+    return place_.value().load(std::memory_order_seq_cst) >= target || is_poisoned();
+  }
+
+  /// Does w2. Returns false if the barrier was refused: a signaller may have missed the waiter then.
+  static bool order_registration() noexcept {
+    // (SF11): w2; natively (G2). It pairs with (F22), or with (SF10) of an attachment that has pinned the root.
+    return Platform::heavy_barrier();
+  }
+
+  /// Wakes a sleeper, by its slot if it has one.
+  struct nudge_slot {
+    void operator()() const noexcept {
+      if (ticket->is_registered()) return place->heap().wake(ticket->slot);
+      // (SF13): release, pairs with (SF14), like (SF3).
+      own->fetch_add(1, std::memory_order_release);
+      Platform::unpark(*own, 1);
+    }
+
+    Place* place;
+    const shared_ticket* ticket;
+    typename Platform::park_word* own;
+  };
+  using watch_type = shared_watch<Platform, nudge_slot>;
+
+  class sleeper {
+   public:
+    sleeper(const shared_core& of, std::uint64_t target) noexcept
+        : of_{of},
+          ticket_{of.add(target)},
+          is_ordered_{order_registration()},
+          watched_{target, {&of.place_, &ticket_, &own_}} {
+      of_.watch_.enter(watched_);
+    }
+    sleeper(const sleeper&) = delete;
+    sleeper& operator=(const sleeper&) = delete;
+    ~sleeper() {
+      // First, because the watch wakes by the slot.
+      of_.watch_.leave(watched_);
+      if (ticket_.is_registered()) of_.place_.heap().withdraw(ticket_, of_.place_.owner());
+    }
+
+    std::uint32_t wakes() const noexcept {
+      if (ticket_.is_registered()) return of_.place_.heap().wakes(ticket_.slot);
+      // (SF14): acquire, pairs with (SF13).
+      return own_.load(std::memory_order_acquire);
+    }
+    static constexpr bool is_early() noexcept { return false; }
+    deadline limit(deadline until) noexcept {
+      const deadline now = Platform::now();
+      deadline next = of_.watch_.next_look(watched_, now);
+      if (next <= now) {
+        of_.look_for_all();
+        // At once: what the look has found may be for this thread, too.
+        return now;
+      }
+      if (!ticket_.is_registered() || !is_ordered_) next = look_again_before(next, now);
+      return until < next ? until : next;
+    }
+    bool park(std::uint32_t seen, deadline until) noexcept {
+      if (ticket_.is_registered()) return of_.place_.heap().park(ticket_.slot, seen, until);
+      return Platform::park(own_, seen, until);
+    }
+    void nudge() noexcept { watched_.nudge(); }
+
+   private:
+    const shared_core& of_;
+    typename Platform::park_word own_{0};
+    const shared_ticket ticket_;
+    const bool is_ordered_;
+    typename watch_type::sleeper watched_;
+  };
+
+  /// Registers a waiter. (w1)
+  shared_ticket add(std::uint64_t target) const noexcept {
+    if (!place_.may_register()) return {};
+    // Not where this attachment's last one was: another thread may have that.
+    return place_.heap().add(place_.owner(), place_.owner() * std::size_t{7}, target);
+  }
+
+  Place& place_;
+  mutable watch_type watch_;
+  [[no_unique_address]] mutable spin spin_;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// shared_watch: the threads of one process that sleep for one shared fence, and which of them watches for all.
+//
+// A wake-up from another process may never come: its thread was killed between the value and the wake, or a barrier was
+// refused, or somebody writes nonsense. So one sleeper of each process, the watcher, wakes up once in an interval, looks
+// at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else can break
+// it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
+//
+// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock.
+#ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
+#define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "../../platform/platform.hpp"
+#include "../../platform/tools/limits.hpp"
+#include "../../platform/tools/park_lock.hpp"
+
+namespace tidemark::detail {
+
+/// A thread that sleeps for a target. `Nudge` wakes it: a callable, which the watch may call until leave() has returned.
+template <class Nudge>
+struct watched_sleeper {
+  std::uint64_t target;
+  Nudge nudge;
+  watched_sleeper* next = nullptr;
+  watched_sleeper* previous = nullptr;
+};
+
+template <platform Platform, class Nudge>
+class shared_watch {
+ public:
+  using sleeper = watched_sleeper<Nudge>;
+
+  /// \param interval  how often the watcher looks; the greatest duration for never
+  explicit shared_watch(deadline::duration interval) noexcept : interval_{interval} {}
+  shared_watch(const shared_watch&) = delete;
+  shared_watch& operator=(const shared_watch&) = delete;
+
+  /// Adds a thread that is about to sleep. The first one watches.
+  void enter(sleeper& entering) noexcept {
+    const keeper kept(lock_);
+    // At the end: those that sleep for long come to the front, and get the watch.
+    entering.previous = last_;
+    (last_ != nullptr ? last_->next : first_) = &entering;
+    last_ = &entering;
+    if (watcher_ == nullptr) watcher_ = &entering;
+  }
+
+  /// Removes it. If it was the watcher, another one is told to go on.
+  void leave(sleeper& leaving) noexcept {
+    const keeper kept(lock_);
+    (leaving.previous != nullptr ? leaving.previous->next : first_) = leaving.next;
+    (leaving.next != nullptr ? leaving.next->previous : last_) = leaving.previous;
+    if (watcher_ != &leaving) return;
+    watcher_ = first_;
+    if (watcher_ != nullptr) watcher_->nudge();
+  }
+
+  /// Returns when a sleeper must look for all. If that is not after `now`, the caller must look now, and call nudge_if():
+  /// this call has set the time of the next look. Returns no_deadline for all sleepers but the watcher.
+  deadline next_look(const sleeper& asking, deadline now) noexcept {
+    const keeper kept(lock_);
+    if (watcher_ != &asking || interval_ == (deadline::duration::max)()) return no_deadline;
+    const deadline due = next_;
+    if (due <= now) next_ = now + interval_;
+    return due;
+  }
+
+  /// Wakes all sleepers for which `is_due(target)` is true.
+  template <class IsDue>
+  void nudge_if(const IsDue& is_due) noexcept {
+    const keeper kept(lock_);
+    for (sleeper* one = first_; one != nullptr; one = one->next) {
+      if (is_due(one->target)) one->nudge();
+    }
+  }
+
+  /// Returns whether nobody sleeps.
+  bool is_empty() noexcept {
+    const keeper kept(lock_);
+    return first_ == nullptr;
+  }
+
+ private:
+  using keeper = lock_keeper<park_lock<Platform>>;
+
+  park_lock<Platform> lock_;
+  sleeper* first_ = nullptr;
+  sleeper* last_ = nullptr;
+  sleeper* watcher_ = nullptr;
+  deadline next_{};
+  const deadline::duration interval_;
+};
+
+}  // namespace tidemark::detail
+
+#endif  // TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
