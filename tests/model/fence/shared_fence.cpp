@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Model checks of what processes share of a fence: the heap of waiters, and the signals and waits of attachments. Each
+// thread stands for a process with one thread; some are killed at a moment of the checker's choice.
+//
+// That a process is dead, and that only one cleans up behind it, is known by locks of the kernel. Here a word says so,
+// which the check writes when a thread has ended, and which one cleaner takes.
+#include "support/model_check.hpp"
+#include "support/mortal.hpp"
+#include "support/waiting.hpp"
+
+#include <tidemark/fence/detail/shared_core.hpp>
+#include <tidemark/fence/wait.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+using namespace tidemark;
+using model::mortality;
+using model::some_time;
+
+using checker = TIDEMARK_MODEL_PLATFORM;
+using platform = model::mortal<checker>;
+using payload = checker::var<int>;
+
+/// How many slots there are, and which of them others have who never leave.
+struct shape {
+  std::size_t slots = 1;
+  std::size_t taken = 0;
+};
+constexpr shape one_slot{};
+constexpr shape two_slots{.slots = 2};
+/// With an inner node between leaves and root.
+constexpr shape two_levels{.slots = 3};
+constexpr shape no_slot{.slots = 1, .taken = 1};
+
+constexpr std::size_t arity = 2;
+constexpr std::uint64_t never_signalled = 1000;
+constexpr std::uint32_t bystander = 60;
+
+/// What lies in the segment.
+template <class Platform, shape Shape>
+struct segment {
+  using word = typename Platform::template atomic<std::uint64_t>;
+  using heap_type = detail::shared_heap<Platform, arity>;
+  static constexpr detail::tree_shape<arity> tree{Shape.slots};
+
+  word value{0};
+  word pins{0};
+  detail::tree_word<Platform> root;
+  std::array<detail::siblings<Platform, arity>, tree.groups()> siblings;
+  std::array<typename Platform::template atomic<std::uint32_t>, Shape.slots> owners;
+  std::array<typename Platform::park_word, Shape.slots> wakes;
+  heap_type heap{tree, {&root, &pins, siblings.data(), owners.data(), wakes.data()}};
+
+  segment() {
+    for (std::size_t i = 0; i < Shape.taken; ++i) static_cast<void>(heap.add(bystander, 0, never_signalled));
+  }
+
+  /// [A15] Requires that everybody has left, once the passes are over that signals owe.
+  void require_idle() {
+    mortality::none_dies();
+    heap.release_due([&] { return value.load(std::memory_order_relaxed); }, [] {});
+    std::size_t left = 0;
+    for (std::size_t slot = 0; slot < Shape.slots; ++slot) {
+      if (heap.owner_of(slot) == bystander) {
+        ++left;
+        continue;
+      }
+      MODEL_REQUIRE(heap.owner_of(slot) == 0);
+      MODEL_REQUIRE(heap.is_empty(slot));
+    }
+    MODEL_REQUIRE(left == Shape.taken);
+    const std::uint64_t idle = Shape.taken != 0 ? never_signalled - 1 : detail::no_minimum;
+    MODEL_REQUIRE(heap.monitored_word().load_value(std::memory_order_relaxed) == (heap.is_pinned() ? 0 : idle));
+  }
+};
+
+/// One attachment. A dead one takes the fence for lost, so that its wait ends.
+template <class Segment>
+struct place {
+  Segment& of;
+  std::uint32_t number;
+  bool looks = false;
+
+  auto& value() noexcept { return of.value; }
+  auto& root() noexcept { return of.root; }
+  auto& heap() noexcept { return of.heap; }
+  std::uint32_t owner() const noexcept { return number; }
+  static constexpr bool may_register() noexcept { return true; }
+  static bool is_lost() noexcept { return mortality::is_dead(); }
+  static bool look() noexcept { return false; }
+  static constexpr deadline::duration interval() noexcept { return (deadline::duration::max)(); }
+};
+
+enum class kind { fence, progress };
+
+template <kind Kind, class Platform, shape Shape>
+class attachment {
+ public:
+  using segment_type = segment<Platform, Shape>;
+
+  attachment(segment_type& of, std::uint32_t number) : place_{of, number} {}
+
+  void signal(std::uint64_t value) {
+    if constexpr (Kind == kind::fence) {
+      if (!steps::raise(place_.value(), value)) return;
+    } else {
+      steps::store(place_.value(), value);
+    }
+    if (steps::has_due(place_.root(), value)) core_.release_due();
+  }
+  wait_status wait(std::uint64_t target, deadline until = no_deadline) {
+    if (core_.reached_value() >= target) return wait_status::reached;
+    return core_.template wait_longer<wait_status>(target, until, never_stops{});
+  }
+  std::uint32_t number() const { return place_.number; }
+
+ private:
+  using steps = detail::value_steps<Platform>;
+
+  place<segment_type> place_;
+  detail::shared_core<Platform, place<segment_type>, 0> core_{place_};
+};
+
+/// The segment, and three processes that are attached.
+template <kind Kind, shape Shape, class Platform = platform>
+struct processes : model::with_mortals {
+  segment<Platform, Shape> shared;
+  std::array<attachment<Kind, Platform, Shape>, 3> attached{attachment<Kind, Platform, Shape>{shared, 1},
+                                                            attachment<Kind, Platform, Shape>{shared, 2},
+                                                            attachment<Kind, Platform, Shape>{shared, 3}};
+  payload data;
+  /// The process with the number 1 has ended. The one who takes it may clean up.
+  checker::atomic<std::uint32_t> has_ended{0};
+
+  void ends() { has_ended.store(1, std::memory_order_release); }
+  void clean_if_ended() {
+    std::uint32_t ended = 1;
+    if (has_ended.compare_exchange_strong(ended, 2, std::memory_order_acquire, std::memory_order_relaxed))
+      shared.heap.clean(attached[0].number());
+  }
+};
+
+/// [A28] [A30] [A37] One signaller, one waiter in another process. The waiter sleeps for ever if it is missed.
+template <kind Kind, shape Shape>
+struct handshake : model::suite<2>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->attached[0].signal(1);
+    } else {
+      MODEL_REQUIRE(this->attached[1].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// [A19] [A20] Two waiters with different targets, and two signals.
+template <kind Kind, shape Shape>
+struct two_waiters : model::suite<3>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->attached[0].signal(1);
+      this->attached[0].signal(2);
+    } else {
+      MODEL_REQUIRE(this->attached[index].wait(index) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// [A14] [trap 2] The deadline passes while the signal comes. Slots come back.
+template <kind Kind, shape Shape>
+struct timeout_against_pass : model::suite<3>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->attached[0].signal(1);
+    } else {
+      const wait_status how = this->attached[index].wait(1, some_time);
+      MODEL_REQUIRE(how == wait_status::reached || how == wait_status::timeout);
+      if (how == wait_status::reached) MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// A waiter that finds no slot looks again.
+template <kind Kind, shape Shape>
+struct beyond_the_slots : model::suite<2>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->attached[0].signal(1);
+    } else {
+      MODEL_REQUIRE(this->attached[1].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// A platform on which the heavy barrier does not reach the signaller, as where its process has not registered.
+template <class Platform>
+struct unregistered : Platform {
+  static bool heavy_barrier(verify::source_position at = verify::source_position::current()) {
+    Platform::full_barrier(at);
+    return true;
+  }
+};
+
+/// [A31] A signaller that the barrier does not reach pins the root before its first signal, while a waiter registers.
+template <kind Kind, shape Shape>
+struct pins_before_it_signals : model::suite<2>, processes<Kind, Shape, model::mortal<unregistered<checker>>> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->shared.heap.pin(5);
+      this->data.store(42);
+      this->attached[0].signal(1);
+      this->shared.heap.unpin(5);
+    } else {
+      MODEL_REQUIRE(this->attached[1].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// A waiter is killed at any of its operations, while another one waits and is signalled.
+template <kind Kind, shape Shape>
+struct waiter_is_killed : model::suite<3>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(30);
+      static_cast<void>(this->attached[0].wait(1, some_time));
+      this->ends();
+    } else if (index == 1) {
+      this->data.store(42);
+      this->attached[1].signal(1);
+    } else {
+      MODEL_REQUIRE(this->attached[2].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+      this->clean_if_ended();
+    }
+  }
+  void after() {
+    mortality::none_dies();
+    this->clean_if_ended();
+    this->shared.require_idle();
+  }
+};
+
+/// A signaller is killed at any of its operations. The next one finds the waiter.
+template <kind Kind, shape Shape>
+struct signaller_is_killed : model::suite<2>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(20);
+      this->attached[0].signal(1);
+      mortality::lives_again();  // as another process
+      this->data.store(42);
+      this->attached[1].signal(2);
+    } else {
+      MODEL_REQUIRE(this->attached[2].wait(2) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// The same, and whoever the dead one has released without a wake is woken by somebody who looks at the value.
+template <kind Kind, shape Shape>
+struct released_by_the_dead : model::suite<3>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(20);
+      this->data.store(42);
+      this->attached[0].signal(1);
+      this->ends();
+    } else {
+      // Its deadline stands for the watcher, which looks again.
+      const wait_status how = this->attached[index].wait(1, some_time);
+      if (how == wait_status::reached) MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() {
+    mortality::none_dies();
+    this->clean_if_ended();
+    this->shared.require_idle();
+  }
+};
+
+/// Somebody cleans up behind a dead waiter while a pass releases its leaf, and while another waiter comes and goes.
+template <kind Kind, shape Shape>
+struct cleaned_against_pass : model::suite<3>, processes<Kind, Shape> {
+  detail::shared_ticket left = this->shared.heap.add(1, 0, 1);
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->shared.heap.clean(1);
+    } else if (index == 1) {
+      this->data.store(42);
+      this->attached[1].signal(1);
+    } else {
+      MODEL_REQUIRE(this->attached[2].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// The cleaner is killed, too, and another one begins again. A living waiter is not disturbed.
+template <kind Kind, shape Shape>
+struct cleaner_is_killed : model::suite<3>, processes<Kind, Shape> {
+  detail::shared_ticket left = this->shared.heap.add(1, 0, 1);
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(20);
+      this->shared.heap.clean(1);
+      this->ends();
+    } else if (index == 1) {
+      this->data.store(42);
+      this->attached[1].signal(1);
+    } else {
+      MODEL_REQUIRE(this->attached[2].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+      this->clean_if_ended();
+    }
+  }
+  void after() {
+    mortality::none_dies();
+    this->clean_if_ended();
+    this->shared.require_idle();
+  }
+};
+
+/// A slot changes hands, from a dead owner by a cleaner to a new one. The new one finds an empty leaf, and keeps its
+/// own.
+template <kind Kind, shape Shape>
+struct slot_of_the_dead : model::suite<2>, processes<Kind, Shape> {
+  detail::shared_ticket left = this->shared.heap.add(1, 0, 1);
+  payload uses;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      uses.store(1);
+      this->shared.heap.clean(1);
+    } else {
+      const detail::shared_ticket mine = this->shared.heap.add(2, 0, 7);
+      if (!mine.is_registered()) return;
+      if (mine.slot == left.slot) MODEL_REQUIRE(uses.load() == 1);
+      MODEL_REQUIRE(this->shared.heap.owner_of(mine.slot) == 2);
+      MODEL_REQUIRE(this->shared.heap.monitored_word().load_value(std::memory_order_relaxed) <= 6);
+      MODEL_REQUIRE(this->shared.heap.withdraw(mine, 2));
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// Whoever cleans up behind a process that lives empties leaves of sleepers: they sleep on. Nobody may do so, and this
+/// check must fail.
+struct cleaned_alive : model::suite<2>, processes<kind::fence, one_slot> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      shared.heap.clean(2);
+      attached[0].signal(1);
+    } else {
+      MODEL_REQUIRE(attached[1].wait(1) == wait_status::reached);
+    }
+  }
+};
+
+template <template <kind, shape> class Suite, shape Least, model::name Name>
+void add_on_shapes(std::vector<model::check>& checks) {
+  checks.push_back(model::make_check<Suite<kind::fence, Least>, Name + ".fence">());
+  checks.push_back(model::make_check<Suite<kind::progress, Least>, Name + ".progress">());
+  checks.push_back(model::make_check<Suite<kind::fence, two_levels>, Name + ".fence.two_levels">());
+  checks.push_back(model::make_check<Suite<kind::progress, two_levels>, Name + ".progress.two_levels">());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<model::check> checks;
+  add_on_shapes<handshake, one_slot, "handshake">(checks);
+  add_on_shapes<two_waiters, two_slots, "two_waiters">(checks);
+  add_on_shapes<timeout_against_pass, two_slots, "timeout_against_pass">(checks);
+  add_on_shapes<waiter_is_killed, two_slots, "waiter_is_killed">(checks);
+  add_on_shapes<signaller_is_killed, one_slot, "signaller_is_killed">(checks);
+  add_on_shapes<released_by_the_dead, two_slots, "released_by_the_dead">(checks);
+  add_on_shapes<cleaned_against_pass, two_slots, "cleaned_against_pass">(checks);
+  add_on_shapes<cleaner_is_killed, two_slots, "cleaner_is_killed">(checks);
+  checks.push_back(model::make_check<slot_of_the_dead<kind::fence, one_slot>, "slot_of_the_dead">());
+  checks.push_back(model::make_check<slot_of_the_dead<kind::fence, two_levels>, "slot_of_the_dead.two_levels">());
+  checks.push_back(model::make_check<beyond_the_slots<kind::fence, no_slot>, "beyond_the_slots">());
+  checks.push_back(model::make_check<pins_before_it_signals<kind::progress, one_slot>, "pins_before_it_signals">());
+  checks.push_back(
+      model::make_check<pins_before_it_signals<kind::progress, two_levels>, "pins_before_it_signals.two_levels">());
+  checks.push_back(model::make_check<cleaned_alive, "cleaned_alive">());
+  return model::run(argc, argv, std::move(checks));
+}
