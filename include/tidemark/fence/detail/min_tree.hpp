@@ -163,6 +163,17 @@ class min_tree {
     return seen.value == no_minimum || clear(leaf, seen);
   }
 
+  /// Empties the leaves and nodes that were made of bytes of 0 and never changed. The nodes must be refreshed then.
+  /// Progress: wait-free.
+  void fill_zeros() noexcept {
+    for (std::size_t at = 0; at < shape().first(shape().depth()); ++at) {
+      versioned zero{};
+      // (H32): seq_cst, a leaf change like (H2); of a node it is the first change, so in the argument of the head it can
+      // only be x1, which need not have seen the children.
+      word(at).compare_exchange_strong(zero, {no_minimum, 1}, std::memory_order_seq_cst, std::memory_order_relaxed);
+    }
+  }
+
   /// Returns the value of a leaf, for audits. Progress: wait-free.
   std::uint64_t value_of(std::size_t leaf) const noexcept {
     // (H31): acquire, like (H30): it takes part in no handshake.

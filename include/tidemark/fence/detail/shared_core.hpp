@@ -53,6 +53,8 @@ class shared_core {
 
   /// Releases all that are due: the slow path of a signal.
   [[gnu::cold, gnu::noinline]] std::size_t release_due() noexcept {
+    // (SF22): relaxed alone, a statistic.
+    notifies_.fetch_add(1, std::memory_order_relaxed);
     // (SF10): s2 of an attachment that has pinned the root; pairs with the (G3) in the waiter's (SF11).
     Platform::full_barrier();
     return place_.heap().release_due(steps::value_for_pass(place_.value()), [this] { spin_.waking(); });
@@ -72,17 +74,16 @@ class shared_core {
     }
   }
 
-  /// Wakes all sleepers of this process, so that they look.
-  void nudge_all() const noexcept {
-    watch_.nudge_if([](std::uint64_t) { return true; });
-  }
   /// Looks for all sleepers of this process, as the watcher does.
   void look_for_all() const noexcept {
     const bool is_lost = place_.look();
     const std::uint64_t value = reached_value();
     watch_.nudge_if([&](std::uint64_t target) { return is_lost || target <= value; });
   }
-  bool has_sleepers() const noexcept { return !watch_.is_empty(); }
+  std::uint64_t notify_count() const noexcept {
+    // (SF23): relaxed alone, a statistic.
+    return notifies_.load(std::memory_order_relaxed);
+  }
 
  private:
   friend sleeping_wait;
@@ -179,6 +180,7 @@ class shared_core {
 
   Place& place_;
   mutable watch_type watch_;
+  typename Platform::template atomic<std::uint64_t> notifies_{0};
   [[no_unique_address]] mutable spin spin_;
 };
 

@@ -22,7 +22,7 @@
 // Whoever has mapped the memory for writing may write nonsense. Therefore no word of it is used as an address, an index
 // or a count of rounds: all loops end after one turn over the slots, and nothing is asserted. The worst that nonsense
 // brings is a wake-up for no reason, and one that does not come. Zero is harmless: a root of 0 is a pin, a leaf of 0
-// belongs to a waiter for 1, and an owner of 0 to nobody.
+// belongs to a waiter for 1, and an owner of 0 to nobody. So the heap is made of bytes of 0 (prepare()).
 //
 // The heap does not grow and has no overflow lane. A waiter that finds no slot is not registered, and must look at the
 // value from time to time.
@@ -77,6 +77,16 @@ class shared_heap {
   std::size_t slots() const noexcept { return tree_.shape().leaves(); }
   /// Returns the root, which a signaller compares with its value.
   const typename Platform::double_word& monitored_word() const noexcept { return *words_.root; }
+
+  /// Makes a heap of memory whose bytes are 0, unless that was done. Each process must call it before all other
+  /// functions, but may be killed meanwhile. Progress: wait-free, O(n log n) the first time.
+  void prepare() noexcept {
+    // (SF15): acquire, pairs with (H8) of the root, which comes last here.
+    if (words_.root->load_version(std::memory_order_acquire) != 0) return;
+    tree_.fill_zeros();
+    for (std::size_t slot = 0; slot < slots(); slot += Arity) tree_.refresh_path(slot);
+    refresh_root();
+  }
 
   /// Registers a waiter for `target`, at least 1. Progress: wait-free, O(log n) plus O(n) to find a slot.
   /// \param owner  the attachment's number, at least 1

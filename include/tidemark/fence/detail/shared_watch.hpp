@@ -79,12 +79,6 @@ class shared_watch {
     }
   }
 
-  /// Returns whether nobody sleeps.
-  bool is_empty() noexcept {
-    const keeper kept(lock_);
-    return first_ == nullptr;
-  }
-
  private:
   using keeper = lock_keeper<park_lock<Platform>>;
 

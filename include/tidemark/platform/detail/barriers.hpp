@@ -8,8 +8,7 @@
 // moment the frequent side has either completed its store, or not begun its load.
 //
 // Between processes the rare side interrupts the cores that run a process which has registered for that (`membarrier`,
-// global expedited). A frequent side in a process that has not registered is not reached, and whoever relies on it must
-// know that (system_machine::register_process()).
+// global expedited). A frequent side in a process that has not registered is not reached, and must issue a full barrier.
 #ifndef TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 #define TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 
@@ -97,15 +96,9 @@ struct system_machine : linux_fences {
   }
   static bool interrupt_all() noexcept { return membarrier_call(global_expedited) == 0; }
 
-  /// Registers this process, whose threads then are reached. Returns false if the system refuses. It takes less than a
-  /// microsecond while the process has one thread, and milliseconds once others run. A child of fork() stays
-  /// registered, a program that is executed does not.
-  static bool register_process() noexcept { return membarrier_call(register_global_expedited) == 0; }
-
  private:
   static constexpr int query = 0;
   static constexpr int global_expedited = 1 << 1;
-  static constexpr int register_global_expedited = 1 << 2;
 };
 
 #endif
