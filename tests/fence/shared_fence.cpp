@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Fences that processes share: attachments, signals and waits across processes, and what they say about each other.
+#include <tidemark/fence/shared_fence.hpp>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/looked_at.hpp>
+#include <tidemark/fence/wait_many.hpp>
+#include <tidemark/log/mapped_log.hpp>
+#include <tidemark/memory/upload_ring.hpp>
+
+#include "support/processes.hpp"
+#include "support/shared_memory.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace tidemark;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Both kinds of a fence, with their attachments.
+struct several {
+  using signaller = shared_fence;
+  using waiter = shared_fence_waiter;
+  using reader = shared_fence_reader;
+};
+struct one {
+  using signaller = shared_progress_fence;
+  using waiter = shared_progress_fence_waiter;
+  using reader = shared_progress_fence_reader;
+};
+
+template <class Attachment>
+concept may_signal = requires(Attachment& of) { of.signal(std::uint64_t{1}); };
+static_assert(may_signal<shared_fence> && may_signal<shared_progress_fence>);
+static_assert(!may_signal<shared_fence_waiter> && !may_signal<shared_progress_fence_waiter>);
+static_assert(!may_signal<shared_fence_reader> && !may_signal<shared_progress_fence_reader>);
+static_assert(!timeline<shared_fence>);
+static_assert(timeline<latched_fence<shared_fence>>);
+
+/// A name of this test alone.
+class own_name {
+ public:
+  explicit own_name(std::string_view of) : text_{"tidemark-test-" + std::to_string(getpid()) + "-" + std::string{of}} {}
+  operator shared_name() const { return {text_}; }
+
+ private:
+  std::string text_;
+};
+
+/// Sleeps until the fence has a waiter for `target` in some process.
+template <class Fence>
+void await_sleeper(const Fence& of, std::uint64_t target) {
+  while (of.monitored_value() != target - 1) std::this_thread::sleep_for(1ms);
+}
+
+/// The events that an observer was told, as text.
+struct told_events {
+  shared_observer observer() {
+    return {[](void* context, shared_event what, std::uint32_t attachment) noexcept {
+              auto& told = static_cast<told_events*>(context)->text;
+              switch (what) {
+                case shared_event::created: told += "create, "; break;
+                case shared_event::opened: told += "open(" + std::to_string(attachment) + "), "; break;
+                case shared_event::closed: told += "close(" + std::to_string(attachment) + "), "; break;
+                case shared_event::destroyed: told += "destroy, "; break;
+              }
+            },
+            this};
+  }
+  std::string text;
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a signal of one process wakes the threads of another one that are due, and no other", Kind, several,
+                   one) {
+  const watchdog dog{[] { return std::string{"two processes"}; }};
+  auto made = Kind::signaller::create();
+  REQUIRE(made);
+  auto& fence = made.fence;
+  child_process child{[&] {
+    auto opened = Kind::waiter::open(fence.files());
+    if (!opened) return 1;
+    int ends = 0;
+    std::thread later{[&] { ends += opened.fence.wait(9) == wait_status::reached ? 1 : 0; }};
+    const bool is_reached = opened.fence.wait(3) == wait_status::reached && !opened.fence.is_reached(4);
+    later.join();
+    return is_reached && ends == 1 && opened.fence.current_value() == 9 ? 0 : 2;
+  }};
+  await_sleeper(fence, 3);
+  fence.signal(2);
+  CHECK(fence.monitored_value() == 2);
+  fence.signal(3);
+  await_sleeper(fence, 9);
+  fence.signal(9);
+  CHECK(child.wait() == 0);
+  CHECK(fence.monitored_value() == no_waiter);
+}
+
+TEST_CASE_TEMPLATE("three processes wait and signal in turns", Kind, several) {
+  const watchdog dog{[] { return std::string{"turns"}; }};
+  auto made = Kind::signaller::create();
+  REQUIRE(made);
+  constexpr std::uint64_t rounds = 300;
+  std::vector<child_process> children;
+  for (std::uint64_t which = 0; which < 3; ++which) {
+    children.emplace_back([&made, which] {
+      auto opened = Kind::signaller::open(made.fence.files());
+      if (!opened) return 1;
+      for (std::uint64_t turn = which; turn < 3 * rounds; turn += 3) {
+        if (opened.fence.wait(turn) != wait_status::reached) return 2;
+        if (!opened.fence.signal(turn + 1)) return 3;
+      }
+      return 0;
+    });
+  }
+  for (child_process& child : children) CHECK(child.wait() == 0);
+  CHECK(made.fence.current_value() == 3 * rounds);
+}
+
+TEST_CASE_TEMPLATE("[A7] a signal for which no thread of any process waits notifies nobody", Kind, several, one) {
+  auto made = Kind::signaller::create();
+  auto waiter = Kind::waiter::open(made.fence.files());
+  REQUIRE(waiter);
+  CHECK(waiter.fence.wait_for(1, 1us) == wait_status::timeout);
+  for (std::uint64_t value = 1; value <= 1'000'000; ++value) made.fence.signal(value);
+  CHECK(made.fence.notify_count() == 0);
+}
+
+TEST_CASE_TEMPLATE("[A8][A43][A127] an attachment shows where both values lie, and a second mapping shows what the first one stores",
+                   Kind, several, one) {
+  auto made = Kind::signaller::create();
+  auto reader = Kind::reader::open(made.fence.files());
+  REQUIRE(reader);
+  CHECK(reader.fence.value_address() != made.fence.value_address());
+  made.fence.signal(41);
+  CHECK(*static_cast<const volatile std::uint64_t*>(reader.fence.value_address()) == 41);
+  CHECK(*static_cast<const volatile std::uint64_t*>(made.fence.monitored_address()) == no_waiter);
+  CHECK(reader.fence.current_value() == 41);
+  CHECK(reader.fence.is_reached(41));
+  CHECK(reader.fence.view().current_value() == 41);
+}
+
+TEST_CASE("[A127] whoever writes through the mapping of a reader or a waiter faults alone") {
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  const auto writes = [&](const auto& opened) {
+    if (!opened) return 1;
+    *static_cast<volatile std::uint64_t*>(const_cast<void*>(opened.fence.value_address())) = 7;
+    return 0;
+  };
+  child_process reader{[&] {
+    std::signal(SIGSEGV, SIG_DFL);
+    return writes(shared_fence_reader::open(made.fence.files()));
+  }};
+  CHECK(reader.wait() == 128 + SIGSEGV);
+  child_process waiter{[&] {
+    std::signal(SIGSEGV, SIG_DFL);
+    return writes(shared_fence_waiter::open(made.fence.files()));
+  }};
+  CHECK(waiter.wait() == 128 + SIGSEGV);
+  CHECK(made.fence.current_value() == 0);
+  CHECK(made.fence.signal(1));
+}
+
+TEST_CASE("[A85] an agent in another process is woken by a shared fence, and drains the log through its own mapping") {
+  const watchdog dog{[] { return std::string{"agent"}; }};
+  using log_type = ring_log<fence_log_entry, std::dynamic_extent>;
+  const std::size_t bytes = log_type::page_type::bytes_for(64);
+  const shared_memory memory{bytes};
+  auto made = shared_progress_fence_waiter::create();
+  REQUIRE(made);
+  log_type log{std::span{static_cast<std::byte*>(memory.here()), bytes},
+               {.type = static_cast<std::uint32_t>(fence_log_type::signal)}};
+  child_process producer{[&] {
+    auto opened = shared_progress_fence::open(made.fence.files());
+    if (!opened) return 1;
+    for (std::uint64_t value = 1; value <= 20; ++value) {
+      log.append({.fence_value = value});
+      opened.fence.signal(value);
+    }
+    return 0;
+  }};
+  const auto* const mapped = static_cast<const std::byte*>(memory.map(PROT_READ));
+  REQUIRE(mapped != nullptr);
+  auto opened = mapped_fence_log::open({mapped, bytes}, fence_log_type::signal);
+  REQUIRE(opened);
+  CHECK(made.fence.wait(20) == wait_status::reached);
+  std::array<fence_log_entry, 32> buffer;
+  const auto batch = opened.reader->read(buffer);
+  REQUIRE(batch.entries.size() == 20);
+  CHECK(batch.entries.back().fence_value == 20);
+  CHECK(producer.wait() == 0);
+}
+
+TEST_CASE("[A46][A47][A48][A49][A50][A51] the creator opens, too; the fence outlives it; the last one destroys it") {
+  told_events told;
+  auto a = shared_fence::create({.observer = told.observer()});
+  REQUIRE(a);
+  CHECK(told.text == "create, open(0), ");
+  const auto global = a.fence.id();
+  auto b = shared_fence::open(a.fence.files(), {.observer = told.observer()});
+  REQUIRE(b);
+  CHECK(b.fence.id() == global);
+  CHECK(b.fence.index() != a.fence.index());
+  a.fence.close();
+  CHECK(told.text == "create, open(0), open(1), close(0), ");
+  CHECK(b.fence.signal(5));
+  CHECK(b.fence.wait(5) == wait_status::reached);
+  b.fence.close();
+  CHECK(told.text == "create, open(0), open(1), close(0), close(1), destroy, ");
+}
+
+TEST_CASE("[A46][A48][A49][A50] the same with three processes") {
+  const watchdog dog{[] { return std::string{"three processes"}; }};
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  // The children share the text by a pipe each, whose contents are read when they have ended.
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const auto observed = [&](told_events& told, const auto& body) {
+    const bool is_good = body(told);
+    const auto written = write(ends[1], told.text.data(), told.text.size());
+    return is_good && written == static_cast<ssize_t>(told.text.size()) ? 0 : 1;
+  };
+  child_process b{[&] {
+    told_events told;
+    return observed(told, [&](told_events& events) {
+      auto opened = shared_fence::open(made.fence.files(), {.observer = events.observer()});
+      return opened && opened.fence.wait(2) == wait_status::reached;
+    });
+  }};
+  await_sleeper(made.fence, 2);
+  child_process c{[&] {
+    told_events told;
+    return observed(told, [&](told_events& events) {
+      auto opened = shared_fence::open(made.fence.files(), {.observer = events.observer()});
+      return opened && opened.fence.signal(2) && opened.fence.wait(3) == wait_status::reached;
+    });
+  }};
+  // Both others stay attached when the creator closes; b ends first, then c.
+  CHECK(b.wait() == 0);
+  await_sleeper(made.fence, 3);
+  made.fence.signal(3);
+  CHECK(c.wait() == 0);
+  std::array<char, 256> text{};
+  const auto got = read(ends[0], text.data(), text.size());
+  REQUIRE(got > 0);
+  CHECK(std::string_view{text.data(), static_cast<std::size_t>(got)} == "open(1), close(1), open(2), close(2), ");
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_CASE("[A52] what does not fit is refused, and the field is named") {
+  auto made = shared_fence::create({.slots = 8, .attachments = 4});
+  REQUIRE(made);
+  const shared_options same{.slots = 8, .attachments = 4};
+  CHECK(shared_fence::open(made.fence.files(), same));
+  const auto field_of = [](const auto& opened) {
+    CHECK(!opened);
+    CHECK(opened.status == shared_open_status::invalid);
+    CHECK(!opened.fence.is_open());
+    return to_string(opened.field);
+  };
+  CHECK(field_of(shared_progress_fence::open(made.fence.files(), same)) == "value_kind");
+  CHECK(field_of(shared_fence::open(made.fence.files(), {.slots = 16, .attachments = 4})) == "slots");
+  CHECK(field_of(shared_fence::open(made.fence.files(), {.slots = 8, .attachments = 8})) == "attachments");
+  CHECK(field_of(shared_fence::create({.slots = 0})) == "slots");
+  CHECK(field_of(shared_fence::create({.slots = 5000})) == "slots");
+  using other_form = basic_shared_fence<shared_platform, writers::several, shared_rights::signal>;
+  if (shared_platform::asymmetric)
+    CHECK(field_of(other_form::open(made.fence.files(), same)) == "options");
+  CHECK(shared_fence::open(shared_files{}).status == shared_open_status::refused);
+}
+
+TEST_CASE("files are sent over a socket, and name the same fence") {
+  auto made = shared_progress_fence::create();
+  REQUIRE(made);
+  std::array<int, 2> sockets{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
+  CHECK(made.fence.files().send(sockets[0]));
+  shared_files received;
+  CHECK(shared_files::receive(received, sockets[1]));
+  auto opened = shared_progress_fence_waiter::open(received);
+  REQUIRE(opened);
+  CHECK(opened.fence.id() == made.fence.id());
+  made.fence.signal(3);
+  CHECK(opened.fence.is_reached(3));
+  close(sockets[0]);
+  close(sockets[1]);
+}
+
+TEST_CASE("a name is opened by several, removed by the last one, and made anew") {
+  const own_name name{"named"};
+  CHECK(shared_fence::open(name).status == shared_open_status::unknown);
+  auto first = shared_fence::open_or_create(name);
+  REQUIRE(first);
+  auto second = shared_fence::open(name);
+  REQUIRE(second);
+  CHECK(first.fence.id() == second.fence.id());
+  CHECK(first.fence.signal(4));
+  CHECK(second.fence.current_value() == 4);
+  const auto id = first.fence.id();
+  first.fence.close();
+  second.fence.close();
+  CHECK(shared_fence::open(name).status == shared_open_status::unknown);
+  auto next = shared_fence::open_or_create(name);
+  REQUIRE(next);
+  CHECK(next.fence.id() != id);
+  CHECK(next.fence.current_value() == 0);
+}
+
+TEST_CASE("a second signaller of a progress fence is refused while the first one lives, and goes on behind it") {
+  auto first = shared_progress_fence::create();
+  REQUIRE(first);
+  const shared_files files = [&] {
+    shared_files sent;
+    std::array<int, 2> sockets{};
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
+    CHECK(first.fence.files().send(sockets[0]));
+    CHECK(shared_files::receive(sent, sockets[1]));
+    close(sockets[0]);
+    close(sockets[1]);
+    return sent;
+  }();
+  const auto refused = shared_progress_fence::open(files);
+  CHECK(refused.status == shared_open_status::busy);
+  CHECK(refused.field == shared_field::rights);
+  CHECK(first.fence.signal_next() == 1);
+  first.fence.close();
+  auto second = shared_progress_fence::open(files);
+  REQUIRE(second);
+  CHECK(second.fence.current_value() == 1);
+  CHECK(second.fence.signal_next() == 2);
+}
+
+TEST_CASE("a wait ends by its deadline and by a stop") {
+  auto made = shared_progress_fence::create();
+  auto waiter = shared_progress_fence_waiter::open(made.fence.files());
+  REQUIRE(waiter);
+  CHECK(waiter.fence.wait_for(1, 0ms) == wait_status::timeout);
+  CHECK(waiter.fence.wait_for(1, 2ms) == wait_status::timeout);
+  CHECK(waiter.fence.wait_until(1, std::chrono::system_clock::now() + 2ms) == wait_status::timeout);
+  CHECK(made.fence.monitored_value() == no_waiter);
+#if defined(__cpp_lib_jthread)
+  std::stop_source stop;
+  std::thread stops{[&] {
+    await_sleeper(made.fence, 7);
+    stop.request_stop();
+  }};
+  CHECK(waiter.fence.wait(7, stop.get_token()) == wait_status::stopped);
+  stops.join();
+#endif
+  made.fence.signal(7);
+  CHECK(waiter.fence.wait(7) == wait_status::reached);
+}
+
+TEST_CASE("more waiters than slots look again, and are all released") {
+  const watchdog dog{[] { return std::string{"no slot"}; }};
+  const shared_options few{.slots = 2};
+  auto made = shared_fence::create(few);
+  REQUIRE(made);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) threads.emplace_back([&] { CHECK(made.fence.wait(1) == wait_status::reached); });
+  await_sleeper(made.fence, 1);
+  made.fence.signal(1);
+  for (std::thread& each : threads) each.join();
+  CHECK(made.fence.monitored_value() == no_waiter);
+}
+
+TEST_CASE_TEMPLATE("a fence without a signaller waits for the first one; lost is a state that a new one ends", Kind, several,
+                   one) {
+  const watchdog dog{[] { return std::string{"lost"}; }};
+  auto made = Kind::signaller::create();
+  REQUIRE(made);
+  auto waiter = Kind::waiter::open(made.fence.files());
+  REQUIRE(waiter);
+  shared_files files;
+  std::array<int, 2> sockets{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
+  CHECK(made.fence.files().send(sockets[0]));
+  CHECK(shared_files::receive(files, sockets[1]));
+  close(sockets[0]);
+  close(sockets[1]);
+  CHECK(waiter.fence.signallers() == shared_signallers::present);
+  CHECK(!waiter.fence.is_lost());
+  made.fence.signal(1);
+  made.fence.close();
+  CHECK(waiter.fence.signallers() == shared_signallers::closed);
+  CHECK(waiter.fence.wait(1) == wait_status::reached);
+  CHECK(waiter.fence.wait(2) == wait_status::lost);
+  CHECK(waiter.fence.is_lost());
+  CHECK(waiter.fence.current_value() == 1);
+  CHECK(waiter.fence.wait_value(2).value == 1);
+  // A block follows it latched.
+  const latched_fence followed{waiter.fence};
+  CHECK(followed.is_poisoned());
+  CHECK(followed.current_value() == UINT64_MAX);
+
+  auto next = Kind::signaller::open(files);
+  REQUIRE(next);
+  CHECK(!waiter.fence.is_lost());
+  CHECK(waiter.fence.wait_for(2, 1ms) == wait_status::timeout);
+  std::thread signals{[&] {
+    await_sleeper(next.fence, 2);
+    next.fence.signal(2);
+  }};
+  CHECK(waiter.fence.wait(2) == wait_status::reached);
+  signals.join();
+  CHECK(followed.wait(3) == wait_status::lost);
+  CHECK(followed.last_reached() == 2);
+}
+
+TEST_CASE("nobody has signalled yet: a wait of a waiter that came first goes on until the signaller comes") {
+  const watchdog dog{[] { return std::string{"none yet"}; }};
+  auto waiter = shared_progress_fence_waiter::create();
+  REQUIRE(waiter);
+  CHECK(waiter.fence.signallers() == shared_signallers::none_yet);
+  CHECK(waiter.fence.wait_for(1, 1ms) == wait_status::timeout);
+  child_process child{[&] {
+    auto opened = shared_progress_fence::open(waiter.fence.files());
+    if (!opened) return 1;
+    opened.fence.signal(1);
+    // The parent may find the fence lost, or reached; it has reached 1 in any case.
+    return 0;
+  }};
+  CHECK(waiter.fence.wait(1) == wait_status::reached);
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("a program can ask who is attached") {
+  auto made = shared_fence::create({.label = "camera"});
+  REQUIRE(made);
+  auto waiter = shared_fence_waiter::open(made.fence.files(), {.label = "screen"});
+  REQUIRE(waiter);
+  auto reader = shared_fence_reader::open(made.fence.files(), {.label = "monitor"});
+  REQUIRE(reader);
+  const auto list = [](const auto& fence) {
+    std::string text;
+    fence.for_each_attachment([&](const shared_attachment& each) {
+      CHECK(each.process == static_cast<std::uint32_t>(getpid()));
+      text += std::to_string(each.index) + (each.rights == shared_rights::signal ? " signals " : " waits ");
+      text += std::string{each.label.data()} + ", ";
+    });
+    return text;
+  };
+  CHECK(list(made.fence) == "0 signals camera, 1 waits screen, ");
+  CHECK(list(reader.fence) == "0 signals camera, 1 waits screen, ");
+  waiter.fence.close();
+  CHECK(list(made.fence) == "0 signals camera, ");
+}
+
+TEST_CASE("the child of a fork closes its copy, and opens an attachment of its own") {
+  const watchdog dog{[] { return std::string{"fork"}; }};
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  child_process child{[&] {
+    auto own = shared_fence::open(made.fence.files());
+    if (!own || own.fence.index() == 0) return 1;
+    made.fence.close();
+    return own.fence.signal(6) ? 0 : 2;
+  }};
+  CHECK(made.fence.wait(6) == wait_status::reached);
+  CHECK(child.wait() == 0);
+  CHECK(made.fence.signallers() == shared_signallers::present);
+}
+
+TEST_CASE("it is waited for together with fences of this process, and followed by a block") {
+  const watchdog dog{[] { return std::string{"mixed"}; }};
+  auto made = shared_progress_fence::create();
+  REQUIRE(made);
+  const latched_fence followed{made.fence};
+  const looked_at looked{followed, 1ms};
+  progress_fence own;
+  std::thread signals{[&] { made.fence.signal(3); }};
+  CHECK(wait_any({{looked, 3}, {own, 1}}).index == 0);
+  signals.join();
+  own.signal(1);
+  CHECK(wait_all({{looked, 3}, {own, 1}}) == wait_status::reached);
+
+  upload_ring ring{followed, {.capacity = 64}};
+  auto whole = ring.allocate(64);
+  REQUIRE(whole);
+  ring.retire(4);
+  CHECK(!ring.try_allocate(64));
+  made.fence.signal(4);
+  CHECK(ring.try_allocate(64));
+}
