@@ -229,8 +229,8 @@ class shared_place {
     // A new signaller may have come since then.
     return note_loss();
   }
-  bool look() noexcept {
-    if (segment_.may_look(Platform::now()) && segment_.look(cleaner()).cleaned != 0) {
+  bool look(bool is_urgent) noexcept {
+    if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {
       // Somebody has died. Sleepers of other processes learn of it now.
       if (may_register()) heap_->wake_all();
     }
@@ -509,7 +509,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 
   /// Looks who is dead, cleans up behind them, and wakes the sleepers of this process that are due. Sleepers do so
   /// every 50 ms; this is for a thread that has learnt of a death by other means. Any thread may call it.
-  void look() noexcept { state_->core.look_for_all(); }
+  void look() noexcept { state_->core.look_for_all(true); }
 
   /// Returns how many signals of this attachment took the slow path. Any thread may call it.
   std::uint64_t notify_count() const noexcept

@@ -84,7 +84,6 @@ template <class Segment>
 struct place {
   Segment& of;
   std::uint32_t number;
-  bool looks = false;
 
   auto& value() noexcept { return of.value; }
   auto& root() noexcept { return of.root; }
@@ -92,7 +91,7 @@ struct place {
   std::uint32_t owner() const noexcept { return number; }
   static constexpr bool may_register() noexcept { return true; }
   static bool is_lost() noexcept { return mortality::is_dead(); }
-  static bool look() noexcept { return false; }
+  static bool look(bool) noexcept { return false; }
   static constexpr deadline::duration interval() noexcept { return (deadline::duration::max)(); }
 };
 

@@ -14,8 +14,8 @@
 //   owner()             the number under which this attachment takes slots, at least 1
 //   may_register()      whether the attachment may write the heap; if not, its waiters look once in a millisecond
 //   is_lost()           whether the fence is lost; from the last look if it was not lost then
-//   look()              finds out who is alive, and cleans up behind the dead. Returns whether the fence is lost. One
-//                       thread at a time calls it
+//   look(is_urgent)     finds out who is alive, and cleans up behind the dead, unless another process has done so just
+//                       now and it is not urgent. Returns whether the fence is lost. Any thread calls it
 //   interval()          how often the watcher of a process looks
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
@@ -75,8 +75,9 @@ class shared_core {
   }
 
   /// Looks for all sleepers of this process, as the watcher does.
-  void look_for_all() const noexcept {
-    const bool is_lost = place_.look();
+  /// \param is_urgent  whether to look who is dead, too, if another process has done so just now
+  void look_for_all(bool is_urgent = false) const noexcept {
+    const bool is_lost = place_.look(is_urgent);
     const std::uint64_t value = reached_value();
     watch_.nudge_if([&](std::uint64_t target) { return is_lost || target <= value; });
   }
