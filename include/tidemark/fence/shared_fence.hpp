@@ -224,10 +224,7 @@ class shared_place {
   std::uint32_t owner() const noexcept { return segment_.index() + 1; }
   bool may_register() const noexcept { return rights_ != shared_rights::look; }
   bool is_lost() const noexcept {
-    // (SF16): acquire, pairs with (SF17).
-    if (is_lost_.load(std::memory_order_acquire) == 0) return false;
-    // A new signaller may have come since then.
-    return note_loss();
+    return loss_.is_lost() && note_loss();
   }
   bool look(bool is_urgent) noexcept {
     if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {
@@ -320,10 +317,7 @@ class shared_place {
 
   bool note_loss() const noexcept {
     const signallers found = segment_.signaller_state();
-    const bool is_lost_now = found == signallers::closed || found == signallers::died;
-    // (SF17): release, pairs with (SF16): a waiter that finds the loss sees the last value of the dead.
-    is_lost_.store(is_lost_now ? 1 : 0, std::memory_order_release);
-    return is_lost_now;
+    return loss_.note(found == signallers::closed || found == signallers::died);
   }
 
   const tree_shape<layout::arity> tree_;
@@ -333,7 +327,7 @@ class shared_place {
   typename layout::segment segment_;
   std::optional<heap_type> heap_;
   segment_files files_;
-  mutable typename Platform::template atomic<std::uint32_t> is_lost_{0};
+  mutable noted_loss<Platform> loss_;
 };
 
 template <platform Platform>
@@ -426,8 +420,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   /// Returns the value signalled so far, also while the fence is lost. What was done before the value was signalled
   /// happens-before the return. Progress: wait-free, one load. Any thread may call it.
   std::uint64_t current_value() const noexcept {
-    // (SF18): acquire, like (SF9).
-    return layout::value(base_).load(std::memory_order_acquire);
+    return state::core_type::reached(layout::value(base_));
   }
   std::uint64_t last_reached() const noexcept { return current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
@@ -437,8 +430,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   std::uint64_t monitored_value() const noexcept
     requires(Rights != shared_rights::look)
   {
-    // (SF19): relaxed alone: it synchronizes nothing.
-    return layout::root(base_).load_value(std::memory_order_relaxed);
+    return state_->place.heap().monitored_value();
   }
 
   /// Returns where the value lies in this process: mapped for reading alone, unless the attachment may signal.

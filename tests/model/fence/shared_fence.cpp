@@ -10,6 +10,7 @@
 #include "support/waiting.hpp"
 
 #include <tidemark/fence/detail/shared_core.hpp>
+#include <tidemark/fence/shared_fence.hpp>
 #include <tidemark/fence/wait.hpp>
 
 #include <array>
@@ -44,6 +45,7 @@ constexpr std::uint32_t bystander = 60;
 /// What lies in the segment.
 template <class Platform, shape Shape>
 struct segment {
+  using platform = Platform;
   using word = typename Platform::template atomic<std::uint64_t>;
   using heap_type = detail::shared_heap<Platform, arity>;
   static constexpr detail::tree_shape<arity> tree{Shape.slots};
@@ -84,14 +86,15 @@ template <class Segment>
 struct place {
   Segment& of;
   std::uint32_t number;
+  detail::noted_loss<typename Segment::platform> loss{};
 
   auto& value() noexcept { return of.value; }
   auto& root() noexcept { return of.root; }
   auto& heap() noexcept { return of.heap; }
   std::uint32_t owner() const noexcept { return number; }
   static constexpr bool may_register() noexcept { return true; }
-  static bool is_lost() noexcept { return mortality::is_dead(); }
-  static bool look(bool) noexcept { return false; }
+  bool is_lost() const noexcept { return loss.is_lost() || mortality::is_dead(); }
+  bool look(bool) noexcept { return loss.note(false); }
   static constexpr deadline::duration interval() noexcept { return (deadline::duration::max)(); }
 };
 
@@ -112,9 +115,10 @@ class attachment {
     }
     if (steps::has_due(place_.root(), value)) core_.release_due();
   }
-  wait_status wait(std::uint64_t target, deadline until = no_deadline) {
+  template <class Token = never_stops>
+  wait_status wait(std::uint64_t target, deadline until = no_deadline, Token token = {}) {
     if (core_.reached_value() >= target) return wait_status::reached;
-    return core_.template wait_longer<wait_status>(target, until, never_stops{});
+    return core_.template wait_longer<wait_status>(target, until, token);
   }
   std::uint32_t number() const { return place_.number; }
 
@@ -230,6 +234,94 @@ struct pins_before_it_signals : model::suite<2>, processes<Kind, Shape, model::m
     }
   }
   void after() { this->shared.require_idle(); }
+};
+
+/// [A31] From the return of pin() on, the root is 0, whatever waiters come and go.
+template <kind Kind, shape Shape>
+struct pinned_at_once : model::suite<2>, processes<Kind, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->shared.heap.pin(5);
+      MODEL_REQUIRE(this->shared.heap.monitored_value() == 0);
+    } else {
+      const detail::shared_ticket mine = this->shared.heap.add(2, 0, 7);
+      MODEL_REQUIRE(this->shared.heap.withdraw(mine, 2));
+    }
+  }
+};
+
+/// A waiter without a slot does not miss a stop.
+struct stopped_without_slot : model::suite<2>, processes<kind::fence, no_slot> {
+  model::stop_source<platform> source;
+  payload before_stop;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      before_stop.store(1);
+      source.request_stop();
+    } else {
+      const model::stop_source<platform>::token token{source};
+      MODEL_REQUIRE(attached[1].wait(1, no_deadline, token) == wait_status::stopped);
+    }
+  }
+  void after() { shared.require_idle(); }
+};
+
+/// Two processes find bytes of 0, and make a heap of them at the same time. One is killed. A waiter of the other one is
+/// found.
+template <kind Kind, shape Shape>
+struct made_of_zeros : model::suite<3>, processes<Kind, Shape> {
+  made_of_zeros() {
+    // Versions stay at 0, as in memory that nobody has written.
+    const auto clear = [](auto& word) {
+      versioned empty{detail::no_minimum, 0};
+      word.compare_exchange_strong(empty, {0, 0}, std::memory_order_seq_cst, std::memory_order_relaxed);
+    };
+    clear(this->shared.root);
+    for (auto& each : this->shared.siblings) {
+      for (auto& word : each.words) clear(word);
+    }
+  }
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(20);
+      this->shared.heap.prepare();
+    } else if (index == 1) {
+      this->shared.heap.prepare();
+      this->data.store(42);
+      this->attached[1].signal(1);
+    } else {
+      this->shared.heap.prepare();
+      MODEL_REQUIRE(this->attached[2].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// A timeline that a block follows, and that was found lost by another thread: the last value is there.
+struct latched_loss : model::suite<2>, model::with_mortals {
+  struct source : waitable<source> {
+    using platform = model::mortal<checker>;
+    bool is_lost() const noexcept { return lost.load(std::memory_order_acquire) != 0; }
+    std::uint64_t current_value() const noexcept { return value.load(std::memory_order_acquire); }
+    bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
+    wait_status wait_with(std::uint64_t, deadline, never_stops) const noexcept { return wait_status::lost; }
+    platform::atomic<std::uint32_t> lost{0};
+    platform::atomic<std::uint64_t> value{0};
+  } of;
+  latched_fence<source> followed{of};
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      of.value.store(3, std::memory_order_relaxed);
+      of.lost.store(1, std::memory_order_relaxed);
+      MODEL_REQUIRE(followed.is_poisoned());
+    } else if (followed.current_value() == UINT64_MAX) {
+      MODEL_REQUIRE(followed.last_reached() == 3);
+    }
+  }
 };
 
 /// A waiter is killed at any of its operations, while another one waits and is signalled.
@@ -353,7 +445,10 @@ struct slot_of_the_dead : model::suite<2>, processes<Kind, Shape> {
       uses.store(1);
       this->shared.heap.clean(1);
     } else {
+      const bool is_free = this->shared.heap.owner_of(0) == 0;
       const detail::shared_ticket mine = this->shared.heap.add(2, 0, 7);
+      // Nobody else takes a slot, so one that is free can be armed at once.
+      if (is_free) MODEL_REQUIRE(mine.is_registered());
       if (!mine.is_registered()) return;
       if (mine.slot == left.slot) MODEL_REQUIRE(uses.load() == 1);
       MODEL_REQUIRE(this->shared.heap.owner_of(mine.slot) == 2);
@@ -403,6 +498,12 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<pins_before_it_signals<kind::progress, one_slot>, "pins_before_it_signals">());
   checks.push_back(
       model::make_check<pins_before_it_signals<kind::progress, two_levels>, "pins_before_it_signals.two_levels">());
+  checks.push_back(model::make_check<pinned_at_once<kind::progress, one_slot>, "pinned_at_once">());
+  checks.push_back(model::make_check<pinned_at_once<kind::progress, two_levels>, "pinned_at_once.two_levels">());
+  checks.push_back(model::make_check<stopped_without_slot, "stopped_without_slot">());
+  checks.push_back(model::make_check<latched_loss, "latched_loss">());
+  checks.push_back(model::make_check<made_of_zeros<kind::fence, one_slot>, "made_of_zeros">());
+  checks.push_back(model::make_check<made_of_zeros<kind::fence, two_levels>, "made_of_zeros.two_levels">());
   checks.push_back(model::make_check<cleaned_alive, "cleaned_alive">());
   return model::run(argc, argv, std::move(checks));
 }

@@ -34,6 +34,25 @@
 
 namespace tidemark::detail {
 
+/// What the last look has found: whether the fence is lost. Whoever finds that it is lost must look once more, because
+/// a new signaller may have come.
+template <class Platform>
+class noted_loss {
+ public:
+  bool is_lost() const noexcept {
+    // (SF16): relaxed alone: a hint, which the look behind it confirms.
+    return is_lost_.load(std::memory_order_relaxed) != 0;
+  }
+  bool note(bool is_lost) noexcept {
+    // (SF17): relaxed alone, like (SF16).
+    is_lost_.store(is_lost ? 1 : 0, std::memory_order_relaxed);
+    return is_lost;
+  }
+
+ private:
+  typename Platform::template atomic<std::uint32_t> is_lost_{0};
+};
+
 /// \tparam Most  how many nanoseconds a waiter may spin
 template <platform Platform, class Place, std::uint32_t Most>
 class shared_core {
@@ -45,10 +64,11 @@ class shared_core {
   shared_core(const shared_core&) = delete;
   shared_core& operator=(const shared_core&) = delete;
 
-  std::uint64_t reached_value() const noexcept {
+  static std::uint64_t reached(const typename steps::word& value) noexcept {
     // (SF9): acquire, pairs with the release half of (F1) (F16) (F19) (F20), like (F5).
-    return place_.value().load(std::memory_order_acquire);
+    return value.load(std::memory_order_acquire);
   }
+  std::uint64_t reached_value() const noexcept { return reached(place_.value()); }
   bool is_poisoned() const noexcept { return place_.is_lost(); }
 
   /// Releases all that are due: the slow path of a signal.

@@ -88,6 +88,12 @@ class shared_heap {
     refresh_root();
   }
 
+  /// Returns the root's value, which may be outdated.
+  std::uint64_t monitored_value() const noexcept {
+    // (SF19): relaxed alone: it synchronizes nothing.
+    return words_.root->load_value(std::memory_order_relaxed);
+  }
+
   /// Registers a waiter for `target`, at least 1. Progress: wait-free, O(log n) plus O(n) to find a slot.
   /// \param owner  the attachment's number, at least 1
   /// \param first  the slot where to begin; any number
@@ -193,12 +199,13 @@ class shared_heap {
   }
   /// Ends that: after its last signal, or after its death. Progress: wait-free.
   void unpin(unsigned attachment) noexcept {
-    // (SF6): seq_cst, like (SF5).
-    words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_seq_cst);
+    // (SF6): relaxed: a refresh that misses it leaves the root too low, like a stale node. What the attachment has
+    // signalled is ordered by the full barrier (SF10) of its last signal.
+    words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_relaxed);
     refresh_root();
   }
   bool is_pinned() const noexcept {
-    // (SF7): seq_cst like (H6): a refresh of the root does not miss (SF5) or (SF6).
+    // (SF7): seq_cst like (H6): a refresh of the root does not miss (SF5).
     return words_.pins->load(std::memory_order_seq_cst) != 0;
   }
 
