@@ -157,9 +157,8 @@ class min_tree {
   /// Empties the leaf, whatever it holds, if no other thread changes it meanwhile. Returns whether it is empty now.
   /// Progress: wait-free.
   bool clear_any(std::size_t leaf) noexcept {
-    // (H30): acquire, pairs with the release half of (H3): who finds the leaf empty has seen what emptied it. An older
-    // one only makes (H3) fail.
-    const versioned seen = word(leaf).load(std::memory_order_acquire);
+    // (H30): relaxed alone: an older one only makes (H3) fail. Whoever cleans knows of the owner's (H2) by its lock.
+    const versioned seen = word(leaf).load(std::memory_order_relaxed);
     return seen.value == no_minimum || clear(leaf, seen);
   }
 
@@ -176,8 +175,8 @@ class min_tree {
 
   /// Returns the value of a leaf, for audits. Progress: wait-free.
   std::uint64_t value_of(std::size_t leaf) const noexcept {
-    // (H31): acquire, like (H30): it takes part in no handshake.
-    return word(leaf).load_value(std::memory_order_acquire);
+    // (H31): relaxed alone: it takes part in no handshake.
+    return word(leaf).load_value(std::memory_order_relaxed);
   }
 
   /// Returns whether the leaf still holds what was armed with `version`. Progress: wait-free.

@@ -133,8 +133,8 @@ class shared_core {
   struct nudge_slot {
     void operator()() const noexcept {
       if (ticket->is_registered()) return place->heap().wake(ticket->slot);
-      // (SF13): release, pairs with (SF14), like (SF3).
-      own->fetch_add(1, std::memory_order_release);
+      // (SF13): relaxed alone: a sleeper without a slot looks again in a millisecond anyway.
+      own->fetch_add(1, std::memory_order_relaxed);
       Platform::unpark(*own, 1);
     }
 
@@ -163,8 +163,8 @@ class shared_core {
 
     std::uint32_t wakes() const noexcept {
       if (ticket_.is_registered()) return of_.place_.heap().wakes(ticket_.slot);
-      // (SF14): acquire, pairs with (SF13).
-      return own_.load(std::memory_order_acquire);
+      // (SF14): relaxed alone, like (SF13).
+      return own_.load(std::memory_order_relaxed);
     }
     static constexpr bool is_early() noexcept { return false; }
     deadline limit(deadline until) noexcept {
