@@ -19,6 +19,7 @@
 #include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
 #include "fence/looked_at.hpp"         // timelines of yours that can't, and how often waits look at them
 #include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
+#include "fence/shared_fence.hpp"      // a fence that processes share
 #include "fence/signal_all.hpp"        // signals of several fences, before those who wait are woken
 #include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
 #include "fence/timeline_group.hpp"    // several timelines as one, which come and go while threads wait

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program of the section "Fences that processes share" of docs/guide-fence.md.
+#include "expect.hpp"
+
+#include <tidemark/fence/shared_fence.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__linux__) && TIDEMARK_HAS_FUTEX
+
+namespace {
+
+using guide::expect;
+using tidemark::wait_status;
+
+void signal_another_process() {
+  auto made = tidemark::shared_progress_fence::create();
+  if (fork() == 0) {  // another process opens an attachment of its own
+    auto opened = tidemark::shared_progress_fence_waiter::open(made.fence.files());
+    const bool is_there = opened && opened.fence.wait(3) == wait_status::reached;
+    _exit(is_there && opened.fence.wait(4) == wait_status::lost ? 0 : 1);
+  }
+  made.fence.signal(3);  // a store and a load, unless a thread of some process is due
+  made.fence.close();    // nobody is left who may signal
+  int status = 1;
+  wait(&status);
+  expect(status == 0, "the other process came to 3, and then learnt that nobody signals 4");
+}
+
+}  // namespace
+
+int main() {
+  signal_another_process();
+  return guide::result("guide_shared_fence");
+}
+
+#else
+
+int main() {}
+
+#endif
