@@ -76,10 +76,18 @@ struct told_events {
     return {[](void* context, shared_event what, std::uint32_t attachment) noexcept {
               auto& told = static_cast<told_events*>(context)->text;
               switch (what) {
-                case shared_event::created: told += "create, "; break;
-                case shared_event::opened: told += "open(" + std::to_string(attachment) + "), "; break;
-                case shared_event::closed: told += "close(" + std::to_string(attachment) + "), "; break;
-                case shared_event::destroyed: told += "destroy, "; break;
+                case shared_event::created:
+                  told += "create, ";
+                  break;
+                case shared_event::opened:
+                  told += "open(" + std::to_string(attachment) + "), ";
+                  break;
+                case shared_event::closed:
+                  told += "close(" + std::to_string(attachment) + "), ";
+                  break;
+                case shared_event::destroyed:
+                  told += "destroy, ";
+                  break;
               }
             },
             this};
@@ -144,8 +152,9 @@ TEST_CASE_TEMPLATE("[A7] a signal for which no thread of any process waits notif
   CHECK(made.fence.notify_count() == 0);
 }
 
-TEST_CASE_TEMPLATE("[A8][A43][A127] an attachment shows where both values lie, and a second mapping shows what the first one stores",
-                   Kind, several, one) {
+TEST_CASE_TEMPLATE(
+    "[A8][A43][A127] an attachment shows where both values lie, and a second mapping shows what the first one stores",
+    Kind, several, one) {
   auto made = Kind::signaller::create();
   auto reader = Kind::reader::open(made.fence.files());
   REQUIRE(reader);
@@ -285,8 +294,7 @@ TEST_CASE("[A52] what does not fit is refused, and the field is named") {
   CHECK(field_of(shared_fence::create({.slots = 0})) == "slots");
   CHECK(field_of(shared_fence::create({.slots = 5000})) == "slots");
   using other_form = basic_shared_fence<shared_platform, writers::several, shared_rights::signal>;
-  if (shared_platform::asymmetric)
-    CHECK(field_of(other_form::open(made.fence.files(), same)) == "options");
+  if (shared_platform::asymmetric) CHECK(field_of(other_form::open(made.fence.files(), same)) == "options");
   CHECK(shared_fence::open(shared_files{}).status == shared_open_status::refused);
 }
 
@@ -385,8 +393,8 @@ TEST_CASE("more waiters than slots look again, and are all released") {
   CHECK(made.fence.monitored_value() == no_waiter);
 }
 
-TEST_CASE_TEMPLATE("a fence without a signaller waits for the first one; lost is a state that a new one ends", Kind, several,
-                   one) {
+TEST_CASE_TEMPLATE("a fence without a signaller waits for the first one; lost is a state that a new one ends", Kind,
+                   several, one) {
   const watchdog dog{[] { return std::string{"lost"}; }};
   auto made = Kind::signaller::create();
   REQUIRE(made);

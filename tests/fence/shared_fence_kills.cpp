@@ -142,8 +142,8 @@ int lives_dangerously(const shared_files& files, std::uint64_t seed) {
     } else if (next == 4) {
       fence.look();
     } else {
-      static_cast<void>(fence.wait_for(fence.current_value() + random.below(3U),
-                                       std::chrono::microseconds{random.below(400U)}));
+      static_cast<void>(
+          fence.wait_for(fence.current_value() + random.below(3U), std::chrono::microseconds{random.below(400U)}));
     }
   }
 }
@@ -198,17 +198,15 @@ void stops_spinning(const Fence& fence) {
 }  // namespace
 
 TEST_CASE("a process that is killed at any instruction of a wait leaves nothing, and nobody hangs") {
-  kill_in<fence_survivor, shared_fence>("wait", [](auto& of) { stops_spinning(of); },
-                                        [](auto& of) {
-                                          static_cast<void>(of.wait_for(of.current_value() + 5, 100us));
-                                        });
+  kill_in<fence_survivor, shared_fence>(
+      "wait", [](auto& of) { stops_spinning(of); },
+      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 100us)); });
 }
 
 TEST_CASE("a process that is killed at any instruction of an asymmetric wait leaves nothing, and nobody hangs") {
-  kill_in<asymmetric_survivor, asymmetric_fence>("asymmetric wait", [](auto& of) { stops_spinning(of); },
-                                                 [](auto& of) {
-                                                   static_cast<void>(of.wait_for(of.current_value() + 5, 100us));
-                                                 });
+  kill_in<asymmetric_survivor, asymmetric_fence>(
+      "asymmetric wait", [](auto& of) { stops_spinning(of); },
+      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 100us)); });
 }
 
 TEST_CASE("a process that is killed at any instruction of a signal leaves nothing, and nobody hangs") {

@@ -84,8 +84,8 @@ inline namespace TIDEMARK_CONFIGURATION {
 /// The platform of fences that processes share. It is asymmetric where the system has the global membarrier(2): waiters
 /// interrupt the processors that run a process which has registered. Attachments that may signal register theirs when
 /// they are opened, which takes milliseconds once other threads run.
-struct shared_platform : detail::platform_of<detail::system_barriers, detail::shared_parking, detail::native_double_word> {
-};
+struct shared_platform
+    : detail::platform_of<detail::system_barriers, detail::shared_parking, detail::native_double_word> {};
 /// The same without membarrier(2): a signal costs a read-modify-write, and a thread that begins to wait makes no system
 /// call before it sleeps.
 struct symmetric_shared_platform
@@ -223,9 +223,7 @@ class shared_place {
   heap_type& heap() noexcept { return *heap_; }
   std::uint32_t owner() const noexcept { return segment_.index() + 1; }
   bool may_register() const noexcept { return rights_ != shared_rights::look; }
-  bool is_lost() const noexcept {
-    return loss_.is_lost() && note_loss();
-  }
+  bool is_lost() const noexcept { return loss_.is_lost() && note_loss(); }
   bool look(bool is_urgent) noexcept {
     if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {
       // Somebody has died. Sleepers of other processes learn of it now.
@@ -290,13 +288,12 @@ class shared_place {
   void find_heap() noexcept {
     if (heap_) return;
     std::byte* const base = segment_.base();
-    heap_.emplace(tree_,
-                  typename heap_type::words_type{
-                      &layout::root(base), &segment_.pins(),
-                      &layout::template at<siblings<Platform, layout::arity>>(base, layout::tree_at),
-                      &layout::template at<typename Platform::template atomic<std::uint32_t>>(
-                          base, layout::owners_at(tree_)),
-                      &layout::template at<typename Platform::park_word>(base, layout::wakes_at(tree_))});
+    heap_.emplace(tree_, typename heap_type::words_type{
+                             &layout::root(base), &segment_.pins(),
+                             &layout::template at<siblings<Platform, layout::arity>>(base, layout::tree_at),
+                             &layout::template at<typename Platform::template atomic<std::uint32_t>>(
+                                 base, layout::owners_at(tree_)),
+                             &layout::template at<typename Platform::park_word>(base, layout::wakes_at(tree_))});
     heap_->prepare();
   }
 
@@ -419,9 +416,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 
   /// Returns the value signalled so far, also while the fence is lost. What was done before the value was signalled
   /// happens-before the return. Progress: wait-free, one load. Any thread may call it.
-  std::uint64_t current_value() const noexcept {
-    return state::core_type::reached(layout::value(base_));
-  }
+  std::uint64_t current_value() const noexcept { return state::core_type::reached(layout::value(base_)); }
   std::uint64_t last_reached() const noexcept { return current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 

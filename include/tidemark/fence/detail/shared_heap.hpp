@@ -45,9 +45,9 @@ template <class Platform, std::size_t Arity>
 struct shared_heap_words {
   tree_word<Platform>* root;
   typename Platform::template atomic<std::uint64_t>* pins;
-  siblings<Platform, Arity>* tree;                         // as many as the shape has groups
+  siblings<Platform, Arity>* tree;                            // as many as the shape has groups
   typename Platform::template atomic<std::uint32_t>* owners;  // one for each slot
-  typename Platform::park_word* wakes;                     // likewise
+  typename Platform::park_word* wakes;                        // likewise
 };
 
 /// The registration of one waiter in a shared heap.
