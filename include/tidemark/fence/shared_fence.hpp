@@ -171,7 +171,10 @@ struct shared_layout {
 
   // From the base of the reservation; constant, so that a signal needs one address.
   static constexpr std::size_t value_at = segment::values_at;
-  static constexpr std::size_t root_at = segment::waiters_at(segment_shape{.value_bytes = value_bytes});
+  static constexpr std::size_t waiters_at = segment::waiters_at(segment_shape{.value_bytes = value_bytes});
+  // Not at the place in its page that the value has in its own: processors that compare the low bits of addresses would
+  // take the load of a signal for one of its store.
+  static constexpr std::size_t root_at = waiters_at + 2 * cache_line;
 
   static constexpr std::size_t tree_at = root_at + cache_line;
   static constexpr std::size_t owners_at(const tree_shape<arity>& tree) noexcept {
@@ -200,7 +203,7 @@ struct shared_layout {
             .slots = options.slots,
             .attachments = options.attachments,
             .value_bytes = value_bytes,
-            .waiter_bytes = end(tree) - root_at};
+            .waiter_bytes = end(tree) - waiters_at};
   }
 };
 
@@ -443,8 +446,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   bool signal(std::uint64_t value) noexcept
     requires(Rights == shared_rights::signal && Signallers == writers::several)
   {
-    if (!steps::raise(layout::value(base_), value)) return false;
-    notify_if_due(value);
+    std::byte* const base = base_;
+    if (!steps::raise(layout::value(base), value)) return false;
+    notify_if_due(base, value);
     return true;
   }
   /// Sets the value to `value`, which must not be less than the current one, and releases every waiter that is due, in
@@ -452,8 +456,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   void signal(std::uint64_t value) noexcept
     requires(Rights == shared_rights::signal && Signallers == writers::one)
   {
-    steps::store(layout::value(base_), value);
-    notify_if_due(value);
+    std::byte* const base = base_;
+    steps::store(layout::value(base), value);
+    notify_if_due(base, value);
   }
   /// Raises the value by one, and returns it; in all else like signal(). The last value of a timeline stays as it is.
   std::uint64_t signal_next() noexcept
@@ -550,8 +555,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     });
   }
 
-  void notify_if_due(std::uint64_t value) noexcept {
-    if (steps::has_due(layout::root(base_), value)) [[unlikely]]
+  /// \param base  what the caller has read already, so that it is read once
+  void notify_if_due(std::byte* base, std::uint64_t value) noexcept {
+    if (steps::has_due(layout::root(base), value)) [[unlikely]]
       state_->core.release_due();
   }
 
