@@ -26,12 +26,12 @@
 // What happens when a process is killed, at any instruction
 // ---------------------------------------------------------
 //   - Its slots and its place come back: others look who is dead, and clean up behind it.
-//   - A wake-up that it owed comes late. One sleeper of each process, the watcher, wakes up every 50 ms and looks at the
-//     value for all sleepers of its process. So nothing that a dead process left undone, and nothing that a hostile one
-//     has done, keeps a sleeper longer than that from a value that is there.
-//   - If nobody is left who may signal, and somebody was, the fence is lost: waits return `lost`. That is a state and no
-//     poison: as soon as a new signaller attaches, waits wait again, and the value goes on from where it is. Before the
-//     first signaller came, a wait waits.
+//   - A wake-up that it owed comes late. One sleeper of each process, the watcher, wakes up every 50 ms and looks at
+//     the value for all sleepers of its process. So nothing that a dead process left undone, and nothing that a hostile
+//     one has done, keeps a sleeper longer than that from a value that is there.
+//   - If nobody is left who may signal, and somebody was, the fence is lost: waits return `lost`. That is a state and
+//     no poison: as soon as a new signaller attaches, waits wait again, and the value goes on from where it is. Before
+//     the first signaller came, a wait waits.
 //   A process counts as dead when the kernel has closed its files, which it does after it has torn down its memory:
 //   within a millisecond for a small process, about 0.2 s for each GB. One that is stopped is not dead.
 //
@@ -45,10 +45,10 @@
 // crash, they write nowhere else, and their calls end, except that a signal() of a shared_fence goes on as long as
 // another process changes the value all the time.
 //
-// Limits. The number of slots is chosen when the fence is made. A waiter that finds no slot looks once in a millisecond.
-// At most 64 attachments. Values begin at 0. An attachment must not be moved while it is used. After a fork the child
-// must not use it (an access is a segmentation fault), but may destroy it, and open another one. A program that executes
-// another one must open anew.
+// Limits. The number of slots is chosen when the fence is made. A waiter that finds no slot looks once in a
+// millisecond. At most 64 attachments. Values begin at 0. An attachment must not be moved while it is used. After a
+// fork the child must not use it (an access is a segmentation fault), but may destroy it, and open another one. A
+// program that executes another one must open anew.
 //
 // Not promised: survival of a kill where the platform's double word takes a lock (survives_kills is false there).
 #ifndef TIDEMARK_FENCE_SHARED_FENCE_HPP
@@ -95,8 +95,8 @@ struct symmetric_shared_platform
 
 /// What an attachment may do: `look`, `wait` or `signal`. Each includes those before it.
 using shared_rights = detail::attachment_rights;
-/// Whether somebody may signal: `none_yet`, `present`, `closed` (the last one has closed its attachment), or `died` (the
-/// last one has ended without that).
+/// Whether somebody may signal: `none_yet`, `present`, `closed` (the last one has closed its attachment), or `died`
+/// (the last one has ended without that).
 using shared_signallers = detail::signallers;
 /// How an attachment was opened: `attached`, or why not.
 using shared_open_status = detail::open_status;
@@ -572,8 +572,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 };
 
 /// A fence that processes share, for blocks that follow a timeline: once a wait or is_poisoned() of this object has
-/// found it lost, it stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a dead
-/// process. It is not copied; the attachment must outlive it, and must not be moved.
+/// found it lost, it stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a
+/// dead process. It is not copied; the attachment must outlive it, and must not be moved.
 template <class Fence>
 class latched_fence : public waitable<latched_fence<Fence>> {
  public:
@@ -621,7 +621,8 @@ using shared_fence = basic_shared_fence<symmetric_shared_platform, writers::seve
 using shared_fence_waiter = basic_shared_fence<symmetric_shared_platform, writers::several, shared_rights::wait>;
 using shared_fence_reader = basic_shared_fence<symmetric_shared_platform, writers::several, shared_rights::look>;
 
-/// A fence that processes share, with one signaller at a time. A second one is refused: `busy`, with the field `rights`.
+/// A fence that processes share, with one signaller at a time. A second one is refused: `busy`, with the field
+/// `rights`.
 using shared_progress_fence = basic_shared_fence<shared_platform, writers::one, shared_rights::signal>;
 using shared_progress_fence_waiter = basic_shared_fence<shared_platform, writers::one, shared_rights::wait>;
 using shared_progress_fence_reader = basic_shared_fence<shared_platform, writers::one, shared_rights::look>;

@@ -97,8 +97,9 @@ void refresh_node(Node& node, const LeastChild& least_child) noexcept {
     // (H5): seq_cst, the load of the node in the argument at the head; the children are read after it, by (H6) (H7).
     versioned seen = node.load(std::memory_order_seq_cst);
     const versioned next{least_child(), seen.version + 1};
-    // (H8): seq_cst, the x of the head. The version rises even when the least value does not change; otherwise x2
-    // could rest on old children. Relaxed on failure: the next (H5) reads the node again.
+    // (H8): seq_cst, the x of the head; of a root its release half is for (SF15). The version rises even when the least
+    // value does not change; otherwise x2 could rest on old children. Relaxed on failure: the next (H5) reads the node
+    // again.
     if (node.compare_exchange_strong(seen, next, std::memory_order_seq_cst, std::memory_order_relaxed)) return;
   }
 }
@@ -167,8 +168,8 @@ class min_tree {
   void fill_zeros() noexcept {
     for (std::size_t at = 0; at < shape().first(shape().depth()); ++at) {
       versioned zero{};
-      // (H32): seq_cst, a leaf change like (H2); of a node it is the first change, so in the argument of the head it can
-      // only be x1, which need not have seen the children.
+      // (H32): seq_cst, a leaf change like (H2); of a node it is the first change, so in the argument of the head it
+      // can only be x1, which need not have seen the children.
       word(at).compare_exchange_strong(zero, {no_minimum, 1}, std::memory_order_seq_cst, std::memory_order_relaxed);
     }
   }

@@ -3,9 +3,9 @@
 // shared_watch: the threads of one process that sleep for one shared fence, and which of them watches for all.
 //
 // A wake-up from another process may never come: its thread was killed between the value and the wake, or a barrier was
-// refused, or somebody writes nonsense. So one sleeper of each process, the watcher, wakes up once in an interval, looks
-// at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else can break
-// it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
+// refused, or somebody writes nonsense. So one sleeper of each process, the watcher, wakes up once in an interval,
+// looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
+// can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
 // The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
@@ -21,7 +21,8 @@
 
 namespace tidemark::detail {
 
-/// A thread that sleeps for a target. `Nudge` wakes it: a callable, which the watch may call until leave() has returned.
+/// A thread that sleeps for a target. `Nudge` wakes it: a callable, which the watch may call until leave() has
+/// returned.
 template <class Nudge>
 struct watched_sleeper {
   std::uint64_t target;
@@ -60,8 +61,8 @@ class shared_watch {
     if (watcher_ != nullptr) watcher_->nudge();
   }
 
-  /// Returns when a sleeper must look for all. If that is not after `now`, the caller must look now, and call nudge_if():
-  /// this call has set the time of the next look. Returns no_deadline for all sleepers but the watcher.
+  /// Returns when a sleeper must look for all. If that is not after `now`, the caller must look now, and call
+  /// nudge_if(): this call has set the time of the next look. Returns no_deadline for all sleepers but the watcher.
   deadline next_look(const sleeper& asking, deadline now) noexcept {
     const keeper kept(lock_);
     if (watcher_ != &asking || interval_ == (deadline::duration::max)()) return no_deadline;

@@ -46,8 +46,8 @@ struct sleeping_wait {
     return false;
   }
 
-  /// Returns why a wait ends now. A reached value wins over a loss, a loss over a stop, and a stop over the deadline. So
-  /// it looks in the opposite order: after a stop or a loss it sees what was reached before.
+  /// Returns why a wait ends now. A reached value wins over a loss, a loss over a stop, and a stop over the deadline.
+  /// So it looks in the opposite order: after a stop or a loss it sees what was reached before.
   template <class Status, class Fence, class Token>
   static Status outcome(const Fence& fence, std::uint64_t target, const Token& token) noexcept {
     const bool is_stopped = token.stop_requested();

@@ -51,8 +51,8 @@ struct value_steps {
 
   /// Does s2.
   static void keep_look_behind_value() noexcept {
-    // (F22): the frequent side of (F21); natively this is (G1). Without it, the compiler may move (F2), (F58) and (SH1)
-    // before (F1). A stronger barrier is what the asymmetric form exists to avoid.
+    // (F22): the frequent side of (F21) (SF11); natively this is (G1). Without it, the compiler may move (F2), (F58)
+    // and (SH1) before (F1). A stronger barrier is what the asymmetric form exists to avoid.
     Platform::light_barrier();
   }
   /// Does s2 and s3, after s1 with `value`. Returns whether a waiter may be due.

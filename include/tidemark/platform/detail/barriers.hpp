@@ -8,7 +8,8 @@
 // moment the frequent side has either completed its store, or not begun its load.
 //
 // Between processes the rare side interrupts the cores that run a process which has registered for that (`membarrier`,
-// global expedited). A frequent side in a process that has not registered is not reached, and must issue a full barrier.
+// global expedited). A frequent side in a process that has not registered is not reached, and must issue a full
+// barrier.
 #ifndef TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 #define TIDEMARK_PLATFORM_DETAIL_BARRIERS_HPP
 
