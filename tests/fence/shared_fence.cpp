@@ -278,9 +278,9 @@ TEST_CASE("[A46][A48][A49][A50] the same with three processes") {
 }
 
 TEST_CASE("[A52] what does not fit is refused, and the field is named") {
-  auto made = shared_fence::create({.slots = 8, .attachments = 4});
+  auto made = shared_fence::create({.waiter_slots = 8, .attachments = 4});
   REQUIRE(made);
-  const shared_options same{.slots = 8, .attachments = 4};
+  const shared_options same{.waiter_slots = 8, .attachments = 4};
   CHECK(shared_fence::open(made.fence.files(), same));
   const auto field_of = [](const auto& opened) {
     CHECK(!opened);
@@ -289,10 +289,10 @@ TEST_CASE("[A52] what does not fit is refused, and the field is named") {
     return to_string(opened.field);
   };
   CHECK(field_of(shared_progress_fence::open(made.fence.files(), same)) == "value_kind");
-  CHECK(field_of(shared_fence::open(made.fence.files(), {.slots = 16, .attachments = 4})) == "slots");
-  CHECK(field_of(shared_fence::open(made.fence.files(), {.slots = 8, .attachments = 8})) == "attachments");
-  CHECK(field_of(shared_fence::create({.slots = 0})) == "slots");
-  CHECK(field_of(shared_fence::create({.slots = 5000})) == "slots");
+  CHECK(field_of(shared_fence::open(made.fence.files(), {.waiter_slots = 16, .attachments = 4})) == "waiter_slots");
+  CHECK(field_of(shared_fence::open(made.fence.files(), {.waiter_slots = 8, .attachments = 8})) == "attachments");
+  CHECK(field_of(shared_fence::create({.waiter_slots = 0})) == "waiter_slots");
+  CHECK(field_of(shared_fence::create({.waiter_slots = 5000})) == "waiter_slots");
   using other_form = basic_shared_fence<shared_platform, writers::several, shared_rights::signal>;
   if (shared_platform::asymmetric) CHECK(field_of(other_form::open(made.fence.files(), same)) == "options");
   CHECK(shared_fence::open(shared_files{}).status == shared_open_status::refused);
@@ -382,7 +382,7 @@ TEST_CASE("a wait ends by its deadline and by a stop") {
 
 TEST_CASE("more waiters than slots look again, and are all released") {
   const watchdog dog{[] { return std::string{"no slot"}; }};
-  const shared_options few{.slots = 2};
+  const shared_options few{.waiter_slots = 2};
   auto made = shared_fence::create(few);
   REQUIRE(made);
   std::vector<std::thread> threads;

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr shared_options few{.slots = 8, .attachments = 6};
+constexpr shared_options few{.waiter_slots = 8, .attachments = 6};
 
 /// A process that survives. A thread of it sleeps all the time, so that it is the watcher and others are not.
 template <class Signaller, class Waiter>
@@ -84,14 +84,14 @@ class survivor {
     });
     auto* const value = static_cast<std::byte*>(const_cast<void*>(fence().value_address()));
     std::byte* const base = value - layout::value_at;
-    const detail::tree_shape<layout::arity> tree{few.slots};
+    const detail::tree_shape<layout::arity> tree{few.waiter_slots};
     using owner = typename Signaller::platform::template atomic<std::uint32_t>;
     const auto* const owners = &layout::template at<owner>(base, layout::owners_at(tree));
     using siblings = detail::siblings<typename Signaller::platform, layout::arity>;
     const auto* const leaves = &layout::template at<siblings>(base, layout::tree_at);
     std::size_t taken = 0;
     bool is_clean = attached == 2;
-    for (std::size_t slot = 0; slot < few.slots; ++slot) {
+    for (std::size_t slot = 0; slot < few.waiter_slots; ++slot) {
       const auto& leaf = leaves[slot / layout::arity].words[slot % layout::arity];
       const bool is_empty = leaf.load_value(std::memory_order_acquire) == no_waiter;
       const bool is_free = owners[slot].load(std::memory_order_acquire) == 0;

@@ -128,9 +128,9 @@ struct shared_observer {
 
 /// The choices of a shared fence. All attachments must agree on the first two: a difference is told by its field.
 struct shared_options {
-  std::uint32_t slots = 64;        ///< How many waiters of all processes have a slot, 1 to 4096.
-  std::uint32_t attachments = 16;  ///< How many attachments there can be at the same time, 1 to 64.
-  std::string_view label{};        ///< The name of the attachment, for people: 24 characters of it are kept.
+  std::uint32_t waiter_slots = 64;  ///< How many waiters of all processes have a slot, 1 to 4096.
+  std::uint32_t attachments = 16;   ///< How many attachments there can be at the same time, 1 to 64.
+  std::string_view label{};         ///< The name of the attachment, for people: 24 characters of it are kept.
   /// How long opening waits for others who open or close under the same name. One of them may be stopped.
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
   shared_modes modes{};        ///< Who may open files that are made.
@@ -196,11 +196,11 @@ struct shared_layout {
   static tree_word<Platform>& root(std::byte* base) noexcept { return at<tree_word<Platform>>(base, root_at); }
 
   static segment_shape shape_of(const shared_options& options, writers signallers) noexcept {
-    const tree_shape<arity> tree{options.slots};
+    const tree_shape<arity> tree{options.waiter_slots};
     return {.value_kind = signallers == writers::one ? 2U : 1U,
             .double_word = Platform::double_word::is_always_lock_free ? 1U : 2U,
             .options = Platform::asymmetric ? 1U : 0U,
-            .slots = options.slots,
+            .waiter_slots = options.waiter_slots,
             .attachments = options.attachments,
             .value_bytes = value_bytes,
             .waiter_bytes = end(tree) - waiters_at};
@@ -215,7 +215,7 @@ class shared_place {
   using heap_type = typename layout::heap_type;
 
   shared_place(const shared_options& options, writers signallers, shared_rights rights) noexcept
-      : tree_{options.slots}, signallers_{signallers}, rights_{rights}, observer_{options.observer} {}
+      : tree_{options.waiter_slots}, signallers_{signallers}, rights_{rights}, observer_{options.observer} {}
   shared_place(const shared_place&) = delete;
   shared_place& operator=(const shared_place&) = delete;
 
@@ -244,13 +244,13 @@ class shared_place {
   const auto& segment() const noexcept { return segment_; }
   auto& files() noexcept { return files_; }
 
-  /// Opens the segment by `open(segment, attachment_options, clean)`.
+  /// Opens the segment by `open(segment, opening_options, clean)`.
   template <class Open>
   open_result open(const shared_options& options, const Open& open) noexcept {
     const bool may_signal = rights_ == shared_rights::signal;
     bool is_registered = false;
     if constexpr (Platform::asymmetric) is_registered = may_signal && global_barrier::register_process();
-    const attachment_options wanted{
+    const opening_options wanted{
         .rights = rights_, .is_registered = is_registered, .label = options.label, .patience = options.patience};
     const open_result result = open(segment_, wanted, cleaner());
     if (!result) return result;
@@ -527,9 +527,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   template <class Open>
   static open_result make(const shared_options& options, const Open& open) noexcept {
     open_result made;
-    if (options.slots == 0 || options.slots > layout::heap_type::most_slots) {
+    if (options.waiter_slots == 0 || options.waiter_slots > layout::heap_type::most_slots) {
       made.status = shared_open_status::invalid;
-      made.field = shared_field::slots;
+      made.field = shared_field::waiter_slots;
       return made;
     }
     made.fence.state_.reset(::new (std::nothrow) state{options, Signallers, Rights});

@@ -74,7 +74,7 @@ class shared_heap {
   /// \param shape  of this process's own choice or copy, 1 to `most_slots` leaves
   shared_heap(const shape_type& shape, const words_type& words) noexcept : tree_{shape, words.tree}, words_{words} {}
 
-  std::size_t slots() const noexcept { return tree_.shape().leaves(); }
+  std::size_t slot_count() const noexcept { return tree_.shape().leaves(); }
   /// Returns the root, which a signaller compares with its value.
   const typename Platform::double_word& monitored_word() const noexcept { return *words_.root; }
 
@@ -84,7 +84,7 @@ class shared_heap {
     // (SF15): acquire, pairs with (H8) of the root, which comes last here.
     if (words_.root->load_version(std::memory_order_acquire) != 0) return;
     tree_.fill_zeros();
-    for (std::size_t slot = 0; slot < slots(); slot += Arity) tree_.refresh_path(slot);
+    for (std::size_t slot = 0; slot < slot_count(); slot += Arity) tree_.refresh_path(slot);
     refresh_root();
   }
 
@@ -98,7 +98,7 @@ class shared_heap {
   /// \param owner  the attachment's number, at least 1
   /// \param first  the slot where to begin; any number
   shared_ticket add(owner_number owner, std::size_t first, std::uint64_t target) noexcept {
-    const std::size_t count = slots();
+    const std::size_t count = slot_count();
     std::size_t slot = first % count;
     for (std::size_t seen = 0; seen < count; ++seen, slot = slot + 1 == count ? 0 : slot + 1) {
       if (!take(slot, owner)) continue;
@@ -168,7 +168,7 @@ class shared_heap {
   }
   /// Does so for all slots that have an owner.
   void wake_all() noexcept {
-    for (std::size_t slot = 0; slot < slots(); ++slot) {
+    for (std::size_t slot = 0; slot < slot_count(); ++slot) {
       if (owner_of(slot) != 0) wake(slot);
     }
   }
@@ -178,7 +178,7 @@ class shared_heap {
   /// one must call it again. Returns how many slots it has given back. Progress: wait-free, O(n).
   std::size_t clean(owner_number dead) noexcept {
     std::size_t count = 0;
-    for (std::size_t slot = 0; slot < slots(); ++slot) {
+    for (std::size_t slot = 0; slot < slot_count(); ++slot) {
       if (owner_of(slot) != dead) continue;
       // A pass may empty the leaf between load and exchange, and then the second try finds it empty.
       if (!tree_.clear_any(slot)) static_cast<void>(tree_.clear_any(slot));
