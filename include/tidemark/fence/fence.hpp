@@ -162,11 +162,27 @@ class shared_value {
   word& at_;
 };
 
+/// The same for a fence that serves one word after another.
+template <class Platform>
+class bound_value {
+ public:
+  using word = value_word<Platform>;
+  explicit bound_value(word& at) noexcept { bind(at); }
+  word& get() const noexcept { return *at_.load(); }
+  void leave_storage() noexcept {}
+  void bind(word& at) noexcept { at_.store(&at); }
+
+ private:
+  mutable typename Platform::template var<word*> at_;
+};
+
 /// \tparam Storage  a value_storage (fence_options.hpp)
-template <class Platform, auto Storage, class Choice = decltype(Storage)>
+/// \tparam IsBound  whether a shared word may be replaced by another one
+template <class Platform, auto Storage, bool IsBound, class Choice = decltype(Storage)>
 using value_holder =
     std::conditional_t<Storage == Choice::own, own_value<Platform>,
-                       std::conditional_t<Storage == Choice::caller, placed_value<Platform>, shared_value<Platform>>>;
+                       std::conditional_t<Storage == Choice::caller, placed_value<Platform>,
+                                          std::conditional_t<IsBound, bound_value<Platform>, shared_value<Platform>>>>;
 
 /// The value of a fence beside the root of its heap, and who is inside the fence.
 template <class Holder, class Inside>
@@ -226,7 +242,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
     requires(Options.storage == value_storage::caller)
       : fence_core(std::in_place, storage, initial) {}
 
-  /// A fence that shares the word of its value, which must outlive it. It is pinned: each signal notifies.
+  /// A fence that shares the word of its value, which must outlive it. It is pinned: each signal notifies. One that
+  /// reports registrations is not: whoever signals the word looks at the copy instead (report_registrations()).
   explicit fence_core(value_word<Platform>& shared) noexcept
     requires(Options.storage == value_storage::shared)
       : fence_core(std::in_place, shared) {}
@@ -434,7 +451,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
 
   static constexpr bool beside_root = Options.layout == fence_layout::one_line;
   static constexpr bool joins_beside_root = beside_root && Options.joins_signallers;
-  using holder_type = value_holder<Platform, Options.storage>;
+  static constexpr bool is_bound = Options.storage == value_storage::shared && Options.reports_registrations;
+  using holder_type = value_holder<Platform, Options.storage, is_bound>;
   using neighbor = std::conditional_t<joins_beside_root, value_and_calls<holder_type, inside_type>,
                                       std::conditional_t<beside_root, holder_type, no_neighbor>>;
   using heap_type = waiter_heap<Options.capacity, Platform, Options.arity, neighbor, Options.growth>;
@@ -483,12 +501,22 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
   void prepare_heap() noexcept {
-    if (Options.storage == value_storage::shared || !Platform::heavy_barrier_available()) {
+    if ((Options.storage == value_storage::shared && !is_bound) || !Platform::heavy_barrier_available()) {
       heap_.pin();
     } else if constexpr (Options.reports_registrations) {
       // While the root is held, waiters rely on a full barrier of each signal. One that reads another word has none.
       heap_.forbid_hold();
     }
+  }
+
+  /// Serves another word from now on, and is not lost. Nobody else may use the fence meanwhile, and nobody may wait.
+  void bind(value_word<Platform>& shared) noexcept
+    requires(is_bound)
+  {
+    holder().bind(shared);
+    // (F71): relaxed alone: nobody else uses the fence, and who does next gets it by what hands it over.
+    loss_.store(nullptr, std::memory_order_relaxed);
+    heap().forget_loss();
   }
 
   using spin = learning_spin<Platform, Options.max_spin_ns>;

@@ -71,7 +71,8 @@ struct fence_options {
   /// are no steps of signal() (fence.hpp): queues call signal() then, and hubs don't take it.
   bool joins_signallers = false;
   /// Adds report_registrations(), by which a driver learns that the monitored value may have fallen
-  /// (engine/shadowed_fence.hpp). A signal costs nothing more; each registration of a waiter calls a function.
+  /// (engine/shadowed_fence.hpp). A signal costs nothing more; each registration of a waiter calls a function. With
+  /// `value_storage::shared` whoever signals the word must look at a copy of the monitored value (fence_slab.hpp).
   bool reports_registrations = false;
 };
 
@@ -81,6 +82,17 @@ struct registration_report {
   /// is called. It must not wait, nor use a loop, nor poison the fence.
   void (*registered)(void* context) noexcept = nullptr;
   void* context = nullptr;  ///< Its argument.
+};
+
+/// Where an array of words lies: whom its owner asks for memory. Without functions the memory comes from the aligned
+/// `operator new`.
+struct memory_placement {
+  /// Returns so many bytes at a multiple of the alignment, which is a power of two; null if there are none.
+  void* (*allocate)(void* context, std::size_t bytes, std::size_t alignment, std::uint64_t hint) noexcept = nullptr;
+  /// Takes back what `allocate` has returned. Must be there if `allocate` is.
+  void (*deallocate)(void* context, void* memory, std::size_t bytes, std::size_t alignment) noexcept = nullptr;
+  void* context = nullptr;  ///< The first argument of both.
+  std::uint64_t hint = 0;   ///< What the program tells `allocate`, such as the number of a node or of a segment.
 };
 
 }  // namespace tidemark

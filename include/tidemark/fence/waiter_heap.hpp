@@ -290,6 +290,13 @@ class waiter_heap {
     release_due([] { return UINT64_MAX; }, detail::does_nothing{}, at_the_end);
   }
 
+  /// Undoes what release_lost() has said of later releases, for a heap that serves another timeline next. Nobody else
+  /// may use the heap meanwhile, and nobody may be registered. Progress: wait-free.
+  void forget_loss() noexcept {
+    // (W22): relaxed alone: nobody else uses the heap, and who does next gets it by what hands it over.
+    unwoken_.fetch_and(~lost_mark, std::memory_order_relaxed);
+  }
+
   /// Returns the waiter's count of wakes, for park(). Take it before the last look at whatever ends the wait. Progress:
   /// wait-free, one load. One thread for each ticket.
   std::uint32_t wakes(const ticket& waiting) noexcept {

@@ -62,6 +62,11 @@ struct fence_access {
   static void run_calls(Fence& fence) noexcept {
     fence.run_calls();
   }
+  /// Lets a fence serve another word. Nobody else may use it meanwhile.
+  template <class Fence, class Word>
+  static void bind(Fence& fence, Word& shared) noexcept {
+    fence.bind(shared);
+  }
   template <class Fence>
   static auto* learnt(const Fence& fence) noexcept {
     return fence.spin_.memory();
