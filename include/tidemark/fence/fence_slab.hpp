@@ -476,15 +476,15 @@ class basic_fence_slab {
   const loss_reason* reason(unsigned loss) const noexcept {
     if (loss == 0) return nullptr;
     if (loss == loss_released) return &fence_released;
-    // (SL34): acquire, pairs with (SL36): the reason itself. Not stronger: whoever knows the number has it from (SL35).
-    return loss == unnamed ? &unnamed_loss : reasons_[loss - 1].load(std::memory_order_acquire);
+    // (SL34): relaxed: whoever knows the number has it from (SL35), before which (SL36) has stored the reason.
+    return loss == unnamed ? &unnamed_loss : reasons_[loss - 1].load(std::memory_order_relaxed);
   }
   unsigned number_of(const loss_reason& why) noexcept {
     for (unsigned number = 1; number < unnamed; ++number) {
       const loss_reason* found = nullptr;
-      // (SL36): acq_rel, pairs with (SL34) and with itself: hands over the reason, or finds that of another thread.
-      if (reasons_[number - 1].compare_exchange_strong(found, &why, std::memory_order_acq_rel,
-                                                       std::memory_order_acquire) ||
+      // (SL36): relaxed, because (SL35) comes after it.
+      if (reasons_[number - 1].compare_exchange_strong(found, &why, std::memory_order_relaxed,
+                                                       std::memory_order_relaxed) ||
           found == &why) {
         return number;
       }
@@ -544,8 +544,8 @@ class basic_fence_slab {
   /// Is in the room of a fence, and takes one if there is none. Returns null if there is none to be had.
   [[gnu::cold, gnu::noinline]] room_type* enter_to_wait(std::uint32_t index) noexcept {
     auto& at = slots_[index].room;
-    // (SL40): acquire, pairs with (SL19) (SL42): a room of another thread is bound. Not stronger: (SL19) verifies it.
-    std::uint64_t before = at.load(std::memory_order_acquire);
+    // (SL40): relaxed alone: a guess, which (SL19) verifies.
+    std::uint64_t before = at.load(std::memory_order_relaxed);
     std::uint32_t taken = rooms_type::none;
     for (;;) {
       if (before == 0 && taken == rooms_type::none) {
@@ -556,9 +556,9 @@ class basic_fence_slab {
       }
       const std::uint64_t after = before != 0 ? before + 1 : (std::uint64_t{taken} + 1) * one_room + 1;
       // (SL19): seq_cst, part of w1: a signal that comes later in the total order finds the room (SL41), or this
-      // thread finds its value (F3) or its poison (SL43). Release half for the room that is bound. Acquire on failure,
-      // like (SL40).
-      if (at.compare_exchange_weak(before, after, std::memory_order_seq_cst, std::memory_order_acquire)) {
+      // thread finds its value (F3) or its poison (SL43). Release half for the room that is bound, and acquire half for
+      // one that another thread has bound. A failure is relaxed, and leads to the next attempt.
+      if (at.compare_exchange_weak(before, after, std::memory_order_seq_cst, std::memory_order_relaxed)) {
         if (before != 0 && taken != rooms_type::none) give_room_back(taken);
         return &room_in(after);
       }
@@ -706,7 +706,7 @@ class basic_fence_slab {
       if (is_lost) return wait_status::lost;
       if (is_stopped) return wait_status::stopped;
       if (has_passed) return wait_status::timeout;
-      Platform::park(nobody_wakes, 0, look_again_before(until, Platform::now()));
+      Platform::park(nobody_wakes, 0, detail::look_again_before(until, Platform::now()));
     }
   }
   std::uint64_t value_at(std::uint32_t index) const noexcept {

@@ -26,7 +26,7 @@ class index_list {
   static constexpr std::uint32_t most_objects = (std::uint32_t{1} << 24) - 1;
 
   /// A list of the objects 0 to `count` - 1, in this order. Their words must say so: see link().
-  explicit index_list(std::uint32_t count = 0) noexcept : head_{count != 0 ? 1 : 0} {}
+  explicit index_list(std::uint32_t count = 0) noexcept : head_{count != 0 ? 1U : 0U} {}
 
   /// Returns what the word of object `index` holds if it is followed by the next one of `count`, before the list is
   /// shared.

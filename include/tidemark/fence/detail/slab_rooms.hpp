@@ -114,9 +114,9 @@ class slab_rooms {
     std::size_t block = 0;
     std::uint32_t first = 0;
     while (index - first >= size_of(block)) first += size_of(block++);
-    // (SL11): acquire, pairs with (SL13): the rooms of the block are made. Not stronger: whoever has an index has it
-    // from a thread that has seen the block, or from (SL12).
-    return blocks_[block].load(std::memory_order_acquire)[index - first];
+    // (SL11): relaxed: whoever has an index has it from the thread that has made the block: by the list of free rooms
+    // (SL1) (SL3), or by a fence that has the room (SL19) (SL42).
+    return blocks_[block].load(std::memory_order_relaxed)[index - first];
   }
 
  private:
@@ -141,8 +141,8 @@ class slab_rooms {
       room* const made = ::new (std::nothrow) room[count];
       if (made == nullptr) return none;
       room* expected = nullptr;
-      // (SL13): release, pairs with (SL11): hands over the rooms. Relaxed on failure: the next block is tried.
-      if (!blocks_[block].compare_exchange_strong(expected, made, std::memory_order_release,
+      // (SL13): relaxed, because (SL4) or (SL19) comes after it. On failure the next block is tried.
+      if (!blocks_[block].compare_exchange_strong(expected, made, std::memory_order_relaxed,
                                                   std::memory_order_relaxed)) {
         delete[] made;
         continue;
