@@ -290,6 +290,39 @@ TEST_CASE("[A126] an incomplete table is refused by the name of the function tha
   CHECK(calls == 0);
 }
 
+// ---- engines and domains --------------------------------------------------------------------------------------------
+
+TEST_CASE("[A38] an engine says what it has before it is made") {
+  const auto agreed = tidemark::engine::negotiate<tidemark::serials_32, tidemark::signal_logs,
+                                                  if_there<tidemark::asymmetric_barriers>>();
+  REQUIRE(agreed);
+  const bool has_barriers = tidemark::native_platform::asymmetric && tidemark::native_platform::heavy_barrier_available();
+  CHECK(agreed->has<tidemark::asymmetric_barriers>() == has_barriers);
+  using portable_engine = tidemark::basic_engine<tidemark::portable_platform>;
+  CHECK(portable_engine::negotiate<tidemark::asymmetric_barriers>().status == negotiate_status::not_offered);
+  const auto refused = tidemark::engine::negotiate<tidemark::rewind>();
+  CHECK(refused.status == negotiate_status::not_offered);
+  CHECK(refused.name == "rewind");
+}
+
+TEST_CASE("[A38] an engine asks its host, and offers nothing that is not enabled") {
+  constexpr std::array only_logs{enabled_feature{tidemark::signal_logs::id}};
+  const feature_host some{only_logs};
+  CHECK(tidemark::engine::negotiate<tidemark::signal_logs>(some));
+  CHECK(tidemark::engine::negotiate<tidemark::serials_32>(some).status == negotiate_status::not_offered);
+}
+
+TEST_CASE("[A42] a legacy domain has no logs, and says so") {
+  tidemark::wait_loop loop;
+  const tidemark::domain native{loop};
+  const tidemark::domain legacy{loop, {.kind = tidemark::domain_kind::legacy}};
+  CHECK(native.negotiate<tidemark::signal_logs>());
+  const auto refused = legacy.negotiate<tidemark::signal_logs>();
+  CHECK(refused.status == negotiate_status::not_offered);
+  CHECK(refused.name == "signal_logs");
+  CHECK(!native.negotiate<tidemark::serials_32>());
+}
+
 // ---- a naive model --------------------------------------------------------------------------------------------------
 
 namespace {

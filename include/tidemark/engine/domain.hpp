@@ -59,6 +59,7 @@
 #include <optional>
 #include <utility>
 
+#include "../fence/capabilities.hpp"
 #include "../fence/fence.hpp"
 #include "../fence/fence_options.hpp"
 #include "../fence/wait.hpp"
@@ -248,6 +249,21 @@ class basic_domain {
   ~basic_domain() { TIDEMARK_ASSERT(attached_.is_empty(), "a domain was destroyed before its attachments"); }
 
   domain_kind kind() const noexcept { return options_.kind; }
+
+  /// Returns which of the features that `host` has enabled the domain has: a legacy one has no logs, and in neither does
+  /// a signal cost only a store and a load. Any thread may call it.
+  feature_offers offers(const feature_host& host) const noexcept {
+    feature_offers those;
+    if (kind() == domain_kind::native) those.add_if_enabled<signal_logs>(host);
+    return those;
+  }
+  /// Negotiates what the program relies on (fence/capabilities.hpp). Throws and allocates nothing. Any thread may call
+  /// it.
+  /// \tparam Requested  features, or if_there or with_bits of them
+  template <class... Requested>
+  negotiate_result<Requested...> negotiate(const feature_host& host = every_feature) const noexcept {
+    return tidemark::negotiate<Requested...>(host, offers(host));
+  }
 
  private:
   using attachment = basic_attachment<Platform>;

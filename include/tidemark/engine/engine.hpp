@@ -60,6 +60,7 @@
 #include <utility>
 #include <vector>
 
+#include "../fence/capabilities.hpp"
 #include "../log/ids.hpp"
 #include "../loop/tools/loop_operation.hpp"
 #include "../loop/wait_loop.hpp"
@@ -182,6 +183,22 @@ class basic_engine {
   basic_engine& operator=(const basic_engine&) = delete;
   /// Stops and joins the threads. Asserts that all queues are gone.
   ~basic_engine() { TIDEMARK_ASSERT(queues_.empty(), "an engine was destroyed before its queues"); }
+
+  /// Returns which of the features that `host` has enabled the engines of this type have. Any thread may call it.
+  static feature_offers offers(const feature_host& host) noexcept {
+    feature_offers those;
+    if (Platform::asymmetric && Platform::heavy_barrier_available()) those.add_if_enabled<asymmetric_barriers>(host);
+    those.add_if_enabled<signal_logs>(host);
+    those.add_if_enabled<serials_32>(host);
+    return those;
+  }
+  /// Negotiates what the program relies on (fence/capabilities.hpp). Throws and allocates nothing. Any thread may call
+  /// it, also before there is an engine.
+  /// \tparam Requested  features, or if_there or with_bits of them
+  template <class... Requested>
+  static negotiate_result<Requested...> negotiate(const feature_host& host = every_feature) noexcept {
+    return tidemark::negotiate<Requested...>(host, offers(host));
+  }
 
   /// Returns the loop that the threads run. Callables, coroutines and tasks may use it, and threads of the program may
   /// run it, too. Nobody but the engine can stop it; a thread of the program leaves its run() by a stop token, or calls
