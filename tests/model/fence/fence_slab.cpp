@@ -9,7 +9,10 @@
 #include <tidemark/fence/fence_slab.hpp>
 #include <tidemark/fence/wait_many.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace {
 
@@ -55,6 +58,15 @@ struct one_in_use {
   Slab& fences = *made.slab;
   fence_handle handle = fences.acquire();
   payload data;
+  platform::atomic<int> looked_at{0};
+
+  /// Lets a while pass, as the checker decides. A waiter needs some forty operations to fall asleep, and at random a
+  /// signal would hardly ever come later.
+  void come_late() {
+    for (unsigned left = 16 * tidemark::verify::engine::choose(4); left != 0; --left) {
+      static_cast<void>(looked_at.load(std::memory_order_relaxed));
+    }
+  }
 
   /// [A15] Nobody is registered, and no fence has a room.
   void require_idle(fence_handle of) {
@@ -85,12 +97,21 @@ struct released_after_wait : model::suite<2>, one_in_use<Slab> {
   }
   void after() { this->require_free(); }
 };
+/// The same where the signal may come late.
+template <class Slab>
+struct released_after_sleep : released_after_wait<Slab> {
+  void thread(unsigned index) {
+    if (index == 0) this->come_late();
+    released_after_wait<Slab>::thread(index);
+  }
+};
 
 /// [trap 10] The slot is used again at once, if the signaller has left it. Nothing of the signal is seen there.
 template <class Slab>
 struct used_again : model::suite<2>, one_in_use<Slab> {
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       MODEL_REQUIRE(this->fences.signal(this->handle, 9) == slab_signal_status::signalled);
     } else {
@@ -115,6 +136,7 @@ struct pinned_signaller : model::suite<2>, one_in_use<Slab> {
     if (index == 0) {
       auto pinned = this->fences.pin(this->handle);
       MODEL_REQUIRE(pinned);
+      this->come_late();
       this->data.store(42);
       pinned.signal(1);
       pinned.signal(2);
@@ -132,8 +154,10 @@ template <class Slab>
 struct two_waiters : model::suite<3>, one_in_use<Slab> {
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 1));
+      this->come_late();
       static_cast<void>(this->fences.signal(this->handle, 2));
     } else {
       MODEL_REQUIRE(this->fences.wait(this->handle, index) == wait_status::reached);
@@ -148,6 +172,7 @@ template <class Slab>
 struct gives_up_beside_waiter : model::suite<3>, one_in_use<Slab> {
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 1));
     } else if (index == 1) {
@@ -166,6 +191,7 @@ template <class Slab>
 struct waits_twice : model::suite<2>, one_in_use<Slab> {
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 1));
     } else {
@@ -184,8 +210,10 @@ struct room_moves : model::suite<2>, one_in_use<Slab, 2> {
 
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 5));
+      this->come_late();
       static_cast<void>(this->fences.signal(second, 1));
     } else {
       MODEL_REQUIRE(this->fences.wait(this->handle, 5) == wait_status::reached);
@@ -206,6 +234,7 @@ struct two_rooms : model::suite<3>, one_in_use<Slab, 2> {
 
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 1));
       static_cast<void>(this->fences.signal(second, 1));
@@ -227,8 +256,10 @@ struct poison_against_wait : model::suite<2>, one_in_use<Slab, 2> {
 
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       MODEL_REQUIRE(this->fences.poison(this->handle));
+      this->come_late();
       static_cast<void>(this->fences.signal(second, 1));
     } else {
       MODEL_REQUIRE(this->fences.wait(this->handle, 1) == wait_status::lost);
@@ -370,6 +401,7 @@ template <class Slab>
 struct room_for_many : model::suite<2>, one_in_use<Slab> {
   void thread(unsigned index) {
     if (index == 0) {
+      this->come_late();
       this->data.store(42);
       static_cast<void>(this->fences.signal(this->handle, 1));
     } else {
@@ -408,6 +440,7 @@ int main(int argc, char** argv) {
                                    make_check<taken_by_three<slab<one_slot>>, "taken_by_three">()};
   add<stale_signal, one_slot, "stale_signal">(checks);
   add_on_shapes<released_after_wait, "released_after_wait">(checks);
+  add_on_shapes<released_after_sleep, "released_after_sleep">(checks);
   add<used_again, one_slot, "used_again">(checks);
   add<pinned_signaller, one_slot, "pinned_signaller">(checks);
   add_on_shapes<two_waiters, "two_waiters">(checks);
