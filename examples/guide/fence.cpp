@@ -3,10 +3,13 @@
 
 #include "expect.hpp"
 
+#include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/fence/awake_view.hpp>
+#include <tidemark/fence/capabilities.hpp>
 #include <tidemark/fence/event_count.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/fence32.hpp>
+#include <tidemark/fence/fence_slab.hpp>
 #include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
 #include <tidemark/fence/signal_all.hpp>
@@ -237,6 +240,31 @@ void destroy_right_after_the_wait() {
   server.join();
 }
 
+void keep_very_many() {
+  auto made = tidemark::fence_slab::make({.fences = 100'000, .value_stride = 8, .monitored_stride = 8});
+  expect(static_cast<bool>(made), to_string(made.status).data());
+  tidemark::fence_slab& fences = *made.slab;
+
+  const tidemark::fence_handle answered = fences.acquire();
+  std::thread server([&, answered] { static_cast<void>(fences.signal(answered, 1)); });
+  expect(fences.wait(answered, 1) == wait_status::reached, "the answer is there");
+  expect(fences.release(answered), "legal, although the server may still be inside signal()");
+  server.join();
+  expect(fences.signal(answered, 2) == tidemark::slab_signal_status::stale, "it is a stale handle now");
+}
+
+void ask_what_there_is() {
+  using tidemark::asymmetric_barriers, tidemark::if_there, tidemark::serials_32;
+  const auto agreed = tidemark::engine::negotiate<serials_32, if_there<asymmetric_barriers>>();
+  expect(static_cast<bool>(agreed), agreed.name.data());  // otherwise it says which feature, and agreed.status why
+  const bool is_cheap = agreed->has<asymmetric_barriers>();
+  expect(agreed->query<serials_32>().version == tidemark::feature_version{1}, "the version that both know");
+  expect(is_cheap == (agreed->query<asymmetric_barriers>().version >= tidemark::feature_version{1}), "so can the other");
+
+  const auto refused = tidemark::engine::negotiate<tidemark::rewind>();
+  expect(refused.status == tidemark::negotiate_status::not_offered, "no engine sets values back");
+}
+
 void follow_32_bit_values() {
   tidemark::fence32 copied{0xFFFF'FFFE};  // an engine's counter, which is about to wrap around
 
@@ -357,6 +385,8 @@ int main() {
   keep_the_value();
   lose_the_signaller();
   destroy_right_after_the_wait();
+  keep_very_many();
+  ask_what_there_is();
   follow_32_bit_values();
   set_a_value_back();
   signal_from_outside();

@@ -12,9 +12,11 @@
 
 // Timelines, and threads that wait for them.
 #include "fence/awake_view.hpp"        // a timeline whose waits do not sleep
+#include "fence/capabilities.hpp"      // what a provider and its client agree on
 #include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
 #include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
 #include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
+#include "fence/fence_slab.hpp"        // very many fences, each with a heap only while somebody waits
 #include "fence/hooked_timeline.hpp"   // timelines of yours that say when they have reached a value
 #include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
 #include "fence/looked_at.hpp"         // timelines of yours that can't, and how often waits look at them
