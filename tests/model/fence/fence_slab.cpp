@@ -275,6 +275,24 @@ struct poison_against_wait : model::suite<2>, one_in_use<Slab, 2> {
   }
 };
 
+/// [A120] The same without a signal: the second wait ends at its deadline, and is not lost.
+template <class Slab>
+struct lost_alone : model::suite<2>, one_in_use<Slab, 2> {
+  fence_handle second = this->fences.acquire();
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      MODEL_REQUIRE(this->fences.poison(this->handle));
+    } else {
+      MODEL_REQUIRE(this->fences.wait(this->handle, 1) == wait_status::lost);
+      MODEL_REQUIRE(this->data.load() == 42);
+      MODEL_REQUIRE(this->fences.wait_until(second, 1, some_time) == wait_status::timeout);
+    }
+  }
+  void after() { this->require_idle(second); }
+};
+
 constexpr tidemark::loss_reason first_reason{1, "the first"};
 constexpr tidemark::loss_reason second_reason{2, "the second"};
 
@@ -449,6 +467,7 @@ int main(int argc, char** argv) {
   add_on_shapes<room_moves, "room_moves">(checks);
   add<two_rooms, one_slot, "two_rooms">(checks);
   add<poison_against_wait, one_slot, "poison_against_wait">(checks);
+  add<lost_alone, one_slot, "lost_alone">(checks);
   add<room_for_many, one_slot, "room_for_many">(checks);
   return model::run(argc, argv, checks);
 }
