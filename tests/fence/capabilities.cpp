@@ -105,7 +105,8 @@ TEST_CASE("[A39] an offer that is not enabled is an error, also if nobody has re
   CHECK(negotiate<fences_v2>(feature_host{first_version}, second).status == negotiate_status::not_enabled);
 }
 
-TEST_CASE("[A40] a client of the first version works with a provider of the second, and ignores what it does not know") {
+TEST_CASE(
+    "[A40] a client of the first version works with a provider of the second, and ignores what it does not know") {
   constexpr std::array offers{offered_feature{feature_id{1}, {2}, 0xFF}};
   const auto agreed = negotiate<fences_v1>(host, offers);
   REQUIRE(agreed);
@@ -115,7 +116,8 @@ TEST_CASE("[A40] a client of the first version works with a provider of the seco
   CHECK(agreed->agreed<fences_v1>().reported == 0xFF);
 }
 
-TEST_CASE("[A40] a client of the second version works with a provider of the first, unless it says that it needs more") {
+TEST_CASE(
+    "[A40] a client of the second version works with a provider of the first, unless it says that it needs more") {
   constexpr std::array offers{offered_feature{feature_id{1}, {1}, 0xFF}};
   const auto agreed = negotiate<fences_v2>(host, offers);
   REQUIRE(agreed);
@@ -296,7 +298,8 @@ TEST_CASE("[A38] an engine says what it has before it is made") {
   const auto agreed = tidemark::engine::negotiate<tidemark::serials_32, tidemark::signal_logs,
                                                   if_there<tidemark::asymmetric_barriers>>();
   REQUIRE(agreed);
-  const bool has_barriers = tidemark::native_platform::asymmetric && tidemark::native_platform::heavy_barrier_available();
+  const bool has_barriers =
+      tidemark::native_platform::asymmetric && tidemark::native_platform::heavy_barrier_available();
   CHECK(agreed->has<tidemark::asymmetric_barriers>() == has_barriers);
   using portable_engine = tidemark::basic_engine<tidemark::portable_platform>;
   CHECK(portable_engine::negotiate<tidemark::asymmetric_barriers>().status == negotiate_status::not_offered);
@@ -357,7 +360,8 @@ TEST_CASE("[A41] whatever hosts, providers and clients there are, nothing fails 
     std::vector<offered_feature> offers;
     for (std::uint32_t id = 1; id <= 4; ++id) {
       const auto version = [&] { return feature_version{static_cast<std::uint16_t>(random.below(4))}; };
-      if (random.below(8) != 0) enables.push_back({feature_id{id}, random.below(4) != 0 ? feature_version{9} : version()});
+      if (random.below(8) != 0)
+        enables.push_back({feature_id{id}, random.below(4) != 0 ? feature_version{9} : version()});
       if (random.below(4) != 0) {
         const feature_version oldest = random.below(4) == 0 ? version() : feature_version{0};
         offers.push_back({feature_id{id}, version(), random.below(16), oldest});
@@ -369,8 +373,7 @@ TEST_CASE("[A41] whatever hosts, providers and clients there are, nothing fails 
       for (const enabled_feature& with : enables) found |= with.id == each.id && with.newest >= each.version;
       is_enabled &= found;
     }
-    const auto result =
-        negotiate<fences_v1, with_bits<fences_v2, 2>, if_there<logs>>(feature_host{enables}, offers);
+    const auto result = negotiate<fences_v1, with_bits<fences_v2, 2>, if_there<logs>>(feature_host{enables}, offers);
     // The first one that names the id counts for both clients of it.
     const bool expected = is_enabled && is_met(offers, feature_id{1}, {1}, {1}, 1, 1, 0) &&
                           is_met(offers, feature_id{1}, {1}, {2}, 1, 3, 2);

@@ -49,10 +49,10 @@ using slab_of_several = tidemark::basic_fence_slab<counting_platform<Base>, writ
 template <class Base>
 using slab_of_one = tidemark::basic_fence_slab<counting_platform<Base>, writers::one, calm>;
 
-#define EVERY_SLAB                                                                                 \
-  slab_of_several<tidemark::symmetric_platform>, slab_of_several<tidemark::native_platform>,       \
-      slab_of_one<tidemark::symmetric_platform>, slab_of_one<tidemark::native_platform>,           \
-      slab_of_several<tidemark::portable_platform>, slab_of_one<tidemark::portable_platform>,      \
+#define EVERY_SLAB                                                                            \
+  slab_of_several<tidemark::symmetric_platform>, slab_of_several<tidemark::native_platform>,  \
+      slab_of_one<tidemark::symmetric_platform>, slab_of_one<tidemark::native_platform>,      \
+      slab_of_several<tidemark::portable_platform>, slab_of_one<tidemark::portable_platform>, \
       slab_of_one<without_barrier>, slab_of_several<without_barrier>
 
 /// A system that has no heavy barrier.
@@ -198,8 +198,7 @@ TEST_CASE("[A25] what an allocator can't give is said, and what was had is given
   noting_allocator values;
   noting_allocator monitored;
   monitored.is_empty = true;
-  const auto made =
-      tidemark::fence_slab::make({.values = values.placement(0), .monitored = monitored.placement(0)});
+  const auto made = tidemark::fence_slab::make({.values = values.placement(0), .monitored = monitored.placement(0)});
   CHECK(made.status == fence_slab_status::no_memory);
   CHECK(values.freed == 1);
   CHECK(monitored.freed == 0);
@@ -536,8 +535,8 @@ TEST_CASE_TEMPLATE("[trap 10] a fence is released right after a wait, and its sl
 }
 
 TEST_CASE_TEMPLATE("threads take, signal, await and release fences at random, and none meets another's", Slab,
-                   tidemark::fence_slab, slab_of_several<tidemark::native_platform>,
-                   slab_of_several<without_barrier>, slab_of_several<tidemark::portable_platform>) {
+                   tidemark::fence_slab, slab_of_several<tidemark::native_platform>, slab_of_several<without_barrier>,
+                   slab_of_several<tidemark::portable_platform>) {
   constexpr std::size_t threads = 4;
   constexpr int rounds = 1500;
   auto made = Slab::make({.fences = threads + 1, .value_stride = 8, .monitored_stride = 8, .max_rooms = 3});

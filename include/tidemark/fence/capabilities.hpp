@@ -140,8 +140,7 @@ inline constexpr std::array<enabled_feature, sizeof...(Features)> all_enabled{
 }  // namespace detail
 
 /// A host that has enabled all features of these headers.
-inline constexpr feature_host every_feature{
-    detail::all_enabled<asymmetric_barriers, signal_logs, rewind, serials_32>};
+inline constexpr feature_host every_feature{detail::all_enabled<asymmetric_barriers, signal_logs, rewind, serials_32>};
 
 /// A feature that a provider has.
 struct offered_feature {
@@ -266,8 +265,8 @@ enum class negotiate_status : std::uint8_t {
   incomplete,    ///< A function is missing in a table whose version has it.
 };
 template <>
-inline constexpr auto detail::names_of<negotiate_status> = detail::names(
-    "agreed", "not_enabled", "not_offered", "too_old", "too_new", "missing_bits", "incomplete");
+inline constexpr auto detail::names_of<negotiate_status> =
+    detail::names("agreed", "not_enabled", "not_offered", "too_old", "too_new", "missing_bits", "incomplete");
 
 /// What negotiate() returns. It converts to true if there is an agreement.
 template <class... Requested>
@@ -430,8 +429,9 @@ class provider_functions {
   /// Takes over what negotiate() has returned, also where there is no agreement: then no function is called, and each
   /// call returns why. An incomplete table is not called either.
   template <class... Requested>
-    requires capabilities<Requested...>::template has_requested<F>
-  constexpr provider_functions(const negotiate_result<Requested...>& negotiated, const table& functions) noexcept
+    requires capabilities<Requested...>::template
+  has_requested<F> constexpr provider_functions(const negotiate_result<Requested...>& negotiated,
+                                                const table& functions) noexcept
       : table_{&functions}, status_{negotiated.status}, name_{negotiated.name} {
     if (!negotiated) return;
     if (!negotiated->template has<F>()) {

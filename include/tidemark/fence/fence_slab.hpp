@@ -259,9 +259,8 @@ class basic_fence_slab {
     if (!monitored.has_memory()) return fails(fence_slab_status::no_memory);
     std::unique_ptr<slot[]> slots{::new (std::nothrow) slot[options.fences]};
     if (slots == nullptr) return fails(fence_slab_status::no_memory);
-    return {fence_slab_status::valid,
-            std::optional<basic_fence_slab>{std::in_place, key{}, options, std::move(values), std::move(monitored),
-                                            std::move(slots)}};
+    return {fence_slab_status::valid, std::optional<basic_fence_slab>{std::in_place, key{}, options, std::move(values),
+                                                                      std::move(monitored), std::move(slots)}};
   }
   /// Only for make().
   basic_fence_slab(key, const fence_slab_options& options, words values, words monitored,
@@ -650,8 +649,8 @@ class basic_fence_slab {
       if (loss_in(before) != 0) break;
       // (SL35): seq_cst, s1 of the poison: a waiter that enters a room later finds it (SL43); one that was there before
       // is found by (SL41). Release half for (SL32).
-    } while (!control.compare_exchange_weak(before, before | mark, std::memory_order_seq_cst,
-                                            std::memory_order_relaxed));
+    } while (
+        !control.compare_exchange_weak(before, before | mark, std::memory_order_seq_cst, std::memory_order_relaxed));
     if (room_type* const with = enter_to_release(index)) {
       with->fence.poison(*reason_at(index));
       leave(index, *with);
