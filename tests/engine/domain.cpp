@@ -8,7 +8,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -263,6 +265,49 @@ TEST_CASE("a signal releases held queues and threads of its own domain") {
   CHECK(waits.counts().held_queues == 2);
   CHECK(waits.counts().told == 0);
   CHECK(both.counts().stores == 2);
+}
+
+TEST_CASE("[A129] each domain has a monitored value of its own, which lies where the domain says") {
+  struct memory {
+    alignas(tidemark::polled_alignment) std::array<std::byte, 4096> bytes;
+    std::size_t used = 0;
+  };
+  static std::array<memory, 2> nodes;
+  static std::size_t freed;
+  const tidemark::memory_placement by_node{
+      .allocate = [](void* all, std::size_t bytes, std::size_t alignment, std::uint64_t hint) noexcept -> void* {
+        if (hint > 1) return nullptr;
+        memory& of = (*static_cast<std::array<memory, 2>*>(all))[hint];
+        of.used = bytes;
+        return reinterpret_cast<std::uintptr_t>(of.bytes.data()) % alignment == 0 ? of.bytes.data() : nullptr;
+      },
+      .deallocate = [](void*, void*, std::size_t, std::size_t) noexcept { ++freed; },
+      .context = &nodes};
+  freed = 0;
+  const auto lies_in = [](const void* address, std::size_t node) {
+    const auto* const first = nodes[node].bytes.data();
+    const auto* const at = static_cast<const std::byte*>(address);
+    return !std::less<>{}(at, first) && std::less<>{}(at, first + nodes[node].used);
+  };
+  {
+    tidemark::basic_wait_loop<platform> loop;
+    domain near{loop};
+    domain far{loop, {.memory_hint = 1}};
+    domain nowhere{loop, {.memory_hint = 2}};
+    auto made = cross_fence::make({.monitored = by_node});
+    attachment here{*made.fence, near};
+    attachment there{*made.fence, far};
+    attachment inside{*made.fence, nowhere};
+    CHECK(lies_in(here.monitored_address(), 0));
+    CHECK(lies_in(there.monitored_address(), 1));
+    CHECK(!lies_in(inside.monitored_address(), 0));
+    CHECK(!lies_in(inside.monitored_address(), 1));
+    CHECK(here.signal(3));
+    CHECK(here.wait(3) == wait_status::reached);
+    CHECK(there.current_value() == 3);
+    CHECK(inside.is_reached(3));
+  }
+  CHECK(freed == 2);
 }
 
 TEST_CASE("a fence of several domains must be of the ordinary kind, in system memory [A24] [A67]") {

@@ -56,6 +56,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -94,6 +95,9 @@ struct cross_fence_options {
   fence_type type = fence_type::everywhere;    ///< Must be `everywhere`.
   value_memory memory = value_memory::system;  ///< Must be `system`.
   std::uint64_t initial = 0;                   ///< The value at which it begins.
+  /// Where the monitored value of each domain lies, with what else waiters there need. It is asked once for each
+  /// attachment, with the `memory_hint` of its domain in place of its own hint.
+  memory_placement monitored{};
 };
 enum class cross_fence_status : std::uint8_t { valid, invalid };
 
@@ -137,6 +141,8 @@ enum class domain_doorbell : std::uint8_t {
 struct domain_options {
   domain_kind kind = domain_kind::native;
   domain_doorbell doorbell = domain_doorbell::names_fence;
+  /// What cross_fence_options::monitored is told: where the monitored values of this domain shall lie.
+  std::uint64_t memory_hint = 0;
 };
 
 namespace detail {
@@ -152,6 +158,32 @@ struct attachment_link {
 /// The options of the fence that keeps the waiters of one domain: its value lies in the cross_fence.
 inline constexpr fence_options attachment_options{.storage = value_storage::shared};
 
+/// An object that lies in itself, or where a placement says.
+template <class Object>
+class placed_object {
+ public:
+  template <class... Arguments>
+  placed_object(const memory_placement& from, std::uint64_t hint, Arguments&&... arguments) noexcept : from_{from} {
+    if (from_.allocate != nullptr) memory_ = from_.allocate(from_.context, sizeof(Object), alignof(Object), hint);
+    void* const at = memory_ != nullptr ? memory_ : own_;
+    object_ = ::new (at) Object(std::forward<Arguments>(arguments)...);
+  }
+  placed_object(const placed_object&) = delete;
+  placed_object& operator=(const placed_object&) = delete;
+  ~placed_object() {
+    object_->~Object();
+    if (memory_ != nullptr) from_.deallocate(from_.context, memory_, sizeof(Object), alignof(Object));
+  }
+
+  Object& get() noexcept { return *object_; }
+
+ private:
+  memory_placement from_;
+  void* memory_ = nullptr;
+  alignas(Object) std::byte own_[sizeof(Object)];
+  Object* object_;
+};
+
 }  // namespace detail
 
 /// The one value of a fence of several domains. Those who wait and signal use attachments. It can be neither copied nor
@@ -162,13 +194,16 @@ class basic_cross_fence {
   using platform = Platform;
 
   /// A fence whose value begins at `initial`.
-  explicit basic_cross_fence(std::uint64_t initial = 0) noexcept : value_{initial} {}
+  /// \param monitored  as cross_fence_options::monitored
+  explicit basic_cross_fence(std::uint64_t initial = 0, const memory_placement& monitored = {}) noexcept
+      : value_{initial}, monitored_{monitored} {}
   /// Returns a fence; or `invalid` if it is to be of the local kind, or not to lie in system memory.
   static cross_fence_result<basic_cross_fence> make(const cross_fence_options& options = {}) noexcept {
     if (options.type != fence_type::everywhere || options.memory != value_memory::system) {
       return {cross_fence_status::invalid, std::nullopt};
     }
-    return {cross_fence_status::valid, std::optional<basic_cross_fence>{std::in_place, options.initial}};
+    return {cross_fence_status::valid,
+            std::optional<basic_cross_fence>{std::in_place, options.initial, options.monitored}};
   }
   basic_cross_fence(const basic_cross_fence&) = delete;
   basic_cross_fence& operator=(const basic_cross_fence&) = delete;
@@ -231,6 +266,7 @@ class basic_cross_fence {
   const loss_reason* loss_ = nullptr;
   std::uint64_t notifications_ = 0;
   typename Platform::template atomic<std::uint64_t> stores_{0};
+  const memory_placement monitored_;
 };
 
 /// Queues and threads that see each other's values; see the head of this file. It can be neither copied nor moved.
@@ -309,7 +345,12 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   /// Attaches `shared` to the domain `in`, once for each pair; both must outlive the attachment. Any thread may call
   /// it, also while others signal. Progress: takes the locks of the fence and of the domain.
   basic_attachment(cross_fence_type& shared, domain_type& in)
-      : fence_{shared}, domain_{in}, native_(shared.value_), held_(native_), scan_one_(in.inbox_, scan_one{this}) {
+      : fence_{shared},
+        domain_{in},
+        placed_(shared.monitored_, in.options_.memory_hint, shared.value_),
+        native_{placed_.get()},
+        held_(native_),
+        scan_one_(in.inbox_, scan_one{this}) {
     in_fence_.of = this;
     in_domain_.of = this;
     domain_.add(in_domain_);
@@ -338,6 +379,11 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
   std::uint64_t last_reached() const noexcept { return native_.last_reached(); }
   /// Always returns 0, so that each signal looks for waiters.
   std::uint64_t monitored_value() const noexcept { return native_.monitored_value(); }
+  /// Returns where that word lies: where cross_fence_options::monitored has said, or in this object if it says nothing
+  /// or had no memory. Any thread may call it.
+  const void* monitored_address() const noexcept {
+    return detail::fence_access::heap(native_).monitored_word().value_address();
+  }
 
   /// Raises the value, releases the waiters of this domain, and tells the other domains. Returns false if the value is
   /// not above the current one; nothing is changed, released or told then. Once the timeline is lost, it still raises
@@ -429,7 +475,8 @@ class basic_attachment : public waitable<basic_attachment<Platform>> {
 
   cross_fence_type& fence_;
   domain_type& domain_;
-  native_fence native_;
+  detail::placed_object<native_fence> placed_;
+  native_fence& native_;
   mutable held_list held_;
   std::uint64_t told_ = 0;  // the lock of the fence protects it
   detail::attachment_link<basic_attachment> in_fence_;
