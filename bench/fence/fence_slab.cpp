@@ -47,8 +47,8 @@ class free_list {
     std::uint64_t seen = head_.load(std::memory_order_relaxed);
     do {
       next_[taken - 1].store(static_cast<std::uint32_t>(seen), std::memory_order_relaxed);
-    } while (!head_.compare_exchange_weak(seen, (seen & ~std::uint64_t{UINT32_MAX}) | taken,
-                                          std::memory_order_release, std::memory_order_relaxed));
+    } while (!head_.compare_exchange_weak(seen, (seen & ~std::uint64_t{UINT32_MAX}) | taken, std::memory_order_release,
+                                          std::memory_order_relaxed));
   }
 
  private:
@@ -106,9 +106,8 @@ void memory(State& state) {
             given += bytes;
             return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
           },
-      .deallocate = [](void*, void* at, std::size_t, std::size_t alignment) noexcept {
-        ::operator delete(at, std::align_val_t{alignment});
-      }};
+      .deallocate = [](void*, void* at, std::size_t,
+                       std::size_t alignment) noexcept { ::operator delete(at, std::align_val_t{alignment}); }};
   constexpr std::size_t count = 1'000'000;
   for (auto _ : state) {
     given = 0;
@@ -118,7 +117,10 @@ void memory(State& state) {
   }
   const std::size_t slots = count * sizeof(tidemark::detail::slab_slot<tidemark::native_platform>);
   state.counters["bytes"] = static_cast<double>(given + slots) / static_cast<double>(count);
-  using room = tidemark::detail::slab_room<tidemark::native_platform, tidemark::fence_options{.capacity = 4}>;
+  using room = tidemark::detail::slab_room<
+      tidemark::native_platform,
+      tidemark::basic_progress_fence<tidemark::native_platform,
+                                     tidemark::detail::room_options(tidemark::fence_options{.capacity = 4})>>;
   state.counters["room_bytes"] = static_cast<double>(sizeof(room));
   state.counters["fence_bytes"] = static_cast<double>(sizeof(tidemark::progress_fence));
 }

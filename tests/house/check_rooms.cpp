@@ -36,14 +36,17 @@ using house::source_file;
 using house::violation;
 
 /// What an operation may come to. The first row is how an operation succeeds, in its own verb.
-const std::array vocabulary{"added", "allocated", "applied", "attached", "begun", "cancelled", "accepted", "retry",
-                            "aborted", "closed", "destroyed", "ended", "known", "locked", "mapped", "placed",
-                            "placed_in_aperture", "planned", "prepared", "ran", "reached", "ready", "reserved",
-                            "retired", "served", "still_locked", "commit_now", "submitted", "unlocked", "valid",
-                            "written",
-                            // How it ends otherwise.
-                            "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale",
-                            "stopped", "timeout", "too_large", "truncated", "unknown", "unsatisfiable"};
+const std::array vocabulary{
+    "added", "allocated", "applied", "attached", "begun", "cancelled", "accepted", "retry", "aborted", "closed",
+    "destroyed", "ended", "known", "locked", "mapped", "placed", "placed_in_aperture", "planned", "prepared", "ran",
+    "reached", "ready", "reserved", "retired", "served", "still_locked", "commit_now", "submitted", "unlocked", "valid",
+    "written",
+    // How it ends otherwise.
+    "busy", "idle", "invalid", "lost", "no_memory", "no_space", "not_yet", "refused", "stale", "stopped", "timeout",
+    "too_large", "truncated", "unknown", "unsatisfiable",
+    // What a signal has done, and what was agreed on; and why something was refused.
+    "signalled", "not_above", "agreed", "not_enabled", "not_offered", "too_old", "too_new", "missing_bits",
+    "incomplete", "shareable", "crosses_domains", "wrong_count", "wrong_stride"};
 
 const std::regex include_pattern{R"re(^\s*#include ")re"};
 const std::regex namespace_pattern{R"(^namespace\s+([\w:]+)\s*\{)"};

@@ -286,8 +286,8 @@ class basic_domain {
 
   domain_kind kind() const noexcept { return options_.kind; }
 
-  /// Returns which of the features that `host` has enabled the domain has: a legacy one has no logs, and in neither does
-  /// a signal cost only a store and a load. Any thread may call it.
+  /// Returns which of the features that `host` has enabled the domain has: a legacy one has no logs, and in neither
+  /// does a signal cost only a store and a load. Any thread may call it.
   feature_offers offers(const feature_host& host) const noexcept {
     feature_offers those;
     if (kind() == domain_kind::native) those.add_if_enabled<signal_logs>(host);

@@ -210,6 +210,19 @@ class strided_words {
   placed_memory memory_;
 };
 
+/// The options of the fence in a room.
+constexpr fence_options room_options(fence_options of) noexcept {
+  of.max_spin_ns = 0;  // the waiter has looked before it came
+  of.layout = fence_layout::two_lines;
+  of.storage = value_storage::shared;
+  of.callbacks = false;
+  of.statistics = false;
+  of.keeps_value_on_loss = false;
+  of.joins_signallers = false;
+  of.reports_registrations = true;
+  return of;
+}
+
 /// What a slab keeps of a fence beside its two words.
 template <platform Platform>
 struct slab_slot {
@@ -232,7 +245,7 @@ class basic_fence_slab {
   using word = detail::value_word<Platform>;
   using words = detail::strided_words<word>;
   using slot = detail::slab_slot<Platform>;
-  using rooms_type = detail::slab_rooms<Platform, Waiters>;
+  using rooms_type = detail::slab_rooms<Platform, basic_fence<Platform, detail::room_options(Waiters)>>;
   using room_type = typename rooms_type::room;
   using list = detail::index_list<Platform>;
 
@@ -306,7 +319,7 @@ class basic_fence_slab {
     const std::uint32_t index = free_.take([this](std::uint32_t of) -> auto& { return slots_[of].room; });
     if (index == list::none) return {};
     slot& taken = slots_[index];
-    // (SL24): relaxed, because nobody pins the fence before this thread has handed its handle over.
+    // (SL24): relaxed alone, because nobody pins the fence before this thread has handed its handle over.
     taken.room.store(0, std::memory_order_relaxed);
     // (SL25): release, pairs with (SL28): a thread that has an old handle, and finds this value, finds the generation
     // of the new one, too (SL29).
@@ -463,7 +476,7 @@ class basic_fence_slab {
     // (SL32): acquire, pairs with (SL35): whoever sees the loss sees what was signalled before it.
     const std::uint64_t before = slots_[index].control.load(std::memory_order_acquire);
     if (!is_current(before, handle)) return stale;
-    // (SL28): acquire, pairs with (SL14) (SL15) (SL16), as (F5) does, and with (SL25).
+    // (SL28): acquire, pairs with (SL14) (SL15) (SL16) (SL25), as (F5) does with its signals.
     const std::uint64_t value = values_[index].load(std::memory_order_acquire);
     // (SL29): relaxed, because (SL28) comes before it: a value of a later use brings the generation with it.
     if (!is_current(slots_[index].control.load(std::memory_order_relaxed), handle)) return stale;
@@ -555,8 +568,8 @@ class basic_fence_slab {
       }
       const std::uint64_t after = before != 0 ? before + 1 : (std::uint64_t{taken} + 1) * one_room + 1;
       // (SL19): seq_cst, part of w1: a signal that comes later in the total order finds the room (SL41), or this
-      // thread finds its value (F3) or its poison (SL43). Release half for the room that is bound, and acquire half for
-      // one that another thread has bound. A failure is relaxed, and leads to the next attempt.
+      // thread finds its value (F3) or its poison (SL43). Release half for the room that is bound (SL42), and acquire
+      // half for one that another thread has bound. A failure is relaxed, and leads to the next attempt.
       if (at.compare_exchange_weak(before, after, std::memory_order_seq_cst, std::memory_order_relaxed)) {
         if (before != 0 && taken != rooms_type::none) give_room_back(taken);
         return &room_in(after);
@@ -583,7 +596,7 @@ class basic_fence_slab {
     std::uint64_t after = 0;
     do {
       after = (before & users_mask) == 1 ? 0 : before - 1;
-      // (SL45): acq_rel, pairs with itself: the last one hands the room on as all others have left it.
+      // (SL45): acq_rel, alone, because it pairs with itself: the last one hands the room on as others have left it.
     } while (!at.compare_exchange_weak(before, after, std::memory_order_acq_rel, std::memory_order_relaxed));
     if (after == 0) give_room_back(static_cast<std::uint32_t>(before >> 32) - 1);
   }
@@ -616,16 +629,16 @@ class basic_fence_slab {
       std::uint64_t before = at.load(std::memory_order_relaxed);
       do {
         if (value <= before) return false;
-        // (SL14): s1, like (F1).
+        // (SL14): s1, like (F1), pairs with (SL28) (SL50).
       } while (!at.compare_exchange_weak(before, value, order, std::memory_order_relaxed));
     } else {
       // (SL47): relaxed alone; only the signaller writes the value.
       TIDEMARK_ASSERT(value >= at.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
       if constexpr (Platform::asymmetric) {
-        // (SL15): s1, like (F19).
+        // (SL15): s1, like (F19), pairs with (SL28) (SL50).
         at.store(value, std::memory_order_release);
       } else {
-        // (SL16): s1, like (F20).
+        // (SL16): s1, like (F20), pairs with (SL28) (SL50).
         at.exchange(value, std::memory_order_seq_cst);
       }
     }
@@ -793,8 +806,8 @@ class basic_fence_slab<Platform, Signallers, Waiters>::pinned_fence : public wai
   void poison(const loss_reason& why = unnamed_loss) noexcept { of_->poison_at(index_, why); }
   void poison(const loss_reason&&) = delete;  // a reason has static lifetime
 
-  /// Returns the value signalled so far; UINT64_MAX if the fence is lost. Progress: wait-free, two loads. Any thread may
-  /// call these functions.
+  /// Returns the value signalled so far; UINT64_MAX if the fence is lost. Progress: wait-free, two loads. Any thread
+  /// may call these functions.
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : last_reached(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
   std::uint64_t last_reached() const noexcept { return of_->value_at(index_); }

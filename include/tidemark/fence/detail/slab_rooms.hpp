@@ -24,32 +24,18 @@
 
 #include "../../platform/platform.hpp"
 #include "../../platform/tools/park_lock.hpp"
-#include "../fence.hpp"
-#include "../fence_options.hpp"
 #include "../tools/fence_operations.hpp"
 #include "index_list.hpp"
 
 namespace tidemark::detail {
 
-/// The options of the fence in a room.
-constexpr fence_options room_options(fence_options of) noexcept {
-  of.max_spin_ns = 0;  // the waiter has looked before it came
-  of.layout = fence_layout::two_lines;
-  of.storage = value_storage::shared;
-  of.callbacks = false;
-  of.statistics = false;
-  of.keeps_value_on_loss = false;
-  of.joins_signallers = false;
-  of.reports_registrations = true;
-  return of;
-}
-
 /// Where the waiters of one fence of a slab are.
-template <platform Platform, fence_options Options>
+/// \tparam Fence  shares the word of the slab's value, and reports registrations
+template <platform Platform, class Fence>
 class slab_room {
  public:
-  using fence_type = basic_fence<Platform, room_options(Options)>;
-  using word = value_word<Platform>;
+  using fence_type = Fence;
+  using word = typename Platform::template atomic<std::uint64_t>;
 
   slab_room() noexcept : fence{unbound_} {
     fence.report_registrations(
@@ -65,9 +51,10 @@ class slab_room {
   /// Stores the monitored value where signals look.
   void copy() noexcept {
     const lock_keeper kept(lock_);
+    constexpr auto order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
+    word& at = *monitored_.load();
     // (SL7): with the order of s3, pairs with (SL8), for the reason of (SH2).
-    monitored_.load()->store(fence.monitored_value(),
-                             Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst);
+    at.store(fence.monitored_value(), order);
   }
 
  private:
@@ -82,10 +69,10 @@ class slab_room {
   typename Platform::template var<word*> monitored_;
 };
 
-template <platform Platform, fence_options Options>
+template <platform Platform, class Fence>
 class slab_rooms {
  public:
-  using room = slab_room<Platform, Options>;
+  using room = slab_room<Platform, Fence>;
   static constexpr std::uint32_t none = index_list<Platform>::none;
 
   explicit slab_rooms(std::size_t most) noexcept
