@@ -270,19 +270,19 @@ class basic_fence_slab {
     if (!values.has_memory()) return fails(fence_slab_status::no_memory);
     words monitored(options.fences, options.monitored_stride, options.monitored);
     if (!monitored.has_memory()) return fails(fence_slab_status::no_memory);
-    std::unique_ptr<slot[]> slots{::new (std::nothrow) slot[options.fences]};
-    if (slots == nullptr) return fails(fence_slab_status::no_memory);
+    std::unique_ptr<slot[]> records{::new (std::nothrow) slot[options.fences]};
+    if (records == nullptr) return fails(fence_slab_status::no_memory);
     return {fence_slab_status::valid, std::optional<basic_fence_slab>{std::in_place, key{}, options, std::move(values),
-                                                                      std::move(monitored), std::move(slots)}};
+                                                                      std::move(monitored), std::move(records)}};
   }
   /// Only for make().
   basic_fence_slab(key, const fence_slab_options& options, words values, words monitored,
-                   std::unique_ptr<slot[]> slots) noexcept
+                   std::unique_ptr<slot[]> records) noexcept
       : count_{static_cast<std::uint32_t>(options.fences)},
         is_pinned_{!Platform::heavy_barrier_available()},
         values_{std::move(values)},
         monitored_{std::move(monitored)},
-        slots_{std::move(slots)},
+        slots_{std::move(records)},
         free_{count_},
         rooms_{options.max_rooms} {
     values_.construct(0);

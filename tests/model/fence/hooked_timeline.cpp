@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of a timeline of the program's that calls hooks: registration, notification and withdrawal, alone and in
-// waits together with a fence. The timeline is as a program would write it: an atomic value, whether it is lost, and a
-// hook_list. Each check hands plain fields (`var`) from the signallers to the waiter. A value that is missed shows as a
+// waits together with a fence. Each check hands plain fields (`var`) from the signallers to the waiter. A value that is missed shows as a
 // deadlock.
 #include "support/model_check.hpp"
+#include "support/ticking.hpp"
 #include "support/waiting.hpp"
 
 #include <tidemark/fence/fence.hpp>
@@ -26,37 +26,8 @@ using payload = platform::var<int>;
 using awaited_here = basic_awaited<platform>;
 using token = stop_source<platform>::token;
 
-/// \tparam LooksFirst  whether it looks for hooks before it changes its value, as it must not
 template <bool LooksFirst = false>
-class ticking {
- public:
-  std::uint64_t current_value() const noexcept {
-    return lost_.load(std::memory_order_acquire) != 0 ? UINT64_MAX : last_reached();
-  }
-  std::uint64_t last_reached() const noexcept { return value_.load(std::memory_order_acquire); }
-  wait_status wait_until(std::uint64_t target, deadline until) const noexcept {
-    const awaited_here self[] = {{*this, target}};
-    return wait_all_until(self, until);
-  }
-  void* add_hook(std::uint64_t target, timeline_hook hook) const noexcept { return hooks_.add(target, hook); }
-  bool remove_hook(void* registration) const noexcept { return hooks_.remove(registration); }
-
-  void signal(std::uint64_t value) {
-    if (LooksFirst) hooks_.release_due(value);
-    value_.store(value, std::memory_order_release);
-    if (!LooksFirst) hooks_.release_due(value);
-  }
-  void lose() {
-    lost_.store(1, std::memory_order_release);
-    hooks_.release_lost();
-  }
-  std::uint64_t monitored_value() const { return hooks_.monitored_value(); }
-
- private:
-  platform::atomic<std::uint64_t> value_{0};
-  platform::atomic<std::uint32_t> lost_{0};
-  mutable basic_hook_list<platform> hooks_;
-};
+using ticking = model::ticking<platform, LooksFirst>;
 
 /// A timeline with hooks, a fence beside it, and the data that each hands over.
 template <unsigned Threads = 2, class Ticks = ticking<>>

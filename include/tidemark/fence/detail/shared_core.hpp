@@ -81,16 +81,16 @@ class shared_core {
   }
 
   /// Waits for a value that is not reached yet. Returns a wait_status, which this header does not know.
-  template <class Status, class Token>
-  [[gnu::noinline]] Status wait_longer(std::uint64_t target, deadline until, const Token& token) const noexcept {
+  template <class Outcome, class Token>
+  [[gnu::noinline]] Outcome wait_longer(std::uint64_t target, deadline until, const Token& token) const noexcept {
     for (;;) {
       if (until == at_once || token.stop_requested() || is_poisoned())
-        return sleeping_wait::outcome<Status>(*this, target, token);
-      if (sleeping_wait::run(*this, target, until, token)) return Status::reached;
-      const auto status = sleeping_wait::outcome<Status>(*this, target, token);
+        return sleeping_wait::outcome<Outcome>(*this, target, token);
+      if (sleeping_wait::run(*this, target, until, token)) return Outcome::reached;
+      const auto status = sleeping_wait::outcome<Outcome>(*this, target, token);
       // A loss may have ended before it was told. Under a model checker, whose clock stands still, none ends.
       if constexpr (requires { Platform::spin_looks(); }) return status;
-      if (status != Status::timeout || (until != no_deadline && until <= Platform::now())) return status;
+      if (status != Outcome::timeout || (until != no_deadline && until <= Platform::now())) return status;
     }
   }
 

@@ -48,13 +48,13 @@ struct sleeping_wait {
 
   /// Returns why a wait ends now. A reached value wins over a loss, a loss over a stop, and a stop over the deadline.
   /// So it looks in the opposite order: after a stop or a loss it sees what was reached before.
-  template <class Status, class Fence, class Token>
-  static Status outcome(const Fence& fence, std::uint64_t target, const Token& token) noexcept {
+  template <class Outcome, class Fence, class Token>
+  static Outcome outcome(const Fence& fence, std::uint64_t target, const Token& token) noexcept {
     const bool is_stopped = token.stop_requested();
     for (bool is_lost = fence.is_poisoned();; is_lost = true) {
-      if (fence.reached_value() >= target) return Status::reached;
-      if (is_lost) return Status::lost;
-      if (!fence.is_poisoned()) return is_stopped ? Status::stopped : Status::timeout;
+      if (fence.reached_value() >= target) return Outcome::reached;
+      if (is_lost) return Outcome::lost;
+      if (!fence.is_poisoned()) return is_stopped ? Outcome::stopped : Outcome::timeout;
     }
   }
 
