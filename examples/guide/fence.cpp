@@ -12,6 +12,7 @@
 #include <tidemark/fence/fence_slab.hpp>
 #include <tidemark/fence/least_of.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/rewindable_target.hpp>
 #include <tidemark/fence/signal_all.hpp>
 #include <tidemark/fence/signaller.hpp>
 #include <tidemark/fence/timeline_group.hpp>
@@ -296,6 +297,17 @@ void set_a_value_back() {
   subtitle.join();
 }
 
+void remember_a_value_that_is_set_back() {
+  tidemark::rewindable_fence shown;  // value n: frame n of the film was on the screen
+  tidemark::fence cancelled;
+  const tidemark::rewindable_target opening{shown, 24};  // from now on, frame 24 is not missed
+
+  shown.signal(30);
+  shown.rewind(0);
+  const auto end = tidemark::wait_any({{cancelled, 1}, {opening, 1}});
+  expect(end.index == 1, "the target was reached, and stays so");
+}
+
 /// A device as a driver sees it: two addresses.
 struct device {
   std::uint64_t* value;
@@ -390,6 +402,7 @@ int main() {
   ask_what_there_is();
   follow_32_bit_values();
   set_a_value_back();
+  remember_a_value_that_is_set_back();
   signal_from_outside();
   wait_for_anything();
   return guide::result("guide_fence");

@@ -10,23 +10,24 @@
 #include "platform/assert.hpp"    // the hook for misuse
 #include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
 
-// Timelines, and threads that wait for them.
-#include "fence/awake_view.hpp"        // a timeline whose waits do not sleep
-#include "fence/capabilities.hpp"      // what a provider and its client agree on
-#include "fence/event_count.hpp"       // waits for what other threads change, or for a value, whichever comes first
-#include "fence/fence.hpp"             // a 64-bit value that rises, and who waits for it
-#include "fence/fence32.hpp"           // the same for executors that know 32 bits alone
-#include "fence/fence_slab.hpp"        // very many fences, each with a heap only while somebody waits
-#include "fence/hooked_timeline.hpp"   // timelines of yours that say when they have reached a value
-#include "fence/least_of.hpp"          // several timelines as one, whose value is the least of theirs
-#include "fence/looked_at.hpp"         // timelines of yours that can't, and how often waits look at them
-#include "fence/rewindable_fence.hpp"  // a value that its owner also sets back
-#include "fence/shared_fence.hpp"      // a fence that processes share
-#include "fence/signal_all.hpp"        // signals of several fences, before those who wait are woken
-#include "fence/signaller.hpp"         // a handle that signals, and without which the fence is lost
-#include "fence/timeline_group.hpp"    // several timelines as one, which come and go while threads wait
-#include "fence/wait_many.hpp"         // waits for any or all of several values
-#include "fence/waiter_heap.hpp"       // the heap behind a fence, for blocks of your own
+// Timelines, and threads that wait for them. fence/shared_fence.hpp is left out: it is for programs whose processes
+// share fences, on Linux alone, and brings what the system says about files with it.
+#include "fence/awake_view.hpp"         // a timeline whose waits do not sleep
+#include "fence/capabilities.hpp"       // what a provider and its client agree on
+#include "fence/event_count.hpp"        // waits for what other threads change, or for a value, whichever comes first
+#include "fence/fence.hpp"              // a 64-bit value that rises, and who waits for it
+#include "fence/fence32.hpp"            // the same for executors that know 32 bits alone
+#include "fence/fence_slab.hpp"         // very many fences, each with a heap only while somebody waits
+#include "fence/hooked_timeline.hpp"    // timelines of yours that say when they have reached a value
+#include "fence/least_of.hpp"           // several timelines as one, whose value is the least of theirs
+#include "fence/looked_at.hpp"          // timelines of yours that can't, and how often waits look at them
+#include "fence/rewindable_fence.hpp"   // a value that its owner also sets back
+#include "fence/rewindable_target.hpp"  // one value of it that stays reached, for waits for several timelines
+#include "fence/signal_all.hpp"         // signals of several fences, before those who wait are woken
+#include "fence/signaller.hpp"          // a handle that signals, and without which the fence is lost
+#include "fence/timeline_group.hpp"     // several timelines as one, which come and go while threads wait
+#include "fence/wait_many.hpp"          // waits for any or all of several values
+#include "fence/waiter_heap.hpp"        // the heap behind a fence, for blocks of your own
 
 #include "fence/detached.hpp"            // a coroutine that nobody waits for
 #include "fence/each_advance.hpp"        // a callable that runs as the value rises

@@ -13,7 +13,8 @@
 //   a timeline of yours that calls a hook (hooked_timeline.hpp)
 //   any other timeline, as a looked_at: waits look at it by an interval that you state (looked_at.hpp)
 //
-// A rewindable_fence can't take part: whoever is woken looks at the values, and its value may have been set back.
+// A rewindable_fence can't take part: whoever is woken looks at the values, and its value may have been set back. A
+// rewindable_target of it can (rewindable_target.hpp): it remembers that its value was reached.
 #ifndef TIDEMARK_FENCE_AWAITED_HPP
 #define TIDEMARK_FENCE_AWAITED_HPP
 

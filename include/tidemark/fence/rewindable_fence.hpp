@@ -44,7 +44,8 @@
 // but for the sleep, and for the lock if another thread wants it.
 //
 // A signal that is due wakes the threads with the lock held, because their waits are on their stacks: each thread takes
-// the lock before it returns. Nothing of the user's runs with the lock held.
+// the lock before it returns. Nothing of the user's runs with the lock held, except for the execute() of an executor
+// whose loop awaits a rewindable_target (rewindable_target.hpp); it must not use the fence.
 //
 // poison() works as for other fences: a wait for a value that is reached returns `reached`, others return `lost`.
 //
@@ -67,10 +68,14 @@
 #include "../platform/tools/intrusive_lists.hpp"
 #include "../platform/tools/limits.hpp"
 #include "../platform/tools/park_lock.hpp"
+#include "tools/waker.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
 
 namespace tidemark {
+
+template <platform Platform>
+class basic_rewindable_target;  // rewindable_target.hpp
 
 /// A value that one owner at a time raises and sets back. Another thread may become the owner if the hand-over itself
 /// synchronizes. A `const` rewindable fence can look and wait, and can't change the value.
@@ -196,6 +201,7 @@ class basic_rewindable_fence {
   }
 
  private:
+  friend basic_rewindable_target<Platform>;
   using keeper = detail::lock_keeper<detail::park_lock<Platform>>;
 
   /// One wait. The lock protects all but the count of wakes.
@@ -215,6 +221,7 @@ class basic_rewindable_fence {
     /// How the wait has ended, once a signal or the poison has released it: a wait_status.
     typename Platform::template var<int> released{not_released};
     typename Platform::park_word wakes{0};
+    detail::waker* told = nullptr;  // in place of a thread that sleeps
   };
 
   template <class... Limits>
@@ -271,6 +278,19 @@ class basic_rewindable_fence {
     return end;
   }
 
+  /// Returns how a wait ends that has a waker, if it is over and the waker was not called, and never will be.
+  std::optional<wait_status> leave_if_over(waiting& self) const noexcept {
+    const keeper kept(lock_);
+    if (self.released.load() != waiting::not_released) return {};
+    const auto end = look(self.target);
+    if (end) {
+      waits_.remove(self);
+      publish_least();
+      self.released.store(static_cast<int>(*end));
+    }
+    return end;
+  }
+
   /// Returns whether the target is reached or lost now. (w2)
   std::optional<wait_status> look(std::uint64_t target) const noexcept {
     // In this order, so that a value is seen that was reached before the poison.
@@ -295,6 +315,10 @@ class basic_rewindable_fence {
   void release(waiting& of, wait_status how) noexcept {
     waits_.remove(of);
     of.released.store(static_cast<int>(how));
+    if (of.told != nullptr) {
+      of.told->wake(how == wait_status::lost ? detail::release_reason::lost : detail::release_reason::due);
+      return;
+    }
     // (F56): relaxed alone: the lock orders it. See (F55).
     of.wakes.fetch_add(1, std::memory_order_relaxed);
     Platform::unpark(of.wakes, 1);

@@ -3,13 +3,19 @@
 // Model checks of the rewindable fence: its owner signals and sets back while other threads wait. Each check hands a
 // plain field (`var`) from the owner to the waiter. A value that is missed shows as a deadlock, or as a wait that ends
 // as `lost`, `stopped` or `timeout` although its thread was registered before the signal.
+#include "support/gone.hpp"
 #include "support/model_check.hpp"
 #include "support/waiting.hpp"
 
+#include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/rewindable_target.hpp>
+#include <tidemark/fence/wait_many.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace {
 
@@ -279,6 +285,125 @@ struct stopped_alone : model::suite<2>, rewound {
   void after() { require_idle(); }
 };
 
+// ---- targets, in waits for several timelines ------------------------------------------------------------------------
+
+/// A target of the fence, and a fence beside it.
+struct beside_target : rewound {
+  basic_progress_fence<platform, fence_options{.capacity = 1, .growth = heap_growth::forbidden}> other;
+  payload other_data;
+  std::optional<basic_rewindable_target<platform>> target;
+
+  void make() { target.emplace(fence, 2); }
+  void signal_other() {
+    other_data.store(7);
+    other.signal(1);
+  }
+  auto list() { return std::array<basic_awaited<platform>, 2>{{{*target, 1}, {other, 1}}}; }
+  void require_idle_after_target() {
+    target.reset();
+    require_idle();
+  }
+};
+
+/// [A65] [trap 14] The value is reached and set back before the thread looks, sleeps or wakes.
+struct target_in_any : model::suite<2>, beside_target {
+  void before() { make(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      signal_and_rewind();
+    } else {
+      MODEL_REQUIRE((wait_any(list()) == wait_any_result{wait_status::reached, 0}));
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(target->last_reached() == 1);
+    require_idle_after_target();
+  }
+};
+
+/// [A65] [trap 14] The value is set back before the fence beside it is signalled. All are reached all the same.
+struct target_in_all : model::suite<2>, beside_target {
+  void before() { make(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      signal_and_rewind();
+      signal_other();
+    } else {
+      MODEL_REQUIRE(wait_all(list()) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+      MODEL_REQUIRE(other_data.load() == 7);
+    }
+  }
+  void after() { require_idle_after_target(); }
+};
+
+/// [trap 14] A target is made while the value is signalled and stays.
+struct target_made_against_signal : model::suite<2>, beside_target {
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      fence.signal(2);
+    } else {
+      make();
+      MODEL_REQUIRE(target->wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    }
+  }
+  void after() { require_idle_after_target(); }
+};
+
+/// [A120] [trap 14] A target is made while the value is signalled and set back, and then the fence is poisoned. If it
+/// was registered before, it is reached, and otherwise lost; and stays so.
+struct target_made_against_rewind : model::suite<2>, beside_target {
+  void thread(unsigned index) {
+    if (index == 0) {
+      signal_and_rewind();
+      fence.poison();
+    } else {
+      make();
+      const wait_status how = target->wait(1);
+      MODEL_REQUIRE(how == wait_status::reached || how == wait_status::lost);
+      ends(how);
+      MODEL_REQUIRE(target->wait(1) == how);
+    }
+  }
+  void after() {
+    target.reset();
+    rewound::after();
+  }
+};
+
+/// [trap 11] [trap 14] A target goes while a signal releases it.
+struct target_goes : model::suite<2>, beside_target {
+  void before() { make(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      signal_and_rewind();
+    } else {
+      if (target->last_reached() == 1) MODEL_REQUIRE(data.load() == 42);
+      model::destroy(target);
+    }
+  }
+  void after() { require_idle(); }
+};
+
+/// [trap 14] Two threads wait for one target, one of them also for a fence.
+struct target_of_two : model::suite<3>, beside_target {
+  void before() { make(); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      signal_and_rewind();
+    } else if (index == 1) {
+      MODEL_REQUIRE(target->wait(1) == wait_status::reached);
+      MODEL_REQUIRE(data.load() == 42);
+    } else {
+      MODEL_REQUIRE((wait_any(list()) == wait_any_result{wait_status::reached, 0}));
+    }
+  }
+  void after() { require_idle_after_target(); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -294,5 +419,9 @@ int main(int argc, char** argv) {
        make_check<found_after_rewind, "found_after_rewind">(), make_check<poisoned_alone, "poisoned_alone">(),
        make_check<poisoned_with_two, "poisoned_with_two">(),
        make_check<poisoned_against_rewind, "poisoned_against_rewind">(),
-       make_check<poisoned_beside_signal, "poisoned_beside_signal">(), make_check<stopped_alone, "stopped_alone">()});
+       make_check<poisoned_beside_signal, "poisoned_beside_signal">(), make_check<stopped_alone, "stopped_alone">(),
+       make_check<target_in_any, "target_in_any">(), make_check<target_in_all, "target_in_all">(),
+       make_check<target_made_against_signal, "target_made_against_signal">(),
+       make_check<target_made_against_rewind, "target_made_against_rewind">(), make_check<target_goes, "target_goes">(),
+       make_check<target_of_two, "target_of_two">()});
 }

@@ -9,6 +9,7 @@
 #include "support/waiting.hpp"
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/rewindable_target.hpp>
 #include <tidemark/loop/wait_loop.hpp>
 
 #include <array>
@@ -212,6 +213,34 @@ struct beside_fence : hooked<> {
   }
 };
 
+/// [trap 14] The value of a rewindable fence is reached and set back before the loop looks. The callable for a target of
+/// it runs.
+struct rewound_target : model::suite<2> {
+  struct told {
+    rewound_target* of;
+    void operator()(wait_status how) const {
+      MODEL_REQUIRE(how == wait_status::reached);
+      MODEL_REQUIRE(of->data.load() == 42);
+    }
+  };
+  tidemark::basic_rewindable_fence<platform> fence;
+  tidemark::basic_rewindable_target<platform> target{fence, 2};
+  tidemark::basic_wait_loop<platform> loop;
+  payload data;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      fence.signal(2);
+      fence.rewind(0);
+    } else {
+      const callback<told> registered(loop, awaited(target, 1), told{this});
+      MODEL_REQUIRE(loop.run_one() == run_status::ran);
+      MODEL_REQUIRE(registered.state() == callback_state::ran);
+    }
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -224,5 +253,5 @@ int main(int argc, char** argv) {
        make_check<reached_and_lost, "reached_and_lost">(), make_check<lost_against_signal, "lost_against_signal">(),
        make_check<cancelled_in_call, "cancelled_in_call">(), make_check<cancelled_beside_run, "cancelled_beside_run">(),
        make_check<least_target_falls, "least_target_falls">(), make_check<beside_fence<false>, "any_of_both">(),
-       make_check<beside_fence<true>, "all_of_both">()});
+       make_check<beside_fence<true>, "all_of_both">(), make_check<rewound_target, "rewound_target">()});
 }
