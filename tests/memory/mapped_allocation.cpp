@@ -27,6 +27,7 @@
 
 using namespace testing;
 using namespace std::chrono_literals;
+using tidemark::coherency;
 using tidemark::cpu_access;
 using tidemark::device_use;
 using tidemark::lock_refusal;
@@ -1055,6 +1056,61 @@ TEST_CASE("[B38][B41][B42] what work wrote that was named without a lock is inva
   CHECK(at.memory.unlock(at.memory.try_lock(map_mode::read)) == unlock_status::still_locked);
   CHECK(at.log == std::pair{0, 2});
   CHECK(at.memory.unlock(held) == unlock_status::unlocked);
+}
+
+TEST_CASE("[B48][B37] of two mappings of one allocation only that which is not coherent has caches written back") {
+  cached_stand at{cpu_access::cached};
+  const auto held = at.memory.try_lock(map_mode::write);
+  at.memory.used_until(held, 1, device_use::reads, coherency::hardware);
+  CHECK(at.memory.unlock(held, 2, device_use::reads, coherency::hardware) == unlock_status::unlocked);
+  at.memory.used_until(2, device_use::reads, coherency::hardware);
+  CHECK(at.log == std::pair{0, 0});
+  at.memory.used_until(3, device_use::reads, coherency::software);
+  CHECK(at.log == std::pair{1, 0});
+  at.memory.used_until(3, device_use::reads, coherency::hardware);
+  at.memory.used_until(3);
+  CHECK(at.log == std::pair{1, 0});
+  at.finished.signal(3);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::write), 3) == unlock_status::unlocked);
+  CHECK(at.log == std::pair{2, 0});
+}
+
+TEST_CASE(
+    "[B48][B38] what work wrote through a coherent mapping is not invalidated, and is written back for the other") {
+  cached_stand at{cpu_access::cached};
+  at.memory.used_until(1, device_use::writes, coherency::hardware);
+  CHECK(at.memory.try_lock(map_mode::read).status == lock_status::busy);
+  at.memory.used_until(1, device_use::reads, coherency::hardware);
+  at.finished.signal(1);
+  const auto held = at.memory.try_lock(map_mode::read);
+  REQUIRE(held);
+  CHECK(at.log == std::pair{0, 0});
+  at.memory.used_until(held, 2, device_use::reads, coherency::hardware);
+  CHECK(at.log == std::pair{0, 0});
+  CHECK(at.memory.unlock(held, 2) == unlock_status::unlocked);  // until now it may have been in the caches alone
+  CHECK(at.log == std::pair{1, 0});
+
+  at.memory.used_until(3, device_use::writes);
+  at.finished.signal(3);
+  const auto again = at.memory.try_lock(map_mode::read);
+  CHECK(at.log == std::pair{1, 1});  // so that work which looks into the caches finds nothing old there
+  CHECK(at.memory.unlock(again, 4, device_use::writes, coherency::hardware) == unlock_status::unlocked);
+  CHECK(at.log == std::pair{1, 1});
+  at.finished.signal(4);
+  CHECK(at.memory.unlock(at.memory.try_lock(map_mode::write), 4) == unlock_status::unlocked);
+  CHECK(at.log == std::pair{2, 1});
+}
+
+TEST_CASE("[B48][B27] a lock that may run beside work leaves open what that wrote through a coherent mapping") {
+  cached_stand at{cpu_access::cached};
+  at.memory.used_until(1, device_use::writes, coherency::hardware);
+  const auto beside = at.memory.try_lock(map_mode::no_overwrite);
+  CHECK(at.memory.unlock(beside, 1, device_use::reads, coherency::hardware) == unlock_status::unlocked);
+  CHECK(at.log == std::pair{0, 0});
+  at.finished.signal(1);
+  CHECK(at.memory.try_commit(beside) == move_status::placed);
+  const auto moved = at.memory.try_lock(map_mode::read);
+  CHECK(at.memory.unlock(moved, 1) == unlock_status::unlocked);
 }
 
 TEST_CASE("[B27][B37] what a move left in system memory is written back, so that a lock of it lets the device in") {

@@ -236,6 +236,16 @@ class allocation_backing {
     tracked_->prepare_device_read(0, bytes(), 0);
   }
 
+  /// The work that was named is over, and a lock begins, after prepare_processor_read(). What work has written through
+  /// a coherent mapping may be in the caches, so from now on these lines count as written by the processor. Only the
+  /// locking thread calls it.
+  void take_over_written() noexcept {
+    set_written(false);
+    if (!was_written_coherently_.load()) return;
+    was_written_coherently_.store(false);
+    note_processor_write();
+  }
+
   /// Whether any of these does something.
   [[nodiscard]] bool is_tracked() const noexcept { return tracked_.has_value(); }
 
@@ -257,6 +267,20 @@ class allocation_backing {
     // (K14): relaxed alone. A move that is under way may take either value: it only looks to its own reads, and no work
     // runs beside it. One that comes after the work comes after this, by what the work has synchronized.
     was_written_.store(is_written ? 1 : 0, std::memory_order_relaxed);
+  }
+  /// Notes work that writes. Only the locking thread calls it.
+  void note_device_write(coherency through) noexcept {
+    if (through == coherency::software) {
+      set_written(true);
+    } else {
+      was_written_coherently_.store(true);
+    }
+  }
+  /// Whether work of this kind may be named: no work has written through the other kind of mapping since
+  /// take_over_written(). Only the locking thread calls it.
+  [[nodiscard]] bool allows(coherency through) const noexcept {
+    if (!is_tracked()) return true;
+    return through == coherency::software ? !was_written_coherently_.load() : !was_written();
   }
 
  private:
@@ -305,6 +329,7 @@ class allocation_backing {
       : segments_{segments}, system_{std::move(system)}, numbers_{std::move(numbers)} {
     used_until_.store(0);
     writers_.store(0);
+    was_written_coherently_.store(false);
     set_written(false);
     // (K15): relaxed alone, nobody else knows the backing yet.
     where_.store(word_of(residence::system_memory), std::memory_order_relaxed);
@@ -352,6 +377,7 @@ class allocation_backing {
   std::optional<mapped_view> shown_;
   std::optional<coherency_tracker<Timeline, cache_of_backing>> tracked_;
   typename platform::template atomic<std::uint32_t> was_written_;
+  typename platform::template var<bool> was_written_coherently_;  // through a coherent mapping; the locking thread's
   typename platform::template var<std::uint64_t> used_until_;
   typename platform::template var<std::uint32_t> writers_;  // how many of its locks may write
 };

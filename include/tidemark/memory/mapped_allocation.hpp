@@ -51,6 +51,14 @@
 // no aperture segment. What supports one is placed there instead, where the device gets at it. What is locked in a
 // memory segment stays there, because a program can't stop the processor's accesses while it copies, as a kernel can.
 //
+// A device may map the allocation as coherent or not, or both, which is faster for what the processor does not touch.
+// That is said for each piece of work, at run time, as the last argument of unlock() and used_until(): before work
+// through a coherent mapping nothing is written back, and the next lock invalidates nothing for what it has written.
+// Once work has written, work through the other kind of mapping may be named only under or after a lock that reads or
+// writes. That lock waits for the writer, and takes over what it has written. coherency_tracker.hpp explains why.
+//
+//   texture.unlock(held, 7, device_use::reads, coherency::hardware);      the device looks into the caches itself
+//
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
 // "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already.
@@ -245,7 +253,9 @@ class mapped_allocation {
   /// \param finished  the value that the timeline reaches when the work is done that uses the backing. Less than
   ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
   /// \param use       what that work does
-  unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads) noexcept {
+  /// \param through   the kind of the device's mapping through which it does so; see the head of this file
+  unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads,
+                       coherency through = coherency::software) noexcept {
     const bool can_keep = ring::can_keep(finished);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     if (!can_keep) return unlock_status::invalid;
@@ -255,8 +265,11 @@ class mapped_allocation {
     backing& one = *held.mapped_.memory;
     one.extend_use(finished);
     if (held.may_write_) one.end_processor_write();
-    if (use != device_use::none) one.prepare_device();
-    if (use == device_use::writes) one.set_written(true);
+    if (use != device_use::none) {
+      require_allowed(one, through);
+      if (through == coherency::software) one.prepare_device();
+    }
+    if (use == device_use::writes) one.note_device_write(through);
     if (one.pin.lock_count() == 1) one.leave_window();
     return one.pin.unlock();
   }
@@ -269,22 +282,24 @@ class mapped_allocation {
   /// work. If another thread is moving the backing, that writes them back before its move is over. Asserts that the
   /// lock names a backing, and that unlock() would take the value. Otherwise nothing changes. Progress: lock-free.
   /// \param of     any lock of the backing, held or ended
-  /// \param value  as in unlock()
-  void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads) noexcept {
+  /// \param value  as in unlock(), and so are the others
+  void used_until(const locking& of, std::uint64_t value, device_use use = device_use::reads,
+                  coherency through = coherency::software) noexcept {
     const bool can_keep = ring::can_keep(value);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     TIDEMARK_ASSERT(is_mine(of), "this lock names no backing of the allocation");
     if (!can_keep || !is_mine(of)) return;
     ring_.used_until(of.mapped_, value);
-    name_work(*of.mapped_.memory, value, use);
+    name_work(*of.mapped_.memory, value, use, through);
   }
   /// The same for the current backing: the one that was discarded last, which locks without a discard return.
-  void used_until(std::uint64_t value, device_use use = device_use::reads) noexcept {
+  void used_until(std::uint64_t value, device_use use = device_use::reads,
+                  coherency through = coherency::software) noexcept {
     const bool can_keep = ring::can_keep(value);
     TIDEMARK_ASSERT(can_keep, "a mapped allocation keeps values less than 2^64 - 2^33 - 1");
     if (!can_keep) return;
     ring_.used_until(value);
-    if (current_ != nullptr) name_work(*current_, value, use);
+    if (current_ != nullptr) name_work(*current_, value, use, through);
   }
 
   // ---- moving: any thread -----------------------------------------------------------------------------------------
@@ -425,7 +440,7 @@ class mapped_allocation {
     // Where work may still use it, the caller does not read what that writes.
     if (!has(mode, map_mode::no_overwrite) || is_idle(one)) {
       one.prepare_processor_read();
-      one.set_written(false);
+      one.take_over_written();
     }
     attempted_lock made = ended(lock_status::locked);
     made.made.route = one.decided.route;
@@ -502,16 +517,23 @@ class mapped_allocation {
   }
 
   /// The ring has been told. A thread may be moving the backing: then it writes the caches back itself.
-  void name_work(backing& one, std::uint64_t value, device_use use) noexcept {
+  void name_work(backing& one, std::uint64_t value, device_use use, coherency through) noexcept {
     one.extend_use(value);
-    if (use == device_use::writes) one.set_written(true);
     if (use == device_use::none || !one.is_tracked()) return;
+    require_allowed(one, through);
+    if (use == device_use::writes) one.note_device_write(through);
+    if (through == coherency::hardware) return;
     if (one.is_locked()) {
       one.prepare_device();
     } else if (one.pin.try_commit()) {
       one.prepare_device();
       one.pin.evict();
     }
+  }
+
+  static void require_allowed([[maybe_unused]] const backing& one, [[maybe_unused]] coherency through) noexcept {
+    TIDEMARK_ASSERT(one.allows(through),
+                    "work wrote through a mapping of the other kind: lock the allocation in between, to read or write");
   }
 
   /// Whether a backing is in one of some memory segments, which are given by their indices.
