@@ -301,6 +301,34 @@ TEST_CASE("a lock that names no backing of the allocation is reported where a ba
           at.memory.for_each_page(held, [](std::byte*, std::size_t) {});
         }) == nameless);
 }
+
+TEST_CASE("[B48] work on an allocation through the other kind of mapping is reported until a lock has taken over") {
+  using tidemark::coherency;
+  using tidemark::device_use;
+  for (const bool is_coherent : {false, true}) {
+    const auto use = [is_coherent](bool locks, bool unlocks) {
+      auto segment = *tidemark::device_segment<tidemark::progress_fence>::make(finished(), {.pages = 2});
+      tidemark::mapped_allocation memory{
+          finished(), testing::segments_of(tidemark::cpu_access::cached, true, segment), {.bytes = 8}, no_cache{}};
+      const auto first = is_coherent ? coherency::hardware : coherency::software;
+      const auto other = is_coherent ? coherency::software : coherency::hardware;
+      const auto held = memory.try_lock(tidemark::map_mode::read);
+      memory.used_until(1, device_use::writes, first);
+      memory.used_until(1, device_use::reads, first);
+      if (locks) static_cast<void>(memory.unlock(memory.try_lock(tidemark::map_mode::read)));
+      if (unlocks) {
+        static_cast<void>(memory.unlock(held, 1, device_use::reads, other));
+      } else {
+        memory.used_until(held, 1, device_use::reads, other);
+      }
+    };
+    const std::string mixed = "work has written through a mapping of the other kind, and no lock has taken that over";
+    for (const bool unlocks : {false, true}) {
+      CHECK(reported_by([&] { use(true, unlocks); }) == "");
+      CHECK(reported_by([&] { use(false, unlocks); }) == mixed);
+    }
+  }
+}
 #endif
 
 TEST_CASE("[B48] work through a mapping that is not coherent is reported while other work writes through one that is") {

@@ -253,7 +253,9 @@ class mapped_allocation {
   /// \param finished  the value that the timeline reaches when the work is done that uses the backing. Less than
   ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
   /// \param use       what that work does
-  /// \param through   the kind of the device's mapping through which it does so; see the head of this file
+  /// \param through   the kind of the device's mapping through which it does so. Asserts that no work has written
+  ///                  through the other kind since a lock that has waited for it; see the head of this file. Otherwise
+  ///                  somebody may read old bytes
   unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads,
                        coherency through = coherency::software) noexcept {
     const bool can_keep = ring::can_keep(finished);
@@ -533,7 +535,7 @@ class mapped_allocation {
 
   static void require_allowed([[maybe_unused]] const backing& one, [[maybe_unused]] coherency through) noexcept {
     TIDEMARK_ASSERT(one.allows(through),
-                    "work wrote through a mapping of the other kind: lock the allocation in between, to read or write");
+                    "work has written through a mapping of the other kind, and no lock has taken that over");
   }
 
   /// Whether a backing is in one of some memory segments, which are given by their indices.
