@@ -51,14 +51,6 @@
 // no aperture segment. What supports one is placed there instead, where the device gets at it. What is locked in a
 // memory segment stays there, because a program can't stop the processor's accesses while it copies, as a kernel can.
 //
-// A device may map the allocation as coherent or not, or both, which is faster for what the processor does not touch.
-// That is said for each piece of work, at run time, as the last argument of unlock() and used_until(): before work
-// through a coherent mapping nothing is written back, and the next lock invalidates nothing for what it has written.
-// Once work has written, work through the other kind of mapping may be named only under or after a lock that reads or
-// writes. That lock waits for the writer, and takes over what it has written. coherency_tracker.hpp explains why.
-//
-//   texture.unlock(held, 7, device_use::reads, coherency::hardware);      the device looks into the caches itself
-//
 // What waits. The text lets a lock wait, or say that it "was still drawing", "for map operations requiring
 // synchronization (that is, not the above no-overwrite or discard)". So does this: a lock to read or to write is busy
 // "if an attempt is made to access an allocation that is currently busy", even if the allocation is locked already.
@@ -139,6 +131,12 @@ struct allocation_options {
 };
 
 /// An allocation; see the head of this file.
+///
+/// A device may map it as coherent or not, or both, which is faster for what the processor does not touch. That is said
+/// for each piece of work, at run time, as the last argument of unlock() and used_until(): before work through a
+/// coherent mapping nothing is written back, and the next lock invalidates nothing for what it has written. Once work
+/// has written, work through the other kind of mapping may be named only under or after a lock that reads or writes.
+/// That lock waits for the writer, and takes over what it has written. coherency_tracker.hpp explains why.
 /// \tparam Timeline  tells which work is finished; once it is lost, nothing is in use any more
 /// \tparam Cache     how the caches of the processor are written back and invalidated, for machines whose devices do
 ///                   not look into them. Where the concept says offsets, it gets addresses here. Its functions must not
@@ -254,7 +252,7 @@ class mapped_allocation {
   ///                  2^64 - 2^33 - 1. Asserts that; otherwise the result is `invalid`
   /// \param use       what that work does
   /// \param through   the kind of the device's mapping through which it does so. Asserts that no work has written
-  ///                  through the other kind since a lock that has waited for it; see the head of this file. Otherwise
+  ///                  through the other kind since a lock that has waited for it; see the class. Otherwise
   ///                  somebody may read old bytes
   unlock_status unlock(const locking& held, std::uint64_t finished, device_use use = device_use::reads,
                        coherency through = coherency::software) noexcept {

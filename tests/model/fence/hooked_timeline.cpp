@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of a timeline of the program's that calls hooks: registration, notification and withdrawal, alone and in
-// waits together with a fence. Each check hands plain fields (`var`) from the signallers to the waiter. A value that is missed shows as a
-// deadlock.
+// waits together with a fence. Each check hands plain fields (`var`) from the signallers to the waiter. A value that is
+// missed shows as a deadlock.
 #include "support/model_check.hpp"
 #include "support/ticking.hpp"
 #include "support/waiting.hpp"

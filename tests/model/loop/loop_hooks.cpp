@@ -213,8 +213,8 @@ struct beside_fence : hooked<> {
   }
 };
 
-/// [trap 14] The value of a rewindable fence is reached and set back before the loop looks. The callable for a target of
-/// it runs.
+/// [trap 14] The value of a rewindable fence is reached and set back before the loop looks. The callable for a target
+/// of it runs.
 struct rewound_target : model::suite<2> {
   struct told {
     rewound_target* of;
