@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The least of several timelines: a group that timelines join and leave, beside the fixed least_of, and beside a minimum
-// by hand: an array of words, whose membership a mutex protects. Each subject has a base, which is far ahead, and so
-// many members. Only the members are signalled.
+// The least of several timelines: a group that timelines join and leave, beside the fixed least_of, and beside one by
+// hand: an array of words, whose membership a mutex protects. Each subject has a base, which is far ahead, and so many
+// members. Only the members are signalled.
 //
 //   look/<subject>/<members>    current_value(), many in a row, while nobody changes anything
 //   change/<subject>/<members>  one more comes and leaves again, many in a row; the fixed one can't

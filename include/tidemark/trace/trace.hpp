@@ -41,8 +41,8 @@
 //   - The first such signal has a greater value than the awaited one, and some queue may have lost entries of signals
 //     between the fence's next lower signal, or the beginning if there is none, and this one. One of the lost signals
 //     may have released the wait. A gap begins with the last time that its log told before it, and ends with the first
-//     one after it. It counts as wider by the errors of these times and of those of the signals, unless all are times of
-//     one queue, whose order is certain.
+//     one after it. It counts as wider by the errors of these times and of those of the signals, unless all of them are
+//     times of one queue, whose order is certain.
 //
 // All times are nanoseconds; 0 means "not known". The times of on_queued are those of the steady clock. If the executor
 // of a queue has another clock, set_clock() says how the two relate. The trace then brings the executor's times to the
@@ -531,8 +531,8 @@ inline std::vector<detail::rise> trace::find_rises(const std::vector<trace_comma
   return detail::only_rises(std::move(found));
 }
 
-/// Returns when each queue may have executed signals whose entries were lost. A time after a gap may be smaller than the
-/// one before it; then nobody knows which of them is right, and the gap covers both.
+/// Returns when each queue may have executed signals whose entries were lost. A time after a gap may be smaller than
+/// the one before it; then nobody knows which of them is right, and the gap covers both.
 inline trace::queue_gaps trace::signal_gaps() const {
   queue_gaps gaps;
   for (const trace_loss& loss : losses_) {
