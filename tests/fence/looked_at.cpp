@@ -11,8 +11,13 @@
 #include <cstdint>
 #include <vector>
 
+#include <tidemark/engine/engine_queue.hpp>
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/link.hpp>
 #include <tidemark/fence/looked_at.hpp>
+#include <tidemark/fence/timeline_group.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include "support/hooked_ticks.hpp"
 #include "support/threads.hpp"
@@ -47,6 +52,32 @@ static_assert(std::constructible_from<tidemark::awaited, const looked_at<user_ti
 static_assert(std::constructible_from<tidemark::awaited, looked_at<user_timeline>&, std::uint64_t>);
 // The wait would keep the address of a temporary.
 static_assert(!std::constructible_from<tidemark::awaited, looked_at<user_timeline>, std::uint64_t>);
+// Nor do those that keep its address for longer take one that has no name.
+template <class Looked>
+concept outlives_its_users =
+    std::constructible_from<tidemark::timeline_group, Looked> &&
+    requires(tidemark::timeline_group& group, tidemark::wait_loop& loop, tidemark::engine_queue& queue,
+             tidemark::fence& to, Looked looked, void (*call)()) {
+      group.add(static_cast<Looked>(looked));
+      group.add(static_cast<Looked>(looked), 1);
+      loop.on_reached(static_cast<Looked>(looked), 1, call);
+      queue.wait(static_cast<Looked>(looked), 1);
+      tidemark::link(loop, static_cast<Looked>(looked), 1, to, 1);
+    };
+template <class Looked>
+concept outlives_one_of_them =
+    std::constructible_from<tidemark::timeline_group, Looked> ||
+    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked>(looked)); } ||
+    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked>(looked), 1); } ||
+    requires(tidemark::wait_loop& loop, Looked looked, void (*call)()) {
+      loop.on_reached(static_cast<Looked>(looked), 1, call);
+    } || requires(tidemark::engine_queue& queue, Looked looked) { queue.wait(static_cast<Looked>(looked), 1); } ||
+    requires(tidemark::wait_loop& loop, tidemark::fence& to, Looked looked) {
+      tidemark::link(loop, static_cast<Looked>(looked), 1, to, 1);
+    };
+using looked_fence = looked_at<tidemark::fence>;
+static_assert(outlives_its_users<looked_fence&> && outlives_its_users<const looked_fence&>);
+static_assert(!outlives_one_of_them<looked_fence&&> && !outlives_one_of_them<const looked_fence&&>);
 
 }  // namespace
 

@@ -43,6 +43,7 @@
 #include <utility>
 
 #include "fence.hpp"
+#include "looked_at.hpp"
 #include "signaller.hpp"
 #include "signaller_callback.hpp"
 #include "timeline.hpp"
@@ -168,6 +169,10 @@ template <class Loop, detail::loses_with_reason From, signalled_or_lost To>
   const auto& of = *detail::linked_timeline(from);
   return on.on_reached(of, from_value, detail::link_call{of, detail::link_end<signaller<To>>{std::move(to)}, to_value});
 }
+
+/// A looked_at without a name would be gone before the link has signalled.
+template <class Loop, class Timeline, class To, class Value>
+void link(Loop& on, const looked_at<Timeline>&& gone, std::uint64_t from_value, To&& to, Value to_value) = delete;
 
 }  // namespace tidemark
 

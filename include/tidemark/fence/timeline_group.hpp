@@ -53,6 +53,7 @@
 #include "../platform/tools/park_lock.hpp"
 #include "awaited.hpp"
 #include "fence.hpp"
+#include "looked_at.hpp"
 #include "timeline.hpp"
 #include "wait.hpp"
 #include "wait_many.hpp"
@@ -87,6 +88,11 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
       TIDEMARK_ASSERT(from != UINT64_MAX, "a member of a timeline group counts from the last value of a timeline");
       group.join(*this, from);
     }
+    /// A looked_at without a name would be gone.
+    template <class Timeline>
+    membership(basic_timeline_group& group, const looked_at<Timeline>&& gone) = delete;
+    template <class Timeline>
+    membership(basic_timeline_group& group, const looked_at<Timeline>&& gone, std::uint64_t from) = delete;
     membership(const membership&) = delete;
     membership& operator=(const membership&) = delete;
     /// Calls leave().
@@ -141,6 +147,9 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
   template <timeline Base>
     requires detail::awaitable_on<Base, Platform>
   explicit basic_timeline_group(const Base& base) noexcept : base_{base, 0} {}
+  /// A looked_at without a name would be gone.
+  template <class Timeline>
+  explicit basic_timeline_group(const looked_at<Timeline>&& gone) = delete;
   basic_timeline_group(const basic_timeline_group&) = delete;
   basic_timeline_group& operator=(const basic_timeline_group&) = delete;
   /// Asserts that all members have left. No other call may be under way.
@@ -167,6 +176,11 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
   membership add(const Timeline& added, std::uint64_t from) noexcept {
     return membership{*this, added, from};
   }
+  /// A looked_at without a name would be gone.
+  template <class Timeline>
+  membership add(const looked_at<Timeline>&& gone) = delete;
+  template <class Timeline>
+  membership add(const looked_at<Timeline>&& gone, std::uint64_t from) = delete;
 
   /// Returns the least value of all timelines: one that all of them have reached, or count as having reached. Those
   /// that are lost do not count; UINT64_MAX once all are lost. Never falls. Progress: two read-modify-writes, and a
