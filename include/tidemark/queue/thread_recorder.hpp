@@ -141,8 +141,8 @@ namespace detail {
 /// Lets a report look at a thread.
 struct thread_access {
   static auto& lock_of(auto& of) noexcept { return of.lock_; }
-  /// Calls `wait(name, id, value, current value)` if the thread sleeps in a wait, and then `signal(name, id, value)` for
-  /// each announced signal. The name is that of the timeline in reports. With the lock.
+  /// Calls `wait(name, id, value, current value)` if the thread sleeps in a wait, and then `signal(name, id, value)`
+  /// for each announced signal. The name is that of the timeline in reports. With the lock.
   static void look_at(auto& of, const auto& wait, const auto& signal) {
     if (const void* const timeline = of.sleeping_.timeline.load()) {
       const fence_id id = of.sleeping_.id.load();
