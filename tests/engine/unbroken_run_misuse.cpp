@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Misuse of unbroken runs is reported through TIDEMARK_ASSERT. This program's hook prints the text and ends the program;
-// each misuse is made in a child process. What happens where the hook returns is in queue_release.cpp.
+// Misuse of unbroken runs is reported through TIDEMARK_ASSERT. This program's hook prints the text and ends the
+// program; each misuse is made in a child process. What happens where the hook returns is in queue_release.cpp.
 #include "support/misuse_hook.hpp"
 
 #include <doctest/doctest.h>

@@ -42,6 +42,9 @@ static_assert(!can_be_followed<tidemark::basic_fence<tidemark::symmetric_platfor
 
 }  // namespace
 
+TYPE_TO_STRING_AS("spins", spinning);
+TYPE_TO_STRING_AS("yields", yielding);
+
 TEST_CASE_TEMPLATE("a wait that does not sleep returns what the fence's own wait would", View, spinning, yielding) {
   counted_fence fence{4};
   const View view{fence};

@@ -11,11 +11,12 @@
 namespace tidemark::detail {
 
 /// Any thread writes every field, but only where something is made, destroyed or refused. One that is being made counts
-/// from add() on, so that no two threads exceed a limit. Of that count the most is taken, too: when one is made, another
-/// one may have been destroyed that was there beside it. What the source refuses was never there, and raises nothing.
+/// from add() on, so that no two threads exceed a limit. Of that count the most is taken, too: when one is made,
+/// another one may have been destroyed that was there beside it. What the source refuses was never there, and raises
+/// nothing.
 ///
-/// All accesses are relaxed: a count hands nothing over. How a backing comes from one thread to another is the matter of
-/// the ring.
+/// All accesses are relaxed: a count hands nothing over. How a backing comes from one thread to another is the matter
+/// of the ring.
 template <class Platform>
 class source_counts {
   using counter = typename Platform::template atomic<std::uint64_t>;
