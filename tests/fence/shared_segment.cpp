@@ -405,13 +405,20 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
     auto own = std::make_unique<segment>();
     require(static_cast<bool>(open_at(*own, files)), "the child is not attached");
     take_slots(*own, 3);
+    std::array<int, 2> grandchild_pipe{};
+    require(::pipe(grandchild_pipe.data()) == 0, "there is no pipe");
+    const auto tells = [&] {
+      const char byte = 'x';
+      require(::write(grandchild_pipe[1], &byte, 1) == 1, "nobody reads");
+      for (const int end : grandchild_pipe) ::close(end);
+    };
     const pid_t idle = ::fork();  // it does not even close its copy
+    require(idle >= 0, "there is no grandchild");
     if (idle == 0) {
+      tells();  // the lock's descriptor is closed when fork() returns, and not before
       ::pause();
       ::_exit(0);
     }
-    std::array<int, 2> grandchild_pipe{};
-    require(::pipe(grandchild_pipe.data()) == 0, "there is no pipe");
     const pid_t grandchild = ::fork();
     require(grandchild >= 0, "there is no grandchild");
     if (grandchild == 0) {
@@ -426,14 +433,15 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
       require(static_cast<bool>(open_at(*own, files)), "the copy can't be opened anew");
       require(own->index() == 2, "the copy has the number of its parent");
       close_all(*own);
-      char byte = 'x';
-      require(::write(grandchild_pipe[1], &byte, 1) == 1, "nobody reads");
+      tells();
       ::pause();
       ::_exit(0);
     }
     ::close(grandchild_pipe[1]);
-    char byte = 0;
-    require(::read(grandchild_pipe[0], &byte, 1) == 1, "the grandchild has failed");
+    for (int told = 0; told < 2; ++told) {
+      char byte = 0;
+      require(::read(grandchild_pipe[0], &byte, 1) == 1, "a grandchild has failed");
+    }
     require(!own->is_inherited(), "the parent's attachment is none any more");
     const std::array<pid_t, 2> children{grandchild, idle};
     std::memcpy(own->values(), children.data(), sizeof children);
