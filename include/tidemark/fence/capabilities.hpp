@@ -34,7 +34,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -306,8 +305,8 @@ struct negotiator {
     const auto agree_on = [&]<class One>(feature_request<One>) {
       using request = feature_request<One>;
       using wanted = typename request::wanted;
-      const offered_feature* const offer = find(offers, wanted::id);
-      const negotiate_status how = offer == nullptr ? negotiate_status::not_offered : judge<request>(*offer);
+      const std::optional<offered_feature> offer = find(offers, wanted::id);
+      const negotiate_status how = offer ? judge<request>(*offer) : negotiate_status::not_offered;
       if (how == negotiate_status::agreed) {
         made.agreed_[index] = agreed_on<wanted>(*offer);
       } else if (request::is_needed) {
@@ -322,11 +321,12 @@ struct negotiator {
   }
 
  private:
-  static constexpr const offered_feature* find(std::span<const offered_feature> offers, feature_id id) noexcept {
+  static constexpr std::optional<offered_feature> find(std::span<const offered_feature> offers,
+                                                       feature_id id) noexcept {
     for (const offered_feature& each : offers) {
-      if (each.id == id) return &each;
+      if (each.id == id) return each;
     }
-    return nullptr;
+    return std::nullopt;
   }
   template <class... Features>
   static constexpr std::string_view name_of(feature_id id) noexcept {
@@ -369,6 +369,7 @@ struct table_function {
   std::string_view name;
   feature_version since;
   bool (*is_in)(const Table&) noexcept;
+  const void* (*place_in)(const Table&) noexcept;  ///< Tells it from others.
 };
 
 namespace detail {
@@ -386,13 +387,17 @@ template <auto Member>
 bool is_in_table(const table_of<Member>& in) noexcept {
   return in.*Member != nullptr;
 }
+template <auto Member>
+const void* place_in_table(const table_of<Member>& in) noexcept {
+  return &(in.*Member);
+}
 
 }  // namespace detail
 
 /// Makes one: function_of<&driver_functions::create>("create", {3, 1}).
 template <auto Member>
 constexpr table_function<detail::table_of<Member>> function_of(std::string_view name, feature_version since) noexcept {
-  return {name, since, &detail::is_in_table<Member>};
+  return {name, since, &detail::is_in_table<Member>, &detail::place_in_table<Member>};
 }
 
 /// A feature whose functions stand in a table: `functions` is the table, and `list` names each of its functions once.
@@ -459,10 +464,13 @@ class provider_functions {
   auto call(Arguments&&... arguments) const {
     using returned = std::invoke_result_t<decltype(std::declval<const table&>().*Member), Arguments...>;
     using result = provider_call<returned>;
-    constexpr std::size_t index = index_of<Member>();
-    static_assert(index < std::size(F::list), "the list of the feature does not name this function");
     if (status_ != negotiate_status::agreed) return result{status_, name_};
-    if (version_ < F::list[index].since) return result{negotiate_status::too_old, F::list[index].name};
+    for (const auto& each : F::list) {
+      const bool is_newer = each.since > version_;
+      if (is_newer && each.place_in(*table_) == detail::place_in_table<Member>(*table_))
+        return result{negotiate_status::too_old, each.name};
+    }
+    TIDEMARK_ASSERT(is_listed<Member>(), "the list of a feature does not name a function that was called");
     if constexpr (std::is_void_v<returned>) {
       (table_->*Member)(std::forward<Arguments>(arguments)...);
       return result{status_, {}};
@@ -473,13 +481,11 @@ class provider_functions {
 
  private:
   template <auto Member>
-  static constexpr std::size_t index_of() noexcept {
-    std::size_t index = 0;
+  bool is_listed() const noexcept {
     for (const auto& each : F::list) {
-      if (each.is_in == &detail::is_in_table<Member>) break;
-      ++index;
+      if (each.place_in(*table_) == detail::place_in_table<Member>(*table_)) return true;
     }
-    return index;
+    return false;
   }
   constexpr void refuse(negotiate_status why, std::string_view what) noexcept {
     status_ = why;
