@@ -624,13 +624,13 @@ class basic_fence_slab {
   }
   static bool put(word& at, std::uint64_t value) noexcept {
     if constexpr (Signallers == writers::several) {
-      constexpr auto order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
+      constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
       // (SL18): relaxed alone; a value that is too old only makes (SL14) fail.
       std::uint64_t before = at.load(std::memory_order_relaxed);
       do {
         if (value <= before) return false;
         // (SL14): s1, like (F1), pairs with (SL28) (SL50).
-      } while (!at.compare_exchange_weak(before, value, order, std::memory_order_relaxed));
+      } while (!at.compare_exchange_weak(before, value, publish_order, std::memory_order_relaxed));
     } else {
       // (SL47): relaxed alone; only the signaller writes the value.
       TIDEMARK_ASSERT(value >= at.load(std::memory_order_relaxed), "a progress fence was signalled backwards");

@@ -51,10 +51,10 @@ class slab_room {
   /// Stores the monitored value where signals look.
   void copy() noexcept {
     const lock_keeper kept(lock_);
-    constexpr auto order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
+    constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
     word& at = *monitored_.load();
     // (SL7): with the order of s3, pairs with (SL8), for the reason of (SH2).
-    at.store(fence.monitored_value(), order);
+    at.store(fence.monitored_value(), monitor_order);
   }
 
  private:
