@@ -52,6 +52,8 @@ struct segment {
 
   word value{0};
   word pins{0};
+  /// All who may signal have died.
+  word is_left{0};
   detail::tree_word<Platform> root;
   std::array<detail::siblings<Platform, arity>, tree.groups()> siblings;
   std::array<typename Platform::template atomic<std::uint32_t>, Shape.slots> owners;
@@ -60,6 +62,18 @@ struct segment {
 
   segment() {
     for (std::size_t i = 0; i < Shape.taken; ++i) static_cast<void>(heap.add(bystander, 0, never_signalled));
+  }
+
+  /// Versions stay at 0, as in memory that nobody has written.
+  void fill_with_zeros() {
+    const auto clear = [](auto& word) {
+      versioned empty{detail::no_minimum, 0};
+      word.compare_exchange_strong(empty, {0, 0}, std::memory_order_seq_cst, std::memory_order_relaxed);
+    };
+    clear(root);
+    for (auto& each : siblings) {
+      for (auto& word : each.words) clear(word);
+    }
   }
 
   /// [A15] Requires that everybody has left, once the passes are over that signals owe.
@@ -93,8 +107,9 @@ struct place {
   auto& heap() noexcept { return of.heap; }
   std::uint32_t owner() const noexcept { return number; }
   static constexpr bool may_register() noexcept { return true; }
-  bool is_lost() const noexcept { return loss.is_lost() || mortality::is_dead(); }
-  bool look(bool) noexcept { return loss.note(false); }
+  bool is_lost() const noexcept { return (loss.is_lost() && is_left()) || mortality::is_dead(); }
+  bool look(bool) noexcept { return loss.note(is_left()); }
+  bool is_left() const noexcept { return of.is_left.load(std::memory_order_acquire) != 0; }
   static constexpr deadline::duration interval() noexcept { return (deadline::duration::max)(); }
 };
 
@@ -120,6 +135,9 @@ class attachment {
     if (core_.reached_value() >= target) return wait_status::reached;
     return core_.template wait_longer<wait_status>(target, until, token);
   }
+  /// As the watcher of its process does.
+  void look_for_all() { core_.look_for_all(); }
+  std::uint64_t notify_count() const { return core_.notify_count(); }
   std::uint32_t number() const { return place_.number; }
 
  private:
@@ -233,7 +251,25 @@ struct pins_before_it_signals : model::suite<2>, processes<Kind, Shape, model::m
       MODEL_REQUIRE(this->data.load() == 42);
     }
   }
-  void after() { this->shared.require_idle(); }
+  void after() {
+    MODEL_REQUIRE(this->attached[0].notify_count() == 1);
+    this->shared.require_idle();
+  }
+};
+
+/// [A31] Whoever finds that a signaller has ended its pin comes after all that the signaller has looked at under it.
+struct unpinned_after_its_last_look : model::suite<2>, processes<kind::progress, one_slot> {
+  unpinned_after_its_last_look() { shared.heap.pin(5); }
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(data.load() == 0);
+      shared.heap.unpin(5);
+    } else if (!shared.heap.is_pinned()) {
+      data.store(1);
+    }
+  }
+  void after() { shared.require_idle(); }
 };
 
 /// [A31] From the return of pin() on, the root is 0, whatever waiters come and go.
@@ -250,8 +286,9 @@ struct pinned_at_once : model::suite<2>, processes<Kind, Shape> {
   }
 };
 
-/// A waiter without a slot does not miss a stop.
-struct stopped_without_slot : model::suite<2>, processes<kind::fence, no_slot> {
+/// [A14] A waiter does not miss a stop, with a slot or without one.
+template <shape Shape>
+struct stopped : model::suite<2>, processes<kind::fence, Shape> {
   model::stop_source<platform> source;
   payload before_stop;
 
@@ -261,27 +298,34 @@ struct stopped_without_slot : model::suite<2>, processes<kind::fence, no_slot> {
       source.request_stop();
     } else {
       const model::stop_source<platform>::token token{source};
-      MODEL_REQUIRE(attached[1].wait(1, no_deadline, token) == wait_status::stopped);
+      MODEL_REQUIRE(this->attached[1].wait(1, no_deadline, token) == wait_status::stopped);
+      MODEL_REQUIRE(before_stop.load() == 1);
     }
   }
-  void after() { shared.require_idle(); }
+  void after() { this->shared.require_idle(); }
+};
+
+/// [A120] One thread of a process finds that nobody is left who may signal. Another one, which sleeps, learns of it.
+template <shape Shape>
+struct loss_is_told : model::suite<2>, processes<kind::progress, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->shared.is_left.store(1, std::memory_order_release);
+      this->attached[1].look_for_all();
+    } else {
+      MODEL_REQUIRE(this->attached[1].wait(1) == wait_status::lost);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
 };
 
 /// Two processes find bytes of 0, and make a heap of them at the same time. One is killed. A waiter of the other one is
 /// found.
 template <kind Kind, shape Shape>
 struct made_of_zeros : model::suite<3>, processes<Kind, Shape> {
-  made_of_zeros() {
-    // Versions stay at 0, as in memory that nobody has written.
-    const auto clear = [](auto& word) {
-      versioned empty{detail::no_minimum, 0};
-      word.compare_exchange_strong(empty, {0, 0}, std::memory_order_seq_cst, std::memory_order_relaxed);
-    };
-    clear(this->shared.root);
-    for (auto& each : this->shared.siblings) {
-      for (auto& word : each.words) clear(word);
-    }
-  }
+  made_of_zeros() { this->shared.fill_with_zeros(); }
 
   void thread(unsigned index) {
     if (index == 0) {
@@ -296,6 +340,23 @@ struct made_of_zeros : model::suite<3>, processes<Kind, Shape> {
       MODEL_REQUIRE(this->attached[2].wait(1) == wait_status::reached);
       MODEL_REQUIRE(this->data.load() == 42);
     }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// Of two processes that find bytes of 0, one may see that the other one has made a heap of them. It gets a slot, which
+/// the root shows.
+template <shape Shape>
+struct made_by_another : model::suite<2>, processes<kind::fence, Shape> {
+  made_by_another() { this->shared.fill_with_zeros(); }
+
+  void thread(unsigned index) {
+    this->shared.heap.prepare();
+    if (index == 0) return;
+    const detail::shared_ticket mine = this->shared.heap.add(2, 0, 7);
+    MODEL_REQUIRE(mine.is_registered());
+    MODEL_REQUIRE(this->shared.heap.monitored_value() <= 6);
+    MODEL_REQUIRE(this->shared.heap.withdraw(mine, 2));
   }
   void after() { this->shared.require_idle(); }
 };
@@ -500,10 +561,16 @@ int main(int argc, char** argv) {
       model::make_check<pins_before_it_signals<kind::progress, two_levels>, "pins_before_it_signals.two_levels">());
   checks.push_back(model::make_check<pinned_at_once<kind::progress, one_slot>, "pinned_at_once">());
   checks.push_back(model::make_check<pinned_at_once<kind::progress, two_levels>, "pinned_at_once.two_levels">());
-  checks.push_back(model::make_check<stopped_without_slot, "stopped_without_slot">());
+  checks.push_back(model::make_check<unpinned_after_its_last_look, "unpinned_after_its_last_look">());
+  checks.push_back(model::make_check<stopped<one_slot>, "stopped">());
+  checks.push_back(model::make_check<stopped<no_slot>, "stopped_without_slot">());
+  checks.push_back(model::make_check<loss_is_told<one_slot>, "loss_is_told">());
+  checks.push_back(model::make_check<loss_is_told<no_slot>, "loss_is_told_without_slot">());
   checks.push_back(model::make_check<latched_loss, "latched_loss">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, one_slot>, "made_of_zeros">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, two_levels>, "made_of_zeros.two_levels">());
+  checks.push_back(model::make_check<made_by_another<one_slot>, "made_by_another">());
+  checks.push_back(model::make_check<made_by_another<two_levels>, "made_by_another.two_levels">());
   checks.push_back(model::make_check<cleaned_alive, "cleaned_alive">());
   return model::run(argc, argv, std::move(checks));
 }

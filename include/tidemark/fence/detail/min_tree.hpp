@@ -164,13 +164,13 @@ class min_tree {
   }
 
   /// Empties the leaves and nodes that were made of bytes of 0 and never changed. The nodes must be refreshed then.
-  /// Progress: wait-free.
+  /// Each thread must have called it before it uses the tree, or come after one that has. Progress: wait-free.
   void fill_zeros() noexcept {
     for (std::size_t at = 0; at < shape().first(shape().depth()); ++at) {
       versioned zero{};
-      // (H32): seq_cst, a leaf change like (H2); of a node it is the first change, so in the argument of the head it
-      // can only be x1, which need not have seen the children.
-      word(at).compare_exchange_strong(zero, {no_minimum, 1}, std::memory_order_seq_cst, std::memory_order_relaxed);
+      // (H32): relaxed alone: no C or x of the head. Whoever loads or changes a word has made this exchange before, or
+      // comes after it by (SF15). So it finds that state or a later one, also where its own exchange has failed.
+      word(at).compare_exchange_strong(zero, {no_minimum, 1}, std::memory_order_relaxed, std::memory_order_relaxed);
     }
   }
 

@@ -44,7 +44,7 @@ class noted_loss {
     return is_lost_.load(std::memory_order_relaxed) != 0;
   }
   bool note(bool is_lost) noexcept {
-    // (SF17): relaxed alone, like (SF16).
+    // (SF17): relaxed alone, like (SF16). A sleeper that is woken because of it sees it by (SF4).
     is_lost_.store(is_lost ? 1 : 0, std::memory_order_relaxed);
     return is_lost;
   }

@@ -151,8 +151,8 @@ class shared_heap {
 
   /// Returns the count of wakes of a slot, for park(). Take it before the last look at whatever ends the wait.
   std::uint32_t wakes(std::size_t slot) const noexcept {
-    // (SF4): acquire, pairs with (SF3): a waiter that sees the count of its release also sees the value that made it
-    // due. Not stronger: a count that is too old only makes park() return at once.
+    // (SF4): acquire, pairs with (SF3): a waiter that sees the count also sees what it was woken for: the value that
+    // made it due, a stop or a loss. Not stronger: a count that is too old only makes park() return at once.
     return words_.wakes[slot].load(std::memory_order_acquire);
   }
   /// Sleeps while the count is `seen`. Returns false only if the deadline has passed.
@@ -161,7 +161,8 @@ class shared_heap {
   }
   /// Lets the thread that sleeps on the slot's word look again.
   void wake(std::size_t slot) noexcept {
-    // (SF3): release, pairs with (SF4). A late one only makes the slot's next owner look once more.
+    // (SF3): release, pairs with (SF4). With relaxed, the waiter might sleep again with the new count and the old value.
+    // A late one only makes the slot's next owner look once more.
     words_.wakes[slot].fetch_add(1, std::memory_order_release);
     // All: where somebody has given the slot to two threads, the wrong one might be woken.
     Platform::unpark(words_.wakes[slot], UINT32_MAX);
@@ -199,13 +200,14 @@ class shared_heap {
   }
   /// Ends that: after its last signal, or after its death. Progress: wait-free.
   void unpin(unsigned attachment) noexcept {
-    // (SF6): relaxed: a refresh that misses it leaves the root too low, like a stale node. What the attachment has
-    // signalled is ordered by the full barrier (SF10) of its last signal.
-    words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_relaxed);
+    // (SF6): release, pairs with (SF7): a root that is not pinned any more comes after the attachment's last look at it,
+    // (F2). With relaxed, that look might find it, and miss a waiter whose barrier does not reach the attachment. Not
+    // stronger: a refresh that misses it leaves the root too low, like a stale node.
+    words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_release);
     refresh_root();
   }
   bool is_pinned() const noexcept {
-    // (SF7): seq_cst like (H6): a refresh of the root does not miss (SF5).
+    // (SF7): seq_cst like (H6): a refresh of the root does not miss (SF5). Its acquire half is for (SF6).
     return words_.pins->load(std::memory_order_seq_cst) != 0;
   }
 
