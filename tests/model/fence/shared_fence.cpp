@@ -151,9 +151,10 @@ class attachment {
 template <kind Kind, shape Shape, class Platform = platform>
 struct processes : model::with_mortals {
   segment<Platform, Shape> shared;
+  // With these numbers all of them begin at the same slot, of two or three, so that they get into each other's way.
   std::array<attachment<Kind, Platform, Shape>, 3> attached{attachment<Kind, Platform, Shape>{shared, 1},
-                                                            attachment<Kind, Platform, Shape>{shared, 2},
-                                                            attachment<Kind, Platform, Shape>{shared, 3}};
+                                                            attachment<Kind, Platform, Shape>{shared, 7},
+                                                            attachment<Kind, Platform, Shape>{shared, 13}};
   payload data;
   /// The process with the number 1 has ended. The one who takes it may clean up.
   checker::atomic<std::uint32_t> has_ended{0};
@@ -525,7 +526,7 @@ struct slot_of_the_dead : model::suite<2>, processes<Kind, Shape> {
 struct cleaned_alive : model::suite<2>, processes<kind::fence, one_slot> {
   void thread(unsigned index) {
     if (index == 0) {
-      shared.heap.clean(2);
+      shared.heap.clean(attached[1].number());
       attached[0].signal(1);
     } else {
       MODEL_REQUIRE(attached[1].wait(1) == wait_status::reached);

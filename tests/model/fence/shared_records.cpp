@@ -220,6 +220,29 @@ struct signaller_closes : model::suite<2>, stand {
   void after() { MODEL_REQUIRE(state(1) == signallers::closed); }
 };
 
+/// The same, and its process attaches again, signals and closes again, while another one looks.
+struct signaller_closes_twice : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      end(0);
+      release(0);
+      MODEL_REQUIRE(attach(2));
+      begin(2);
+      end(2);
+      release(2);
+    } else {
+      const signallers seen = state(1);
+      MODEL_REQUIRE(seen == signallers::present || seen == signallers::closed);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::closed); }
+};
+
 /// A signaller is killed, and a waiter takes its number: the signaller has died.
 struct signaller_dies : model::suite<3>, stand {
   void before() {
@@ -285,6 +308,7 @@ int main(int argc, char** argv) {
       model::make_check<two_threads_look_at_many, "two_threads_look_at_many">(),
       model::make_check<signaller_comes, "signaller_comes">(),
       model::make_check<signaller_closes, "signaller_closes">(),
+      model::make_check<signaller_closes_twice, "signaller_closes_twice">(),
       model::make_check<signaller_dies, "signaller_dies">(),
       model::make_check<closes_after_death, "closes_after_death">(),
       model::make_check<one_is_due, "one_is_due">(),
