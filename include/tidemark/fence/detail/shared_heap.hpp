@@ -161,8 +161,8 @@ class shared_heap {
   }
   /// Lets the thread that sleeps on the slot's word look again.
   void wake(std::size_t slot) noexcept {
-    // (SF3): release, pairs with (SF4). With relaxed, the waiter might sleep again with the new count and the old value.
-    // A late one only makes the slot's next owner look once more.
+    // (SF3): release, pairs with (SF4). With relaxed, the waiter might sleep on with the new count and the old value. A
+    // late one only makes the slot's next owner look once more.
     words_.wakes[slot].fetch_add(1, std::memory_order_release);
     // All: where somebody has given the slot to two threads, the wrong one might be woken.
     Platform::unpark(words_.wakes[slot], UINT32_MAX);
@@ -200,9 +200,9 @@ class shared_heap {
   }
   /// Ends that: after its last signal, or after its death. Progress: wait-free.
   void unpin(unsigned attachment) noexcept {
-    // (SF6): release, pairs with (SF7): a root that is not pinned any more comes after the attachment's last look at it,
-    // (F2). With relaxed, that look might find it, and miss a waiter whose barrier does not reach the attachment. Not
-    // stronger: a refresh that misses it leaves the root too low, like a stale node.
+    // (SF6): release, pairs with (SF7): a root without the pin comes after the attachment's last look at it, (F2). With
+    // relaxed, that look might find it, and miss a waiter whose barrier does not reach the attachment. Not stronger: a
+    // refresh that misses it leaves the root too low, like a stale node.
     words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_release);
     refresh_root();
   }
