@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -293,6 +294,41 @@ struct lost_alone : model::suite<2>, one_in_use<Slab, 2> {
   void after() { this->require_idle(second); }
 };
 
+/// [A120] Whoever is in a room when a poison is over knows that the fence is lost.
+template <class Slab>
+struct poison_meets_room : model::suite<2>, one_in_use<Slab> {
+  typename Slab::pinned_fence pinned = this->fences.pin(this->handle);
+  std::optional<typename Slab::waiting_room> room;
+
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      pinned.poison();
+    } else {
+      room.emplace(this->fences, this->handle);
+      MODEL_REQUIRE(*room);
+      if (room->is_poisoned()) MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(room->is_poisoned());
+    MODEL_REQUIRE(this->data.load() == 42);
+    room.reset();
+    this->require_idle(this->handle);
+  }
+};
+
+/// [trap 10] The same where the room is left first, and bound again, while the poison is on its way into it or out of
+/// it. The poison has a pin of its own, so that no pin that is dropped puts the two in order.
+template <class Slab>
+struct room_bound_again : poison_meets_room<Slab> {
+  void before() { this->room.emplace(this->fences, this->handle); }
+  void thread(unsigned index) {
+    if (index == 1) this->room.reset();
+    poison_meets_room<Slab>::thread(index);
+  }
+};
+
 constexpr tidemark::loss_reason first_reason{1, "the first"};
 constexpr tidemark::loss_reason second_reason{2, "the second"};
 
@@ -468,6 +504,8 @@ int main(int argc, char** argv) {
   add<two_rooms, one_slot, "two_rooms">(checks);
   add<poison_against_wait, one_slot, "poison_against_wait">(checks);
   add<lost_alone, one_slot, "lost_alone">(checks);
+  add<poison_meets_room, one_slot, "poison_meets_room">(checks);
+  add<room_bound_again, one_slot, "room_bound_again">(checks);
   add<room_for_many, one_slot, "room_for_many">(checks);
   return model::run(argc, argv, checks);
 }
