@@ -567,9 +567,10 @@ class basic_fence_slab {
         count_room(1);
       }
       const std::uint64_t after = before != 0 ? before + 1 : (std::uint64_t{taken} + 1) * one_room + 1;
-      // (SL19): seq_cst, part of w1: a signal that comes later in the total order finds the room (SL41), or this
-      // thread finds its value (F3) or its poison (SL43). Release half for the room that is bound (SL42), and acquire
-      // half for one that another thread has bound. A failure is relaxed, and leads to the next attempt.
+      // (SL19): seq_cst, w1 of the handshake with a poison: one that comes later in the total order finds the room
+      // (SL41), or this thread finds it (SL43). Release half for the room that is bound (SL42), and acquire half for
+      // one that another thread has bound. For signals acq_rel would do, see (SL41). A failure is relaxed, and leads to
+      // the next attempt.
       if (at.compare_exchange_weak(before, after, std::memory_order_seq_cst, std::memory_order_relaxed)) {
         if (before != 0 && taken != rooms_type::none) give_room_back(taken);
         return &room_in(after);
@@ -579,12 +580,14 @@ class basic_fence_slab {
   /// Is in the room of a fence, for a pass; returns null if there is none.
   room_type* enter_to_release(std::uint32_t index) noexcept {
     auto& at = slots_[index].room;
-    // (SL41): seq_cst, s3 of a poison, and of signals where the heavy barrier is missing; pairs with (SL19).
+    // (SL41): seq_cst, s3 of a poison; pairs with (SL19). For signals relaxed would do: between their s1 and this load
+    // there is (SL17) or (SL48), or (SL8) in one total order with (SL7). So a waiter whose room a signal misses finds
+    // the value (F3).
     std::uint64_t before = at.load(std::memory_order_seq_cst);
     do {
       if (before == 0) return nullptr;
-      // (SL42): acquire, pairs with (SL19), and goes on with its release: the room is bound. A failure is relaxed, and
-      // leads to the next attempt.
+      // (SL42): acquire, pairs with (SL19), and goes on with its release: the room is bound. (SL41) is not enough: the
+      // room may have been left and bound again meanwhile. A failure is relaxed, and leads to the next attempt.
     } while (!at.compare_exchange_weak(before, before + 1, std::memory_order_acquire, std::memory_order_relaxed));
     return &room_in(before);
   }
