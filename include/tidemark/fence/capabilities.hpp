@@ -246,7 +246,11 @@ class capabilities {
   template <feature F>
   static constexpr std::size_t index_of() noexcept {
     std::size_t index = 0;
-    static_cast<void>(((detail::requests<F, Requested> ? true : (++index, false)) || ...));
+    const auto goes_on = [&index] {
+      ++index;
+      return false;
+    };
+    static_cast<void>(((detail::requests<F, Requested> || goes_on()) || ...));
     return index;
   }
 

@@ -96,6 +96,9 @@ class looked_at : public waitable<looked_at<Timeline>> {
   ticks interval_;
 };
 
+template <timeline Timeline, class Rep, class Period>
+looked_at(const Timeline&, const std::chrono::duration<Rep, Period>&) -> looked_at<Timeline>;
+
 }  // namespace tidemark
 
 #endif  // TIDEMARK_FENCE_LOOKED_AT_HPP

@@ -222,16 +222,26 @@ class named_segment {
   template <class Attach>
   bool create(const segment_shape& shape, file_modes modes, Attach& attach, open_result& result) const noexcept {
     segment_files files{nameless_file(), nameless_file(), false};
-    if (!files || files.waiters() < 0) return result = failure(errno, segment_field::name), true;
+    if (!files || files.waiters() < 0) {
+      result = failure(errno, segment_field::name);
+      return true;
+    }
     result = files.fill(shape, modes);
     if (!result) return true;
     // The byte is locked before the file has a name, so nobody finds it half made.
     held_name name{[&] { return open_anew(files.waiters(), O_RDWR); }};
-    if (name.descriptor() < 0) return result = not_opened_anew(errno), true;
-    if (name.try_lock() != byte_lock::locked) return result = failure(errno), true;
+    if (name.descriptor() < 0) {
+      result = not_opened_anew(errno);
+      return true;
+    }
+    if (name.try_lock() != byte_lock::locked) {
+      result = failure(errno);
+      return true;
+    }
     if (!give_name(files.waiters(), paths_.waiters())) {
       if (errno == EEXIST) return false;
-      return result = failure(errno, segment_field::name), true;
+      result = failure(errno, segment_field::name);
+      return true;
     }
     // One that was left by a creator that was killed before it had a file of the waiters with a name, or by one that
     // was killed while it removed them.

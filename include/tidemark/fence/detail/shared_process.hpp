@@ -209,7 +209,7 @@ class shared_process {
 
   static constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK
 
-  static inline pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+  static inline pthread_mutex_t lock_{};  // as PTHREAD_MUTEX_INITIALIZER, which is written with a 0 as a pointer
   static inline bool has_begun_ = false;
   static inline std::uint64_t processes_ = 0;  // a child goes on counting
   static inline volatile std::uint64_t plain_mark_ = 0;
