@@ -472,58 +472,58 @@ class segment_files {
     return seals >= 0 && (seals & needed_seals) == needed_seals ? opened() : differs_in(segment_field::seals);
   }
 
-  /// Room for two descriptors beside a message.
-  struct alignas(cmsghdr) control_bytes {
-    std::array<char, CMSG_SPACE(2 * sizeof(int))> bytes;
+  /// A message of one text, with room for two descriptors beside it.
+  struct descriptor_message {
+    descriptor_message() noexcept {
+      head.msg_iov = &part;
+      head.msg_iovlen = 1;
+      head.msg_control = control.data();
+    }
+    descriptor_message(const descriptor_message&) = delete;
+    descriptor_message& operator=(const descriptor_message&) = delete;
+
+    std::array<char, 8> text{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+    iovec part{text.data(), text.size()};
+    msghdr head{};
   };
 
   static open_result send_descriptors(int socket, const int* those, std::size_t count) noexcept {
-    std::array<char, 8> text = segment_magic;
-    iovec part{text.data(), text.size()};
-    control_bytes control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes.data();
-    message.msg_controllen = as_integer<decltype(message.msg_controllen)>(CMSG_SPACE(count * sizeof(int)));
-    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    descriptor_message message;
+    message.text = segment_magic;
+    message.head.msg_controllen = as_integer<decltype(message.head.msg_controllen)>(CMSG_SPACE(count * sizeof(int)));
+    cmsghdr* const head = CMSG_FIRSTHDR(&message.head);
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = as_integer<decltype(head->cmsg_len)>(CMSG_LEN(count * sizeof(int)));
     std::memcpy(CMSG_DATA(head), those, count * sizeof(int));
     const cancellation_delay delayed;
     for (;;) {
-      if (::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0) return opened();
+      if (::sendmsg(socket, &message.head, MSG_NOSIGNAL) >= 0) return opened();
       if (errno != EINTR) return failure(errno);
     }
   }
 
   static open_result receive_descriptors(int socket, std::array<int, 2>& to) noexcept {
-    std::array<char, 8> text{};
-    iovec part{text.data(), text.size()};
-    control_bytes control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes.data();
-    message.msg_controllen = control.bytes.size();
+    descriptor_message message;
+    message.head.msg_controllen = message.control.size();
     ssize_t got = -1;
     {
       const cancellation_delay delayed;
       do {
-        got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+        got = ::recvmsg(socket, &message.head, MSG_CMSG_CLOEXEC);
       } while (got < 0 && errno == EINTR);
     }
     if (got < 0) return failure(errno);
     std::size_t count = 0;
-    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message.head); head != nullptr; head = CMSG_NXTHDR(&message.head, head)) {
       if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS || count != 0) continue;
       count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       count = count < to.size() ? count : to.size();  // there is no room for more
       std::memcpy(to.data(), CMSG_DATA(head), count * sizeof(int));
     }
     if (got == 0) return {open_status::unknown, segment_field::none, 0};
-    if (count != 0 && text == segment_magic && (message.msg_flags & MSG_CTRUNC) == 0) return opened();
+    if (count != 0 && message.text == segment_magic && (message.head.msg_flags & MSG_CTRUNC) == 0) return opened();
     for (std::size_t i = 0; i < count; ++i) ::close(to[i]);
     return differs_in(segment_field::magic);
   }
