@@ -31,8 +31,8 @@
 // signal that finds somebody due counts itself, too, for its pass. Whoever leaves last gives the room back. The
 // handshake of fence.hpp has the same events here, with the slab's words in place of the fence's:
 //
-//      s1  value := v          (SL14) (SL15) (SL16)        w1  in a room (SL19), registered, copied (SL7)
-//      s2  StoreLoad                         (SL17)        w2  StoreLoad                            (F21)
+//      s1  value := v          (F1) (F19) (F20)            w1  in a room (SL19), registered, copied (SL7)
+//      s2  StoreLoad                          (F22)        w2  StoreLoad                            (F21)
 //      s3  monitored is read                  (SL8)        w3  value is read again                   (F3)
 //
 // If s3 finds the waiter, the signal looks for its room. It finds that room, or a later one, or none, because w1 comes
@@ -63,6 +63,7 @@
 #include "../platform/platform.hpp"
 #include "detail/index_list.hpp"
 #include "detail/slab_rooms.hpp"
+#include "detail/value_steps.hpp"
 #include "fence.hpp"
 #include "fence_options.hpp"
 #include "tools/learning_spin.hpp"
@@ -248,6 +249,7 @@ class basic_fence_slab {
   using rooms_type = detail::slab_rooms<Platform, basic_fence<Platform, detail::room_options(Waiters)>>;
   using room_type = typename rooms_type::room;
   using list = detail::index_list<Platform>;
+  using steps = detail::value_steps<Platform>;
 
  public:
   using platform = Platform;
@@ -441,7 +443,6 @@ class basic_fence_slab {
   static constexpr std::uint64_t users_mask = one_room - 1;
   static constexpr unsigned unnamed = 7;        // a loss whose reason was one too many
   static constexpr unsigned loss_released = 8;  // not in the word
-  static constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
 
   struct fence_look {
     std::uint64_t value;
@@ -476,7 +477,7 @@ class basic_fence_slab {
     // (SL32): acquire, pairs with (SL35): whoever sees the loss sees what was signalled before it.
     const std::uint64_t before = slots_[index].control.load(std::memory_order_acquire);
     if (!is_current(before, handle)) return stale;
-    // (SL28): acquire, pairs with (SL14) (SL15) (SL16) (SL25), as (F5) does with its signals.
+    // (SL28): acquire, pairs with (F1) (F19) (F20) (SL25), as (F5) does with its signals.
     const std::uint64_t value = values_[index].load(std::memory_order_acquire);
     // (SL29): relaxed, because (SL28) comes before it: a value of a later use brings the generation with it.
     if (!is_current(slots_[index].control.load(std::memory_order_relaxed), handle)) return stale;
@@ -581,7 +582,7 @@ class basic_fence_slab {
   room_type* enter_to_release(std::uint32_t index) noexcept {
     auto& at = slots_[index].room;
     // (SL41): seq_cst, s3 of a poison; pairs with (SL19). For signals relaxed would do: between their s1 and this load
-    // there is (SL17) or (SL48), or (SL8) in one total order with (SL7). So a waiter whose room a signal misses finds
+    // there is (F22) or (SL48), or (SL8) in one total order with (SL7). So a waiter whose room a signal misses finds
     // the value (F3).
     std::uint64_t before = at.load(std::memory_order_seq_cst);
     do {
@@ -618,37 +619,24 @@ class basic_fence_slab {
   /// Returns whether the value has risen, or may have; with writers::one always true.
   bool signal_at(std::uint32_t index, word& value_at, const word& monitored_at, std::uint64_t value) noexcept {
     if (!put(value_at, value)) return false;
-    // (SL17): s2, like (F22); the frequent side of (F21).
-    Platform::light_barrier();
+    steps::keep_look_behind_value();
     // (SL8): s3, with the order of (F2) and for its reason. Pairs with (SL7).
-    if (monitored_at.load(monitor_order) < value) [[unlikely]]
+    if (monitored_at.load(steps::monitor_order) < value) [[unlikely]]
       notify(index);
     return true;
   }
   static bool put(word& at, std::uint64_t value) noexcept {
     if constexpr (Signallers == writers::several) {
-      constexpr auto publish_order = Platform::asymmetric ? std::memory_order_release : std::memory_order_seq_cst;
-      // (SL18): relaxed alone; a value that is too old only makes (SL14) fail.
-      std::uint64_t before = at.load(std::memory_order_relaxed);
-      do {
-        if (value <= before) return false;
-        // (SL14): s1, like (F1), pairs with (SL28) (SL50).
-      } while (!at.compare_exchange_weak(before, value, publish_order, std::memory_order_relaxed));
+      return steps::raise(at, value);
     } else {
       // (SL47): relaxed alone; only the signaller writes the value.
       TIDEMARK_ASSERT(value >= at.load(std::memory_order_relaxed), "a progress fence was signalled backwards");
-      if constexpr (Platform::asymmetric) {
-        // (SL15): s1, like (F19), pairs with (SL28) (SL50).
-        at.store(value, std::memory_order_release);
-      } else {
-        // (SL16): s1, like (F20), pairs with (SL28) (SL50).
-        at.exchange(value, std::memory_order_seq_cst);
-      }
+      steps::store(at, value);
+      return true;
     }
-    return true;
   }
   [[gnu::cold, gnu::noinline]] void notify(std::uint32_t index) noexcept {
-    // (SL48): s2 where the heavy barrier is missing: between (SL15) and (SL41). Otherwise (SL17) was enough.
+    // (SL48): s2 where the heavy barrier is missing: between (F19) and (SL41). Otherwise (F22) was enough.
     if (is_pinned_) Platform::full_barrier();
     room_type* const with = enter_to_release(index);
     if (with == nullptr) return;
@@ -725,7 +713,7 @@ class basic_fence_slab {
     }
   }
   std::uint64_t value_at(std::uint32_t index) const noexcept {
-    // (SL50): acquire, pairs with (SL14) (SL15) (SL16), as (F5) does.
+    // (SL50): acquire, pairs with (F1) (F19) (F20), as (F5) does.
     return values_[index].load(std::memory_order_acquire);
   }
 

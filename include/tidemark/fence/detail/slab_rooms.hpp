@@ -26,6 +26,7 @@
 #include "../../platform/tools/park_lock.hpp"
 #include "../tools/fence_operations.hpp"
 #include "index_list.hpp"
+#include "value_steps.hpp"
 
 namespace tidemark::detail {
 
@@ -51,10 +52,9 @@ class slab_room {
   /// Stores the monitored value where signals look.
   void copy() noexcept {
     const lock_keeper kept(lock_);
-    constexpr auto monitor_order = Platform::asymmetric ? std::memory_order_relaxed : std::memory_order_seq_cst;
     word& at = *monitored_.load();
     // (SL7): with the order of s3, pairs with (SL8), for the reason of (SH2).
-    at.store(fence.monitored_value(), monitor_order);
+    at.store(fence.monitored_value(), value_steps<Platform>::monitor_order);
   }
 
  private:
