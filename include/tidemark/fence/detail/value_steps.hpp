@@ -29,8 +29,8 @@ struct value_steps {
     std::uint64_t seen = current.load(std::memory_order_relaxed);
     do {
       if (value <= seen) return false;
-      // (F1): s1; release half for (F3) (F5), and for (SF9) (SF12) (SL28) (SL50) of other fences; in the symmetric form
-      // seq_cst, for the handshake with (F2) (SL8) and (F3) (SF12).
+      // (F1): s1; release half for (F3) (F5), and, as (F19) and (F20), for (SF9) (SF12) (SL28) (SL50) of other fences;
+      // in the symmetric form seq_cst, for the handshake with (F2) (SL8) and (F3) (SF12).
     } while (!current.compare_exchange_weak(seen, value, publish_order, std::memory_order_relaxed));
     return true;
   }
@@ -42,7 +42,7 @@ struct value_steps {
   /// Does s1 of the one signaller.
   static void store(word& current, std::uint64_t value) noexcept {
     if constexpr (Platform::asymmetric) {
-      // (F19): s1; release for the same as (F1). Not stronger: (G1) and (G2) do the rest.
+      // (F19): s1; release for (F3) and (F5). Not stronger: (G1) and (G2) do the rest.
       current.store(value, std::memory_order_release);
     } else {
       // (F20): s1; seq_cst as (F1) and for the same. An exchange costs less than a store and a fence.
