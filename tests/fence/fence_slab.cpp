@@ -419,6 +419,23 @@ TEST_CASE("[A120] a slab remembers six reasons; beyond them a loss has no name")
   }
 }
 
+TEST_CASE("[A120] a reason that does not count takes no place from the six, nor does a poison without one") {
+  static constexpr std::array<tidemark::loss_reason, 7> late{
+      {{11, ""}, {12, ""}, {13, ""}, {14, ""}, {15, ""}, {16, ""}, {17, ""}}};
+  static constexpr std::array<tidemark::loss_reason, 6> reasons{{{1, ""}, {2, ""}, {3, ""}, {4, ""}, {5, ""}, {6, ""}}};
+  auto made = tidemark::fence_slab::make({.fences = 7});
+  const fence_handle lost = made.slab->acquire();
+  CHECK(made.slab->poison(lost));
+  for (const tidemark::loss_reason& each : late) CHECK(made.slab->poison(lost, each));
+  CHECK(made.slab->loss(lost) == &tidemark::unnamed_loss);
+  for (const tidemark::loss_reason& each : reasons) {
+    const fence_handle handle = made.slab->acquire();
+    CHECK(made.slab->poison(handle, each));
+    CHECK(made.slab->poison(handle, late[0]));
+    CHECK(made.slab->loss(handle) == &each);
+  }
+}
+
 TEST_CASE_TEMPLATE("waiters that get no room look again, and miss nothing", Slab, EVERY_SLAB) {
   auto made = Slab::make({.fences = 2, .max_rooms = 0});
   Slab& fences = *made.slab;

@@ -441,7 +441,7 @@ class basic_fence_slab {
   static constexpr std::uint64_t pins_mask = released_mark - 1;
   static constexpr std::uint64_t one_room = std::uint64_t{1} << 32;
   static constexpr std::uint64_t users_mask = one_room - 1;
-  static constexpr unsigned unnamed = 7;        // a loss whose reason was one too many
+  static constexpr unsigned unnamed = 7;        // a loss without a reason, or whose reason was one too many
   static constexpr unsigned loss_released = 8;  // not in the word
 
   struct fence_look {
@@ -493,6 +493,7 @@ class basic_fence_slab {
     return loss == unnamed ? &unnamed_loss : reasons_[loss - 1].load(std::memory_order_relaxed);
   }
   unsigned number_of(const loss_reason& why) noexcept {
+    if (&why == &unnamed_loss) return unnamed;
     for (unsigned number = 1; number < unnamed; ++number) {
       const loss_reason* found = nullptr;
       // (SL36): relaxed, because (SL35) comes after it.
@@ -646,9 +647,10 @@ class basic_fence_slab {
   }
   void poison_at(std::uint32_t index, const loss_reason& why) noexcept {
     auto& control = slots_[index].control;
-    const std::uint64_t mark = std::uint64_t{number_of(why)} << loss_shift;
     // (SL49): relaxed alone: a guess, which (SL35) verifies.
     std::uint64_t before = control.load(std::memory_order_relaxed);
+    // A reason that comes too late takes no number.
+    const std::uint64_t mark = loss_in(before) != 0 ? 0 : std::uint64_t{number_of(why)} << loss_shift;
     do {
       if (loss_in(before) != 0) break;
       // (SL35): seq_cst, s1 of the poison: a waiter that enters a room later finds it (SL43); one that was there before
