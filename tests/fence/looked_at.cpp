@@ -9,10 +9,12 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <tidemark/engine/engine_queue.hpp>
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/fence_slab.hpp>
 #include <tidemark/fence/link.hpp>
 #include <tidemark/fence/looked_at.hpp>
 #include <tidemark/fence/timeline_group.hpp>
@@ -78,6 +80,18 @@ concept outlives_one_of_them =
 using looked_fence = looked_at<tidemark::fence>;
 static_assert(outlives_its_users<looked_fence&> && outlives_its_users<const looked_fence&>);
 static_assert(!outlives_one_of_them<looked_fence&&> && !outlives_one_of_them<const looked_fence&&>);
+// The same is true of a fence, and of what a slab returns that can't be copied.
+using slab_room = tidemark::fence_slab::waiting_room;
+static_assert(outlives_its_users<tidemark::fence&> && outlives_its_users<slab_room&>);
+static_assert(!outlives_one_of_them<tidemark::fence&&> && !outlives_one_of_them<slab_room&&>);
+static_assert(outlives_its_users<tidemark::fence_view>);
+// It takes a copy of a view, but would keep the address of what can't be copied.
+template <class Timeline>
+concept can_be_looked_at =
+    std::constructible_from<looked_at<std::remove_cvref_t<Timeline>>, Timeline, std::chrono::seconds>;
+using pinned_fence = tidemark::fence_slab::pinned_fence;
+static_assert(can_be_looked_at<tidemark::fence_slab::view_type> && can_be_looked_at<const pinned_fence&>);
+static_assert(!can_be_looked_at<pinned_fence> && !can_be_looked_at<tidemark::fence>);
 
 }  // namespace
 

@@ -296,9 +296,9 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void wait(const Timeline& input, std::uint64_t value) {
     wait(logged_fence<const Timeline>{&input, fence_id{}}, value);
   }
-  /// A looked_at without a name would be gone before the wait.
-  template <class Timeline>
-  void wait(const looked_at<Timeline>&& gone, std::uint64_t value) = delete;
+  /// A looked_at without a name, or what can't be copied, would be gone before the wait.
+  template <detail::needs_name Timeline>
+  void wait(const Timeline&& gone, std::uint64_t value) = delete;
 
   /// Records a call of `work(arguments...)`, which are moved or copied into the queue. It must not throw: an exception
   /// ends the program. It should not block, because it has a thread of the engine. It may submit to this queue and to

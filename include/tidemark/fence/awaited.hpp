@@ -68,6 +68,9 @@ template <class>
 inline constexpr bool is_looked_at = false;
 template <class Timeline>
 inline constexpr bool is_looked_at<looked_at<Timeline>> = true;
+/// What keeps a timeline keeps the address of one of these. So one without a name would be gone too early.
+template <class T>
+concept needs_name = is_looked_at<T> || !std::copyable<T>;
 template <class T>
 concept timeline_of_program = hooked_timeline<T> || is_looked_at<T>;
 

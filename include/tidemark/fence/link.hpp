@@ -42,8 +42,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "awaited.hpp"
 #include "fence.hpp"
-#include "looked_at.hpp"
 #include "signaller.hpp"
 #include "signaller_callback.hpp"
 #include "timeline.hpp"
@@ -170,9 +170,9 @@ template <class Loop, detail::loses_with_reason From, signalled_or_lost To>
   return on.on_reached(of, from_value, detail::link_call{of, detail::link_end<signaller<To>>{std::move(to)}, to_value});
 }
 
-/// A looked_at without a name would be gone before the link has signalled.
-template <class Loop, class Timeline, class To, class Value>
-void link(Loop& on, const looked_at<Timeline>&& gone, std::uint64_t from_value, To&& to, Value to_value) = delete;
+/// A looked_at without a name, or what can't be copied, would be gone before the link has signalled.
+template <class Loop, detail::needs_name Timeline, class To, class Value>
+void link(Loop& on, const Timeline&& gone, std::uint64_t from_value, To&& to, Value to_value) = delete;
 
 }  // namespace tidemark
 

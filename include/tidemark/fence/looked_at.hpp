@@ -22,6 +22,7 @@
 #define TIDEMARK_FENCE_LOOKED_AT_HPP
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 
 #include "../platform/assert.hpp"
@@ -45,6 +46,11 @@ class looked_at : public waitable<looked_at<Timeline>> {
   template <class Rep, class Period>
   looked_at(const Timeline& timeline, const std::chrono::duration<Rep, Period>& interval) noexcept
       : followed_{timeline}, interval_{ticks_of(interval)} {}
+  /// A timeline that can't be copied would be gone.
+  template <class Rep, class Period>
+  looked_at(const Timeline&& gone, const std::chrono::duration<Rep, Period>& interval)
+    requires(!std::copyable<Timeline>)
+  = delete;
 
   /// Returns the timeline's current_value(). Progress: as that.
   std::uint64_t current_value() const noexcept { return followed_.current_value(); }

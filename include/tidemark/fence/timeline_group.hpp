@@ -44,6 +44,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 
@@ -88,11 +89,11 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
       TIDEMARK_ASSERT(from != UINT64_MAX, "a member of a timeline group counts from the last value of a timeline");
       group.join(*this, from);
     }
-    /// A looked_at without a name would be gone.
-    template <class Timeline>
-    membership(basic_timeline_group& group, const looked_at<Timeline>&& gone) = delete;
-    template <class Timeline>
-    membership(basic_timeline_group& group, const looked_at<Timeline>&& gone, std::uint64_t from) = delete;
+    /// A looked_at without a name, or what can't be copied, would be gone.
+    template <detail::needs_name Timeline>
+    membership(basic_timeline_group& group, const Timeline&& gone) = delete;
+    template <detail::needs_name Timeline>
+    membership(basic_timeline_group& group, const Timeline&& gone, std::uint64_t from) = delete;
     membership(const membership&) = delete;
     membership& operator=(const membership&) = delete;
     /// Calls leave().
@@ -147,9 +148,10 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
   template <timeline Base>
     requires detail::awaitable_on<Base, Platform>
   explicit basic_timeline_group(const Base& base) noexcept : base_{base, 0} {}
-  /// A looked_at without a name would be gone.
+  /// A looked_at without a name, or what can't be copied, would be gone.
   template <class Timeline>
-  explicit basic_timeline_group(const looked_at<Timeline>&& gone) = delete;
+    requires(!std::same_as<Timeline, basic_timeline_group>) && detail::needs_name<Timeline>
+  explicit basic_timeline_group(const Timeline&& gone) = delete;
   basic_timeline_group(const basic_timeline_group&) = delete;
   basic_timeline_group& operator=(const basic_timeline_group&) = delete;
   /// Asserts that all members have left. No other call may be under way.
@@ -176,11 +178,11 @@ class basic_timeline_group : public waitable<basic_timeline_group<Platform>> {
   membership add(const Timeline& added, std::uint64_t from) noexcept {
     return membership{*this, added, from};
   }
-  /// A looked_at without a name would be gone.
-  template <class Timeline>
-  membership add(const looked_at<Timeline>&& gone) = delete;
-  template <class Timeline>
-  membership add(const looked_at<Timeline>&& gone, std::uint64_t from) = delete;
+  /// A looked_at without a name, or what can't be copied, would be gone.
+  template <detail::needs_name Timeline>
+  membership add(const Timeline&& gone) = delete;
+  template <detail::needs_name Timeline>
+  membership add(const Timeline&& gone, std::uint64_t from) = delete;
 
   /// Returns the least value of all timelines: one that all of them have reached, or count as having reached. Those
   /// that are lost do not count; UINT64_MAX once all are lost. Never falls. Progress: two read-modify-writes, and a

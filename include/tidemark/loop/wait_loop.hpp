@@ -350,9 +350,9 @@ class basic_loop {
   {
     return on_reached(basic_awaited<Platform>(timeline, target), std::move(callable));
   }
-  /// A looked_at without a name would be gone before the wait is over.
-  template <class Timeline, class Callable>
-  void on_reached(const looked_at<Timeline>&& gone, std::uint64_t target, Callable callable) = delete;
+  /// A looked_at without a name, or what can't be copied, would be gone before the wait is over.
+  template <detail::needs_name Timeline, class Callable>
+  void on_reached(const Timeline&& gone, std::uint64_t target, Callable callable) = delete;
 
   /// Returns what a coroutine can `co_await`: that suspends it until the timeline has reached the target. A thread that
   /// runs the loop resumes it, or it goes on at once if the target was reached before. The `co_await` returns a
