@@ -261,7 +261,7 @@ void ask_what_there_is() {
   const bool is_cheap = agreed->has<asymmetric_barriers>();
   expect(agreed->query<serials_32>().version == tidemark::feature_version{1}, "the version that both know");
   expect(is_cheap == (agreed->query<asymmetric_barriers>().version >= tidemark::feature_version{1}),
-         "so can the other");
+         "version 0 says that it is not there");
 
   const auto refused = tidemark::engine::negotiate<tidemark::rewind>();
   expect(refused.status == tidemark::negotiate_status::not_offered, "no engine sets values back");

@@ -207,6 +207,11 @@ struct native_fences {
   };
 };
 static_assert(tidemark::feature_with_functions<native_fences>);
+// It keeps the address of the table.
+static_assert(std::is_constructible_v<tidemark::provider_functions<native_fences>,
+                                      const tidemark::negotiate_result<native_fences>&, const driver_functions&>);
+static_assert(!std::is_constructible_v<tidemark::provider_functions<native_fences>,
+                                       const tidemark::negotiate_result<native_fences>&, driver_functions>);
 
 constexpr driver_functions first_functions{.create = [](int value) noexcept { return ++calls, value; },
                                            .destroy = [](int) noexcept { ++calls; }};
@@ -272,8 +277,8 @@ TEST_CASE("[A126] with a table of version 3.1, a client of version 3.2 creates, 
 
 TEST_CASE("[A126] an incomplete table is refused by the name of the function that is missing") {
   calls = 0;
-  CHECK(tidemark::provider_functions<native_fences>{agree({3, 2}), all_functions()}.status() ==
-        negotiate_status::agreed);
+  const driver_functions complete = all_functions();
+  CHECK(tidemark::provider_functions<native_fences>{agree({3, 2}), complete}.status() == negotiate_status::agreed);
   const auto missing = [](feature_version version, const auto& forget) {
     driver_functions some = all_functions();
     forget(some);

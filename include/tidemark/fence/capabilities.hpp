@@ -456,6 +456,10 @@ class provider_functions {
     }
   }
 
+  /// A table without a name would be gone.
+  template <class... Requested>
+  provider_functions(const negotiate_result<Requested...>& negotiated, const table&& gone) = delete;
+
   /// Returns why no function is called, or `agreed`; and the name of what is missing.
   constexpr negotiate_status status() const noexcept { return status_; }
   constexpr std::string_view missing() const noexcept { return name_; }
@@ -463,7 +467,7 @@ class provider_functions {
   constexpr feature_version version() const noexcept { return version_; }
 
   /// Calls a function of the table, and returns what it has returned; or calls nothing, and returns why.
-  /// \tparam Member  which one: &driver_functions::create
+  /// \tparam Member  which one: &driver_functions::create. It must not return a reference
   template <auto Member, class... Arguments>
   auto call(Arguments&&... arguments) const {
     using returned = std::invoke_result_t<decltype(std::declval<const table&>().*Member), Arguments...>;

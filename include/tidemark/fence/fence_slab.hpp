@@ -38,9 +38,9 @@
 // If s3 finds the waiter, the signal looks for its room. It finds that room, or a later one, or none, because w1 comes
 // before s3 unless s1 comes before w3.
 //
-// A stale handle, whose fence was released, is refused: signal() returns `stale`. To those who look and wait, such a
-// fence is lost: current_value() is UINT64_MAX, waits return `lost`, and loss() is fence_released. Handles of another
-// slab are not noticed.
+// A stale handle, whose fence was released, is refused: signal() returns `stale`. To those who look, or begin to wait,
+// such a fence is lost: current_value() is UINT64_MAX, waits return `lost`, and loss() is fence_released. A wait that
+// has begun goes on: it has a pin. Handles of another slab are not noticed.
 //
 // Not promised: what fence.hpp does not promise; that a signal by which somebody is due is lock-free: it takes the lock
 // of the room for a load and a store; that a handle is refused after 2^32 - 1 uses of its slot.
@@ -111,7 +111,7 @@ enum class fence_slab_status : std::uint8_t {
   shareable,        ///< Fences that processes share don't lie in the pages of others.
   crosses_domains,  ///< The value of a fence of several domains doesn't lie in memory of one of them.
   wrong_count,      ///< No fence at all, or 2^24 or more.
-  wrong_stride,     ///< A stride is no multiple of the size of a word, or is 0.
+  wrong_stride,     ///< A stride is no multiple of the size of a word, or is 0, or is too great for an array.
   no_memory,
 };
 template <>
@@ -331,8 +331,9 @@ class basic_fence_slab {
   }
 
   /// Releases a fence. From now on the handle is stale. The slot is used again when the last call has left it, and the
-  /// last pinned_fence and waiting_room are gone; waits that have begun go on until then. Returns false if the handle
-  /// was stale before. Legal as soon as the wait of the caller has returned, while the signal that ended it has not.
+  /// last pinned_fence and waiting_room are gone. Waits that have begun go on, and keep the slot. A deadline or a stop
+  /// ends them, or a signal() or poison() of a pinned_fence; by the handle nobody can. Returns false if the handle was
+  /// stale before. Legal as soon as the wait of the caller has returned, while the signal that ended it has not.
   /// Progress: lock-free. Any thread may call it.
   bool release(fence_handle handle) noexcept {
     const std::uint32_t index = index_of(handle);
@@ -365,8 +366,8 @@ class basic_fence_slab {
   }
 
   /// Declares a fence lost until it is released, as fence_core::poison() does. Returns false if the handle is stale.
-  /// Of several reasons the first one counts. A slab remembers six different ones; beyond those the reason is
-  /// unnamed_loss. Progress: as signal(). Any thread may call it.
+  /// Of several reasons the first one counts. For all its life a slab remembers six different ones that counted;
+  /// beyond those the reason is unnamed_loss. Progress: as signal(). Any thread may call it.
   /// \param why  an object of static lifetime
   bool poison(fence_handle handle, const loss_reason& why = unnamed_loss) noexcept {
     const pin_keeper pinned(*this, handle);
@@ -397,7 +398,7 @@ class basic_fence_slab {
 
   /// Waits for a fence: wait(handle, target), wait_for(handle, target, duration), wait_until(handle, target,
   /// time_point), each with an optional stop token last, as those of `waitable` (wait.hpp). They return `lost` also if
-  /// the fence was released before the call. Block. A wait that must sleep takes a room, and allocates if none is free.
+  /// the fence was released before they had pinned it. Block. A wait that must sleep takes a room, and allocates if none is free.
   /// Any thread may call them.
   template <class... Limits>
   wait_status wait(fence_handle handle, std::uint64_t target, Limits&&... token) noexcept {
