@@ -7,8 +7,8 @@ usage: test_targets.py FOLDER [CTEST-OPTION]...
        test_targets.py --check FOLDER
 
 The first form prints one target of ninja in each line, or `everything`. ctest itself chooses, among the tests that are
-configured and those that the doctest programs will have, which are read from their sources: TEST_CASE and
-TEST_CASE_TEMPLATE with their types. What a test needs stands in its command: files that ninja makes, and such files
+configured and those that the doctest programs will have, which are read from their sources: TEST_CASE,
+TEST_CASE_FIXTURE, and TEST_CASE_TEMPLATE with its types. What a test needs stands in its command: files that ninja makes, and such files
 that are named in lists that CMake wrote. A test that gets the whole build folder as an argument needs everything.
 
 The second form prints a regular expression for the tests whose names begin with one of the stems, and ends with status
@@ -81,7 +81,7 @@ def string_in(argument):
 class Source:
     """What a file says of test cases: the cases, macros that stand for lists of types, and names of types."""
 
-    MACROS = ("TEST_CASE", "TEST_CASE_TEMPLATE", "TYPE_TO_STRING_AS")
+    MACROS = ("TEST_CASE", "TEST_CASE_FIXTURE", "TEST_CASE_TEMPLATE", "TYPE_TO_STRING_AS")
 
     def __init__(self, text):
         self.cases = []  # a name and its types; None where it is no template
@@ -91,6 +91,8 @@ class Source:
         for place, token in enumerate(tokens):
             if token in Source.MACROS and tokens[place + 1 : place + 2] == ["("]:
                 arguments = split_arguments(tokens[place + 2 :])
+                if token == "TEST_CASE_FIXTURE":
+                    del arguments[0]
                 name = string_in(arguments[0])
                 types = ["".join(argument) for argument in arguments[1:]]
                 if token == "TYPE_TO_STRING_AS":

@@ -107,6 +107,17 @@ std::uintptr_t number_of(const void* address) { return reinterpret_cast<std::uin
 
 }  // namespace
 
+TYPE_TO_STRING_AS("fence_slab", tidemark::fence_slab);
+TYPE_TO_STRING_AS("progress_fence_slab", tidemark::progress_fence_slab);
+TYPE_TO_STRING_AS("several/symmetric", slab_of_several<tidemark::symmetric_platform>);
+TYPE_TO_STRING_AS("several/native", slab_of_several<tidemark::native_platform>);
+TYPE_TO_STRING_AS("several/portable", slab_of_several<tidemark::portable_platform>);
+TYPE_TO_STRING_AS("several/no barrier", slab_of_several<without_barrier>);
+TYPE_TO_STRING_AS("one/symmetric", slab_of_one<tidemark::symmetric_platform>);
+TYPE_TO_STRING_AS("one/native", slab_of_one<tidemark::native_platform>);
+TYPE_TO_STRING_AS("one/portable", slab_of_one<tidemark::portable_platform>);
+TYPE_TO_STRING_AS("one/no barrier", slab_of_one<without_barrier>);
+
 // ---- where the words lie --------------------------------------------------------------------------------------------
 
 TEST_CASE("[A22] the values of 64 fences lie in one page, as far apart as was asked for") {

@@ -97,6 +97,9 @@ struct told_events {
 
 }  // namespace
 
+TYPE_TO_STRING_AS("several", several);
+TYPE_TO_STRING_AS("one", one);
+
 TEST_CASE_TEMPLATE("a signal of one process wakes the threads of another one that are due, and no other", Kind, several,
                    one) {
   const watchdog dog{[] { return std::string{"two processes"}; }};
