@@ -439,6 +439,53 @@ TEST_CASE_TEMPLATE("a fence without a signaller waits for the first one; lost is
   CHECK(followed.last_reached() == 2);
 }
 
+TEST_CASE("a loss is found where no thread sleeps for the fence") {
+  const watchdog dog{[] { return std::string{"found lost"}; }};
+  auto made = shared_fence_waiter::create();
+  REQUIRE(made);
+  const auto signaller_comes_and_dies = [&] {
+    child_process signaller{[&] {
+      auto opened = shared_fence::open(made.fence.files());
+      return opened.fence.signal(opened.fence.current_value() + 1) ? 0 : 1;
+    }};
+    CHECK(signaller.wait() == 0);
+  };
+  signaller_comes_and_dies();
+  while (!made.fence.is_lost()) std::this_thread::yield();
+  CHECK(made.fence.current_value() == 1);
+  {
+    auto asks_alone = shared_fence_waiter::open(made.fence.files());
+    REQUIRE(asks_alone);
+    while (asks_alone.fence.wait_for(2, 0ms) != wait_status::lost) std::this_thread::yield();
+  }
+  auto follows_alone = shared_fence_waiter::open(made.fence.files());
+  REQUIRE(follows_alone);
+  const latched_fence followed{follows_alone.fence};
+  while (followed.current_value() != UINT64_MAX) std::this_thread::yield();
+  CHECK(followed.last_reached() == 1);
+  CHECK(followed.wait(1) == wait_status::reached);
+}
+
+TEST_CASE("a wait with other timelines ends when the last signaller has died") {
+  const watchdog dog{[] { return std::string{"mixed and lost"}; }};
+  auto made = shared_fence_waiter::create();
+  REQUIRE(made);
+  const latched_fence followed{made.fence};
+  const looked_at looked{followed, 1ms};
+  progress_fence own;
+  child_process signaller{[&] {
+    auto opened = shared_fence::open(made.fence.files());
+    opened.fence.signal(1);
+    return opened.fence.wait(3) == wait_status::reached ? 0 : 1;  // until it is killed
+  }};
+  CHECK(wait_any({{looked, 1}, {own, 1}}).index == 0);
+  signaller.kill_now();
+  const auto [status, index] = wait_any({{looked, 2}, {own, 1}});
+  CHECK(status == wait_status::lost);
+  CHECK(index == 0);
+  CHECK(followed.wait(1) == wait_status::reached);
+}
+
 TEST_CASE("nobody has signalled yet: a wait of a waiter that came first goes on until the signaller comes") {
   const watchdog dog{[] { return std::string{"none yet"}; }};
   auto waiter = shared_progress_fence_waiter::create();

@@ -227,6 +227,8 @@ class shared_place {
   std::uint32_t owner() const noexcept { return segment_.index() + 1; }
   bool may_register() const noexcept { return rights_ != shared_rights::look; }
   bool is_lost() const noexcept { return loss_.is_lost() && note_loss(); }
+  /// Returns whether this attachment has not asked for an interval, and notes that it does so now.
+  bool may_ask() noexcept { return schedule_.is_due(asked_at_, look_schedule<Platform>::nanoseconds_of(Platform::now())); }
   bool look(bool is_urgent) noexcept {
     if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {
       // Somebody has died. Sleepers of other processes learn of it now.
@@ -328,6 +330,9 @@ class shared_place {
   std::optional<heap_type> heap_;
   segment_files files_;
   mutable noted_loss<Platform> loss_;
+  // When somebody has asked who waits elsewhere, on a loop or with other timelines, so that no sleeper looks for him.
+  look_schedule<Platform> schedule_;
+  typename Platform::template atomic<std::uint64_t> asked_at_{0};
 };
 
 template <platform Platform>
@@ -336,6 +341,11 @@ struct shared_state {
 
   shared_state(const shared_options& options, writers signallers, shared_rights rights) noexcept
       : place{options, signallers, rights}, core{place} {}
+
+  bool is_lost() noexcept {
+    if (place.may_ask()) core.look_for_all();
+    return place.is_lost();
+  }
 
   shared_place<Platform> place;
   core_type core;
@@ -470,9 +480,10 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     return next;
   }
 
-  /// Returns whether the fence is lost now: somebody was able to signal, and nobody is any more. It asks the system
-  /// only if the last look has found that. Any thread may call it.
-  [[nodiscard]] bool is_lost() const noexcept { return state_->place.is_lost(); }
+  /// Returns whether the fence is lost: somebody was able to signal, and nobody is any more. It looks as a sleeper does,
+  /// at most once in 50 ms, and otherwise asks the system only if the last look has found a loss. Any thread may call
+  /// it.
+  [[nodiscard]] bool is_lost() const noexcept { return state_->is_lost(); }
   /// Returns whether somebody may signal, as the system says now. A reader without the waiters' file does not know who
   /// has died. Any thread may call it. Progress: a system call for each signaller.
   [[nodiscard]] shared_signallers signallers() const noexcept { return state_->place.segment().signaller_state(); }
@@ -564,6 +575,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
     if (current_value() >= target) return wait_status::reached;
+    // A wait that does not sleep has nobody who looks for it.
+    if (until == detail::at_once) static_cast<void>(is_lost());
     return state_->core.template wait_longer<wait_status>(target, until, token);
   }
 
@@ -571,9 +584,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   std::unique_ptr<state> state_;
 };
 
-/// A fence that processes share, for blocks that follow a timeline: once a wait or is_poisoned() of this object has
-/// found it lost, it stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a
-/// dead process. It is not copied; the attachment must outlive it, and must not be moved.
+/// A fence that processes share, for blocks that follow a timeline: once a function of this object has found it lost, it
+/// stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a dead process. Each of
+/// them asks as is_lost() of the fence does, so a loss is found within 50 ms also where nobody sleeps for the fence. It is not copied; the attachment must outlive it, and must not be moved.
 template <class Fence>
 class latched_fence : public waitable<latched_fence<Fence>> {
  public:
@@ -584,7 +597,7 @@ class latched_fence : public waitable<latched_fence<Fence>> {
   latched_fence& operator=(const latched_fence&) = delete;
 
   /// Returns the fence's current_value(); UINT64_MAX once it was found lost.
-  std::uint64_t current_value() const noexcept { return is_latched() ? UINT64_MAX : of_.current_value(); }
+  std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : of_.current_value(); }
   /// Returns the value signalled so far.
   std::uint64_t last_reached() const noexcept { return of_.current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
@@ -597,7 +610,8 @@ class latched_fence : public waitable<latched_fence<Fence>> {
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
     if (of_.is_reached(target)) return wait_status::reached;
-    if (is_latched()) return wait_status::lost;
+    // Again: it may have been reached before it was lost.
+    if (is_poisoned()) return of_.is_reached(target) ? wait_status::reached : wait_status::lost;
     const wait_status status = detail::wait_on<platform>(of_, target, until, token);
     static_cast<void>(latch_if(status == wait_status::lost));
     return status;

@@ -364,7 +364,8 @@ struct made_by_another : model::suite<2>, processes<kind::fence, Shape> {
 struct latched_loss : model::suite<2>, model::with_mortals {
   struct source : waitable<source> {
     using platform = model::mortal<checker>;
-    bool is_lost() const noexcept { return lost.load(std::memory_order_acquire) != 0; }
+    /// Whoever asks here has seen the last value. So the latch alone hands it to the others.
+    bool is_lost() const noexcept { return lost.load(std::memory_order_acquire) != 0 && current_value() == 3; }
     std::uint64_t current_value() const noexcept { return value.load(std::memory_order_acquire); }
     bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
     wait_status wait_with(std::uint64_t, deadline, never_stops) const noexcept { return wait_status::lost; }

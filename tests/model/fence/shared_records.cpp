@@ -292,9 +292,9 @@ struct one_is_due : model::suite<2>, stand {
 
   static constexpr std::uint64_t now = 5'000'000'000;
   void before() {
-    for (auto& each : schedules) MODEL_REQUIRE(each.is_due(in_waiters, now));  // the first time of each
+    for (auto& each : schedules) MODEL_REQUIRE(each.is_due(in_waiters.looked_at, now));  // the first time of each
   }
-  void thread(unsigned thread) { is_due[thread] = schedules[thread].is_due(in_waiters, now + 50'000'000); }
+  void thread(unsigned thread) { is_due[thread] = schedules[thread].is_due(in_waiters.looked_at, now + 50'000'000); }
   void after() { MODEL_REQUIRE(is_due[0] != is_due[1]); }
 };
 

@@ -32,6 +32,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -372,12 +373,17 @@ class look_schedule {
   static constexpr std::uint64_t interval = 50'000'000;  // nanoseconds
   static constexpr std::uint64_t own_interval = 1'000'000'000;
 
+  static std::uint64_t nanoseconds_of(deadline now) noexcept {
+    const auto since = std::chrono::nanoseconds{now.time_since_epoch()}.count();
+    return since < 0 ? 0 : static_cast<std::uint64_t>(since);
+  }
+
   /// Returns whether the caller must look now.
-  /// \param now  in nanoseconds of the steady clock. That of another process may be another one
-  template <std::size_t Most>
-  bool is_due(segment_words<Platform, Most>& words, std::uint64_t now) noexcept {
+  /// \param looked_at  when somebody has looked: the word of the segment, or one of this attachment alone
+  /// \param now        in nanoseconds of the steady clock. That of another process may be another one
+  bool is_due(typename Platform::template atomic<std::uint64_t>& looked_at, std::uint64_t now) noexcept {
     // (LK1): relaxed alone, and so are all accesses of the two words: at worst there are two looks.
-    std::uint64_t last = words.looked_at.load(std::memory_order_relaxed);
+    std::uint64_t last = looked_at.load(std::memory_order_relaxed);
     // (LK2): relaxed alone, as (LK1).
     const std::uint64_t own = own_.load(std::memory_order_relaxed);
     const bool is_overdue = now - own >= own_interval;
@@ -385,7 +391,7 @@ class look_schedule {
     if (is_believed && now - last < interval && !is_overdue) return false;
     // (LK3): relaxed alone, as (LK1).
     const bool is_first =
-        words.looked_at.compare_exchange_strong(last, now, std::memory_order_relaxed, std::memory_order_relaxed);
+        looked_at.compare_exchange_strong(last, now, std::memory_order_relaxed, std::memory_order_relaxed);
     if (!is_first && !is_overdue) return false;
     // (LK4): relaxed alone, as (LK1).
     own_.store(now, std::memory_order_relaxed);

@@ -158,8 +158,7 @@ class shared_segment {
 
   /// Returns whether the caller must call look() now, which is true once in an interval for the whole segment.
   bool may_look(deadline now) noexcept {
-    const auto since = std::chrono::nanoseconds{now.time_since_epoch()}.count();
-    return records_ && schedule_.is_due(words(), since < 0 ? 0 : static_cast<std::uint64_t>(since));
+    return records_ && schedule_.is_due(words().looked_at, look_schedule<Platform>::nanoseconds_of(now));
   }
   /// Cleans up behind the dead; see segment_records::look(). Does nothing if the attachment can only look.
   template <class Clean>
