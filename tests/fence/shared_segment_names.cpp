@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,9 +161,45 @@ TEST_CASE("names that are none are refused") {
     CHECK(refused.field == segment_field::name);
   }
   CHECK(open_named(own, {std::string(600, 'x')}).field == segment_field::name);
+  using namespace std::string_view_literals;
+  CHECK(open_named(own, {"name\0more"sv}).field == segment_field::name);
+  CHECK(open_named(own, {"name", "/dev/shm\0more"sv}).field == segment_field::name);
   const open_result missing = open_named(own, {"test", "/proc/self"});
   CHECK(missing.status == open_status::refused);
   CHECK(missing.field == segment_field::name);
+}
+
+TEST_CASE("the name of another segment's values is refused, and that segment stays") {
+  const stand_name name{"ending"};
+  segment first;
+  REQUIRE(open_named(first, name));
+  segment own;
+  const std::string of_values = std::string{segment_name(name).name} + ".values";
+  CHECK(open_named(own, {of_values}).field == segment_field::name);
+  REQUIRE(open_named(own, name));
+  CHECK(own.id() == first.id());
+  close_all(own);
+  close_all(first);
+}
+
+TEST_CASE("who may only look is told at once that it gets no descriptors") {
+  const stand_name name{"look"};
+  segment first;
+  REQUIRE(open_named(first, name));
+  const child_end ended = run_in_child([&] {
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    for (const rlim_t room : {rlim_t{0}, rlim_t{1}}) {
+      const rlimit none{static_cast<rlim_t>(next) + room, 4096};
+      ::setrlimit(RLIMIT_NOFILE, &none);
+      segment own;
+      const open_result refused = own.open_existing(name, stand_shape, {.rights = attachment_rights::look}, [](auto) {});
+      require(refused.status == open_status::refused && refused.error == EMFILE, "it is not refused");
+    }
+  });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+  close_all(first);
 }
 
 TEST_CASE("an opener that is stopped while it holds the name makes others busy, until it is killed") {

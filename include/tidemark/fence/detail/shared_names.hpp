@@ -39,7 +39,8 @@
 
 namespace tidemark::detail {
 
-/// Where a segment has its name: files NAME and NAME.values in a folder whose file system knows O_TMPFILE.
+/// Where a segment has its name: files NAME and NAME.values in a folder whose file system knows O_TMPFILE. A name has no
+/// '/' and no 0 in it, and does not end in ".values".
 struct segment_name {
   std::string_view name;
   std::string_view folder = "/dev/shm";
@@ -53,10 +54,12 @@ class segment_paths {
   segment_paths() = default;
   explicit segment_paths(segment_name of) noexcept {
     const bool is_name = !of.name.empty() && of.name.find('/') == of.name.npos && of.name != "." && of.name != "..";
-    if (!is_name || of.folder.empty() || of.folder.size() + of.name.size() > longest) return;
+    // A path ends at its first 0. The ending is that of the values of another name, which would be replaced.
+    const bool is_whole = of.name.find('\0') == of.name.npos && of.folder.find('\0') == of.folder.npos;
+    if (!is_name || !is_whole || of.name.ends_with(values_ending) || of.folder.empty() || of.folder.size() + of.name.size() > longest) return;
     put(folder_, of.folder, "", "");
     put(waiters_, of.folder, of.name, "");
-    put(values_, of.folder, of.name, ".values");
+    put(values_, of.folder, of.name, values_ending);
   }
 
   explicit operator bool() const noexcept { return waiters_[0] != 0; }
@@ -65,6 +68,7 @@ class segment_paths {
   const char* values() const noexcept { return values_.data(); }
 
  private:
+  static constexpr std::string_view values_ending = ".values";
   using text = std::array<char, longest + 12>;
 
   static void put(text& to, std::string_view folder, std::string_view name, std::string_view ending) noexcept {
@@ -202,8 +206,9 @@ class named_segment {
     for (;;) {
       file_descriptor waiters = open_path(paths_.waiters(), O_RDONLY);
       if (!waiters && errno == ENOENT) return {open_status::unknown, segment_field::none, ENOENT};
+      if (!waiters && errno != EACCES) return failure(errno, segment_field::name);
       file_descriptor values = open_path(paths_.values(), O_RDONLY);
-      if (!values && errno == EACCES) return failure(errno, segment_field::rights);
+      if (!values && errno != ENOENT) return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
       if (waiters && !is_segment(waiters.get())) return differs_in(segment_field::magic);
       if (waiters && !byte_locks{waiters.get()}.is_anyone_attached()) {
         return {open_status::unknown, segment_field::none, 0};
