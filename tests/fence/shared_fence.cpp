@@ -4,10 +4,12 @@
 #include <tidemark/fence/shared_fence.hpp>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -63,6 +65,18 @@ class own_name {
  private:
   std::string text_;
 };
+
+/// Returns the files as another process gets them.
+shared_files duplicate(const shared_files& of) {
+  shared_files sent;
+  std::array<int, 2> sockets{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
+  CHECK(of.send(sockets[0]));
+  CHECK(shared_files::receive(sent, sockets[1]));
+  close(sockets[0]);
+  close(sockets[1]);
+  return sent;
+}
 
 /// Sleeps until the fence has a waiter for `target` in some process.
 template <class Fence>
@@ -341,16 +355,7 @@ TEST_CASE("a name is opened by several, removed by the last one, and made anew")
 TEST_CASE("a second signaller of a progress fence is refused while the first one lives, and goes on behind it") {
   auto first = shared_progress_fence::create();
   REQUIRE(first);
-  const shared_files files = [&] {
-    shared_files sent;
-    std::array<int, 2> sockets{};
-    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
-    CHECK(first.fence.files().send(sockets[0]));
-    CHECK(shared_files::receive(sent, sockets[1]));
-    close(sockets[0]);
-    close(sockets[1]);
-    return sent;
-  }();
+  const shared_files files = duplicate(first.fence.files());
   const auto refused = shared_progress_fence::open(files);
   CHECK(refused.status == shared_open_status::busy);
   CHECK(refused.field == shared_field::rights);
@@ -360,6 +365,42 @@ TEST_CASE("a second signaller of a progress fence is refused while the first one
   REQUIRE(second);
   CHECK(second.fence.current_value() == 1);
   CHECK(second.fence.signal_next() == 2);
+}
+
+TEST_CASE("of two signallers of a progress fence that open at once, one is attached") {
+  auto made = shared_progress_fence_waiter::create();
+  REQUIRE(made);
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int> ready{0};
+    std::array<bool, 2> is_attached{};
+    const auto opens = [&](std::size_t which) {
+      ++ready;
+      while (ready < 2) std::this_thread::yield();
+      auto opened = shared_progress_fence::open(made.fence.files());
+      is_attached[which] = static_cast<bool>(opened);
+      ++ready;
+      while (ready < 4) std::this_thread::yield();
+    };
+    std::thread other{[&] { opens(1); }};
+    opens(0);
+    other.join();
+    REQUIRE(is_attached[0] != is_attached[1]);
+  }
+}
+
+TEST_CASE("a waiter that takes the number of a signaller that has gone is not taken for a signaller") {
+  auto made = shared_progress_fence::create();
+  REQUIRE(made);
+  auto waiter = shared_progress_fence_waiter::open(made.fence.files());
+  REQUIRE(waiter);
+  const shared_files files = duplicate(made.fence.files());
+  made.fence.close();
+  // As a waiter that has not come to its record yet.
+  const detail::file_descriptor opening = detail::open_anew(files.waiters(), O_RDWR);
+  REQUIRE(detail::byte_locks{opening.get()}.try_lock(0) == detail::byte_lock::locked);
+  auto next = shared_progress_fence::open(files);
+  REQUIRE(next);
+  CHECK(next.fence.index() == 2);
 }
 
 TEST_CASE("a wait ends by its deadline and by a stop") {

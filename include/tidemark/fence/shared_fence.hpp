@@ -252,15 +252,14 @@ class shared_place {
     const bool may_signal = rights_ == shared_rights::signal;
     bool is_registered = false;
     if constexpr (Platform::asymmetric) is_registered = may_signal && global_barrier::register_process();
-    const opening_options wanted{
-        .rights = rights_, .is_registered = is_registered, .label = options.label, .patience = options.patience};
+    const opening_options wanted{.rights = rights_,
+                                 .is_registered = is_registered,
+                                 .is_sole_signaller = may_signal && signallers_ == writers::one,
+                                 .label = options.label,
+                                 .patience = options.patience};
     const open_result result = open(segment_, wanted, cleaner());
     if (!result) return result;
     if (may_register()) find_heap();
-    if (may_signal && signallers_ == writers::one && has_other_signaller()) {
-      segment_.close(cleaner());
-      return {open_status::busy, segment_field::rights, 0};
-    }
     if (Platform::asymmetric && may_signal && !is_registered) heap_->pin(segment_.index());
     static_cast<void>(note_loss());
     tell(shared_event::opened);
@@ -307,14 +306,6 @@ class shared_place {
       if (other != segment_.index() && segment_.is_attached(other)) return false;
     }
     return true;
-  }
-  bool has_other_signaller() const noexcept {
-    for (std::uint32_t other = 0; other < segment_.shape().attachments; ++other) {
-      if (other != segment_.index() && segment_.is_attached(other) &&
-          segment_.note_of(other).rights == shared_rights::signal)
-        return true;
-    }
-    return false;
   }
 
   bool note_loss() const noexcept {

@@ -12,8 +12,8 @@
 //        512   segment_words
 //        8192  what the fences need for their waiters
 //
-// Bytes that are locked lie far behind the end of W: one for each attachment, and one for the name. They are locked
-// with F_OFD_SETLK, so a lock belongs to an open file description and not to a process. It ends when the last
+// Bytes that are locked lie far behind the end of W: one for each attachment, one for the name, and one for the
+// signaller of a fence that has one alone. They are locked with F_OFD_SETLK, so a lock belongs to an open file description and not to a process. It ends when the last
 // descriptor of that description is closed, in whatever way, and not before: one that was duplicated, inherited or sent
 // is the same owner. So each attachment opens W anew, and keeps that descriptor to itself. A process that is stopped
 // keeps its locks.
@@ -301,6 +301,7 @@ class byte_locks {
   // Beyond any file, and within 31 bits, because `off_t` may have no more.
   static constexpr off_t first_byte = off_t{1} << 30;
   static constexpr off_t name_byte = first_byte + 4096;
+  static constexpr off_t signaller_byte = name_byte + 1;
 
   explicit byte_locks(int descriptor = -1) noexcept : descriptor_{descriptor} {}
 
@@ -310,6 +311,9 @@ class byte_locks {
   /// Returns whether another description has the byte. A description may ask that can only read.
   bool is_held(std::uint32_t index) const noexcept { return is_any_held(first_byte + static_cast<off_t>(index), 1); }
   bool is_anyone_attached() const noexcept { return is_any_held(first_byte, most_attachments); }
+
+  /// Takes the byte of the one signaller, where there may be one alone. It has it until it closes the description.
+  byte_lock try_lock_signaller() noexcept { return try_lock_at(signaller_byte); }
 
   byte_lock try_lock_name() noexcept { return try_lock_at(name_byte); }
   void unlock_name() noexcept { unlock_at(name_byte); }

@@ -57,6 +57,8 @@ struct opening_options {
   attachment_rights rights = attachment_rights::signal;
   /// Whether the attachment relies on the global barrier: opening fails if the process is not registered for it.
   bool is_registered = false;
+  /// Whether no other attachment that says so may be there: opening fails with `busy` then.
+  bool is_sole_signaller = false;
   std::string_view label{};  ///< For people; 24 characters of it are kept.
   /// How long opening may wait for others who open or close the segment.
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
@@ -273,6 +275,12 @@ class shared_segment {
   template <class Clean>
   open_result enter(const opening_options& options, Clean& clean, deadline until) noexcept {
     if (options.is_registered && !global_barrier::is_registered()) return failure(EPERM, segment_field::rights);
+    if (options.is_sole_signaller) {
+      // By a lock, because of two that open at once one must succeed, and the other one must leave no trace.
+      const byte_lock sole = locks_.try_lock_signaller();
+      if (sole == byte_lock::refused) return failure(errno);
+      if (sole == byte_lock::taken) return {open_status::busy, segment_field::rights, 0};
+    }
     attachment_note note = own_note(options);
     if (::getrandom(&note.incarnation, sizeof note.incarnation, 0) != sizeof note.incarnation) return failure(errno);
     note.incarnation |= 1;
