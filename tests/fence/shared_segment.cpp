@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -350,6 +352,51 @@ TEST_CASE("both files pass over a socket, and who gets them is an attachment of 
   ::close(ends[0]);
   CHECK(segment_files::receive(none, ends[1]).status == open_status::unknown);  // a creator that has ended
   ::close(ends[1]);
+}
+
+TEST_CASE("files are received where the socket tells who has sent them") {
+  std::array<int, 2> sockets{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) == 0);
+  const tidemark::detail::file_descriptor one{sockets[0]};
+  const tidemark::detail::file_descriptor other{sockets[1]};
+  const int yes = 1;
+  REQUIRE(::setsockopt(other.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0);
+  CHECK(memory_files().send(one.get()));
+  segment_files received;
+  CHECK(segment_files::receive(received, other.get()));
+  CHECK(received.waiters() >= 0);
+}
+
+TEST_CASE("no descriptor is left of a message that is refused") {
+  std::array<int, 2> sockets{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
+  const tidemark::detail::file_descriptor one{sockets[0]};
+  const tidemark::detail::file_descriptor other{sockets[1]};
+  const std::size_t before = descriptors_open();
+  // Descriptors without a byte, the right bytes with too many descriptors, and other bytes.
+  for (const auto& [text, count] :
+       {std::pair{std::string_view{}, std::size_t{2}}, {"tidemark", std::size_t{5}}, {"something", std::size_t{1}}}) {
+    INFO(text);
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(5 * sizeof(int))> control{};
+    std::string bytes{text};
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(count * sizeof(int));
+    const std::array<int, 5> sent{0, 1, 2, 0, 1};
+    std::memcpy(CMSG_DATA(head), sent.data(), count * sizeof(int));
+    REQUIRE(::sendmsg(one.get(), &message, 0) >= 0);
+    segment_files received;
+    CHECK(!segment_files::receive(received, other.get()));
+    CHECK(!received);
+    CHECK(descriptors_open() == before);
+  }
 }
 
 TEST_CASE("[A52] an attachment that may not signal maps the values for reading, and its descriptor allows no more") {

@@ -279,6 +279,12 @@ inline bool is_open_for(int descriptor, int access) noexcept {
   return flags >= 0 && ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == access);
 }
 
+/// Returns false, with the reason in errno, if the system refuses it.
+inline bool random_bits(void* to, std::size_t bytes) noexcept {
+  const cancellation_delay delayed;
+  return ::getrandom(to, bytes, 0) == static_cast<ssize_t>(bytes);
+}
+
 /// Reads or writes at the first byte; returns 0 or the reason.
 inline int read_header(int descriptor, segment_header& to) noexcept {
   const cancellation_delay delayed;
@@ -425,20 +431,15 @@ class segment_files {
 
   /// Receives what send() has sent.
   static open_result receive(segment_files& to, int socket) noexcept {
-    std::array<int, 2> got{-1, -1};
+    std::array<file_descriptor, 2> got;
     const open_result result = receive_descriptors(socket, got);
-    if (result) to = segment_files{file_descriptor{got[0]}, file_descriptor{got[1]}, true};
+    if (result) to = segment_files{std::move(got[0]), std::move(got[1]), true};
     return result;
   }
 
  private:
   static constexpr int needed_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   static constexpr unsigned not_executable = 8;  // MFD_NOEXEC_SEAL
-
-  static bool random_bits(void* to, std::size_t bytes) noexcept {
-    const cancellation_delay delayed;
-    return ::getrandom(to, bytes, 0) == static_cast<ssize_t>(bytes);
-  }
 
   static file_descriptor memory_file(const char* name) noexcept {
     const int number = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | not_executable);
@@ -476,7 +477,8 @@ class segment_files {
     return seals >= 0 && (seals & needed_seals) == needed_seals ? opened() : differs_in(segment_field::seals);
   }
 
-  /// A message of one text, with room for two descriptors beside it.
+  /// A message of one text, with room for two descriptors beside it, and for what the receiver's socket may add: who
+  /// has sent it, and a label of the system.
   struct descriptor_message {
     descriptor_message() noexcept {
       head.msg_iov = &part;
@@ -487,7 +489,7 @@ class segment_files {
     descriptor_message& operator=(const descriptor_message&) = delete;
 
     std::array<char, 8> text{};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int)) + 512> control{};
     iovec part{text.data(), text.size()};
     msghdr head{};
   };
@@ -508,9 +510,9 @@ class segment_files {
     }
   }
 
-  static open_result receive_descriptors(int socket, std::array<int, 2>& to) noexcept {
+  static open_result receive_descriptors(int socket, std::array<file_descriptor, 2>& to) noexcept {
     descriptor_message message;
-    message.head.msg_controllen = message.control.size();
+    message.head.msg_controllen = as_integer<decltype(message.head.msg_controllen)>(message.control.size());
     ssize_t got = -1;
     {
       const cancellation_delay delayed;
@@ -520,16 +522,24 @@ class segment_files {
     }
     if (got < 0) return failure(errno);
     std::size_t count = 0;
+    bool is_whole = message.text == segment_magic && (message.head.msg_flags & MSG_CTRUNC) == 0;
     for (cmsghdr* head = CMSG_FIRSTHDR(&message.head); head != nullptr; head = CMSG_NXTHDR(&message.head, head)) {
-      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS || count != 0) continue;
-      count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      count = count < to.size() ? count : to.size();  // there is no room for more
-      std::memcpy(to.data(), CMSG_DATA(head), count * sizeof(int));
+      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+      const std::size_t sent = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (std::size_t i = 0; i < sent; ++i) {
+        int number = -1;
+        std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
+        file_descriptor each{number};
+        if (count < to.size()) {
+          to[count++] = std::move(each);
+        } else {
+          is_whole = false;
+        }
+      }
     }
+    // Descriptors may come with no bytes, too.
     if (got == 0) return {open_status::unknown, segment_field::none, 0};
-    if (count != 0 && message.text == segment_magic && (message.head.msg_flags & MSG_CTRUNC) == 0) return opened();
-    for (std::size_t i = 0; i < count; ++i) ::close(to[i]);
-    return differs_in(segment_field::magic);
+    return count != 0 && is_whole ? opened() : differs_in(segment_field::magic);
   }
 
   file_descriptor values_;

@@ -122,7 +122,7 @@ class named_segment {
   named_segment(const segment_paths& paths, attachment_rights rights, deadline until) noexcept
       : paths_{paths}, rights_{rights}, until_{until} {}
 
-  /// Opens the files, or makes them if nobody uses the name, and calls `attach(files)` while no other process can open
+  /// Opens the files, or makes them if nobody uses the name, and calls `attach(files, is_made)` while no other process can open
   /// or remove them. What it returns is the result.
   /// \param shape  of the files that are made; null: none are
   template <class Attach>
@@ -197,7 +197,7 @@ class named_segment {
     file_descriptor waiters = open_anew(name.descriptor(), O_RDWR);
     if (!waiters) return not_opened_anew(errno);
     segment_files files{std::move(values), std::move(waiters), false};
-    return attach(files);
+    return attach(files, false);
   }
 
   /// Whoever can only look can't lock the name. It opens both files, which belong together or are opened again.
@@ -216,7 +216,7 @@ class named_segment {
       if (values) {
         // Without the right to read the waiters' file, it looks at the values alone.
         segment_files files{std::move(values), std::move(waiters), false};
-        const open_result result = attach(files);
+        const open_result result = attach(files, false);
         if (result.field != segment_field::id) return result;
       }
       if (!pause()) return {open_status::busy, segment_field::none, 0};
@@ -254,7 +254,7 @@ class named_segment {
     bool has_both = false;
     if (result) {
       has_both = give_name(files.values(), paths_.values());
-      result = has_both ? attach(files) : failure(errno, segment_field::name);
+      result = has_both ? attach(files, true) : failure(errno, segment_field::name);
     }
     if (!result && has_both) static_cast<void>(remove_file(paths_.values()));
     if (!result) ::unlink(paths_.waiters());

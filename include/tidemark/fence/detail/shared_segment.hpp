@@ -27,6 +27,7 @@
 #include <type_traits>
 
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/limits.hpp"
 #include "shared_files.hpp"
 #include "shared_names.hpp"
 #include "shared_process.hpp"
@@ -46,7 +47,6 @@
 #include <utility>
 
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,7 +108,7 @@ class shared_segment {
     result = map(files);
     if (result) result = lock(files);
     if (result && rights_ != attachment_rights::look) {
-      result = enter(options, clean, std::chrono::steady_clock::now() + options.patience);
+      result = enter(options, clean, deadline_after(options.patience, std::chrono::steady_clock::now()));
     }
     if (!result) leave();
     return result;
@@ -143,6 +143,8 @@ class shared_segment {
   }
 
   bool is_open() const noexcept { return base_ != nullptr; }
+  /// Returns whether opening the name has made the segment.
+  bool was_made() const noexcept { return was_made_; }
   /// Returns whether this is the copy of an attachment of the process from which this one was forked.
   bool is_inherited() const noexcept { return is_open() && own_.process != shared_process::this_process(); }
 
@@ -282,7 +284,7 @@ class shared_segment {
       if (sole == byte_lock::taken) return {open_status::busy, segment_field::rights, 0};
     }
     attachment_note note = own_note(options);
-    if (::getrandom(&note.incarnation, sizeof note.incarnation, 0) != sizeof note.incarnation) return failure(errno);
+    if (!random_bits(&note.incarnation, sizeof note.incarnation)) return failure(errno);
     note.incarnation |= 1;
     records_.emplace(words(), locks_, shape_.attachments);
     claim_outcome claimed = records_->claim(note, clean);
@@ -320,12 +322,13 @@ class shared_segment {
                         const segment_shape& expected, const opening_options& options, Clean& clean) noexcept {
     TIDEMARK_ASSERT(!is_open(), "shared_segment: it is open");
     const segment_paths paths{name};
-    named_segment those{paths, options.rights, std::chrono::steady_clock::now() + options.patience};
-    return those.open(created, modes, [&](segment_files& files) {
+    named_segment those{paths, options.rights, deadline_after(options.patience, std::chrono::steady_clock::now())};
+    return those.open(created, modes, [&](segment_files& files, bool is_made) {
       const open_result result = open(files, expected, options, clean);
       if (result && options.rights != attachment_rights::look) {
         paths_ = paths;
         files_ = std::move(files);
+        was_made_ = is_made;
       }
       return result;
     });
@@ -345,6 +348,7 @@ class shared_segment {
     }
     paths_ = segment_paths{};
     files_ = segment_files{};
+    was_made_ = false;
     index_ = no_index;
     incarnation_ = 0;
   }
@@ -354,6 +358,7 @@ class shared_segment {
   std::byte* base_ = nullptr;
   std::size_t mapped_ = 0;
   bool has_waiters_ = false;
+  bool was_made_ = false;
   attachment_rights rights_ = attachment_rights::look;
   std::uint32_t index_ = no_index;
   std::uint64_t incarnation_ = 0;
