@@ -5,16 +5,19 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -71,10 +74,10 @@ shared_files duplicate(const shared_files& of) {
   shared_files sent;
   std::array<int, 2> sockets{};
   REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) == 0);
-  CHECK(of.send(sockets[0]));
-  CHECK(shared_files::receive(sent, sockets[1]));
-  close(sockets[0]);
-  close(sockets[1]);
+  const detail::file_descriptor here{sockets[0]};
+  const detail::file_descriptor there{sockets[1]};
+  CHECK(of.send(here.get()));
+  CHECK(shared_files::receive(sent, there.get()));
   return sent;
 }
 
@@ -422,6 +425,82 @@ TEST_CASE("a wait ends by its deadline and by a stop") {
 #endif
   made.fence.signal(7);
   CHECK(waiter.fence.wait(7) == wait_status::reached);
+}
+
+TEST_CASE("the maker of a name is told so, and who opens it is not") {
+  const own_name name{"told"};
+  told_events told;
+  auto first = shared_fence::open_or_create(name, {.observer = told.observer()});
+  REQUIRE(first);
+  CHECK(told.text == "create, open(0), ");
+  auto second = shared_fence::open_or_create(name, {.observer = told.observer()});
+  REQUIRE(second);
+  CHECK(told.text == "create, open(0), open(1), ");
+}
+
+TEST_CASE("whatever an attachment answers has a name") {
+  auto made = shared_fence::create({.label = "this one"});
+  REQUIRE(made);
+  CHECK(to_string(made.status) == "attached");
+  CHECK(to_string(made.field) == "none");
+  CHECK(to_string(made.fence.signallers()) == "present");
+  made.fence.for_each_attachment([](const shared_attachment& each) { CHECK(to_string(each.rights) == "signal"); });
+  std::ostringstream out;
+  out << made.status << ' ' << shared_signallers::died << ' ' << shared_rights::look;
+  CHECK(out.str() == "attached died look");
+}
+
+TEST_CASE("a thread that is cancelled makes, opens and uses attachments, and ends at a call of its own") {
+  const own_name name{"cancelled"};
+  bool is_through = false;
+  std::thread cancelled{[&] {
+    pthread_cancel(pthread_self());
+    auto made = shared_fence::create();
+    auto opened = shared_fence_waiter::open(made.fence.files());
+    auto named = shared_fence::open_or_create(name);
+    const shared_files sent = duplicate(made.fence.files());
+    opened.fence.look();
+    is_through = made && opened && named && sent && opened.fence.wait_for(1, 1ms) == wait_status::timeout &&
+                 made.fence.signal(1) && opened.fence.wait(1) == wait_status::reached;
+  }};
+  cancelled.join();
+  CHECK(is_through);
+}
+
+TEST_CASE("waits, looks and signals leave errno as it is") {
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  auto opened = shared_fence_waiter::open(made.fence.files());
+  REQUIRE(opened);
+  const auto keeps_errno = [](const auto& call) {
+    errno = 77;
+    call();
+    return errno == 77;
+  };
+  CHECK(keeps_errno([&] { opened.fence.look(); }));
+  CHECK(keeps_errno([&] { static_cast<void>(opened.fence.wait_for(1, 1ms)); }));
+  CHECK(keeps_errno([&] { static_cast<void>(opened.fence.is_lost()); }));
+  CHECK(keeps_errno([&] { made.fence.signal(1); }));
+}
+
+TEST_CASE("a patience without end is not over at once") {
+  const own_name name{"patient"};
+  auto first = shared_fence::open_or_create(name);
+  REQUIRE(first);
+  // As somebody who is opening the name.
+  const std::string path = "/dev/shm/" + std::string{shared_name(name).name};
+  detail::file_descriptor waiters{open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  REQUIRE(detail::byte_locks{waiters.get()}.try_lock_name() == detail::byte_lock::locked);
+  std::atomic<int> tries{0};
+  std::thread gives_way{[&] {
+    while (tries == 0) std::this_thread::yield();
+    waiters.reset();
+  }};
+  CHECK(shared_fence::open(name, {.patience = 0ns}).status == shared_open_status::busy);
+  ++tries;
+  const auto opened = shared_fence::open(name, {.patience = std::chrono::nanoseconds::max()});
+  gives_way.join();
+  CHECK(opened.status == shared_open_status::attached);
 }
 
 TEST_CASE("more waiters than slots look again, and are all released") {

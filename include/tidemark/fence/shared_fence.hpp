@@ -112,7 +112,7 @@ using shared_modes = detail::file_modes;
 
 /// What an attachment has done, for a shared_observer.
 enum class shared_event : unsigned char {
-  created,    ///< The pages were made.
+  created,    ///< The pages were made. create() tells it before there is an attachment, as UINT32_MAX.
   opened,     ///< The attachment is there.
   closed,     ///< It has gone.
   destroyed,  ///< It was the last one. If two close at the same moment, neither may be told.
@@ -120,7 +120,8 @@ enum class shared_event : unsigned char {
 template <>
 inline constexpr auto detail::names_of<shared_event> = detail::names("created", "opened", "closed", "destroyed");
 
-/// Whom an attachment tells what happens to it, on the thread that opens and closes it.
+/// Whom an attachment tells what happens to it, on the thread that opens and closes it. If create() fails behind
+/// `created`, nothing follows.
 struct shared_observer {
   void (*told)(void* context, shared_event what, std::uint32_t attachment) noexcept = nullptr;
   void* context = nullptr;  ///< Its first argument.
@@ -230,6 +231,7 @@ class shared_place {
   /// Returns whether this attachment has not asked for an interval, and notes that it does so now.
   bool may_ask() noexcept { return schedule_.is_due(asked_at_, look_schedule<Platform>::nanoseconds_of(Platform::now())); }
   bool look(bool is_urgent) noexcept {
+    const errno_keeper kept;
     if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {
       // Somebody has died. Sleepers of other processes learn of it now.
       if (may_register()) heap_->wake_all();
@@ -262,6 +264,7 @@ class shared_place {
     if (may_register()) find_heap();
     if (Platform::asymmetric && may_signal && !is_registered) heap_->pin(segment_.index());
     static_cast<void>(note_loss());
+    if (segment_.was_made()) tell(shared_event::created);
     tell(shared_event::opened);
     return result;
   }

@@ -57,6 +57,12 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << std::basic_string_view<char, Traits>(name.data(), name.size());
 }
 
+namespace detail {
+// Of enumerations that are public by another name, and defined there.
+using tidemark::to_string;
+using tidemark::operator<<;
+}  // namespace detail
+
 }  // namespace tidemark
 
 #if defined(__cpp_lib_format)

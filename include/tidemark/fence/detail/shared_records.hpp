@@ -36,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../../platform/names.hpp"
 #include "../../platform/platform.hpp"
 
 namespace tidemark::detail {
@@ -49,6 +50,8 @@ enum class attachment_rights : std::uint32_t {
   wait,      ///< Wait for values, too.
   signal,    ///< Signal, too.
 };
+template <>
+inline constexpr auto names_of<attachment_rights> = names("?", "look", "wait", "signal");
 
 /// Whether somebody may signal.
 enum class signallers : unsigned char {
@@ -57,6 +60,8 @@ enum class signallers : unsigned char {
   closed,    ///< There were some, and the last one has closed its attachment.
   died,      ///< There were some, and the last one has ended without that.
 };
+template <>
+inline constexpr auto names_of<signallers> = names("none_yet", "present", "closed", "died");
 
 /// How an attempt to lock a byte has ended.
 enum class byte_lock : unsigned char {
