@@ -374,11 +374,15 @@ TEST_CASE("no descriptor is left of a message that is refused") {
   const tidemark::detail::file_descriptor other{sockets[1]};
   const std::size_t before = descriptors_open();
   // Descriptors without a byte, the right bytes with too many descriptors, and other bytes.
-  for (const auto& [text, count] :
-       {std::pair{std::string_view{}, std::size_t{2}}, {"tidemark", std::size_t{5}}, {"something", std::size_t{1}}}) {
-    INFO(text);
+  struct wrong_message {
+    std::string_view text;
+    std::size_t count;
+  };
+  for (const wrong_message& each : {wrong_message{"", 2}, {"tidemark", 5}, {"something", 1}}) {
+    INFO(each.text);
+    const std::size_t count = each.count;
     alignas(cmsghdr) std::array<char, CMSG_SPACE(5 * sizeof(int))> control{};
-    std::string bytes{text};
+    std::string bytes{each.text};
     iovec part{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &part;

@@ -193,7 +193,8 @@ TEST_CASE("who may only look is told at once that it gets no descriptors") {
       const rlimit none{static_cast<rlim_t>(next) + room, 4096};
       ::setrlimit(RLIMIT_NOFILE, &none);
       segment own;
-      const open_result refused = own.open_existing(name, stand_shape, {.rights = attachment_rights::look}, [](auto) {});
+      const open_result refused =
+          own.open_existing(name, stand_shape, {.rights = attachment_rights::look}, [](auto) {});
       require(refused.status == open_status::refused && refused.error == EMFILE, "it is not refused");
     }
   });

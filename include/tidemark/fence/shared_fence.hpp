@@ -229,7 +229,9 @@ class shared_place {
   bool may_register() const noexcept { return rights_ != shared_rights::look; }
   bool is_lost() const noexcept { return loss_.is_lost() && note_loss(); }
   /// Returns whether this attachment has not asked for an interval, and notes that it does so now.
-  bool may_ask() noexcept { return schedule_.is_due(asked_at_, look_schedule<Platform>::nanoseconds_of(Platform::now())); }
+  bool may_ask() noexcept {
+    return schedule_.is_due(asked_at_, look_schedule<Platform>::nanoseconds_of(Platform::now()));
+  }
   bool look(bool is_urgent) noexcept {
     const errno_keeper kept;
     if ((segment_.may_look(Platform::now()) || is_urgent) && segment_.look(cleaner()).cleaned != 0) {

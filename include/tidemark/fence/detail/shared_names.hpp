@@ -56,7 +56,9 @@ class segment_paths {
     const bool is_name = !of.name.empty() && of.name.find('/') == of.name.npos && of.name != "." && of.name != "..";
     // A path ends at its first 0. The ending is that of the values of another name, which would be replaced.
     const bool is_whole = of.name.find('\0') == of.name.npos && of.folder.find('\0') == of.folder.npos;
-    if (!is_name || !is_whole || of.name.ends_with(values_ending) || of.folder.empty() || of.folder.size() + of.name.size() > longest) return;
+    if (!is_name || !is_whole || of.name.ends_with(values_ending) || of.folder.empty() ||
+        of.folder.size() + of.name.size() > longest)
+      return;
     put(folder_, of.folder, "", "");
     put(waiters_, of.folder, of.name, "");
     put(values_, of.folder, of.name, values_ending);
@@ -208,7 +210,8 @@ class named_segment {
       if (!waiters && errno == ENOENT) return {open_status::unknown, segment_field::none, ENOENT};
       if (!waiters && errno != EACCES) return failure(errno, segment_field::name);
       file_descriptor values = open_path(paths_.values(), O_RDONLY);
-      if (!values && errno != ENOENT) return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
+      if (!values && errno != ENOENT)
+        return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
       if (waiters && !is_segment(waiters.get())) return differs_in(segment_field::magic);
       if (waiters && !byte_locks{waiters.get()}.is_anyone_attached()) {
         return {open_status::unknown, segment_field::none, 0};
