@@ -666,6 +666,19 @@ TEST_CASE("the system's refusals are results") {
         segment_field::attachments);
   CHECK(segment_files::create_in_memory(files, changed([](segment_shape& shape) { shape.value_bytes = UINT64_MAX; }))
             .field == segment_field::value_bytes);
+  // A neighbour has written the nonsense that the caller states.
+  const segment_files nonsense = memory_files();
+  const segment_shape with_too_many = changed([](segment_shape& shape) { shape.attachments = 65; });
+  for (const auto& [file, kind] : {std::pair{nonsense.values(), tidemark::detail::segment_file::values},
+                                   {nonsense.waiters(), tidemark::detail::segment_file::waiters}}) {
+    segment_header header;
+    REQUIRE(tidemark::detail::read_header(file, header) == 0);
+    REQUIRE(tidemark::detail::write_header(file, tidemark::detail::header_for(with_too_many, header.id, kind)) == 0);
+  }
+  CHECK(opened.open(nonsense, with_too_many, {}, cleaner_of(opened)).field == segment_field::attachments);
+  tidemark::detail::death_watch watch;
+  CHECK(shared_process::watch(watch, -1) == ENOENT);
+  CHECK(shared_process::notice_descriptor() == -1);
   const segment_files good = memory_files();
   const child_end ended = run_in_child([&] {
     rlimit none{};

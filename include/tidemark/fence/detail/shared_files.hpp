@@ -377,6 +377,8 @@ class segment_files {
 
   /// Looks at both files, and returns in what they differ from what is expected. If in nothing, `id` is the segment's.
   open_result validate(const segment_shape& expected, std::array<std::uint64_t, 2>& id) const noexcept {
+    // A header may say the same nonsense as the caller.
+    if (const segment_field wrong = impossible_field(expected); wrong != segment_field::none) return differs_in(wrong);
     segment_header found;
     if (const int error = read_header(values(), found)) return failure(error);
     id = found.id;

@@ -95,7 +95,11 @@ class shared_process {
     if (notices_ < 0) notices_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (notices_ < 0) return errno;
     added.file = ::inotify_add_watch(notices_, descriptor_path{descriptor}.text(), IN_CLOSE_WRITE);
-    if (added.file < 0) return errno;
+    if (added.file < 0) {
+      const int error = errno;
+      if (watches_ == nullptr) close_notices();
+      return error;
+    }
     push(watches_, added);
     return 0;
   }
