@@ -145,7 +145,7 @@ struct shared_attachment {
   std::uint32_t index;
   shared_rights rights;
   std::uint32_t process;  ///< Its number in its own name space of processes. Only a hint.
-  std::array<char, 24> label;
+  std::array<char, 24> label;  ///< Filled with 0. One of 24 characters has no 0 behind it.
 };
 
 /// What opening has come to.
@@ -402,8 +402,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
       });
     });
   }
-  /// The same; if nobody is attached, it makes the fence, also if a killed process has left its files. The last
-  /// attachment that is closed removes the name.
+  /// The same; if nobody is attached, it makes the fence, also if a killed process has left its files. Its value is 0
+  /// then. The last attachment that is closed removes the name.
   static open_result open_or_create(shared_name name, const shared_options& options = {}) noexcept
     requires(Rights != shared_rights::look)
   {
