@@ -144,7 +144,7 @@ struct shared_options {
 struct shared_attachment {
   std::uint32_t index;
   shared_rights rights;
-  std::uint32_t process;  ///< Its number in its own name space of processes. Only a hint.
+  std::uint32_t process;       ///< Its number in its own name space of processes. Only a hint.
   std::array<char, 24> label;  ///< Filled with 0. One of 24 characters has no 0 behind it.
 };
 
