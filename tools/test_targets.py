@@ -8,8 +8,9 @@ usage: test_targets.py FOLDER [CTEST-OPTION]...
 
 The first form prints one target of ninja in each line, or `everything`. ctest itself chooses, among the tests that are
 configured and those that the doctest programs will have, which are read from their sources: TEST_CASE,
-TEST_CASE_FIXTURE, and TEST_CASE_TEMPLATE with its types. What a test needs stands in its command: files that ninja makes, and such files
-that are named in lists that CMake wrote. A test that gets the whole build folder as an argument needs everything.
+TEST_CASE_FIXTURE, and TEST_CASE_TEMPLATE with its types. What a test needs stands in its command: files that ninja
+makes, and such files that are named in lists that CMake wrote. A test that gets the whole build folder as an argument
+needs everything.
 
 The second form prints a regular expression for the tests whose names begin with one of the stems, and ends with status
 2 where a stem names none. The third form compares the lists of the programs that are built with what was foreseen.

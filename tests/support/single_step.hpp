@@ -98,8 +98,8 @@ class single_stepper {
     return places_.size();
   }
 
-  /// Runs a process up to its instruction `at`, which is less than what record_usual() has returned, and kills it before
-  /// that. Returns whether the operation had not ended.
+  /// Runs a process up to its instruction `at`, which is less than what record_usual() has returned, and kills it
+  /// before that. Returns whether the operation had not ended.
   bool kill_at(std::size_t at) {
     const pid_t child = start();
     REQUIRE(child >= 0);
@@ -218,7 +218,8 @@ void kill_at_each_instruction(const std::string& name, Prepare prepare, Operatio
   std::size_t killed = 0;
   for (std::size_t at = first; at < count; at += stride) {
     bool was_inside = false;
-    // Under other conditions, as where its sleeper does not sleep yet, the operation takes another way, and ends before.
+    // Under other conditions, as where its sleeper does not sleep yet, the operation takes another way, and ends
+    // before.
     for (int tries = 0; tries < 10 && !was_inside; ++tries) {
       was_inside = stepper.kill_at(at);
       check(at);

@@ -398,8 +398,8 @@ class basic_fence_slab {
 
   /// Waits for a fence: wait(handle, target), wait_for(handle, target, duration), wait_until(handle, target,
   /// time_point), each with an optional stop token last, as those of `waitable` (wait.hpp). They return `lost` also if
-  /// the fence was released before they had pinned it. Block. A wait that must sleep takes a room, and allocates if none is free.
-  /// Any thread may call them.
+  /// the fence was released before they had pinned it. Block. A wait that must sleep takes a room, and allocates if
+  /// none is free. Any thread may call them.
   template <class... Limits>
   wait_status wait(fence_handle handle, std::uint64_t target, Limits&&... token) noexcept {
     return view(handle).wait(target, std::forward<Limits>(token)...);

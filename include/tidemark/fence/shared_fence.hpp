@@ -476,9 +476,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     return next;
   }
 
-  /// Returns whether the fence is lost: somebody was able to signal, and nobody is any more. It looks as a sleeper does,
-  /// at most once in 50 ms, and otherwise asks the system only if the last look has found a loss. Any thread may call
-  /// it.
+  /// Returns whether the fence is lost: somebody was able to signal, and nobody is any more. It looks as a sleeper
+  /// does, at most once in 50 ms, and otherwise asks the system only if the last look has found a loss. Any thread may
+  /// call it.
   [[nodiscard]] bool is_lost() const noexcept { return state_->is_lost(); }
   /// Returns whether somebody may signal, as the system says now. A reader without the waiters' file does not know who
   /// has died. Any thread may call it. Progress: a system call for each signaller.
@@ -580,9 +580,10 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   std::unique_ptr<state> state_;
 };
 
-/// A fence that processes share, for blocks that follow a timeline: once a function of this object has found it lost, it
-/// stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a dead process. Each of
-/// them asks as is_lost() of the fence does, so a loss is found within 50 ms also where nobody sleeps for the fence. It is not copied; the attachment must outlive it, and must not be moved.
+/// A fence that processes share, for blocks that follow a timeline: once a function of this object has found it lost,
+/// it stays lost here, and current_value() is UINT64_MAX. So a block does not wait for the work of a dead process. Each
+/// of them asks as is_lost() of the fence does, so a loss is found within 50 ms also where nobody sleeps for the fence.
+/// It is not copied; the attachment must outlive it, and must not be moved.
 template <class Fence>
 class latched_fence : public waitable<latched_fence<Fence>> {
  public:

@@ -39,8 +39,8 @@
 
 namespace tidemark::detail {
 
-/// Where a segment has its name: files NAME and NAME.values in a folder whose file system knows O_TMPFILE. A name has no
-/// '/' and no 0 in it, and does not end in ".values".
+/// Where a segment has its name: files NAME and NAME.values in a folder whose file system knows O_TMPFILE. A name has
+/// no '/' and no 0 in it, and does not end in ".values".
 struct segment_name {
   std::string_view name;
   std::string_view folder = "/dev/shm";
@@ -124,8 +124,8 @@ class named_segment {
   named_segment(const segment_paths& paths, attachment_rights rights, deadline until) noexcept
       : paths_{paths}, rights_{rights}, until_{until} {}
 
-  /// Opens the files, or makes them if nobody uses the name, and calls `attach(files, is_made)` while no other process can open
-  /// or remove them. What it returns is the result.
+  /// Opens the files, or makes them if nobody uses the name, and calls `attach(files, is_made)` while no other process
+  /// can open or remove them. What it returns is the result.
   /// \param shape  of the files that are made; null: none are
   template <class Attach>
   open_result open(const segment_shape* shape, file_modes modes, Attach&& attach) noexcept {
