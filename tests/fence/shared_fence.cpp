@@ -192,7 +192,7 @@ TEST_CASE("[A127] whoever writes through the mapping of a reader or a waiter fau
   REQUIRE(made);
   const auto writes = [&](const auto& opened) {
     if (!opened) return 1;
-    *static_cast<volatile std::uint64_t*>(const_cast<void*>(opened.fence.value_address())) = 7;
+    *const_cast<volatile std::uint64_t*>(static_cast<const std::uint64_t*>(opened.fence.value_address())) = 7;
     return 0;
   };
   child_process reader{[&] {

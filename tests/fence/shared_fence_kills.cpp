@@ -82,7 +82,7 @@ class survivor {
     fence().for_each_attachment([&](const shared_attachment& each) {
       attached += each.process == static_cast<std::uint32_t>(getpid()) ? 1U : 100U;
     });
-    auto* const value = static_cast<std::byte*>(const_cast<void*>(fence().value_address()));
+    auto* const value = const_cast<std::byte*>(static_cast<const std::byte*>(fence().value_address()));
     std::byte* const base = value - layout::value_at;
     const detail::tree_shape<layout::arity> tree{few.waiter_slots};
     using owner = typename Signaller::platform::template atomic<std::uint32_t>;

@@ -143,6 +143,7 @@ class single_stepper {
     }
   }
 
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in another process
   static void* as_pointer(std::uint64_t number) { return reinterpret_cast<void*>(number); }
 
   static std::uint64_t place_of(pid_t child) {
