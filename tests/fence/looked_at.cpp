@@ -60,22 +60,22 @@ concept outlives_its_users =
     std::constructible_from<tidemark::timeline_group, Looked> &&
     requires(tidemark::timeline_group& group, tidemark::wait_loop& loop, tidemark::engine_queue& queue,
              tidemark::fence& to, Looked looked, void (*call)()) {
-      group.add(static_cast<Looked>(looked));
-      group.add(static_cast<Looked>(looked), 1);
-      loop.on_reached(static_cast<Looked>(looked), 1, call);
-      queue.wait(static_cast<Looked>(looked), 1);
-      tidemark::link(loop, static_cast<Looked>(looked), 1, to, 1);
+      group.add(static_cast<Looked&&>(looked));
+      group.add(static_cast<Looked&&>(looked), 1);
+      loop.on_reached(static_cast<Looked&&>(looked), 1, call);
+      queue.wait(static_cast<Looked&&>(looked), 1);
+      tidemark::link(loop, static_cast<Looked&&>(looked), 1, to, 1);
     };
 template <class Looked>
 concept outlives_one_of_them =
     std::constructible_from<tidemark::timeline_group, Looked> ||
-    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked>(looked)); } ||
-    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked>(looked), 1); } ||
+    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked&&>(looked)); } ||
+    requires(tidemark::timeline_group& group, Looked looked) { group.add(static_cast<Looked&&>(looked), 1); } ||
     requires(tidemark::wait_loop& loop, Looked looked, void (*call)()) {
-      loop.on_reached(static_cast<Looked>(looked), 1, call);
-    } || requires(tidemark::engine_queue& queue, Looked looked) { queue.wait(static_cast<Looked>(looked), 1); } ||
+      loop.on_reached(static_cast<Looked&&>(looked), 1, call);
+    } || requires(tidemark::engine_queue& queue, Looked looked) { queue.wait(static_cast<Looked&&>(looked), 1); } ||
     requires(tidemark::wait_loop& loop, tidemark::fence& to, Looked looked) {
-      tidemark::link(loop, static_cast<Looked>(looked), 1, to, 1);
+      tidemark::link(loop, static_cast<Looked&&>(looked), 1, to, 1);
     };
 using looked_fence = looked_at<tidemark::fence>;
 static_assert(outlives_its_users<looked_fence&> && outlives_its_users<const looked_fence&>);

@@ -27,7 +27,6 @@
 #include "support/watchdog.hpp"
 
 using namespace testing;
-using tidemark::detail::file_modes;
 using tidemark::detail::segment_name;
 using tidemark::detail::signallers;
 

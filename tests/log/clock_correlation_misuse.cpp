@@ -20,8 +20,8 @@ TEST_CASE("[A130] bounds of a clock that are negative or no numbers are reported
     REQUIRE(clock.add({100, 100, 100}));
     CHECK(clock.to_steady(5'000) == tidemark::correlated_time{5'000, UINT64_MAX});
   }
-  tidemark::clock_correlation{{0, -1}};
+  const tidemark::clock_correlation negative{{0, -1}};
   CHECK(take_said() == texts{"the bounds of a clock are 0 or more"});
-  tidemark::clock_correlation{{0, 0}};
+  const tidemark::clock_correlation exact{{0, 0}};
   CHECK(take_said().empty());
 }

@@ -393,7 +393,7 @@ bool is_in_table(const table_of<Member>& in) noexcept {
 }
 template <auto Member>
 const void* place_in_table(const table_of<Member>& in) noexcept {
-  return &(in.*Member);
+  return static_cast<const void*>(&(in.*Member));
 }
 
 }  // namespace detail
