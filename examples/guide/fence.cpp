@@ -263,7 +263,7 @@ void ask_what_there_is() {
   expect(is_cheap == (agreed->query<asymmetric_barriers>().version >= tidemark::feature_version{1}),
          "version 0 says that it is not there");
 
-  const auto refused = tidemark::engine::negotiate<tidemark::rewind>();
+  const auto refused = tidemark::engine::negotiate<tidemark::rewindable_values>();
   expect(refused.status == tidemark::negotiate_status::not_offered, "no engine sets values back");
 }
 

@@ -139,7 +139,8 @@ TEST_CASE("[A41] after an agreement no query fails, and one for what was not req
   REQUIRE(agreed);
   using type = capabilities<logs, if_there<fences_v2>>;
   static_assert(noexcept(agreed->query<logs>()) && noexcept(agreed->has<fences_v2>()));
-  static_assert(type::has_requested<logs> && type::has_requested<fences_v2> && !type::has_requested<tidemark::rewind>);
+  static_assert(type::has_requested<logs> && type::has_requested<fences_v2> &&
+                !type::has_requested<tidemark::rewindable_values>);
   CHECK(agreed->has<logs>());
   CHECK(!agreed->has<fences_v2>());
   CHECK(agreed->query<fences_v2>().version == feature_version{0});
@@ -308,9 +309,9 @@ TEST_CASE("[A38] an engine says what it has before it is made") {
   CHECK(agreed->has<tidemark::asymmetric_barriers>() == has_barriers);
   using portable_engine = tidemark::basic_engine<tidemark::portable_platform>;
   CHECK(portable_engine::negotiate<tidemark::asymmetric_barriers>().status == negotiate_status::not_offered);
-  const auto refused = tidemark::engine::negotiate<tidemark::rewind>();
+  const auto refused = tidemark::engine::negotiate<tidemark::rewindable_values>();
   CHECK(refused.status == negotiate_status::not_offered);
-  CHECK(refused.name == "rewind");
+  CHECK(refused.name == "rewindable_values");
 }
 
 TEST_CASE("[A38] an engine asks its host, and offers nothing that is not enabled") {

@@ -187,6 +187,28 @@ TEST_CASE_TEMPLATE(
   CHECK(reader.fence.view().current_value() == 41);
 }
 
+TEST_CASE("[A38] [A42] a shared fence says what it has before it is opened") {
+  constexpr bool is_safe = shared_fence::survives_kills;
+  const auto barriers = shared_progress_fence::negotiate<if_there<asymmetric_barriers>, if_there<kill_safety>>();
+  REQUIRE(barriers);
+  CHECK(barriers->has<kill_safety>() == is_safe);
+  // What was agreed on is there: the system takes the registration, and the attachment pins nothing.
+  auto made = shared_progress_fence::create();
+  REQUIRE(made);
+  made.fence.signal(1);
+  CHECK((made.fence.notify_count() == 0) == barriers->has<asymmetric_barriers>());
+
+  const auto refused = shared_fence_waiter::negotiate<asymmetric_barriers>();
+  CHECK(refused.status == negotiate_status::not_offered);
+  CHECK(refused.name == "asymmetric_barriers");
+  CHECK(shared_progress_fence_reader::negotiate<rewindable_values>().status == negotiate_status::not_offered);
+  CHECK(shared_fence::negotiate<signal_logs>().name == "signal_logs");
+
+  constexpr std::array only_safety{enabled_feature{kill_safety::id}};
+  CHECK(static_cast<bool>(shared_progress_fence::negotiate<kill_safety>(feature_host{only_safety})) == is_safe);
+  CHECK(!shared_progress_fence::negotiate<asymmetric_barriers>(feature_host{only_safety}));
+}
+
 TEST_CASE("[A127] whoever writes through the mapping of a reader or a waiter faults alone") {
   auto made = shared_fence::create();
   REQUIRE(made);

@@ -96,15 +96,20 @@ struct signal_logs : plain_feature {
   static constexpr feature_id id{0xFFFF0002};
   static constexpr std::string_view name = "signal_logs";
 };
-/// A value can be set back (rewindable_fence.hpp).
-struct rewind : plain_feature {
+/// Values can be set back (rewindable_fence.hpp).
+struct rewindable_values : plain_feature {
   static constexpr feature_id id{0xFFFF0003};
-  static constexpr std::string_view name = "rewind";
+  static constexpr std::string_view name = "rewindable_values";
 };
 /// Waits and signals take 32-bit serials (fence32.hpp).
 struct serials_32 : plain_feature {
   static constexpr feature_id id{0xFFFF0004};
   static constexpr std::string_view name = "serials_32";
+};
+/// A process may be killed at any instruction without harm to the others (shared_fence.hpp).
+struct kill_safety : plain_feature {
+  static constexpr feature_id id{0xFFFF0005};
+  static constexpr std::string_view name = "kill_safety";
 };
 
 /// A feature that the host has enabled, and the newest version of it that is enabled.
@@ -139,7 +144,8 @@ inline constexpr std::array<enabled_feature, sizeof...(Features)> all_enabled{
 }  // namespace detail
 
 /// A host that has enabled all features of these headers.
-inline constexpr feature_host every_feature{detail::all_enabled<asymmetric_barriers, signal_logs, rewind, serials_32>};
+inline constexpr feature_host every_feature{
+    detail::all_enabled<asymmetric_barriers, signal_logs, rewindable_values, serials_32, kill_safety>};
 
 /// A feature that a provider has.
 struct offered_feature {
@@ -174,7 +180,10 @@ template <feature F>
 struct if_there {};
 /// Requests a feature, some bits of it, and a version.
 template <feature F, std::uint64_t Bits, feature_version Oldest = F::oldest>
-struct with_bits {};
+struct with_bits {
+  static_assert(Oldest <= F::newest, "no provider meets a request for a version that the client does not know");
+  static_assert((Bits & ~F::bits_of(F::newest)) == 0, "the client's newest version does not know these bits");
+};
 
 namespace detail {
 
@@ -193,7 +202,7 @@ struct feature_request<if_there<F>> {
   static constexpr feature_version oldest = F::oldest;
 };
 template <class F, std::uint64_t Bits, feature_version Oldest>
-struct feature_request<with_bits<F, Bits, Oldest>> {
+struct feature_request<with_bits<F, Bits, Oldest>> : with_bits<F, Bits, Oldest> {
   using wanted = F;
   static constexpr bool is_needed = true;
   static constexpr std::uint64_t bits = Bits;

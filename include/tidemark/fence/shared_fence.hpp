@@ -71,6 +71,7 @@
 #include <string_view>
 #include <utility>
 
+#include "capabilities.hpp"
 #include "detail/shared_core.hpp"
 #include "detail/shared_heap.hpp"
 #include "detail/shared_segment.hpp"
@@ -362,6 +363,25 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   static constexpr bool keeps_value_on_loss = true;
   /// Whether a process may be killed at any instruction without harm to others.
   static constexpr bool survives_kills = Platform::double_word::is_always_lock_free;
+
+  /// Returns which of the features that `host` has enabled such fences have on this machine: `kill_safety`, unless the
+  /// double word takes a lock, and `asymmetric_barriers`, if the system has the barrier between processes. If it has it
+  /// and yet refuses to register a signaller, each signal of that fence takes the slow path.
+  static feature_offers offers(const feature_host& host) noexcept {
+    feature_offers those;
+    if (survives_kills) those.add_if_enabled<kill_safety>(host);
+    if constexpr (Platform::asymmetric) {
+      if (detail::global_barrier::is_available()) those.add_if_enabled<asymmetric_barriers>(host);
+    }
+    return those;
+  }
+  /// Negotiates what the program relies on (fence/capabilities.hpp), before it opens anything. Throws and allocates
+  /// nothing. Any thread may call it.
+  /// \tparam Requested  features, or if_there or with_bits of them
+  template <class... Requested>
+  static negotiate_result<Requested...> negotiate(const feature_host& host = every_feature) noexcept {
+    return tidemark::negotiate<Requested...>(host, offers(host));
+  }
 
   /// An attachment to nothing. It may be destroyed and assigned to.
   basic_shared_fence() noexcept = default;

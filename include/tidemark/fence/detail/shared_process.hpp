@@ -227,6 +227,13 @@ class shared_process {
 /// the registration, a fork keeps it.
 class global_barrier {
  public:
+  /// Returns whether the system has it.
+  static bool is_available() noexcept {
+    constexpr long needed = global_expedited | register_global_expedited;
+    const long found = call(query);
+    return found >= 0 && (found & needed) == needed;
+  }
+
   /// Registers this process; returns false if the system refuses it. It takes less than a microsecond at the start of a
   /// program, and milliseconds once it has threads.
   static bool register_process() noexcept { return call(register_global_expedited) == 0 && is_registered(); }
@@ -245,6 +252,7 @@ class global_barrier {
 
  private:
   // Commands of membarrier(2), as <linux/membarrier.h> numbers them.
+  static constexpr int query = 0;
   static constexpr int global_expedited = 1 << 1;
   static constexpr int register_global_expedited = 1 << 2;
   static constexpr int get_registrations = 1 << 9;
