@@ -202,6 +202,35 @@ TEST_CASE("who may only look is told at once that it gets no descriptors") {
   close_all(first);
 }
 
+TEST_CASE("who gets too few descriptors is told so, whichever of them is missing") {
+  const stand_name name{"few"};
+  segment first;
+  REQUIRE(open_named(first, name));
+  const child_end ended = run_in_child([&] {
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    for (const attachment_rights rights : {attachment_rights::wait, attachment_rights::signal}) {
+      for (rlim_t room = 0;; ++room) {
+        require(room < 16, "it is never opened");
+        const rlimit few{static_cast<rlim_t>(next) + room, 4096};
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        segment own;
+        const open_result found = own.open_existing(name, stand_shape, {.rights = rights}, [](auto) {});
+        if (found) {
+          require(room > 2, "it needs no descriptors");
+          close_all(own);
+          break;
+        }
+        require(found.status == open_status::refused && found.error == EMFILE, "another error is told");
+        require(found.field != segment_field::rights, "it is told that it has not the right");
+      }
+    }
+  });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+  close_all(first);
+}
+
 TEST_CASE("an opener that is stopped while it holds the name makes others busy, until it is killed") {
   const watchdog dog{[] { return std::string{"a stopped opener"}; }};
   const stand_name name{"stopped"};

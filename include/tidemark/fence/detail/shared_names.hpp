@@ -195,7 +195,10 @@ class named_segment {
     const bool is_signaller = rights_ == attachment_rights::signal;
     file_descriptor values = open_path(paths_.values(), is_signaller ? O_RDWR : O_RDONLY);
     // Whoever is attached has found both files.
-    if (!values) return errno == ENOENT ? differs_in(segment_field::id) : failure(errno, segment_field::rights);
+    if (!values) {
+      if (errno == ENOENT) return differs_in(segment_field::id);
+      return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
+    }
     file_descriptor waiters = open_anew(name.descriptor(), O_RDWR);
     if (!waiters) return not_opened_anew(errno);
     segment_files files{std::move(values), std::move(waiters), false};
