@@ -277,7 +277,7 @@ TEST_CASE("[A129] each domain has a monitored value of its own, which lies where
   const tidemark::memory_placement by_node{
       .allocate = [](void* all, std::size_t bytes, std::size_t alignment, std::uint64_t hint) noexcept -> void* {
         if (hint > 1) return nullptr;
-        memory& of = (*static_cast<std::array<memory, 2>*>(all))[hint];
+        memory& of = (*static_cast<std::array<memory, 2>*>(all))[static_cast<std::size_t>(hint)];
         of.used = bytes;
         return reinterpret_cast<std::uintptr_t>(of.bytes.data()) % alignment == 0 ? of.bytes.data() : nullptr;
       },

@@ -372,7 +372,7 @@ TEST_CASE("[A65] waits over all kinds end as a model says, while another thread 
     for (std::uint64_t mine = 1; mine <= rounds; ++mine) {
       await([&] { return round >= mine; });
       for (std::size_t i = 0; i < next.size(); ++i) {
-        const std::size_t which = (i + mine) % next.size();
+        const auto which = static_cast<std::size_t>((i + mine) % next.size());
         if (next[which] != 0) those.signal(which, next[which]);
       }
       round = UINT64_MAX;

@@ -97,7 +97,7 @@ TEST_CASE_FIXTURE(two_readers,
     }
     const auto part = ring.allocate(sizeof frame, alignof(std::uint64_t));
     REQUIRE(part);
-    std::uint64_t* const memory = &buffer[part.offset / sizeof frame];
+    std::uint64_t* const memory = &buffer[static_cast<std::size_t>(part.offset / sizeof frame)];
     *memory = frame;
     first.read(memory, frame);
     if (second_reads) second.read(memory, frame);
