@@ -175,7 +175,7 @@ void upload_more_now_and_then() {
     const int parts = frame == 0 ? 10 : 1;  // a level is loaded
     for (int i = 0; i < parts; ++i) {
       const auto part = ring.allocate(1000, 16);  // adds a block if none has room; at the limit it waits
-      if (part) std::memset(part.memory + part.offset, frame, part.bytes);
+      if (part) std::memset(part.memory + part.offset, frame, static_cast<std::size_t>(part.bytes));
     }
     const std::uint64_t serial = device.submit([] {});  // work that reads them
     ring.retire(serial);
