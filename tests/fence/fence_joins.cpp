@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -88,8 +87,8 @@ TEST_CASE_TEMPLATE("it is destroyed when all of its signallers have counted", Ki
 TEST_CASE("the destructor sleeps while calls are inside, and the last one that leaves wakes it") {
   using platform = counting_platform<tidemark::native_platform>;
   tidemark::detail::calls_inside<platform> calls;
-  std::optional<tidemark::detail::calls_inside<platform>::any_call> first{calls};
-  std::optional<tidemark::detail::calls_inside<platform>::any_call> last{calls};
+  auto first = std::make_unique<tidemark::detail::calls_inside<platform>::any_call>(calls);
+  auto last = std::make_unique<tidemark::detail::calls_inside<platform>::any_call>(calls);
   background destroyer{[&] { calls.await_end(); }};
   CHECK(destroyer.falls_asleep());
   first.reset();
@@ -103,7 +102,7 @@ TEST_CASE("the destructor sleeps while calls are inside, and the last one that l
 TEST_CASE("the destructor sleeps while the one signaller is inside") {
   using platform = counting_platform<tidemark::native_platform>;
   tidemark::detail::calls_inside<platform> calls;
-  std::optional<tidemark::detail::calls_inside<platform>::one_call> inside{calls};
+  auto inside = std::make_unique<tidemark::detail::calls_inside<platform>::one_call>(calls);
   background destroyer{[&] { calls.await_end(); }};
   CHECK(destroyer.falls_asleep());
   const meter<platform> during;
