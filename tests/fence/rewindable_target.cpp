@@ -182,7 +182,7 @@ TEST_CASE("[trap 14] targets of random values are reached exactly if the value w
         if (one) one->is_reached = one->is_reached || now >= one->value;
       }
     } else {
-      auto& one = entries[random(entries.size())];
+      auto& one = entries[static_cast<std::size_t>(random(entries.size()))];
       if (one) {
         one.reset();
       } else {
