@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -332,10 +333,12 @@ struct ring_of_words {
   timeline_group readers{given_out};
   std::atomic<std::uint64_t> wrong{0};
 
+  std::uint64_t& word_of(std::uint64_t number) { return words[static_cast<std::size_t>(number % words.size())]; }
+
   void write() {
     for (std::uint64_t number = 1; number <= last; ++number) {
       if (number > words.size() && readers.wait(number - words.size()) != wait_status::reached) ++wrong;
-      words[number % words.size()] = number;
+      word_of(number) = number;
       given_out.signal(number);
     }
   }
@@ -346,7 +349,7 @@ struct ring_of_words {
       const auto reads = readers.add(*read_up_to);
       const std::uint64_t from = reads.from();
       for (std::uint64_t number = from + 1; number <= from + at_a_time && number <= last; ++number) {
-        if (given_out.wait(number) != wait_status::reached || words[number % words.size()] != number) ++wrong;
+        if (given_out.wait(number) != wait_status::reached || word_of(number) != number) ++wrong;
         read_up_to->signal(number);
       }
       is_over = from + at_a_time >= last;
