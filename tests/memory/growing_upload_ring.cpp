@@ -447,7 +447,7 @@ TEST_CASE("the heap is the source by default, and a ring follows a fence or a vi
   const auto part = ring.allocate(100, 64);
   REQUIRE(part);
   CHECK(reinterpret_cast<std::uintptr_t>(part.memory) % 4096 == 0);
-  std::memset(part.memory + part.offset, 1, part.bytes);
+  std::memset(part.memory + part.offset, 1, static_cast<std::size_t>(part.bytes));
   tidemark::growing_upload_ring viewed{finished.view(), {.block_bytes = 4096}};
   CHECK(viewed.allocate(1));
 }

@@ -13,6 +13,7 @@
 #include <deque>
 #include <new>
 #include <optional>
+#include <span>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -365,10 +366,11 @@ TEST_CASE("[B5] several threads reserve, write, give the rest back and retire: n
         upload_part part = ring.allocate(1 + random.below(200), 1);
         const std::uint64_t left = random.below(part.bytes + 1);
         if (ring.try_shrink(part, left)) ++shrunk;
-        for (std::uint64_t i = 0; i < part.bytes; ++i) {
-          if (owner[part.offset + i].exchange(self, std::memory_order_relaxed) != 0) FAIL_CHECK("two owners");
+        const std::span owned{owner.data() + part.offset, static_cast<std::size_t>(part.bytes)};
+        for (auto& each : owned) {
+          if (each.exchange(self, std::memory_order_relaxed) != 0) FAIL_CHECK("two owners");
         }
-        for (std::uint64_t i = 0; i < part.bytes; ++i) owner[part.offset + i].store(0, std::memory_order_relaxed);
+        for (auto& each : owned) each.store(0, std::memory_order_relaxed);
         ring.retire(part, 0);
       }
     });
