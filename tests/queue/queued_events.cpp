@@ -234,7 +234,7 @@ TEST_CASE("[A101][A92] events go on in a larger log; the old one is read first, 
   logs.collect(sink);
   CHECK(sink.lost == std::vector<std::uint64_t>{2});
   REQUIRE(sink.queued.size() == 14);
-  for (std::uint64_t n = 0; n < 14; ++n) CHECK(std::get<3>(sink.queued[n]) == n + 3);
+  for (std::size_t n = 0; n < 14; ++n) CHECK(std::get<3>(sink.queued[n]) == n + 3);
   CHECK(logs.collect(sink) == collected_entries{});
 }
 
@@ -366,7 +366,7 @@ TEST_CASE("[A92] while logs of events replace one another, each event is read on
   }
   std::thread owner{[&] {
     for (; logs < most_logs; ++logs) {
-      all.set_log(2 + logs % 100);
+      all.set_log(static_cast<std::size_t>(2 + logs % 100));
       std::this_thread::yield();
     }
   }};
