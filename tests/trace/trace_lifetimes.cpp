@@ -128,7 +128,7 @@ TEST_CASE(
       times.emplace_back(begin, begin + random.below(60));
       queued(source, n, begin);
     }
-    for (std::uint64_t n = 1; n <= times.size(); ++n) signalled(source, n, times[n - 1].second);
+    for (std::size_t n = 1; n <= times.size(); ++n) signalled(source, n, times[n - 1].second);
     const std::vector<trace_lifetime> lifetimes = lifetimes_of(source);
     REQUIRE(lifetimes.size() == times.size());
     const std::vector<trace_depth> depths = depth_of(lifetimes, queue_a);
