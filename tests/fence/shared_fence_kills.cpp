@@ -118,6 +118,13 @@ std::uint64_t rounds() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 60;
 }
 
+/// Says that a test is left out where a process may be killed with a lock of the platform.
+bool survives_kills() {
+  if (shared_fence::survives_kills) return true;
+  MESSAGE("not tested: the double word takes a lock here");
+  return false;
+}
+
 void require(bool condition) {
   if (!condition) _exit(1);
 }
@@ -150,6 +157,7 @@ int lives_dangerously(const shared_files& files, std::uint64_t seed) {
 
 template <class Survivor, class Fence>
 void kill_at_random() {
+  if (!survives_kills()) return;
   const watchdog dog{[] { return std::string{"killed at random"}; }, 40min};
   Survivor stays;
   random_numbers random{fresh_seed()};
@@ -171,6 +179,7 @@ void kill_at_random() {
 /// Kills a process at each instruction of what `operation(fence)` does.
 template <class Survivor, class Fence, class Prepare, class Operation>
 void kill_in(const char* name, const Prepare& prepare, const Operation& operation) {
+  if (!survives_kills()) return;
   const watchdog dog{[] { return std::string{"killed in an operation"}; }, 40min};
   Survivor stays;
   Fence own;

@@ -169,6 +169,8 @@ class shared_core {
     static constexpr bool is_early() noexcept { return false; }
     deadline limit(deadline until) noexcept {
       const deadline now = Platform::now();
+      is_late_ = until <= now;
+      if (is_late_) return until;
       deadline next = of_.watch_.next_look(watched_, now);
       if (next <= now) {
         of_.look_for_all();
@@ -179,6 +181,8 @@ class shared_core {
       return until < next ? until : next;
     }
     bool park(std::uint32_t seen, deadline until) noexcept {
+      // A neighbour may change the word all the time. Then the system never says that the deadline has passed.
+      if (is_late_) return false;
       if (ticket_.is_registered()) return of_.place_.heap().park(ticket_.slot, seen, until);
       return Platform::park(own_, seen, until);
     }
@@ -189,6 +193,7 @@ class shared_core {
     typename Platform::park_word own_{0};
     const shared_ticket ticket_;
     const bool is_ordered_;
+    bool is_late_ = false;
     typename watch_type::sleeper watched_;
   };
 
