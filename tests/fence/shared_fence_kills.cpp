@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Fences whose processes are killed: after each instruction of a wait, a signal, a close and an open, and at random
-// moments. Whatever is killed, the others wait and signal, and what the dead had comes back.
+// Fences whose processes are killed: after each instruction of waits, of signals, of a look, and of opening, making and
+// closing, and at random moments. Whatever is killed, the others wait and signal, and what the dead had comes back.
+//
+// TIDEMARK_KILL_AT_ALL tries all instructions, TIDEMARK_KILL_ROUNDS says how often processes are killed at random. What
+// is printed with --success are instructions, kills, and how long the others took then.
 #include <tidemark/fence/shared_fence.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,6 +25,7 @@
 
 #include <tidemark/fence/fence.hpp>
 
+#include "support/asleep.hpp"
 #include "support/processes.hpp"
 #include "support/random.hpp"
 #include "support/repetitions.hpp"
@@ -31,27 +40,108 @@ namespace {
 
 constexpr shared_options few{.waiter_slots = 8, .attachments = 6};
 
-/// A process that survives. A thread of it sleeps all the time, so that it is the watcher and others are not.
+/// The slots of a fence.
+template <class Fence>
+class slots {
+ public:
+  explicit slots(const Fence& of)
+      : base_{const_cast<std::byte*>(static_cast<const std::byte*>(of.value_address())) - layout::value_at} {}
+
+  std::uint32_t owner_of(std::size_t slot) const {
+    using owner = typename Fence::platform::template atomic<std::uint32_t>;
+    const auto* const owners = &layout::template at<owner>(base_, layout::owners_at(tree_));
+    return owners[slot].load(std::memory_order_acquire);
+  }
+  bool is_empty(std::size_t slot) const {
+    using siblings = detail::siblings<typename Fence::platform, layout::arity>;
+    const auto* const leaves = &layout::template at<siblings>(base_, layout::tree_at);
+    return leaves[slot / layout::arity].words[slot % layout::arity].load_value(std::memory_order_acquire) == no_waiter;
+  }
+  /// Whether an attachment has one.
+  bool has_any(std::uint32_t attachment) const {
+    for (std::size_t slot = 0; slot < few.waiter_slots; ++slot) {
+      if (owner_of(slot) == attachment + 1) return true;
+    }
+    return false;
+  }
+
+ private:
+  using layout = detail::shared_layout<typename Fence::platform>;
+
+  const detail::tree_shape<layout::arity> tree_{few.waiter_slots};
+  std::byte* base_;
+};
+
+/// How long something took, each time.
+class durations {
+ public:
+  template <class Call>
+  void time(const Call& call) {
+    const auto began = std::chrono::steady_clock::now();
+    call();
+    all_.push_back(std::chrono::steady_clock::now() - began);
+  }
+  std::string text() {
+    if (all_.empty()) return "never";
+    std::sort(all_.begin(), all_.end());
+    const auto in_microseconds = [](auto took) { return std::to_string(took / 1us) + " us"; };
+    return in_microseconds(all_[all_.size() / 2]) + ", at most " + in_microseconds(all_.back());
+  }
+
+ private:
+  std::vector<std::chrono::steady_clock::duration> all_;
+};
+
+/// A process that survives. A thread of it sleeps all the time, so that it is the watcher and others are not. Another
+/// one, the follower, always sleeps for the next value, so that it is due when the process signals that is killed.
 template <class Signaller, class Waiter>
 class survivor {
  public:
+  using signaller = Signaller;
+
   survivor() : made_{Signaller::create(few)}, waiter_{Waiter::open(made_.fence.files(), few)} {
     REQUIRE(made_);
     REQUIRE(waiter_);
     watcher_ = std::thread{[this] { CHECK(waiter_.fence.wait(last) == wait_status::reached); }};
     await([&] { return made_.fence.monitored_value() == last - 1; });
+    follower_ = std::thread{[this] {
+      for (std::uint64_t value = 0; value != last; followed_ = value) {
+        CHECK(waiter_.fence.wait(value + 1) == wait_status::reached);
+        value = waiter_.fence.current_value();
+      }
+    }};
   }
   survivor(const survivor&) = delete;
   survivor& operator=(const survivor&) = delete;
   ~survivor() {
     made_.fence.signal(last);
     watcher_.join();
+    follower_.join();
+    MESSAGE("the follower: " << following_.text() << "; ten waits and signals: " << going_on_.text()
+                             << "; all is back: " << coming_back_.text());
   }
 
   Signaller& fence() { return made_.fence; }
 
-  /// Waits and signals ten times. Then everything comes back that a dead process had.
+  /// Comes to whatever the dead process has signalled, and then waits and signals ten times. Then everything comes back
+  /// that it had.
   void goes_on() {
+    following_.time([&] { await([&] { return followed_ == fence().current_value(); }); });
+    going_on_.time([&] { waits_and_signals(); });
+    // A cleaner of another process may have a byte just now.
+    coming_back_.time([&] {
+      await([&] {
+        fence().look();
+        return is_all_back();
+      });
+    });
+    CHECK(fence().monitored_value() == fence().current_value());
+  }
+
+ private:
+  static constexpr std::uint64_t last = UINT64_MAX;
+
+  void waits_and_signals() {
     const std::uint64_t first = fence().current_value() + 1;
     std::thread sleeper{[&] {
       for (std::uint64_t value = first; value < first + 10; ++value) {
@@ -64,17 +154,7 @@ class survivor {
       CHECK(done_.wait(value) == wait_status::reached);
     }
     sleeper.join();
-    // A cleaner of another process may have a byte just now.
-    await([&] {
-      fence().look();
-      return is_all_back();
-    });
-    CHECK(fence().monitored_value() == last - 1);
   }
-
- private:
-  static constexpr std::uint64_t last = UINT64_MAX;
-  using layout = detail::shared_layout<typename Signaller::platform>;
 
   /// Whether only this process is attached and has slots, and all others have empty leaves.
   bool is_all_back() {
@@ -82,29 +162,26 @@ class survivor {
     fence().for_each_attachment([&](const shared_attachment& each) {
       attached += each.process == static_cast<std::uint32_t>(getpid()) ? 1U : 100U;
     });
-    auto* const value = const_cast<std::byte*>(static_cast<const std::byte*>(fence().value_address()));
-    std::byte* const base = value - layout::value_at;
-    const detail::tree_shape<layout::arity> tree{few.waiter_slots};
-    using owner = typename Signaller::platform::template atomic<std::uint32_t>;
-    const auto* const owners = &layout::template at<owner>(base, layout::owners_at(tree));
-    using siblings = detail::siblings<typename Signaller::platform, layout::arity>;
-    const auto* const leaves = &layout::template at<siblings>(base, layout::tree_at);
-    std::size_t taken = 0;
+    const slots all{fence()};
     bool is_clean = attached == 2;
+    std::size_t taken = 0;
     for (std::size_t slot = 0; slot < few.waiter_slots; ++slot) {
-      const auto& leaf = leaves[slot / layout::arity].words[slot % layout::arity];
-      const bool is_empty = leaf.load_value(std::memory_order_acquire) == no_waiter;
-      const bool is_free = owners[slot].load(std::memory_order_acquire) == 0;
+      const bool is_free = all.owner_of(slot) == 0;
       taken += is_free ? 0U : 1U;
-      is_clean = is_clean && is_empty == is_free;
+      is_clean = is_clean && all.is_empty(slot) == is_free;
     }
-    return is_clean && taken == 1;
+    return is_clean && taken == 2;
   }
 
   shared_open_result<Signaller> made_;
   shared_open_result<Waiter> waiter_;
   tidemark::fence done_;
   std::thread watcher_;
+  std::thread follower_;
+  std::atomic<std::uint64_t> followed_{0};
+  durations following_;
+  durations going_on_;
+  durations coming_back_;
 };
 
 using fence_survivor = survivor<shared_fence, shared_fence_waiter>;
@@ -189,7 +266,11 @@ void kill_in(const char* name, const Prepare& prepare, const Operation& operatio
         auto opened = Fence::open(stays.fence().files(), few);
         require(static_cast<bool>(opened));
         own = std::move(opened.fence);
-        prepare(own);
+        if constexpr (std::invocable<const Prepare&, Fence&, const shared_files&>) {
+          prepare(own, stays.fence().files());
+        } else {
+          prepare(own);
+        }
       },
       [&] { operation(own); },
       [&](std::size_t at) {
@@ -206,6 +287,9 @@ void stops_spinning(const Fence& fence) {
 
 }  // namespace
 
+TYPE_TO_STRING_AS("symmetric", fence_survivor);
+TYPE_TO_STRING_AS("asymmetric", asymmetric_survivor);
+
 TEST_CASE("a process that is killed at any instruction of a wait leaves nothing, and nobody hangs") {
   kill_in<fence_survivor, shared_fence>(
       "wait", [](auto& of) { stops_spinning(of); },
@@ -218,9 +302,43 @@ TEST_CASE("a process that is killed at any instruction of an asymmetric wait lea
       [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 100us)); });
 }
 
-TEST_CASE("a process that is killed at any instruction of a signal leaves nothing, and nobody hangs") {
-  // A second attachment of the child sleeps in a thread, so that the signal has somebody to wake.
+TEST_CASE("a process that is killed at any instruction of a wait that a signal ends leaves nothing, and nobody hangs") {
+  std::uint64_t target = 0;
+  const auto waits = [&](auto& of) { static_cast<void>(of.wait(target)); };
+  // A thread of the child signals once the wait sleeps.
+  const auto prepares = [&](auto& of) {
+    stops_spinning(of);
+    target = of.current_value() + 1;
+    std::thread{[&of, target] {
+      await([] { return is_asleep(getpid()); });
+      of.signal(target);
+    }}.detach();
+  };
+  kill_in<fence_survivor, shared_fence>("wait that is released", prepares, waits);
+  kill_in<asymmetric_survivor, asymmetric_fence>("asymmetric wait that is released", prepares, waits);
+}
+
+#if defined(__cpp_lib_jthread)
+TEST_CASE("a process that is killed at any instruction of a wait that is stopped leaves nothing, and nobody hangs") {
+  std::stop_source stop;
   kill_in<fence_survivor, shared_fence>(
+      "wait that is stopped",
+      [&](auto& of) {
+        stops_spinning(of);
+        stop = std::stop_source{};
+        std::thread{[stop]() mutable {
+          await([] { return is_asleep(getpid()); });
+          stop.request_stop();
+        }}.detach();
+      },
+      [&](auto& of) { static_cast<void>(of.wait(of.current_value() + 5, stop.get_token())); });
+}
+#endif
+
+TEST_CASE_TEMPLATE("a process that is killed at any instruction of a signal leaves nothing, and nobody hangs", Survivor,
+                   fence_survivor, asymmetric_survivor) {
+  // A thread of the child sleeps, too, so that the signal has somebody to wake in both processes.
+  kill_in<Survivor, typename Survivor::signaller>(
       "signal",
       [](auto& of) {
         std::thread{[&of] { static_cast<void>(of.wait(of.current_value() + 1)); }}.detach();
@@ -228,9 +346,70 @@ TEST_CASE("a process that is killed at any instruction of a signal leaves nothin
       },
       [](auto& of) { of.signal(of.current_value() + 1); });
 }
+TEST_CASE_TEMPLATE("a process that is killed at any instruction of its opening leaves nothing, and nobody hangs",
+                   Survivor, fence_survivor, asymmetric_survivor) {
+  if (!survives_kills()) return;
+  const watchdog dog{[] { return std::string{"killed in an opening"}; }, 40min};
+  Survivor stays;
+  typename Survivor::signaller own;
+  const auto opens = [&] {
+    auto opened = Survivor::signaller::open(stays.fence().files(), few);
+    require(static_cast<bool>(opened));
+    own = std::move(opened.fence);
+  };
+  // After one that is closed, each child finds its memory in the same state, and takes the same way.
+  const auto opens_and_closes = [&] {
+    opens();
+    own.close();
+  };
+  kill_at_each_instruction("open", opens_and_closes, opens, [&](std::size_t at) {
+    INFO(at);
+    stays.goes_on();
+  });
+}
 
-TEST_CASE("a process that is killed at any instruction of its close leaves nothing, and nobody hangs") {
-  kill_in<fence_survivor, shared_fence>("close", [](auto&) {}, [](auto& of) { of.close(); });
+TEST_CASE("a process that is killed at any instruction of a look that cleans up leaves nothing, and nobody hangs") {
+  kill_in<fence_survivor, shared_fence>(
+      "look that cleans up",
+      [](shared_fence&, const shared_files& files) {
+        // Somebody has died asleep.
+        const pid_t dead = fork();
+        if (dead == 0) {
+          auto opened = shared_fence::open(files, few);
+          require(static_cast<bool>(opened));
+          std::thread{[&] { static_cast<void>(opened.fence.wait(UINT64_MAX)); }}.detach();
+          await([&] { return slots{opened.fence}.has_any(opened.fence.index()); });
+          _exit(0);
+        }
+        int status = 0;
+        require(waitpid(dead, &status, 0) == dead && status == 0);
+      },
+      [](auto& of) { of.look(); });
+}
+
+TEST_CASE("a process that is killed at any instruction while it makes a fence by name leaves a name that can be used") {
+  if (!survives_kills()) return;
+  const watchdog dog{[] { return std::string{"killed in the making"}; }, 40min};
+  const std::string text = "tidemark-test-" + std::to_string(getpid()) + "-made";
+  const shared_name name{text};
+  shared_fence own;
+  kill_at_each_instruction(
+      "open or create by name", [] {},
+      [&] {
+        auto opened = shared_fence::open_or_create(name, few);
+        require(static_cast<bool>(opened));
+        own = std::move(opened.fence);
+      },
+      [&](std::size_t at) {
+        INFO(at);
+        auto opened = shared_fence::open_or_create(name, few);
+        REQUIRE(opened);
+        CHECK(opened.fence.index() == 0);
+        std::thread sleeper{[&] { CHECK(opened.fence.wait(1) == wait_status::reached); }};
+        await([&] { return opened.fence.monitored_value() == 0; });
+        CHECK(opened.fence.signal(1));
+        sleeper.join();
+      });
 }
 
 TEST_CASE("processes that are killed at random leave nothing, and nobody hangs") {

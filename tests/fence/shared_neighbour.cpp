@@ -131,7 +131,7 @@ class neighbour {
       word.store(nonsense(random, word.load()), std::memory_order_relaxed);
     }
   }
-  /// Overwrites a byte of one header, which openings refuse then.
+  /// Overwrites a word of one header, so that openings refuse then.
   void write_header(random_numbers& random) {
     const mapped_file& file = random.below(2U) == 0 ? values_ : waiters_;
     const std::size_t at = random.below(sizeof(detail::segment_header) / 4) * 4;

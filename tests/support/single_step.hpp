@@ -201,9 +201,9 @@ class single_stepper {
 };
 
 /// Returns how many instructions of an operation are tried: all of them if TIDEMARK_KILL_AT_ALL is set.
-inline std::size_t most_kills() { return std::getenv("TIDEMARK_KILL_AT_ALL") != nullptr ? SIZE_MAX : 500; }
+inline std::size_t most_kills() { return std::getenv("TIDEMARK_KILL_AT_ALL") != nullptr ? SIZE_MAX : 200; }
 
-/// Kills a process at each instruction of the operation, or at 500 that lie apart, and calls `check(at)` after each.
+/// Kills a process at each instruction of the operation, or at 200 that lie apart, and calls `check(at)` after each.
 /// Prints how many instructions there are.
 template <class Prepare, class Operation, class Check>
 void kill_at_each_instruction(const std::string& name, Prepare prepare, Operation operation, const Check& check) {
