@@ -95,15 +95,17 @@ template <std::size_t Unroll, class Operation>
   return value;
 }
 
-/// `counts()` is asked after each block, and once before, whether what happened since it was last asked is of interest;
-/// other blocks are timed again.
-template <std::size_t Unroll, class Operation, class Counts>
-void measure_blocks_that(benchmark::State& state, Operation operation, Counts counts, std::uint64_t value = 0) {
+/// Times `run(value, blocks)`, which does `blocks` times `unroll` operations and returns the last value. `counts()` is
+/// asked after each block, and once before, whether what happened since it was last asked is of interest; other blocks
+/// are timed again.
+template <class Run, class Counts>
+void measure_runs_that(benchmark::State& state, std::size_t unroll, const Run& run, Counts counts,
+                       std::uint64_t value = 0) {
   constexpr double wanted_ns = 20'000;
   std::uint64_t blocks = 1;
   for (double took = 0; took < wanted_ns && blocks < (std::uint64_t{1} << 20); blocks *= 2) {
     const auto start = steady::now();
-    value = run_blocks<Unroll>(operation, value, blocks);
+    value = run(value, blocks);
     took = nanoseconds_between(start, steady::now()) * 2;
   }
   std::vector<double> samples;
@@ -112,15 +114,23 @@ void measure_blocks_that(benchmark::State& state, Operation operation, Counts co
     double took = 0;
     do {
       const auto start = steady::now();
-      value = run_blocks<Unroll>(operation, value, blocks);
+      value = run(value, blocks);
       took = nanoseconds_between(start, steady::now());
     } while (!counts());
     state.SetIterationTime(took * 1e-9);
     samples.push_back(took);
   }
-  const double operations = static_cast<double>(blocks) * Unroll;
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(blocks * Unroll));
-  report_per_operation(state, std::move(samples), operations);
+  const std::uint64_t operations = blocks * unroll;
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(operations));
+  report_per_operation(state, std::move(samples), static_cast<double>(operations));
+}
+
+template <std::size_t Unroll, class Operation, class Counts>
+void measure_blocks_that(benchmark::State& state, Operation operation, Counts counts, std::uint64_t value = 0) {
+  const auto run = [&operation](std::uint64_t from, std::uint64_t blocks) {
+    return run_blocks<Unroll>(operation, from, blocks);
+  };
+  measure_runs_that(state, Unroll, run, counts, value);
 }
 
 template <std::size_t Unroll = 64, class Operation>

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Peers: what a process can wait for that another one does, with one signaller and one waiter. Each is made before the
+// fork; see ping_pong_of_processes() for what its members are called for.
+#pragma once
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "../support/processes.hpp"
+#include "futex.hpp"
+
+namespace bench {
+
+/// What needs nothing to be done in a process.
+struct same_in_all {
+  void open_signaller() noexcept {}
+  void open_waiter() noexcept {}
+};
+
+/// A word, and a system call for each signal and each wait: the floor of all that sleeps.
+class shared_futex : public same_in_all {
+ public:
+  void signal(std::uint64_t value) noexcept {
+    word_->store(static_cast<std::uint32_t>(value), std::memory_order_release);
+    ::syscall(SYS_futex, &*word_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+  void wait(std::uint64_t target) noexcept {
+    for (;;) {
+      const std::uint32_t seen = word_->load(std::memory_order_acquire);
+      if (seen >= target) return;
+      ::syscall(SYS_futex, &*word_, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    }
+  }
+
+ private:
+  shared_object<std::atomic<std::uint32_t>> word_{0U};
+};
+
+class posix_semaphore : public same_in_all {
+ public:
+  posix_semaphore() {
+    if (::sem_init(&*semaphore_, 1, 0) != 0) fail("sem_init");
+  }
+  void signal(std::uint64_t) noexcept { ::sem_post(&*semaphore_); }
+  void wait(std::uint64_t) noexcept {
+    while (::sem_wait(&*semaphore_) != 0) {
+    }
+  }
+
+ private:
+  shared_object<sem_t> semaphore_;
+};
+
+/// A value under a mutex that survives the end of its owner, and a condition variable, which does not.
+class robust_mutex : public same_in_all {
+ public:
+  robust_mutex() {
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t condition;
+    const bool is_made = ::pthread_mutexattr_init(&mutex) == 0 && ::pthread_condattr_init(&condition) == 0 &&
+                         ::pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED) == 0 &&
+                         ::pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST) == 0 &&
+                         ::pthread_condattr_setpshared(&condition, PTHREAD_PROCESS_SHARED) == 0 &&
+                         ::pthread_mutex_init(&all_->mutex, &mutex) == 0 &&
+                         ::pthread_cond_init(&all_->condition, &condition) == 0;
+    if (!is_made) fail("a mutex that processes share");
+  }
+  void signal(std::uint64_t value) noexcept {
+    lock();
+    all_->value = value;
+    ::pthread_cond_signal(&all_->condition);
+    ::pthread_mutex_unlock(&all_->mutex);
+  }
+  void wait(std::uint64_t target) noexcept {
+    lock();
+    while (all_->value < target) {
+      if (::pthread_cond_wait(&all_->condition, &all_->mutex) == EOWNERDEAD) ::pthread_mutex_consistent(&all_->mutex);
+    }
+    ::pthread_mutex_unlock(&all_->mutex);
+  }
+
+ private:
+  struct words {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    std::uint64_t value = 0;
+  };
+
+  void lock() noexcept {
+    if (::pthread_mutex_lock(&all_->mutex) == EOWNERDEAD) ::pthread_mutex_consistent(&all_->mutex);
+  }
+
+  shared_object<words> all_;
+};
+
+class event_descriptor : public same_in_all {
+ public:
+  event_descriptor() : descriptor_{::eventfd(0, EFD_CLOEXEC)} {
+    if (descriptor_ < 0) fail("eventfd");
+  }
+  event_descriptor(const event_descriptor&) = delete;
+  event_descriptor& operator=(const event_descriptor&) = delete;
+  ~event_descriptor() { ::close(descriptor_); }
+
+  void signal(std::uint64_t) noexcept {
+    const std::uint64_t one = 1;
+    if (::write(descriptor_, &one, sizeof one) < 0) fail("eventfd");
+  }
+  void wait(std::uint64_t target) noexcept {
+    while (taken_ < target) {
+      std::uint64_t got = 0;
+      if (::read(descriptor_, &got, sizeof got) > 0) taken_ += got;
+    }
+  }
+
+ private:
+  int descriptor_;
+  std::uint64_t taken_ = 0;
+};
+
+class pipe_way : public same_in_all {
+ public:
+  pipe_way() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("pipe");
+  }
+  pipe_way(const pipe_way&) = delete;
+  pipe_way& operator=(const pipe_way&) = delete;
+  ~pipe_way() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+
+  void signal(std::uint64_t) noexcept {
+    if (::write(ends_[1], "x", 1) != 1) fail("pipe");
+  }
+  void wait(std::uint64_t) noexcept {
+    char got = 0;
+    while (::read(ends_[0], &got, 1) != 1) {
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+}  // namespace bench
