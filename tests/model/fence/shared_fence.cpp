@@ -306,6 +306,22 @@ struct stopped : model::suite<2>, processes<kind::fence, Shape> {
   void after() { this->shared.require_idle(); }
 };
 
+/// A signaller was killed behind its store. Whoever watches in the process of a waiter finds the value, and wakes it.
+template <shape Shape>
+struct value_is_told : model::suite<2>, processes<kind::progress, Shape> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      this->data.store(42);
+      this->shared.value.store(1, std::memory_order_release);
+      this->attached[1].look_for_all();
+    } else {
+      MODEL_REQUIRE(this->attached[1].wait(1) == wait_status::reached);
+      MODEL_REQUIRE(this->data.load() == 42);
+    }
+  }
+  void after() { this->shared.require_idle(); }
+};
+
 /// [A120] One thread of a process finds that nobody is left who may signal. Another one, which sleeps, learns of it.
 template <shape Shape>
 struct loss_is_told : model::suite<2>, processes<kind::progress, Shape> {
@@ -540,6 +556,8 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<unpinned_after_its_last_look, "unpinned_after_its_last_look">());
   checks.push_back(model::make_check<stopped<one_slot>, "stopped">());
   checks.push_back(model::make_check<stopped<no_slot>, "stopped_without_slot">());
+  checks.push_back(model::make_check<value_is_told<one_slot>, "value_is_told">());
+  checks.push_back(model::make_check<value_is_told<no_slot>, "value_is_told_without_slot">());
   checks.push_back(model::make_check<loss_is_told<one_slot>, "loss_is_told">());
   checks.push_back(model::make_check<loss_is_told<no_slot>, "loss_is_told_without_slot">());
   checks.push_back(model::make_check<latched_loss, "latched_loss">());

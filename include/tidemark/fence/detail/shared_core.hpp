@@ -98,8 +98,7 @@ class shared_core {
   /// \param is_urgent  whether to look who is dead, too, if another process has done so just now
   void look_for_all(bool is_urgent = false) const noexcept {
     const bool is_lost = place_.look(is_urgent);
-    const std::uint64_t value = reached_value();
-    watch_.nudge_if([&](std::uint64_t target) { return is_lost || target <= value; });
+    watch_.nudge_due(reached_value(), is_lost);
   }
   std::uint64_t notify_count() const noexcept {
     // (SF23): relaxed alone, a statistic.
@@ -172,9 +171,9 @@ class shared_core {
       is_late_ = until <= now;
       if (is_late_) return until;
       deadline next = of_.watch_.next_look(watched_, now);
-      if (next <= now) {
+      has_looked_ = next <= now;
+      if (has_looked_) {
         of_.look_for_all();
-        // At once: what the look has found may be for this thread, too.
         return now;
       }
       if (!ticket_.is_registered() || !is_ordered_) next = look_again_before(next, now);
@@ -183,6 +182,8 @@ class shared_core {
     bool park(std::uint32_t seen, deadline until) noexcept {
       // A neighbour may change the word all the time. Then the system never says that the deadline has passed.
       if (is_late_) return false;
+      // What the look has found may be for this thread, too.
+      if (has_looked_) return true;
       if (ticket_.is_registered()) return of_.place_.heap().park(ticket_.slot, seen, until);
       return Platform::park(own_, seen, until);
     }
@@ -194,6 +195,7 @@ class shared_core {
     const shared_ticket ticket_;
     const bool is_ordered_;
     bool is_late_ = false;
+    bool has_looked_ = false;
     typename watch_type::sleeper watched_;
   };
 

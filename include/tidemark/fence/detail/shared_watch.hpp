@@ -7,7 +7,8 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock.
+// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock. It does not
+// go through the list, whose sleepers lie on as many stacks, while the value is below the least target.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 
@@ -48,6 +49,7 @@ class shared_watch {
     entering.previous = last_;
     (last_ != nullptr ? last_->next : first_) = &entering;
     last_ = &entering;
+    if (entering.target < least_) least_ = entering.target;
     if (watcher_ == nullptr) watcher_ = &entering;
   }
 
@@ -71,12 +73,14 @@ class shared_watch {
     return due;
   }
 
-  /// Wakes all sleepers for which `is_due(target)` is true.
-  template <class IsDue>
-  void nudge_if(const IsDue& is_due) noexcept {
+  /// Wakes all sleepers whose target is at most `value`, or all.
+  void nudge_due(std::uint64_t value, bool all) noexcept {
     const keeper kept(lock_);
+    if (!all && value < least_) return;
+    least_ = UINT64_MAX;
     for (sleeper* one = first_; one != nullptr; one = one->next) {
-      if (is_due(one->target)) one->nudge();
+      if (one->target < least_) least_ = one->target;
+      if (all || one->target <= value) one->nudge();
     }
   }
 
@@ -87,6 +91,7 @@ class shared_watch {
   sleeper* first_ = nullptr;
   sleeper* last_ = nullptr;
   sleeper* watcher_ = nullptr;
+  std::uint64_t least_ = UINT64_MAX;  // no target is less; those that have left count until the next turn
   deadline next_{};
   const deadline::duration interval_;
 };
