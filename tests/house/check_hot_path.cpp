@@ -7,6 +7,7 @@
 //   progress_signal_next  the same, and one more load for the old value
 //   fence_signal          exactly one locked instruction, no fence, no call
 //   fence_signal_next     exactly one locked instruction, no fence, no call
+//   shared_...            the same as in one process, and one more load for where the pages lie
 //   unrecorded_...        what the same signal promises without an unrecorded_thread
 //
 //   check_hot_path FILE.s        prints a line for each function; exit status 1 if one breaks its promise
@@ -58,9 +59,14 @@ struct promise {
   long loads;      // at most so many on the hot path
 };
 
-constexpr promise promises[] = {
-    {"progress_signal", false, 1},  {"progress_signal_next", false, 2},       {"fence_signal", true, 3},
-    {"fence_signal_next", true, 2}, {"unrecorded_progress_signal", false, 1}, {"unrecorded_fence_signal", true, 3}};
+constexpr promise promises[] = {{"progress_signal", false, 1},
+                                {"progress_signal_next", false, 2},
+                                {"fence_signal", true, 3},
+                                {"fence_signal_next", true, 2},
+                                {"shared_progress_signal", false, 2},
+                                {"shared_fence_signal", true, 4},
+                                {"unrecorded_progress_signal", false, 1},
+                                {"unrecorded_fence_signal", true, 3}};
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
