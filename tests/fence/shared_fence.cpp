@@ -667,6 +667,25 @@ TEST_CASE("a program can ask who is attached") {
   CHECK(list(made.fence) == "0 signals camera, ");
 }
 
+TEST_CASE_TEMPLATE("whoever can only look sees the least target of all processes", Kind, several, one) {
+  const watchdog dog{[] { return std::string{"least target"}; }};
+  auto made = Kind::signaller::create();
+  REQUIRE(made);
+  auto reader = Kind::reader::open(made.fence.files());
+  REQUIRE(reader);
+  CHECK(made.fence.least_target() == std::nullopt);
+  child_process sleeper{[&] {
+    auto opened = Kind::waiter::open(made.fence.files());
+    return opened && opened.fence.wait(7) == wait_status::reached ? 0 : 1;
+  }};
+  await([&] { return made.fence.least_target() == 7; });
+  if constexpr (Kind::signaller::survives_kills) CHECK(reader.fence.least_target() == 7);
+  made.fence.signal(7);
+  CHECK(sleeper.wait() == 0);
+  CHECK(made.fence.least_target() == std::nullopt);
+  CHECK(reader.fence.least_target() == std::nullopt);
+}
+
 TEST_CASE("the child of a fork closes its copy, and opens an attachment of its own") {
   const watchdog dog{[] { return std::string{"fork"}; }};
   auto made = shared_fence::create();

@@ -457,6 +457,17 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     return state_->place.heap().monitored_value();
   }
 
+  /// Returns the least target that a thread of any process waits for. Returns nothing if no thread waits; and for a
+  /// reader, if it has no waiters' file, or if the platform's double word has a lock, which a reader can't take. The
+  /// target may be outdated, and is 1 while a signaller has pinned the root. Progress: wait-free, one load. Any thread
+  /// may call it.
+  std::optional<std::uint64_t> least_target() const noexcept {
+    if constexpr (Rights == shared_rights::look && !survives_kills) return std::nullopt;
+    if (state_->place.segment().waiters() == nullptr) return std::nullopt;
+    const std::uint64_t monitored = layout::heap_type::monitored_value_of(layout::root(base_));
+    return monitored == detail::no_minimum ? std::nullopt : std::optional{monitored + 1};
+  }
+
   /// Returns where the value lies in this process: mapped for reading alone, unless the attachment may signal.
   const void* value_address() const noexcept { return &layout::value(base_); }
   /// Returns where the monitored value lies in this process.

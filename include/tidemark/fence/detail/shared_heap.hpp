@@ -89,9 +89,11 @@ class shared_heap {
   }
 
   /// Returns the root's value, which may be outdated.
-  std::uint64_t monitored_value() const noexcept {
+  std::uint64_t monitored_value() const noexcept { return monitored_value_of(*words_.root); }
+  /// The same of any heap's root.
+  static std::uint64_t monitored_value_of(const typename Platform::double_word& root) noexcept {
     // (SF19): relaxed alone: it synchronizes nothing.
-    return words_.root->load_value(std::memory_order_relaxed);
+    return root.load_value(std::memory_order_relaxed);
   }
 
   /// Registers a waiter for `target`, at least 1. Progress: wait-free, O(log n) plus O(n) to find a slot.
