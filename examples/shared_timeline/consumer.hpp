@@ -35,7 +35,8 @@ class consumer {
         next_{own_.current_value()} {}
 
   int run() {
-    say(who_, "is there, as process ", ::getpid(), next_ == 0 ? "" : ", and goes on behind entry " + std::to_string(next_));
+    say(who_, "is there, as process ", ::getpid(),
+        next_ == 0 ? "" : ", and goes on behind entry " + std::to_string(next_));
     bool goes_on = true;
     std::uint64_t begun = recording::now();
     while (goes_on && !ending::is_wanted()) {

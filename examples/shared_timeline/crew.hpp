@@ -121,7 +121,8 @@ class recording {
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
   ~recording() {
-    if (file_ && file_->close() != tidemark::trace_write_status::written) std::fputs("the trace is not whole\n", stderr);
+    if (file_ && file_->close() != tidemark::trace_write_status::written)
+      std::fputs("the trace is not whole\n", stderr);
   }
 
   static std::uint64_t now() noexcept { return clock::now(); }

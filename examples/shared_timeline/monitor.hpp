@@ -87,19 +87,19 @@ class monitor {
   static bool add_fence(std::string& rows, std::string_view title, const std::string& name) {
     const auto opened = reader::open({name}, fence_choices("monitor"));
     if (!opened) {
-      rows += row(title, "-", "-", "nobody", opened.status == tidemark::shared_open_status::unknown
-                                                 ? ""
-                                                 : std::string(to_string(opened.status)) + " " +
-                                                       std::string(to_string(opened.field)));
+      rows += row(title, "-", "-", "nobody",
+                  opened.status == tidemark::shared_open_status::unknown
+                      ? ""
+                      : std::string(to_string(opened.status)) + " " + std::string(to_string(opened.field)));
       return false;
     }
     // Who signals: by the state, which knows of the dead; the list has the living alone.
     std::string signals;
     std::string waits;
     opened.fence.for_each_attachment([&](const tidemark::shared_attachment& each) {
-      const std::string_view label(each.label.data(),
-                                   static_cast<std::size_t>(std::find(each.label.begin(), each.label.end(), '\0') -
-                                                            each.label.begin()));
+      const std::string_view label(
+          each.label.data(),
+          static_cast<std::size_t>(std::find(each.label.begin(), each.label.end(), '\0') - each.label.begin()));
       const bool may_signal = each.rights == tidemark::shared_rights::signal;
       std::string& list = may_signal ? signals : waits;
       if (!list.empty()) list += ", ";
@@ -108,8 +108,8 @@ class monitor {
     const tidemark::shared_signallers state = opened.fence.signallers();
     if (state != tidemark::shared_signallers::present) signals = to_string(state);
     const std::optional<std::uint64_t> target = opened.fence.least_target();
-    rows += row(title, std::to_string(opened.fence.current_value()), target ? std::to_string(*target) : "none",
-                signals, waits);
+    rows += row(title, std::to_string(opened.fence.current_value()), target ? std::to_string(*target) : "none", signals,
+                waits);
     return true;
   }
 
@@ -162,14 +162,20 @@ class monitor {
       std::ifstream file{path, std::ios::binary};
       const tidemark::trace_read_result found = all.add(file);
       // That of a process which runs or was killed is cut off.
-      if (!found && found.status != tidemark::trace_read_status::truncated) support::fail("read", path.string(), EINVAL);
+      if (!found && found.status != tidemark::trace_read_status::truncated)
+        support::fail("read", path.string(), EINVAL);
     }
     support::output_file page{options_.page};
     std::ostringstream text;
     tidemark::write_trace_page(all.result(), text);
     page.file().write(std::as_bytes(std::span(text.view())));
     page.publish();
-    say("monitor", options_.page, " has the waits and signals of ", paths.size(), " processes");
+    const auto& commands = all.result().commands();
+    const auto arrows = std::count_if(commands.begin(), commands.end(), [&](const tidemark::trace_command& each) {
+      return each.released_by && commands[*each.released_by].queue != each.queue;
+    });
+    say("monitor", options_.page, " has the waits and signals of ", paths.size(), " processes, and ", arrows,
+        " arrows");
   }
 
   const options& options_;

@@ -208,7 +208,8 @@ class producer {
       consumer& one = at(k);
       if (!one.member || one.reached() >= target) continue;
       const std::uint64_t begun = recording::now();
-      if (one.followed->wait_for(target, a_while) == wait_status::reached) record_.waited(consumed_id(k), target, begun);
+      if (one.followed->wait_for(target, a_while) == wait_status::reached)
+        record_.waited(consumed_id(k), target, begun);
       return;
     }
   }
@@ -216,7 +217,8 @@ class producer {
   void keep_pace(std::chrono::steady_clock::time_point& next) {
     if (options_.rate == 0) return;
     const auto now = std::chrono::steady_clock::now();
-    next = std::max(next + std::chrono::nanoseconds{1s} / static_cast<std::int64_t>(options_.rate), now - 100ms);  // it does not catch up on more
+    // It does not catch up on more.
+    next = std::max(next + std::chrono::nanoseconds{1s} / static_cast<std::int64_t>(options_.rate), now - 100ms);
     while (!ending::is_wanted() && std::chrono::steady_clock::now() < next) {
       std::this_thread::sleep_until(std::min(next, std::chrono::steady_clock::now() + a_while));
       meet_consumers();

@@ -205,6 +205,16 @@ class rehearsal {
     check(row.find(text) != std::string::npos, "the monitor shows '" + text + "' for '" + fence + "':\n" + table);
   }
 
+  /// Prints the last lines of the monitor, which it has written after its last table.
+  void print_last_words() {
+    shown_->file().rewind();
+    std::string text;
+    std::array<std::byte, 4096> buffer{};
+    while (const std::size_t count = shown_->file().read(buffer))
+      text.append(reinterpret_cast<const char*>(buffer.data()), count);
+    std::fputs(text.substr(text.rfind("\n\n") + 2).c_str(), stdout);
+  }
+
   // ---- the others go on
 
   template <class Condition>
@@ -352,6 +362,7 @@ class rehearsal {
       listener_.expect(from, "consumer " + std::to_string(k) + ": ends behind");
     }
     check(monitor_->wait() == 0, "the monitor ends");
+    print_last_words();
     for (const std::string& line : listener_.lines())
       check(line.find("WRONG") == std::string::npos, "no item is wrong");
     for (const auto& each : std::filesystem::directory_iterator(memory_folder))

@@ -31,6 +31,8 @@ begin(one_page)
 file(MAKE_DIRECTORY "${folder}/traces")
 run(${EMULATOR} "${SHARED_TIMELINE}" --rounds 2 --trace traces --page page.html)
 expect_status(0)
+expect_in(out "monitor: nobody is attached any more"
+          "monitor: page.html has the waits and signals of [4-9] processes, and [1-9][0-9]* arrows")
 file(GLOB traces "${folder}/traces/*.tidemark")
 list(LENGTH traces count)
 if(count LESS 4)
