@@ -83,7 +83,7 @@ class consumer {
     std::array<entry, 16> buffer;
     while (log_ && next_ < published && log_->next_sequence() < published) {
       const std::uint64_t most = std::min<std::uint64_t>(buffer.size(), published - log_->next_sequence());
-      const auto [entries, lost, first] = log_->read(std::span(buffer).first(most));
+      const auto [entries, lost, first] = log_->read(std::span(buffer).first(place_of(most)));
       if (entries.empty() && lost == 0) return;
       for (std::size_t i = 0; i < entries.size(); ++i) {
         if (first + i < next_) continue;
@@ -99,7 +99,7 @@ class consumer {
     const std::uint64_t begun = recording::now();
     const std::span<const std::byte> all = data_->items();
     const bool is_inside = told.bytes <= all.size() && told.offset <= all.size() - told.bytes;
-    if (!is_inside || checksum_of(all.subspan(told.offset, told.bytes)) != told.checksum) {
+    if (!is_inside || checksum_of(all.subspan(place_of(told.offset), place_of(told.bytes))) != told.checksum) {
       if (++wrong_ == 1) say(who_, "WRONG: entry ", next_ + 1, " is not what was published");
     }
     ++items_;

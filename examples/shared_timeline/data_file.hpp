@@ -204,6 +204,9 @@ class data_file {
   mapping rest_;
 };
 
+/// A number that is known to be small, as a place in memory.
+constexpr std::size_t place_of(std::uint64_t number) { return static_cast<std::size_t>(number); }
+
 /// How many bytes an item has, and what is in them. Each item differs from all others.
 inline std::uint64_t bytes_of_item(std::uint64_t number) { return 1024 + number * 2'654'435'761 % 15 * 1024; }
 inline std::uint64_t mixed(std::uint64_t seed) {

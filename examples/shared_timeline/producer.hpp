@@ -169,11 +169,11 @@ class producer {
       meet_consumers();
     }
     const std::uint64_t begun = recording::now();
-    const std::span<std::byte> memory = data_.items().subspan(part.offset, part.bytes);
+    const std::span<std::byte> memory = data_.items().subspan(place_of(part.offset), place_of(bytes));
     const std::uint64_t seed = mixed(published_ ^ static_cast<std::uint64_t>(::getpid()) << 32);
-    write_words(memory, seed, 0, bytes / 2);
+    write_words(memory, seed, 0, memory.size() / 2);
     if (dies && options_.dies == death::half) std::raise(SIGKILL);
-    write_words(memory, seed, bytes / 2, bytes);
+    write_words(memory, seed, memory.size() / 2, memory.size());
     entry made{news::item, static_cast<std::uint64_t>(::getpid()), part.offset, bytes, checksum_of(memory)};
     record_.worked("write", begun);
     if (dies && options_.dies == death::unsignalled) {
