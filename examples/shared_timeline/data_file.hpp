@@ -42,10 +42,10 @@ namespace shared_timeline {
 /// What an entry of the log tells.
 enum class news : std::uint64_t { item, begins, joins, leaves };
 
-/// One entry. The n-th one is there when `produced` is n. `who` is the number of a consumer, or that of the producer's process.
+/// One entry. The n-th one is there when `produced` is n.
 struct entry {
   news what = news::item;
-  std::uint64_t who = 0;
+  std::uint64_t who = 0;     // the number of a consumer, or that of the producer's process
   std::uint64_t offset = 0;  // of an item in the ring
   std::uint64_t bytes = 0;
   std::uint64_t checksum = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// shared_timeline without a role: it starts all roles as processes, kills them at random moments, starts them again, and
-// checks that the others go on, that they say what has happened, and that a monitor's table shows it.
+// shared_timeline without a role: it starts all roles as processes, kills them at random moments, starts them again,
+// and checks that the others go on, that they say what has happened, and that a monitor's table shows it.
 //
 // Nothing here counts on time: each check waits until what it expects is there.
 

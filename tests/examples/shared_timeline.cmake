@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
-# What examples/shared_timeline promises: whatever process is killed, the others go on, say so, and take nothing that was
-# not published; a monitor shows who lives and who has died; and one page has the waits of all of them.
+# What examples/shared_timeline promises: whatever process is killed, the others go on, say so, and take nothing that
+# was not published; a monitor shows who lives and who has died; and one page has the waits of all of them.
 #
 #   cmake -DSHARED_TIMELINE=<the program> [-DEMULATOR=<what runs it>] -DWORK=<a folder of its own, emptied first>
 #         -P shared_timeline.cmake
