@@ -31,6 +31,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -146,6 +147,15 @@ class rehearsal {
         name_{"shared_timeline-" + std::to_string(::getpid())},
         seed_{chosen.seed ? static_cast<std::uint32_t>(*chosen.seed) : std::random_device{}()},
         random_{seed_} {}
+  rehearsal(const rehearsal&) = delete;
+  rehearsal& operator=(const rehearsal&) = delete;
+  /// After a failure the processes are killed, so the names are left.
+  ~rehearsal() {
+    monitor_.reset();
+    consumers_.clear();
+    producer_.reset();
+    for (const auto& each : left_files()) ::unlink(each.c_str());
+  }
 
   int run() {
     std::printf("rehearsal: seed %u\n", static_cast<unsigned>(seed_));
@@ -353,6 +363,15 @@ class rehearsal {
 
   // ---- the end
 
+  std::vector<std::string> left_files() const {
+    std::vector<std::string> found;
+    std::error_code ignored;
+    for (const auto& each : std::filesystem::directory_iterator(memory_folder, ignored)) {
+      if (each.path().filename().string().starts_with(name_ + ".")) found.push_back(each.path().string());
+    }
+    return found;
+  }
+
   void finish() {
     const std::size_t from = listener_.mark();
     producer_->end();
@@ -365,8 +384,7 @@ class rehearsal {
     print_last_words();
     for (const std::string& line : listener_.lines())
       check(line.find("WRONG") == std::string::npos, "no item is wrong");
-    for (const auto& each : std::filesystem::directory_iterator(memory_folder))
-      check(!each.path().filename().string().starts_with(name_ + "."), "nothing is left of the name");
+    check(left_files().empty(), "nothing is left of the name");
   }
 
   const options& options_;
