@@ -320,7 +320,7 @@ TEST_CASE("a process that is killed at any instruction of a wait that a signal e
 
 #if defined(__cpp_lib_jthread)
 TEST_CASE("a process that is killed at any instruction of a wait that is stopped leaves nothing, and nobody hangs") {
-  std::stop_source stop;
+  std::stop_source stop{std::nostopstate};
   kill_in<fence_survivor, shared_fence>(
       "wait that is stopped",
       [&](auto& of) {
