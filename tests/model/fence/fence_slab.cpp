@@ -429,6 +429,26 @@ struct taken_once : model::suite<2>, one_in_use<Slab, 2> {
   }
 };
 
+/// A thread takes the first free fence as another one has put it back, and no free fence is forgotten.
+template <class Slab>
+struct taken_when_put_back : model::suite<2>, one_in_use<Slab, 2> {
+  payload owner[2];
+
+  void before() { MODEL_REQUIRE(this->fences.release(this->handle)); }
+  void thread(unsigned index) {
+    const fence_handle taken = this->fences.acquire();
+    MODEL_REQUIRE(taken);
+    payload& mine = owner[static_cast<std::uint32_t>(taken.number())];
+    mine.store(static_cast<int>(index));
+    MODEL_REQUIRE(mine.load() == static_cast<int>(index));
+    if (index == 1) MODEL_REQUIRE(this->fences.release(taken));
+  }
+  void after() {
+    MODEL_REQUIRE(this->fences.acquire());
+    MODEL_REQUIRE(!this->fences.acquire());
+  }
+};
+
 /// The same for three threads, of which each puts back what it has taken.
 template <class Slab>
 struct taken_by_three : model::suite<3>, one_in_use<Slab, 2> {
@@ -491,6 +511,7 @@ int main(int argc, char** argv) {
                                    make_check<stale_look<slab<one_slot>>, "stale_look">(),
                                    make_check<used_after_pins<slab<one_slot>>, "used_after_pins">(),
                                    make_check<taken_once<slab<one_slot>>, "taken_once">(),
+                                   make_check<taken_when_put_back<slab<one_slot>>, "taken_when_put_back">(),
                                    make_check<taken_by_three<slab<one_slot>>, "taken_by_three">()};
   add<stale_signal, one_slot, "stale_signal">(checks);
   add_on_shapes<released_after_wait, "released_after_wait">(checks);
