@@ -9,8 +9,8 @@
 //   watch/<subject>/<sleepers>         processor time of ten processes whose threads sleep: `busy_percent` of one
 //                                      processor for all of them
 //
-// In `between`, .default are the types as they come, .parked ones do not spin. `.threads` are two threads of one process
-// with a fence of their own.
+// In `between`, .default are the types as they come, and .parked ones do not spin. `.threads` are two threads of one
+// process with a fence of their own.
 #include <benchmark/benchmark.h>
 
 #include <array>

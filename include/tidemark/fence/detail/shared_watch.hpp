@@ -7,8 +7,8 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock. It does not
-// go through the list, whose sleepers lie on as many stacks, while the value is below the least target.
+// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock. While the
+// value is below the least target, it does not go through the list, whose sleepers lie on as many stacks.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 
