@@ -132,8 +132,8 @@ TEST_CASE("waiters that crash asleep block no later notify, and leave room for o
   CHECK(sleeps.wait() == 0);
 }
 
-// eclipse-iceoryx/iceoryx2 601: a publisher is killed, and its files stay. Started again under the same name it crashes,
-// whether somebody has deleted the files by hand or not.
+// eclipse-iceoryx/iceoryx2 601: a publisher is killed, and its files stay. Started again under the same name, it
+// crashes, whether somebody has deleted the files by hand or not.
 TEST_CASE("a publisher that was killed starts again under its name, also if its files were deleted by hand") {
   const watchdog dog{[] { return std::string{"started again"}; }};
   for (const std::string_view deleted : {"", ".values", "/", "all"}) {
