@@ -234,17 +234,17 @@ void add_threads(const std::string& name) {
 
 template <class OfOne, class Kind>
 void add_signals(const std::string& name) {
-  bench::row("shared_signal/" + name + ".of_one/reloaded", signal_of_one<OfOne>)->Iterations(1000);
-  bench::row("shared_signal/" + name + "/register", signal_in_registers<Kind>)->Iterations(1000);
-  bench::row("shared_signal/" + name + "/reloaded", signal_reloaded<Kind>)->Iterations(1000);
+  bench::row("shared_signal/" + name + ".of_one/reloaded", signal_of_one<OfOne>)->Iterations(3000);
+  bench::row("shared_signal/" + name + "/register", signal_in_registers<Kind>)->Iterations(3000);
+  bench::row("shared_signal/" + name + "/reloaded", signal_reloaded<Kind>)->Iterations(3000);
   for (const std::size_t sleepers : {std::size_t{0}, std::size_t{1000}})
-    bench::row("shared_hot/" + name + "/" + std::to_string(sleepers), hot<Kind>, sleepers)->Iterations(1000);
+    bench::row("shared_hot/" + name + "/" + std::to_string(sleepers), hot<Kind>, sleepers)->Iterations(3000);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::row("shared_signal/words_by_address/reloaded", signal_of_one<words_by_address>)->Iterations(1000);
+  bench::row("shared_signal/words_by_address/reloaded", signal_of_one<words_by_address>)->Iterations(3000);
   add_signals<progress_of_one, progress_shared>("progress_fence");
   add_signals<symmetric_of_one, symmetric_shared>("progress_fence.symmetric");
   add_signals<any_of_one, any_shared>("fence");
@@ -262,6 +262,7 @@ int main(int argc, char** argv) {
   add_processes<shared_way<shared<parked_symmetric_platform, writers::several>>>("fence.parked");
   add_threads<tidemark::basic_progress_fence<tidemark::native_platform, parked>>("progress_fence.parked.threads");
   add_processes<bench::shared_futex>("futex");
+  add_processes<bench::shared_futex_with_barrier>("futex.with_barrier");
   add_processes<bench::posix_semaphore>("semaphore");
   add_processes<bench::robust_mutex>("robust_mutex");
   add_processes<bench::event_descriptor>("eventfd");

@@ -47,6 +47,10 @@ def turns(page):
         for kind, limit in (("fence", 1.15), ("progress_fence.symmetric", 1.15), ("progress_fence", 1.4)):
             rows = [f"between/{subject}/{place}" for subject in (f"{kind}.parked", "futex")]
             page.compare(f"{kind}.parked, {place.replace('_', ' ')}", *rows, "p50_ns", at_most=limit)
+    page.head("shared", "the same, beside a futex with a barrier of all processes before each sleep")
+    for place in PLACES:
+        rows = [f"between/{subject}/{place}" for subject in ("progress_fence.parked", "futex.with_barrier")]
+        page.compare(f"progress_fence.parked, {place.replace('_', ' ')}", *rows, "p50_ns", at_most=1.15)
 
 
 SECTIONS = (

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <tidemark/fence/detail/shared_process.hpp>
 
 #include "../support/processes.hpp"
 #include "futex.hpp"
@@ -43,6 +44,21 @@ class shared_futex : public same_in_all {
 
  private:
   shared_object<std::atomic<std::uint32_t>> word_{0U};
+};
+
+/// The same with a barrier of all processes that are registered for it before each sleep: the floor of a waiter whose
+/// signaller has none.
+class shared_futex_with_barrier : public same_in_all {
+ public:
+  void open_signaller() noexcept { static_cast<void>(tidemark::detail::global_barrier::register_process()); }
+  void signal(std::uint64_t value) noexcept { futex_.signal(value); }
+  void wait(std::uint64_t target) noexcept {
+    static_cast<void>(tidemark::detail::global_barrier::issue());
+    futex_.wait(target);
+  }
+
+ private:
+  shared_futex futex_;
 };
 
 class posix_semaphore : public same_in_all {
