@@ -379,6 +379,8 @@ class segment_files {
   open_result validate(const segment_shape& expected, std::array<std::uint64_t, 2>& id) const noexcept {
     // A header may say the same nonsense as the caller.
     if (const segment_field wrong = impossible_field(expected); wrong != segment_field::none) return differs_in(wrong);
+    // First: a file of a hostile sender might be one whose reading never ends. One that has seals lies in memory.
+    if (!are_sealed()) return differs_in(segment_field::seals);
     segment_header found;
     if (const int error = read_header(values(), found)) return failure(error);
     id = found.id;
@@ -470,13 +472,17 @@ class segment_files {
     return ::fchmod(descriptor, mode) == 0 ? opened() : failure(errno);
   }
 
-  open_result validate_file(int descriptor, std::size_t bytes) const noexcept {
+  static open_result validate_file(int descriptor, std::size_t bytes) noexcept {
     struct stat found{};
     if (::fstat(descriptor, &found) != 0) return failure(errno);
-    if (found.st_size != as_integer<off_t>(bytes)) return differs_in(segment_field::file_size);
-    if (!is_sealed_) return opened();
-    const int seals = ::fcntl(descriptor, F_GET_SEALS);
-    return seals >= 0 && (seals & needed_seals) == needed_seals ? opened() : differs_in(segment_field::seals);
+    return found.st_size == as_integer<off_t>(bytes) ? opened() : differs_in(segment_field::file_size);
+  }
+  bool are_sealed() const noexcept {
+    const auto is_sealed = [](int descriptor) {
+      const int seals = ::fcntl(descriptor, F_GET_SEALS);
+      return seals >= 0 && (seals & needed_seals) == needed_seals;
+    };
+    return !is_sealed_ || (is_sealed(values()) && (!waiters_ || is_sealed(waiters())));
   }
 
   /// A message of one text, with room for two descriptors beside it, and for what the receiver's socket may add: who
