@@ -364,6 +364,30 @@ TEST_CASE("files are sent over a socket, and name the same fence") {
   close(sockets[1]);
 }
 
+TEST_CASE("no segment takes the number of a standard stream, to which a program may print although it has closed it") {
+  const own_name name{"streams"};
+  child_process closing{[&] {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return 1;
+    auto sent = shared_fence::create();
+    if (!sent || !sent.fence.files().send(ends[0])) return 2;
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
+
+    shared_files files;
+    if (!shared_files::receive(files, ends[1])) return 3;
+    const auto opened = shared_fence::open(files);
+    const auto made = shared_fence::create();
+    const auto named = shared_fence::open_or_create(name);
+    const auto reader = shared_fence_reader::open(name);
+    if (!opened || !made || !named || !reader) return 4;
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (::fcntl(stream, F_GETFD) != -1) return 5;
+    }
+    return 0;
+  }};
+  CHECK(closing.wait() == 0);
+}
+
 TEST_CASE("a name is opened by several, removed by the last one, and made anew") {
   const own_name name{"named"};
   CHECK(shared_fence::open(name).status == shared_open_status::unknown);
@@ -474,6 +498,8 @@ TEST_CASE("whatever an attachment answers has a name") {
   CHECK(to_string(made.field) == "none");
   CHECK(to_string(made.fence.signallers()) == "present");
   made.fence.for_each_attachment([](const shared_attachment& each) { CHECK(to_string(each.rights) == "signal"); });
+  made.fence.for_each_attachment([](auto& each) { CHECK(each.index == 0); });
+  made.fence.for_each_attachment([told = 0](const shared_attachment&) mutable { CHECK(++told == 1); });
   std::ostringstream out;
   out << made.status << ' ' << shared_signallers::died << ' ' << shared_rights::look;
   CHECK(out.str() == "attached died look");

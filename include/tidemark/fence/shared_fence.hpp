@@ -121,8 +121,8 @@ enum class shared_event : unsigned char {
 template <>
 inline constexpr auto detail::names_of<shared_event> = detail::names("created", "opened", "closed", "destroyed");
 
-/// Whom an attachment tells what happens to it, on the thread that opens and closes it. If create() fails behind
-/// `created`, nothing follows.
+/// Whom an attachment tells what happens to it, on the thread that opens and closes it. A reader has no number, and
+/// tells UINT32_MAX. If create() fails behind `created`, nothing follows.
 struct shared_observer {
   void (*told)(void* context, shared_event what, std::uint32_t attachment) noexcept = nullptr;
   void* context = nullptr;  ///< Its first argument.
@@ -423,7 +423,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     });
   }
   /// The same; if nobody is attached, it makes the fence, also if a killed process has left its files. Its value is 0
-  /// then. The last attachment that is closed removes the name.
+  /// then. The last attachment that is closed removes the name. Both need the right to remove the files: in /dev/shm,
+  /// their owner has it, and root.
   static open_result open_or_create(shared_name name, const shared_options& options = {}) noexcept
     requires(Rights != shared_rights::look)
   {
@@ -517,12 +518,13 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 
   /// Calls `told(const shared_attachment&)` for each attachment that lives now. Readers are not among them.
   template <std::invocable<const shared_attachment&> Told>
-  void for_each_attachment(const Told& told) const {
+  void for_each_attachment(Told&& told) const {
     const auto& segment = state_->place.segment();
     for (std::uint32_t index = 0; index < segment.shape().attachments; ++index) {
       if (!segment.is_attached(index)) continue;
       const detail::attachment_note note = segment.note_of(index);
-      told(shared_attachment{index, note.rights, note.process, std::bit_cast<std::array<char, 24>>(note.name)});
+      const shared_attachment found{index, note.rights, note.process, std::bit_cast<std::array<char, 24>>(note.name)};
+      told(found);
     }
   }
   /// Returns the number of this attachment, which no other living one has.

@@ -67,6 +67,7 @@ namespace tidemark::detail {
 enum class open_status : unsigned char {
   attached,
   busy,       ///< Somebody has held the name until the deadline: it opens or closes the segment, or was stopped there.
+              ///< With the field `rights`: there is a signaller, and there may be only one.
   invalid,    ///< It is no segment, or not the one that is expected: `field` says in what it differs.
   no_memory,  ///< The system has none.
   no_space,   ///< There is no room for the files, or the segment has as many attachments as it can have.
@@ -97,7 +98,7 @@ enum class segment_field : unsigned char {
   file_size,
   seals,
   rights,           // a descriptor, or the file's mode, does not allow what is asked for
-  own_description,  // /proc is missing, so the file can't be opened anew
+  own_description,  // the file can't be opened anew: where /proc is missing, or there are no descriptors left
   name,             // it is too long, or none
 };
 template <>
@@ -251,6 +252,14 @@ class file_descriptor {
   int number_ = -1;
 };
 
+/// Owns a descriptor, under a number above those of the standard streams: a program that has closed one of them, and
+/// yet prints to it, must not write into a segment. Owns none, with the reason in errno, if there is none.
+inline file_descriptor above_streams(int number) noexcept {
+  file_descriptor given{number};
+  if (number < 0 || number > STDERR_FILENO) return given;
+  return file_descriptor{::fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+}
+
 /// The path of a descriptor. It leads to the file itself, also if that has no name.
 class descriptor_path {
  public:
@@ -266,7 +275,7 @@ class descriptor_path {
 /// Opens the file of a descriptor anew; no descriptor, with the reason in errno, if the system refuses it.
 inline file_descriptor open_anew(int descriptor, int access) noexcept {
   const cancellation_delay delayed;
-  return file_descriptor{::open(descriptor_path{descriptor}.text(), access | O_CLOEXEC)};
+  return above_streams(::open(descriptor_path{descriptor}.text(), access | O_CLOEXEC));
 }
 /// Why open_anew() has failed.
 inline open_result not_opened_anew(int error) noexcept {
@@ -356,7 +365,8 @@ class byte_locks {
 
 // ---- the two files --------------------------------------------------------------------------------------------------
 
-/// Who may open the files, as chmod(2) has it. One-way: values 0444 or 0644, for users that are not the owner's.
+/// Who may open the files, as chmod(2) has it, whatever the umask is. One-way: values 0444 or 0644, for users that are
+/// not the owner's. Files in memory can't be made executable: the system may refuse that with EPERM.
 struct file_modes {
   mode_t values = 0600;
   mode_t waiters = 0600;
@@ -447,8 +457,8 @@ class segment_files {
 
   static file_descriptor memory_file(const char* name) noexcept {
     const int number = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | not_executable);
-    if (number >= 0 || errno != EINVAL) return file_descriptor{number};
-    return file_descriptor{::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)};  // Linux before 6.3
+    if (number >= 0 || errno != EINVAL) return above_streams(number);
+    return above_streams(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));  // Linux before 6.3
   }
 
   /// What is wrong with a shape itself.
@@ -530,6 +540,7 @@ class segment_files {
     }
     if (got < 0) return failure(errno);
     std::size_t count = 0;
+    int error = 0;
     bool is_whole = message.text == segment_magic && (message.head.msg_flags & MSG_CTRUNC) == 0;
     for (cmsghdr* head = CMSG_FIRSTHDR(&message.head); head != nullptr; head = CMSG_NXTHDR(&message.head, head)) {
       if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
@@ -537,7 +548,8 @@ class segment_files {
       for (std::size_t i = 0; i < sent; ++i) {
         int number = -1;
         std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
-        file_descriptor each{number};
+        file_descriptor each = above_streams(number);
+        if (!each) error = errno;
         if (count < to.size()) {
           to[count++] = std::move(each);
         } else {
@@ -547,6 +559,7 @@ class segment_files {
     }
     // Descriptors may come with no bytes, too.
     if (got == 0) return {open_status::unknown, segment_field::none, 0};
+    if (error != 0) return failure(error);
     return count != 0 && is_whole ? opened() : differs_in(segment_field::magic);
   }
 

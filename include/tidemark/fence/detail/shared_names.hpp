@@ -169,11 +169,11 @@ class named_segment {
  private:
   static file_descriptor open_path(const char* path, int access) noexcept {
     const cancellation_delay delayed;
-    return file_descriptor{::open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    return above_streams(::open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   }
   file_descriptor nameless_file() const noexcept {
     const cancellation_delay delayed;
-    return file_descriptor{::open(paths_.folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)};
+    return above_streams(::open(paths_.folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   }
 
   static bool is_segment(int descriptor) noexcept {
