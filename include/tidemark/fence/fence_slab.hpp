@@ -764,8 +764,9 @@ class basic_fence_slab<Platform, Signallers, Waiters>::view_type : public waitab
 };
 
 /// A fence of a slab that stays while this object lives, also when it was released meanwhile. It is a timeline that can
-/// be signalled, as cheaply as a fence. It can be moved, and not copied. It converts to false if the handle was stale,
-/// or after a move; then no other function may be called (asserted for signals).
+/// be signalled, as cheaply as a fence. It can be moved into a new object, and neither copied nor assigned to. It
+/// converts to false if the handle was stale, or after a move; then no other function may be called (asserted for
+/// signals).
 template <platform Platform, writers Signallers, fence_options Waiters>
 class basic_fence_slab<Platform, Signallers, Waiters>::pinned_fence : public waitable<pinned_fence> {
  public:
@@ -824,8 +825,9 @@ class basic_fence_slab<Platform, Signallers, Waiters>::pinned_fence : public wai
 };
 
 /// A fence of a slab that has a room for waiters while this object lives: for wait_any() and wait_all(), loops and the
-/// queues of engines, which register in it. It can be moved while nobody is registered, and not copied. It converts to
-/// false if there was none to be had; then no other function may be called. All registrations must be gone before it.
+/// queues of engines, which register in it. It can be moved into a new object while nobody is registered, and neither
+/// copied nor assigned to. It converts to false if there was none to be had; then no other function may be called. All
+/// registrations must be gone before it.
 template <platform Platform, writers Signallers, fence_options Waiters>
 class basic_fence_slab<Platform, Signallers, Waiters>::waiting_room : public waitable<waiting_room> {
  public:
