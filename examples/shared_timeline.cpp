@@ -23,6 +23,7 @@
 #include <cstdio>
 
 int main(int argc, char** argv) {
+  shared_timeline::keep_streams();
   return support::run_main("shared_timeline", [&] {
     const shared_timeline::options options = shared_timeline::parse_options({argv + 1, argv + argc});
     if (options.help) return std::fputs(shared_timeline::help_text, stdout) < 0 ? 1 : 0;

@@ -16,6 +16,7 @@
 #include <tidemark/fence/shared_fence.hpp>
 #include <tidemark/tidemark.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -58,6 +59,12 @@ inline tidemark::shared_options fence_choices(std::string_view label) {
   return {.waiter_slots = 16, .attachments = 8, .label = label, .patience = 60s};
 }
 
+template <class Fence>
+std::string why_not(const std::string& name, const tidemark::shared_open_result<Fence>& opened) {
+  return "cannot open '" + name + "': " + std::string(to_string(opened.status)) + ", " +
+         std::string(to_string(opened.field)) + ", error " + std::to_string(opened.error);
+}
+
 /// Opens an attachment, or throws why not.
 template <class Fence>
 Fence attach(const std::string& name, const tidemark::shared_options& choices) {
@@ -67,8 +74,16 @@ Fence attach(const std::string& name, const tidemark::shared_options& choices) {
   if (is_taken && opened.field == tidemark::shared_field::rights) {
     throw std::runtime_error("there is a living " + std::string(choices.label) + " already");
   }
-  throw std::runtime_error("cannot open '" + name + "': " + std::string(to_string(opened.status)) + ", " +
-                           std::string(to_string(opened.field)) + ", error " + std::to_string(opened.error));
+  throw std::runtime_error(why_not(name, opened));
+}
+
+/// Lets a process go on if nobody reads what it prints. A standard stream that is closed becomes a file that takes all:
+/// otherwise the next file would have its number, and what is printed would stand in the items.
+inline void keep_streams() {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(each, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
 }
 
 /// Prints one line, by one call of the system, so that the lines of several processes don't mix.

@@ -164,7 +164,12 @@ class data_file {
     ::unlink(unfinished.c_str());  // what a producer has left that was killed here
     support::open_file file(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644), unfinished);
     if (file.descriptor() < 0) support::fail("create", unfinished);
-    if (::ftruncate(file.descriptor(), items_at + item_memory) != 0) support::fail("enlarge", unfinished);
+    // The room is taken now. Otherwise the first access of a page that has none would end the program.
+    const int error = ::posix_fallocate(file.descriptor(), 0, items_at + item_memory);
+    if (error != 0) {
+      ::unlink(unfinished.c_str());
+      support::fail("enlarge", unfinished, error);
+    }
     data_file made(std::move(file), PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE);
     ::new (made.first_page_.address()) meeting{first};
     return made;

@@ -36,10 +36,9 @@ class monitor {
   int run() {
     const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
     bool is_used = show(is_terminal);
-    if (!is_used) throw std::runtime_error("nobody is attached to '" + options_.name + "'");
+    if (!is_used) throw std::runtime_error(why_nothing(options_.name));
     while (is_used && !options_.once && !ending::is_wanted()) {
-      // The interval of the display, and nothing that others rely on.
-      std::this_thread::sleep_for(std::chrono::milliseconds{options_.every});
+      pause();
       is_used = show(is_terminal);
     }
     if (!is_used) say("monitor", "nobody is attached any more");
@@ -65,6 +64,24 @@ class monitor {
     if (!found) return false;
     const std::string text = (is_terminal ? "\033[H\033[J" : "") + *found + (options_.once || is_terminal ? "" : "\n");
     return ::write(STDOUT_FILENO, text.data(), text.size()) >= 0;
+  }
+
+  /// The interval of the display, and nothing that others rely on.
+  void pause() const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{options_.every};
+    while (!ending::is_wanted() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_until(std::min(until, std::chrono::steady_clock::now() + a_while));
+  }
+
+  /// Nobody is attached, or this process may not look.
+  static std::string why_nothing(const std::string& name) {
+    std::vector<std::string> fences{produced_name(name)};
+    for (std::size_t k = 1; k <= consumer_count; ++k) fences.push_back(consumed_name(name, k));
+    for (const std::string& each : fences) {
+      const auto opened = reader::open({each}, fence_choices("monitor"));
+      if (!opened && opened.status != tidemark::shared_open_status::unknown) return why_not(each, opened);
+    }
+    return "nobody is attached to '" + name + "'";
   }
 
   static std::string row(std::string_view fence, std::string_view value, std::string_view target,

@@ -54,7 +54,8 @@ inline constexpr const char* help_text =
     "that they share order all accesses, and give the space back. Kill any of them and start it again: the others go\n"
     "on, and say what has happened. Without a role it starts all of them, kills each of them, and checks the others.\n"
     "\n"
-    "  --items N       the producer ends after N items (default: when it is told to, by SIGTERM)\n"
+    "  --items N       the producer ends after N items (default: when it is told to, by SIGTERM), and when all have\n"
+    "                  read them; told a second time, it waits for nobody\n"
     "  --rate N        items in a second; 0: as fast as the consumers are (default 1000)\n"
     "  --trace FOLDER  each process writes there what it waits for and signals; a monitor reads it\n"
     "  --page FILE     a monitor writes a page of what is in FOLDER, for a browser, when it ends\n"
@@ -105,7 +106,8 @@ inline void apply_words(options& result, const std::vector<std::string_view>& wo
   if (words.size() != (is_consumer ? 3 : 2)) {
     throw usage_error(is_consumer ? "a consumer needs its number" : "there are too many arguments");
   }
-  if (words[1].empty() || words[1].find('/') != words[1].npos) throw usage_error("a name has no '/' in it");
+  if (words[1].empty()) throw usage_error("the name is empty");
+  if (words[1].find('/') != words[1].npos) throw usage_error("a name has no '/' in it");
   result.name = words[1];
   if (is_consumer) result.consumer = parse_number("consumer", words[2], 1, consumer_count);
 }

@@ -38,6 +38,11 @@
 
 namespace shared_timeline {
 
+/// Throws if this process was told to end: what is thrown kills the children and removes the names.
+inline void check_ending() {
+  if (ending::is_wanted()) throw std::runtime_error("it was told to end");
+}
+
 /// What the children print, line by line.
 class spoken {
  public:
@@ -54,7 +59,8 @@ class spoken {
   /// For a child: what it prints goes here.
   void redirect() const { ::dup2(ends_[1], STDOUT_FILENO); }
 
-  /// Reads until a line with this text is there, at or behind the line `from`. Throws if there is none for minutes.
+  /// Reads until a line with this text is there, at or behind the line `from`. Throws if there is none for minutes, or
+  /// if this process is told to end.
   void expect(std::size_t from, const std::string& text) {
     for (std::size_t at = from;; ++at) {
       while (at == lines_.size()) read(text);
@@ -76,7 +82,9 @@ class spoken {
     return ::poll(&asked, 1, milliseconds) > 0;
   }
   void read(const std::string& expected) {
-    if (!is_readable(patience)) throw std::runtime_error("nobody said '" + expected + "'");
+    const bool is_there = is_readable(patience);  // a signal ends it, too
+    check_ending();
+    if (!is_there) throw std::runtime_error("nobody said '" + expected + "'");
     read_some();
   }
   void read_some() {
@@ -231,6 +239,7 @@ class rehearsal {
   static void await(const std::string& what, const Condition& condition) {
     const auto until = std::chrono::steady_clock::now() + 300s;
     while (!condition()) {
+      check_ending();
       check(std::chrono::steady_clock::now() < until, what);
       std::this_thread::sleep_for(1ms);
     }
@@ -387,6 +396,7 @@ class rehearsal {
     check(left_files().empty(), "nothing is left of the name");
   }
 
+  const ending signals_;
   const options& options_;
   const std::string name_;
   const std::uint32_t seed_;
