@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// The program of the section "Fences that processes share" of docs/guide-fence.md.
+// The programs of the section "Fences that processes share" of docs/guide-fence.md.
 #include "expect.hpp"
 
+#include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/followed_fence.hpp>
 #include <tidemark/fence/shared_fence.hpp>
+#include <tidemark/fence/wait_many.hpp>
+#include <tidemark/loop/wait_loop.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,10 +32,26 @@ void signal_another_process() {
   expect(status == 0, "the other process came to 3, and then learnt that nobody signals 4");
 }
 
+void follow_another_process() {
+  auto made = tidemark::shared_fence_waiter::create();
+  if (fork() == 0) {
+    auto opened = tidemark::shared_fence::open(made.fence.files());
+    _exit(opened && opened.fence.signal(3) ? 0 : 1);  // nobody is left who may signal
+  }
+  const tidemark::followed_fence frames{made.fence};  // wakes whatever waits in this process
+  tidemark::fence uploaded;
+  expect(tidemark::wait_any({{frames, 3}, {uploaded, 1}}).index == 0, "the other process came to 3");
+  tidemark::wait_loop loop;
+  const auto drawn = loop.on_reached(frames, 4, [](wait_status how) { expect(how == wait_status::lost, "4 is lost"); });
+  expect(loop.run_one() == tidemark::run_status::ran, "the loop has slept until the loss was found");
+  wait(nullptr);
+}
+
 }  // namespace
 
 int main() {
   signal_another_process();
+  follow_another_process();
   return guide::result("guide_shared_fence");
 }
 

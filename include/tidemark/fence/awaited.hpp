@@ -10,6 +10,7 @@
 //   a fence or a progress_fence
 //   an attachment of a domain (engine/domain.hpp)
 //   a fence32 or a progress_fence32; the value is a serial of it, extended when the awaited is made
+//   a fence that processes share, as a followed_fence (followed_fence.hpp)
 //   a timeline of yours that calls a hook (hooked_timeline.hpp)
 //   any other timeline, as a looked_at: waits look at it by an interval that you state (looked_at.hpp)
 //

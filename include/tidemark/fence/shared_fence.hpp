@@ -352,7 +352,8 @@ struct shared_state {
 
 /// An attachment to a fence that processes share. It has the wait functions of `waitable` (wait.hpp).
 ///
-/// It says keeps_value_on_loss, because its loss may end: blocks follow a latched_fence made of it.
+/// It says keeps_value_on_loss, because its loss may end: blocks follow a latched_fence made of it. Lists of timelines,
+/// loops and engines take a followed_fence (followed_fence.hpp).
 /// \tparam Signallers  whether several attachments may signal, or one
 /// \tparam Rights      what this attachment may do
 template <platform Platform, writers Signallers, shared_rights Rights>

@@ -5,11 +5,11 @@
 //
 // That a process is dead, and that only one cleans up behind it, is known by locks of the kernel. Here a word says so,
 // which the check writes when a thread has ended, and which one cleaner takes.
+#include "support/attachments.hpp"
 #include "support/model_check.hpp"
 #include "support/mortal.hpp"
 #include "support/waiting.hpp"
 
-#include <tidemark/fence/detail/shared_core.hpp>
 #include <tidemark/fence/shared_fence.hpp>
 #include <tidemark/fence/wait.hpp>
 
@@ -20,132 +20,13 @@
 namespace {
 
 using namespace tidemark;
+using namespace model::attachments;
 using model::mortality;
 using model::some_time;
 
 using checker = TIDEMARK_MODEL_PLATFORM;
 using platform = model::mortal<checker>;
 using payload = checker::var<int>;
-
-/// How many slots there are, and which of them others have who never leave.
-struct shape {
-  std::size_t slots = 1;
-  std::size_t taken = 0;
-};
-constexpr shape one_slot{};
-constexpr shape two_slots{.slots = 2};
-/// With an inner node between leaves and root.
-constexpr shape two_levels{.slots = 3};
-constexpr shape no_slot{.slots = 1, .taken = 1};
-
-constexpr std::size_t arity = 2;
-constexpr std::uint64_t never_signalled = 1000;
-constexpr std::uint32_t bystander = 60;
-
-/// What lies in the segment.
-template <class Platform, shape Shape>
-struct segment {
-  using platform = Platform;
-  using word = typename Platform::template atomic<std::uint64_t>;
-  using heap_type = detail::shared_heap<Platform, arity>;
-  static constexpr detail::tree_shape<arity> tree{Shape.slots};
-
-  word value{0};
-  word pins{0};
-  /// All who may signal have died.
-  word is_left{0};
-  detail::tree_word<Platform> root;
-  std::array<detail::siblings<Platform, arity>, tree.groups()> siblings;
-  std::array<typename Platform::template atomic<std::uint32_t>, Shape.slots> owners;
-  std::array<typename Platform::park_word, Shape.slots> wakes;
-  heap_type heap{tree, {&root, &pins, siblings.data(), owners.data(), wakes.data()}};
-
-  segment() {
-    for (std::size_t i = 0; i < Shape.taken; ++i) static_cast<void>(heap.add(bystander, 0, never_signalled));
-  }
-
-  /// Versions stay at 0, as in memory that nobody has written.
-  void fill_with_zeros() {
-    const auto clear = [](auto& word) {
-      versioned empty{detail::no_minimum, 0};
-      word.compare_exchange_strong(empty, {0, 0}, std::memory_order_seq_cst, std::memory_order_relaxed);
-    };
-    clear(root);
-    for (auto& each : siblings) {
-      for (auto& word : each.words) clear(word);
-    }
-  }
-
-  /// [A15] Requires that everybody has left, once the passes are over that signals owe.
-  void require_idle() {
-    mortality::none_dies();
-    heap.release_due([&] { return value.load(std::memory_order_relaxed); }, [] {});
-    std::size_t left = 0;
-    for (std::size_t slot = 0; slot < Shape.slots; ++slot) {
-      if (heap.owner_of(slot) == bystander) {
-        ++left;
-        continue;
-      }
-      MODEL_REQUIRE(heap.owner_of(slot) == 0);
-      MODEL_REQUIRE(heap.is_empty(slot));
-    }
-    MODEL_REQUIRE(left == Shape.taken);
-    const std::uint64_t idle = Shape.taken != 0 ? never_signalled - 1 : detail::no_minimum;
-    MODEL_REQUIRE(heap.monitored_word().load_value(std::memory_order_relaxed) == (heap.is_pinned() ? 0 : idle));
-  }
-};
-
-/// One attachment. A dead one takes the fence for lost, so that its wait ends.
-template <class Segment>
-struct place {
-  Segment& of;
-  std::uint32_t number;
-  detail::noted_loss<typename Segment::platform> loss{};
-
-  auto& value() noexcept { return of.value; }
-  auto& root() noexcept { return of.root; }
-  auto& heap() noexcept { return of.heap; }
-  std::uint32_t owner() const noexcept { return number; }
-  static constexpr bool may_register() noexcept { return true; }
-  bool is_lost() const noexcept { return (loss.is_lost() && is_left()) || mortality::is_dead(); }
-  bool look(bool) noexcept { return loss.note(is_left()); }
-  bool is_left() const noexcept { return of.is_left.load(std::memory_order_acquire) != 0; }
-  static constexpr deadline::duration interval() noexcept { return (deadline::duration::max)(); }
-};
-
-enum class kind { fence, progress };
-
-template <kind Kind, class Platform, shape Shape>
-class attachment {
- public:
-  using segment_type = segment<Platform, Shape>;
-
-  attachment(segment_type& of, std::uint32_t number) : place_{of, number} {}
-
-  void signal(std::uint64_t value) {
-    if constexpr (Kind == kind::fence) {
-      if (!steps::raise(place_.value(), value)) return;
-    } else {
-      steps::store(place_.value(), value);
-    }
-    if (steps::has_due(place_.root(), value)) core_.release_due();
-  }
-  template <class Token = never_stops>
-  wait_status wait(std::uint64_t target, deadline until = no_deadline, Token token = {}) {
-    if (core_.reached_value() >= target) return wait_status::reached;
-    return core_.template wait_longer<wait_status>(target, until, token);
-  }
-  /// As the watcher of its process does.
-  void look_for_all() { core_.look_for_all(); }
-  std::uint64_t notify_count() const { return core_.notify_count(); }
-  std::uint32_t number() const { return place_.number; }
-
- private:
-  using steps = detail::value_steps<Platform>;
-
-  place<segment_type> place_;
-  detail::shared_core<Platform, place<segment_type>, 0> core_{place_};
-};
 
 /// The segment, and three processes that are attached.
 template <kind Kind, shape Shape, class Platform = platform>
