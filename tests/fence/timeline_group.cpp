@@ -58,7 +58,9 @@ static_assert(std::same_as<timeline_group::platform, tidemark::native_platform>)
 static_assert(takes<timeline_group, tidemark::fence> && takes<timeline_group, tidemark::progress_fence_view>);
 static_assert(!takes<timeline_group, user_timeline> && !takes<timeline_group, timeline_group>);
 static_assert(!takes<timeline_group, keeping_fence>);
-static_assert(!takes<timeline_group, counted_fence>);
+// Threads of this platform sleep on other words, unless it is the native one.
+static_assert(takes<timeline_group, tidemark::basic_fence<tidemark::portable_platform>> ==
+              std::same_as<tidemark::native_platform::parking, tidemark::portable_platform::parking>);
 static_assert(!std::constructible_from<timeline_group, const keeping_fence&>);
 
 /// A group with a base and two members, on a platform on which a sleeping thread can be seen.
