@@ -2,6 +2,7 @@
 // The programs of the section "Fences that processes share" of docs/guide-fence.md.
 #include "expect.hpp"
 
+#include <tidemark/fence/attachment_ends.hpp>
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/followed_fence.hpp>
 #include <tidemark/fence/shared_fence.hpp>
@@ -47,11 +48,28 @@ void follow_another_process() {
   wait(nullptr);
 }
 
+void learn_of_a_death() {
+  auto made = tidemark::shared_fence_waiter::create();
+  tidemark::attachment_ends ends{made.fence};
+  tidemark::wait_loop loop;
+  const auto told = loop.on_readable(ends.descriptor(), [&] {
+    ends.look();
+    if (made.fence.signallers() == tidemark::shared_signallers::died) loop.stop();
+  });
+  if (fork() == 0) {
+    auto opened = tidemark::shared_fence::open(made.fence.files());
+    _exit(0);  // as if it was killed
+  }
+  expect(loop.run() == tidemark::run_status::stopped, "the loop was told of the death");
+  wait(nullptr);
+}
+
 }  // namespace
 
 int main() {
   signal_another_process();
   follow_another_process();
+  learn_of_a_death();
   return guide::result("guide_shared_fence");
 }
 

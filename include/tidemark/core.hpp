@@ -10,8 +10,9 @@
 #include "platform/assert.hpp"    // the hook for misuse
 #include "platform/platform.hpp"  // atomics, barriers, sleeping and waking: the one way to memory that threads share
 
-// Timelines, and threads that wait for them. fence/shared_fence.hpp and fence/followed_fence.hpp are left out: they are
-// for programs whose processes share fences, on Linux alone, and bring what the system says about files with them.
+// Timelines, and threads that wait for them. fence/shared_fence.hpp, fence/followed_fence.hpp and
+// fence/attachment_ends.hpp are left out: they are for programs whose processes share fences, on Linux alone, and bring
+// what the system says about files with them.
 #include "fence/awake_view.hpp"         // a timeline whose waits do not sleep
 #include "fence/capabilities.hpp"       // what a provider and its client agree on
 #include "fence/event_count.hpp"        // waits for what other threads change, or for a value, whichever comes first

@@ -348,6 +348,15 @@ struct shared_state {
   core_type core;
 };
 
+/// Gives access to parts of an attachment that are not public.
+struct shared_access {
+  /// Returns a descriptor of the waiters' file; -1 if the attachment has none.
+  template <class Fence>
+  static int waiters_file(const Fence& of) noexcept {
+    return of.state_->place.segment().lock_descriptor();
+  }
+};
+
 }  // namespace detail
 
 /// An attachment to a fence that processes share. It has the wait functions of `waitable` (wait.hpp).
@@ -556,6 +565,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 
  private:
   friend waitable<basic_shared_fence>;
+  friend detail::shared_access;
 
   using layout = detail::shared_layout<Platform>;
   using steps = detail::value_steps<Platform>;

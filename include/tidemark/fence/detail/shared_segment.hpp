@@ -190,6 +190,9 @@ class shared_segment {
 
   // ---- ends of attachments ----
 
+  /// Returns the descriptor of the waiters' file that the locks are in; -1 if there is none.
+  int lock_descriptor() const noexcept { return own_.lock.get(); }
+
   /// Calls `told` whenever an attachment of the segment may have ended; see death_watch. Returns 0 or the reason why
   /// the system refuses it.
   int watch_ends(death_watch& with) noexcept {

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// attachment_ends: a descriptor that becomes readable when an attachment of a shared fence (shared_fence.hpp) has ended:
+// because it was closed, or because its process has died in whatever way. So a loop learns of that at once, where the
+// threads that sleep for the fence find it within 50 ms. Linux alone.
+//
+//   tidemark::attachment_ends ends{frames};
+//   auto told = loop.on_readable(ends.descriptor(), [&] {
+//     ends.look();
+//     if (frames.signallers() == tidemark::shared_signallers::died) restart_the_camera();
+//   });
+//
+// look() also wakes all who sleep for the fence in this process if it is lost now, and lets a followed_fence of the same
+// attachment find that.
+//
+// It is told by the kernel when that closes the files of the process, so it needs no number of a process, and no
+// connection. It comes for each file of the fence that is closed: also for one that nobody was attached by, such as
+// shared_files. So it says that somebody may have ended; who is there, for_each_attachment() and signallers() say.
+//
+// It takes three descriptors: an inotify instance, of which a user of the system has 128 by default, a timer and an
+// epoll.
+#ifndef TIDEMARK_FENCE_ATTACHMENT_ENDS_HPP
+#define TIDEMARK_FENCE_ATTACHMENT_ENDS_HPP
+
+#include "shared_fence.hpp"
+
+#if defined(__linux__) && TIDEMARK_HAS_FUTEX
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "../platform/platform.hpp"
+#include "detail/shared_files.hpp"
+
+namespace tidemark {
+
+/// The descriptor of the ends of attachments; see the head of this file. The attachment must outlive it, and must not
+/// be moved. It can't be moved either. After a fork the child must not use it, but may destroy it.
+/// \tparam Fence  an attachment. A reader that can't open the waiters' file is refused: EBADF
+template <class Fence>
+class attachment_ends {
+ public:
+  /// Begins to watch. error() says whether the system has refused that. Progress: makes system calls.
+  explicit attachment_ends(Fence& of) noexcept : of_{of} {
+    const detail::errno_keeper kept;
+    files_ = descriptor_type{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+    again_ = descriptor_type{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+    both_ = descriptor_type{::epoll_create1(EPOLL_CLOEXEC)};
+    if (!files_ || !again_ || !both_ || !watch() || !add(files_) || !add(again_)) {
+      error_ = errno;
+      both_.reset();
+    }
+  }
+  attachment_ends(const attachment_ends&) = delete;
+  attachment_ends& operator=(const attachment_ends&) = delete;
+
+  /// Returns the descriptor: readable when somebody may have ended, until look() is called. -1 if there is an error().
+  /// Progress: wait-free. Any thread may call it.
+  int descriptor() const noexcept { return both_ ? both_.get() : -1; }
+  /// Returns 0, or the reason why nobody will be told, as in errno: EMFILE where the user has too many inotify
+  /// instances. Progress: wait-free. Any thread may call it.
+  int error() const noexcept { return error_; }
+
+  /// Makes the descriptor unreadable, and then does what look() of the fence does: it cleans up behind the dead, and
+  /// wakes those who sleep for the fence in this process and are due, or learn that it is lost. Any thread may call it.
+  void look() noexcept {
+    const detail::errno_keeper kept;
+    if (error_ != 0) return;
+    alignas(inotify_event) std::array<char, 1024> events;
+    bool is_told = false;
+    // Bounded: others may close files all the time. The descriptor stays readable then.
+    for (int reads = 0; reads < 64 && read_from(files_, events); ++reads) is_told = true;
+    std::array<char, sizeof(std::uint64_t)> count;
+    static_cast<void>(read_from(again_, count));
+    // The kernel tells of a close a moment before it gives up the lock of the file, so look once more.
+    constexpr itimerspec soon{{0, 0}, {0, 2'000'000}};
+    if (is_told) static_cast<void>(::timerfd_settime(again_.get(), 0, &soon, nullptr));
+    of_.look();
+  }
+
+ private:
+  using descriptor_type = detail::file_descriptor;
+
+  bool watch() const noexcept {
+    const int file = detail::shared_access::waiters_file(of_);
+    if (file < 0) errno = EBADF;
+    return file >= 0 && ::inotify_add_watch(files_.get(), detail::descriptor_path{file}.text(), IN_CLOSE_WRITE) >= 0;
+  }
+  bool add(const descriptor_type& added) const noexcept {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, added.get(), &event) == 0;
+  }
+  template <class Buffer>
+  static bool read_from(const descriptor_type& from, Buffer& buffer) noexcept {
+    const detail::cancellation_delay delayed;
+    return ::read(from.get(), buffer.data(), buffer.size()) > 0;
+  }
+
+  Fence& of_;
+  descriptor_type files_;  // the inotify instance
+  descriptor_type again_;  // the timer
+  descriptor_type both_;
+  int error_ = 0;
+};
+
+}  // namespace tidemark
+
+#endif
+
+#endif  // TIDEMARK_FENCE_ATTACHMENT_ENDS_HPP

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A descriptor that tells of the ends of attachments to a fence that processes share.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <tidemark/fence/attachment_ends.hpp>
+#include <tidemark/fence/followed_fence.hpp>
+#include <tidemark/loop/wait_loop.hpp>
+
+#include "support/no_descriptors.hpp"
+#include "support/processes.hpp"
+#include "support/readable.hpp"
+#include "support/watchdog.hpp"
+
+using namespace testing;
+using namespace tidemark;
+
+namespace {
+
+struct several {
+  using signaller = shared_fence;
+  using waiter = shared_fence_waiter;
+};
+struct one {
+  using signaller = shared_progress_fence;
+  using waiter = shared_progress_fence_waiter;
+};
+
+static_assert(!std::constructible_from<attachment_ends<shared_fence>, shared_fence>);
+
+/// Another process that may signal, and sleeps until it is killed.
+template <class Kind, class Fence>
+child_process signaller_of(const Fence& of) {
+  child_process child{[&] {
+    auto opened = Kind::signaller::open(of.files());
+    if (!opened) return 1;
+    return opened.fence.wait(2) == wait_status::reached ? 0 : 2;
+  }};
+  await([&] { return of.signallers() == shared_signallers::present; });
+  return child;
+}
+
+/// Looks until nothing is told. It may be told once more, a moment later.
+template <class Fence>
+void look_at_all(attachment_ends<Fence>& ends) {
+  do ends.look();
+  while (is_readable(ends.descriptor()));
+}
+
+}  // namespace
+
+TYPE_TO_STRING_AS("several", several);
+TYPE_TO_STRING_AS("one", one);
+
+TEST_CASE_TEMPLATE("[A120] a loop is told that the last signaller was killed, and a followed fence finds it", Kind,
+                   several, one) {
+  const watchdog dog{[] { return std::string{"killed"}; }};
+  auto made = Kind::waiter::create();
+  REQUIRE(made);
+  auto signaller = signaller_of<Kind>(made.fence);
+  attachment_ends ends{made.fence};
+  REQUIRE(ends.error() == 0);
+  const followed_fence followed{made.fence};
+  wait_loop loop;
+  wait_status how = wait_status::timeout;
+  const auto told = loop.on_readable(ends.descriptor(), [&] {
+    ends.look();
+    if (made.fence.signallers() == shared_signallers::died && how == wait_status::lost) loop.stop();
+  });
+  const auto never = loop.on_reached(followed, 2, [&](wait_status with) {
+    how = with;
+    if (made.fence.signallers() == shared_signallers::died) loop.stop();
+  });
+  std::thread killer{[&] { signaller.kill_now(); }};
+  static_cast<void>(loop.run());
+  killer.join();
+  CHECK(how == wait_status::lost);
+  CHECK(made.fence.signallers() == shared_signallers::died);
+}
+
+TEST_CASE_TEMPLATE("each end of an attachment makes the descriptor readable, and a look makes it unreadable", Kind,
+                   several, one) {
+  const watchdog dog{[] { return std::string{"ends"}; }};
+  auto made = Kind::waiter::create();
+  REQUIRE(made);
+  attachment_ends ends{made.fence};
+  REQUIRE(ends.error() == 0);
+  CHECK_FALSE(is_readable(ends.descriptor()));
+  {
+    auto signaller = Kind::signaller::open(made.fence.files());
+    REQUIRE(signaller);
+    look_at_all(ends);
+    signaller.fence.signal(1);
+  }
+  CHECK(is_readable(ends.descriptor(), for_ever));
+  look_at_all(ends);
+  CHECK(made.fence.signallers() == shared_signallers::closed);
+  auto other = signaller_of<Kind>(made.fence);
+  look_at_all(ends);
+  other.kill_now();
+  CHECK(is_readable(ends.descriptor(), for_ever));
+  ends.look();
+  await([&] { return made.fence.signallers() == shared_signallers::died; });
+}
+
+TEST_CASE("the ends of attachments to another fence are not told") {
+  auto made = shared_fence::create();
+  auto other = shared_fence::create();
+  REQUIRE(made);
+  REQUIRE(other);
+  attachment_ends ends{made.fence};
+  REQUIRE(ends.error() == 0);
+  other.fence.close();
+  CHECK_FALSE(is_readable(ends.descriptor()));
+}
+
+TEST_CASE("an attachment that only looks is told, too") {
+  const watchdog dog{[] { return std::string{"a reader"}; }};
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  auto reader = shared_fence_reader::open(made.fence.files());
+  REQUIRE(reader);
+  attachment_ends ends{reader.fence};
+  CHECK(ends.error() == 0);
+  made.fence.close();
+  CHECK(is_readable(ends.descriptor(), for_ever));
+  CHECK(reader.fence.signallers() == shared_signallers::closed);
+}
+
+TEST_CASE("without descriptors nobody is told, and a look does nothing") {
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  std::optional<attachment_ends<shared_fence>> none;
+  {
+    const no_descriptors full;
+    none.emplace(made.fence);
+  }
+  CHECK(none->error() == EMFILE);
+  CHECK(none->descriptor() == -1);
+  none->look();
+}
