@@ -47,11 +47,11 @@ child_process signaller_of(const Fence& of) {
   return child;
 }
 
-/// Looks until nothing is told. It may be told once more, a moment later.
+/// Looks until nothing is told any more.
 template <class Fence>
 void look_at_all(attachment_ends<Fence>& ends) {
   do ends.look();
-  while (is_readable(ends.descriptor()));
+  while (is_readable(ends.descriptor(), 250));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// attachment_ends: a descriptor that becomes readable when an attachment of a shared fence (shared_fence.hpp) has ended:
-// because it was closed, or because its process has died in whatever way. So a loop learns of that at once, where the
-// threads that sleep for the fence find it within 50 ms. Linux alone.
+// attachment_ends: a descriptor that becomes readable when an attachment of a shared fence (shared_fence.hpp) has
+// ended: it was closed, or its process has died in whatever way. So a loop learns of that at once, where the threads
+// that sleep for the fence find it within 50 ms. Linux alone.
 //
 //   tidemark::attachment_ends ends{frames};
 //   auto told = loop.on_readable(ends.descriptor(), [&] {
@@ -10,7 +10,7 @@
 //     if (frames.signallers() == tidemark::shared_signallers::died) restart_the_camera();
 //   });
 //
-// look() also wakes all who sleep for the fence in this process if it is lost now, and lets a followed_fence of the same
+// look() also wakes all who sleep for the fence in this process if it is lost now, and lets a followed_fence of this
 // attachment find that.
 //
 // It is told by the kernel when that closes the files of the process, so it needs no number of a process, and no
@@ -60,7 +60,8 @@ class attachment_ends {
   attachment_ends(const attachment_ends&) = delete;
   attachment_ends& operator=(const attachment_ends&) = delete;
 
-  /// Returns the descriptor: readable when somebody may have ended, until look() is called. -1 if there is an error().
+  /// Returns the descriptor: readable when somebody may have ended, until look() is called, and then a few times more
+  /// within the next 0.2 s. -1 if there is an error().
   /// Progress: wait-free. Any thread may call it.
   int descriptor() const noexcept { return both_ ? both_.get() : -1; }
   /// Returns 0, or the reason why nobody will be told, as in errno: EMFILE where the user has too many inotify
@@ -77,10 +78,12 @@ class attachment_ends {
     // Bounded: others may close files all the time. The descriptor stays readable then.
     for (int reads = 0; reads < 64 && read_from(files_, events); ++reads) is_told = true;
     std::array<char, sizeof(std::uint64_t)> count;
-    static_cast<void>(read_from(again_, count));
-    // The kernel tells of a close a moment before it gives up the lock of the file, so look once more.
-    constexpr itimerspec soon{{0, 0}, {0, 2'000'000}};
-    if (is_told) static_cast<void>(::timerfd_settime(again_.get(), 0, &soon, nullptr));
+    const bool is_time = read_from(again_, count);
+    if (is_told) {
+      look_again(first_pause);
+    } else if (is_time) {
+      look_again(next_pause());
+    }
     of_.look();
   }
 
@@ -97,6 +100,22 @@ class attachment_ends {
     event.events = EPOLLIN;
     return ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, added.get(), &event) == 0;
   }
+  // The kernel tells of a close a moment before it gives up the lock of the file. A process that is not run in between
+  // may make that moment long. So the descriptor becomes readable again, after pauses that grow.
+  static constexpr long first_pause = 2'000'000;  // ns
+  static constexpr long last_pause = 64'000'000;
+
+  /// The timer's interval is the pause behind the next one.
+  void look_again(long pause) const noexcept {
+    const itimerspec next = pause <= last_pause ? itimerspec{{0, 2 * pause}, {0, pause}} : itimerspec{};
+    static_cast<void>(::timerfd_settime(again_.get(), 0, &next, nullptr));
+  }
+  long next_pause() const noexcept {
+    itimerspec set{};
+    static_cast<void>(::timerfd_gettime(again_.get(), &set));
+    return set.it_interval.tv_nsec != 0 ? set.it_interval.tv_nsec : last_pause + 1;
+  }
+
   template <class Buffer>
   static bool read_from(const descriptor_type& from, Buffer& buffer) noexcept {
     const detail::cancellation_delay delayed;
