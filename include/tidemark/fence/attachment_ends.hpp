@@ -69,7 +69,8 @@ class attachment_ends {
   int error() const noexcept { return error_; }
 
   /// Makes the descriptor unreadable, and then does what look() of the fence does: it cleans up behind the dead, and
-  /// wakes those who sleep for the fence in this process and are due, or learn that it is lost. Any thread may call it.
+  /// wakes those who sleep for the fence in this process and are due, or learn that it is lost. Does nothing if there
+  /// is an error(). Any thread may call it.
   void look() noexcept {
     const detail::errno_keeper kept;
     if (error_ != 0) return;
