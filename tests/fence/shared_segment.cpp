@@ -702,3 +702,16 @@ TEST_CASE("the system's refusals are results") {
   INFO(ended.errors);
   CHECK(ended.exit_status == 0);
 }
+
+TEST_CASE("files that are greater than the process may write are refused, and the process goes on") {
+  const child_end ended = run_in_child([] {
+    const rlimit small{4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    segment_files made;
+    const open_result refused = segment_files::create_in_memory(made, stand_shape);
+    require(refused.status == open_status::refused && refused.error == EFBIG, "it is not refused");
+    require(!made, "files are made");
+  });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+}

@@ -44,6 +44,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -471,6 +472,9 @@ class segment_files {
 
   static open_result fill_file(int descriptor, std::size_t bytes, mode_t mode, const segment_header& header) noexcept {
     const cancellation_delay delayed;
+    // Beyond this limit the system would end the program.
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return failure(EFBIG);
     if (::ftruncate(descriptor, as_integer<off_t>(bytes)) != 0) return failure(errno);
     // The room is taken now. Otherwise the first access of a page that has none would end the program.
     int error = EINTR;
