@@ -135,6 +135,30 @@ std::ptrdiff_t count_new(const thread_set& before) {
   return std::count_if(now.begin(), now.end(), [&](const std::string& each) { return !before.contains(each); });
 }
 
+/// A shared fence that one look finds lost. Then a new signaller has come.
+class lost_for_a_look : public waitable<lost_for_a_look> {
+ public:
+  using platform = shared_fence::platform;
+
+  explicit lost_for_a_look(const shared_fence& of) : of_{of} {}
+
+  std::uint64_t current_value() const noexcept { return of_.current_value(); }
+  [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return of_.is_reached(target); }
+  bool is_lost() const noexcept { return is_lost_.exchange(false); }
+  void lose() { is_lost_ = true; }
+
+ private:
+  friend waitable<lost_for_a_look>;
+
+  template <class Token>
+  wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
+    return tidemark::detail::wait_on<platform>(of_, target, until, token);
+  }
+
+  const shared_fence& of_;
+  mutable std::atomic<bool> is_lost_{false};
+};
+
 /// Runs a loop on a thread of its own.
 class running {
  public:
@@ -317,6 +341,20 @@ TEST_CASE("[A120] a loss that a look finds is told to hooks that sleep") {
   on.await_sleeper(1);
   on.kill();
   await([&] { return shared.current_value() == UINT64_MAX; });
+  CHECK(is_readable(told.descriptor(), for_ever));
+  CHECK(told.status() == wait_status::lost);
+}
+
+TEST_CASE("[A120] a loss that a wait finds is told to hooks that sleep, also if a new signaller comes at once") {
+  const watchdog dog{[] { return std::string{"a loss that a wait finds"}; }};
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  lost_for_a_look of{made.fence};
+  const followed_fence shared{of};
+  const reached_descriptor told{shared, 9};
+  await([&] { return made.fence.monitored_value() == 8; });
+  of.lose();
+  CHECK(shared.wait_for(9, 0s) == wait_status::lost);
   CHECK(is_readable(told.descriptor(), for_ever));
   CHECK(told.status() == wait_status::lost);
 }

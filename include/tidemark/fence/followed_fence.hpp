@@ -308,7 +308,10 @@ class followed_fence : public waitable<followed_fence<Fence>> {
 
   template <class Token>
   wait_status wait_with(std::uint64_t target, deadline until, const Token& token) const noexcept {
-    return detail::wait_on<typename Fence::platform>(latched_, target, until, token);
+    const wait_status status = detail::wait_on<typename Fence::platform>(latched_, target, until, token);
+    // A new signaller may come before the thread looks, so that it would not find the loss itself.
+    if (status == wait_status::lost) static_cast<void>(is_poisoned());
+    return status;
   }
   bool is_inherited() const noexcept { return process_ != detail::shared_process::this_process(); }
   thread_type* started() const noexcept {
