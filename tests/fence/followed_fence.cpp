@@ -22,6 +22,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tidemark/engine/engine_queue.hpp>
@@ -573,6 +574,21 @@ TEST_CASE("the child of a fork destroys its copy of a followed fence, opens its 
   CHECK(is_readable(first.descriptor(), for_ever));
   CHECK(reported_by([&] { static_cast<void>(shared->add_hook(3, timeline_hook{})); }) ==
         "the child of a fork must not use a followed_fence of its parent");
+}
+
+TEST_CASE("a followed fence may be made before the first attachment of its process is opened") {
+  if (!may_start_threads_after_fork) return;
+  child_process child{[] {  // a new process, without attachments
+    shared_fence later;
+    const followed_fence follows{later};
+    auto made = shared_fence::create();
+    if (!made) return 1;
+    later = std::move(made.fence);
+    const reached_descriptor first{follows, 1};
+    later.signal(1);
+    return is_readable(first.descriptor(), for_ever) ? 0 : 2;
+  }};
+  CHECK(child.wait() == 0);
 }
 
 TEST_CASE("a followed fence that is destroyed before the waits for it have ended is reported") {

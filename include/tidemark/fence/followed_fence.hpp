@@ -252,14 +252,15 @@ class hook_thread {
 /// may call its functions. Those that look take a lock once the fence is lost, and no other one; add_hook() and
 /// remove_hook() take one. None is held while a hook is called, but for that of the hook_list.
 ///
-/// fork(). The child must not use it (asserted), as it must not use the attachment, but may destroy it. That leaves
-/// some memory behind.
+/// fork(). The child must not use it, as it must not use the attachment, but may destroy it. That leaves some memory
+/// behind. add_hook() and remove_hook() assert it; to look is a segmentation fault, as for the attachment.
 template <class Fence>
 class followed_fence : public waitable<followed_fence<Fence>> {
  public:
   using platform = native_platform;
 
-  explicit followed_fence(const Fence& of) noexcept : latched_{of}, process_{detail::shared_process::this_process()} {}
+  /// The attachment may be opened later.
+  explicit followed_fence(const Fence& of) noexcept : latched_{of}, process_{detail::shared_process::join()} {}
   /// An attachment without a name would be gone.
   explicit followed_fence(const Fence&& gone) = delete;
   followed_fence(const followed_fence&) = delete;

@@ -58,6 +58,12 @@ class shared_process {
   /// Returns a number that no process has that this one was forked from; 0 in the child of a fork that has not called
   /// join() yet.
   static std::uint64_t this_process() noexcept { return *mark_; }
+  /// Gives this process its number, unless it has one, and returns it.
+  static std::uint64_t join() noexcept {
+    const guard held;
+    begin();
+    return this_process();
+  }
 
   /// Adds the descriptor that `open()` returns, if it returns one. There is no fork between the two.
   template <class Open>
