@@ -17,6 +17,8 @@
 // connection. It comes for each file of the fence that is closed: also for one that nobody was attached by, such as
 // shared_files. So it says that somebody may have ended; who is there, for_each_attachment() and signallers() say.
 //
+// It tells nothing of attachments that ended before it was made. So ask once, behind that, who is there.
+//
 // It takes three descriptors: an inotify instance, of which a user of the system has 128 by default, a timer and an
 // epoll.
 #ifndef TIDEMARK_FENCE_ATTACHMENT_ENDS_HPP

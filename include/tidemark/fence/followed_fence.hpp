@@ -15,7 +15,8 @@
 // The thread begins with the first hook, and ends with the object; where nobody waits by a hook, there is none. While
 // there are hooks it finds within 50 ms that the fence is lost, as all sleepers do. While there are none it sleeps
 // without an end. It takes no signals of the program, except for faults of its own. What a hook calls runs on it: so
-// does execute() of an executor_loop's executor.
+// does execute() of an executor_loop's executor. A thread or a process that is started there has these signals blocked,
+// too. The thread has the processors and the priority of the thread that has added the first hook.
 //
 // A followed_fence has the values of a latched_fence: once it was found lost, it is lost for ever. Its own waits sleep
 // in the pages of the fence, and need no thread.
@@ -271,8 +272,8 @@ class followed_fence : public waitable<followed_fence<Fence>> {
     if (is_inherited()) static_cast<void>(thread_.release());
   }
 
-  /// Returns the fence's current_value(); UINT64_MAX once it was found lost. Progress: wait-free, two loads, except
-  /// that the call looks whether the fence is lost if nobody has done so for 50 ms.
+  /// Returns the fence's current_value(); UINT64_MAX once it was found lost. Progress: wait-free, four loads and a read
+  /// of the clock, except that the call looks whether the fence is lost if nobody has done so for 50 ms.
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : last_reached(); }
   /// Returns the value signalled so far. Progress: wait-free, one load.
   std::uint64_t last_reached() const noexcept { return latched_.last_reached(); }
