@@ -204,6 +204,7 @@ class hook_thread {
  public:
   /// Returns null if the system gives no memory or no thread.
   static std::unique_ptr<hook_thread> start(const Source& of) noexcept {
+    const errno_keeper kept;
     std::unique_ptr<hook_thread> made{::new (std::nothrow) hook_thread{of}};
     if (made != nullptr && !made->start()) made.reset();
     return made;
