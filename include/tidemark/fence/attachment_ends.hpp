@@ -131,6 +131,8 @@ class attachment_ends {
   descriptor_type both_;
   int error_ = 0;
 };
+template <class Fence>
+attachment_ends(Fence&) -> attachment_ends<Fence>;
 
 }  // namespace tidemark
 

@@ -328,6 +328,8 @@ class followed_fence : public waitable<followed_fence<Fence>> {
   mutable detail::park_lock<native_platform> lock_;  // of the pointer alone
   mutable std::unique_ptr<thread_type> thread_;
 };
+template <class Fence>
+followed_fence(const Fence&) -> followed_fence<Fence>;
 
 }  // namespace tidemark
 

@@ -101,6 +101,8 @@ class link_call {
   link_end<To> to_;
   value_type value_;
 };
+template <class From, class To>
+link_call(const From&, link_end<To>, typename link_end<To>::value_type) -> link_call<From, To>;
 
 /// Returns the timeline itself, also of a view, which need not outlive a link.
 template <class Timeline>

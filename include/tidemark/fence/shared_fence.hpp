@@ -670,6 +670,8 @@ class latched_fence : public waitable<latched_fence<Fence>> {
   const Fence& of_;
   mutable typename platform::template atomic<std::uint32_t> is_lost_{0};
 };
+template <class Fence>
+latched_fence(const Fence&) -> latched_fence<Fence>;
 
 /// A fence that processes share, and that any attachment may signal.
 using shared_fence = basic_shared_fence<symmetric_shared_platform, writers::several, shared_rights::signal>;
