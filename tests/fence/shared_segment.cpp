@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -37,7 +36,6 @@ using namespace testing;
 using tidemark::detail::file_descriptor;
 using tidemark::detail::global_barrier;
 using tidemark::detail::segment_header;
-using tidemark::detail::shared_process;
 using tidemark::detail::signallers;
 
 namespace {
@@ -528,14 +526,12 @@ TEST_CASE("every descriptor that an attachment opens is closed by exec and by it
     segment named;
     REQUIRE(open_at(own, files));
     REQUIRE(open_named(named, name));
-    tidemark::detail::death_watch watch;
-    REQUIRE(own.watch_ends(watch) == 0);
     CHECK(descriptors_open() > before);
     for (const auto& each : std::filesystem::directory_iterator{"/proc/self/fd"}) {
       const int number = std::stoi(each.path().filename().string());
       std::error_code none;
       const std::string target = std::filesystem::read_symlink(each.path(), none).string();
-      if (target.find("tidemark") == target.npos && target.find("inotify") == target.npos) continue;
+      if (target.find("tidemark") == target.npos) continue;
       INFO(target);
       CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
     }
@@ -543,59 +539,6 @@ TEST_CASE("every descriptor that an attachment opens is closed by exec and by it
     close_all(named);
   }
   CHECK(descriptors_open() == before);
-}
-
-TEST_CASE("a loop learns by one descriptor of the process that an attachment has ended") {
-  const segment_files files = memory_files();
-  const segment_files others = memory_files();
-  struct counting : tidemark::detail::death_watch {
-    int times = 0;
-  };
-  const auto count = [](tidemark::detail::death_watch& of) { ++static_cast<counting&>(of).times; };
-  counting told;
-  counting also_told;
-  counting not_told;
-  told.told = also_told.told = not_told.told = count;
-  CHECK(shared_process::notice_descriptor() == -1);
-  segment survivor;
-  segment second;
-  segment elsewhere;
-  REQUIRE(open_at(survivor, files));
-  REQUIRE(open_at(second, files));
-  REQUIRE(open_at(elsewhere, others));
-  REQUIRE(survivor.watch_ends(told) == 0);
-  REQUIRE(second.watch_ends(also_told) == 0);
-  REQUIRE(elsewhere.watch_ends(not_told) == 0);
-  shared_process::serve_notices();
-  told.times = also_told.times = not_told.times = 0;
-  leave_dead(files);
-  pollfd asked{shared_process::notice_descriptor(), POLLIN, 0};
-  CHECK(::poll(&asked, 1, -1) == 1);
-  shared_process::serve_notices();
-  CHECK(told.times > 0);
-  CHECK(also_told.times == told.times);
-  CHECK(not_told.times == 0);
-  CHECK(::poll(&asked, 1, 0) == 0);
-  CHECK(survivor.look(cleaner_of(survivor)).cleaned == 1);
-  survivor.forget_ends();
-  told.times = 0;
-  leave_dead(files);
-  shared_process::serve_notices();
-  CHECK(told.times == 0);
-  CHECK(also_told.times > 0);
-  // The child of a fork takes no notices of its parent's.
-  const child_end ended = run_in_child([&] {
-    require(shared_process::notice_descriptor() == -1, "the child has the notices");
-    shared_process::serve_notices();
-    tidemark::detail::death_watch watch;
-    segment own;
-    require(static_cast<bool>(open_at(own, files)) && own.watch_ends(watch) == 0, "the child can't watch");
-  });
-  INFO(ended.errors);
-  CHECK(ended.exit_status == 0);
-  close_all(second);
-  close_all(elsewhere);
-  CHECK(shared_process::notice_descriptor() == -1);
 }
 
 TEST_CASE("an attachment that relies on the global barrier is refused in a process that is not registered") {
@@ -685,9 +628,6 @@ TEST_CASE("the system's refusals are results") {
     REQUIRE(tidemark::detail::write_header(file, tidemark::detail::header_for(with_too_many, header.id, kind)) == 0);
   }
   CHECK(opened.open(nonsense, with_too_many, {}, cleaner_of(opened)).field == segment_field::attachments);
-  tidemark::detail::death_watch watch;
-  CHECK(shared_process::watch(watch, -1) == ENOENT);
-  CHECK(shared_process::notice_descriptor() == -1);
   const segment_files good = memory_files();
   const child_end ended = run_in_child([&] {
     rlimit none{};

@@ -63,8 +63,7 @@ class attachment_ends {
   attachment_ends& operator=(const attachment_ends&) = delete;
 
   /// Returns the descriptor: readable when somebody may have ended, until look() is called, and then a few times more
-  /// within the next 0.2 s. -1 if there is an error().
-  /// Progress: wait-free. Any thread may call it.
+  /// within the next 0.2 s. -1 if there is an error(). Progress: wait-free. Any thread may call it.
   int descriptor() const noexcept { return both_ ? both_.get() : -1; }
   /// Returns 0, or the reason why nobody will be told, as in errno: EMFILE where the user has too many inotify
   /// instances. Progress: wait-free. Any thread may call it.
@@ -128,7 +127,7 @@ class attachment_ends {
   Fence& of_;
   descriptor_type files_;  // the inotify instance
   descriptor_type again_;  // the timer
-  descriptor_type both_;
+  descriptor_type both_;   // the epoll
   int error_ = 0;
 };
 template <class Fence>

@@ -201,6 +201,7 @@ struct feature_request<if_there<F>> {
   static constexpr std::uint64_t bits = 0;
   static constexpr feature_version oldest = F::oldest;
 };
+// Its base is there for what that asserts.
 template <class F, std::uint64_t Bits, feature_version Oldest>
 struct feature_request<with_bits<F, Bits, Oldest>> : with_bits<F, Bits, Oldest> {
   using wanted = F;

@@ -10,7 +10,6 @@
 //     record[i]   one line for each attachment        who holds byte i
 //       state        free or used                     "
 //       rights ...   what others may read of it       "
-//       doorbell     a futex word, only counts up     whoever has something to tell the attachment
 //   signaller_words, in the file of the values
 //     incarnation[i]  of the signaller i, or 0        the signaller i; one that closes writes 0 where another has died
 //     ended           some signaller has ended        a signaller that closes
@@ -88,9 +87,8 @@ struct alignas(64) segment_record {
   word<std::uint32_t> state{0};
   word<std::uint32_t> rights{0};
   word<std::uint32_t> registered{0};
-  typename Platform::park_word doorbell{0};
   word<std::uint32_t> process{0};
-  word<std::uint32_t> reserved{0};
+  std::array<word<std::uint32_t>, 2> reserved{};
   word<std::uint64_t> name_space{0};
   word<std::uint64_t> incarnation{0};
   std::array<word<std::uint64_t>, 3> name{};

@@ -70,7 +70,6 @@ class shared_segment {
  public:
   using words_type = segment_words<Platform>;
   using signallers_type = signaller_words<Platform>;
-  using park_word = typename Platform::park_word;
   using pin_word = typename Platform::template atomic<std::uint64_t>;
 
   static constexpr std::size_t values_at = values_in_file;
@@ -82,10 +81,7 @@ class shared_segment {
   shared_segment(const shared_segment&) = delete;
   shared_segment& operator=(const shared_segment&) = delete;
   /// Closes the attachment as if its process had ended: others clean up behind it. Call close() before.
-  ~shared_segment() {
-    forget_ends();
-    leave();
-  }
+  ~shared_segment() { leave(); }
 
   /// Opens an attachment to files that were made or received. The files may be destroyed afterwards.
   /// \param clean  clean(index) gives back all that an attachment has left in W; base() is there. Called for the own
@@ -132,7 +128,6 @@ class shared_segment {
   template <class Clean>
   void close(Clean&& clean) noexcept {
     if (!is_open()) return;
-    forget_ends();
     if (!is_inherited() && records_) {
       if (rights_ == attachment_rights::signal) {
         history().end(index_, [this](auto other, auto incarnation) { return is_alive(other, incarnation); });
@@ -183,35 +178,18 @@ class shared_segment {
   attachment_note note_of(std::uint32_t index) const noexcept {
     return has_waiters_ ? note_in(std::as_const(words()), index) : attachment_note{};
   }
-  park_word& doorbell_of(std::uint32_t index) const noexcept { return words().records[index].doorbell; }
   /// One bit for each attachment that signals without a registration for the global barrier. The attachment sets its
   /// own bit before its first signal; it is cleared when the attachment has ended.
   pin_word& pins() const noexcept { return words().pins; }
-
-  // ---- ends of attachments ----
-
   /// Returns the descriptor of the waiters' file that the locks are in; -1 if there is none.
   int lock_descriptor() const noexcept { return own_.lock.get(); }
-
-  /// Calls `told` whenever an attachment of the segment may have ended; see death_watch. Returns 0 or the reason why
-  /// the system refuses it.
-  int watch_ends(death_watch& with) noexcept {
-    TIDEMARK_ASSERT(watch_ == nullptr, "shared_segment: it has a watch");
-    if (!own_.lock) return EBADF;
-    const int error = shared_process::watch(with, own_.lock.get());
-    if (error == 0) watch_ = &with;
-    return error;
-  }
-  void forget_ends() noexcept {
-    if (watch_ != nullptr && !is_inherited()) shared_process::unwatch(*watch_);
-    watch_ = nullptr;
-  }
 
  private:
   static_assert(sizeof(segment_record<Platform>) == 64 && sizeof(words_type) == 64 * (most_attachments + 1));
   static_assert(std::is_standard_layout_v<words_type> && std::is_trivially_destructible_v<words_type>);
   static_assert(std::is_standard_layout_v<signallers_type> && std::is_trivially_destructible_v<signallers_type>);
-  static_assert(sizeof(typename Platform::template atomic<std::uint64_t>) == 8 && sizeof(park_word) == 4);
+  static_assert(sizeof(typename Platform::template atomic<std::uint64_t>) == 8 &&
+                sizeof(typename Platform::park_word) == 4);
   static_assert(words_at + sizeof(words_type) <= waiters_in_file);
   static_assert(words_at + sizeof(signallers_type) <= values_in_file);
 
@@ -371,7 +349,6 @@ class shared_segment {
   byte_locks locks_;
   std::optional<segment_records<Platform, byte_locks>> records_;
   look_schedule<Platform> schedule_;
-  death_watch* watch_ = nullptr;
   segment_paths paths_;
   segment_files files_;  // those of a name
 };
