@@ -17,21 +17,13 @@
 #include "support/no_descriptors.hpp"
 #include "support/processes.hpp"
 #include "support/readable.hpp"
+#include "support/shared_kinds.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
 using namespace tidemark;
 
 namespace {
-
-struct several {
-  using signaller = shared_fence;
-  using waiter = shared_fence_waiter;
-};
-struct one {
-  using signaller = shared_progress_fence;
-  using waiter = shared_progress_fence_waiter;
-};
 
 static_assert(!std::constructible_from<attachment_ends<shared_fence>, shared_fence>);
 
@@ -132,6 +124,37 @@ TEST_CASE("an attachment that only looks is told, too") {
   made.fence.close();
   CHECK(is_readable(ends.descriptor(), for_ever));
   CHECK(reader.fence.signallers() == shared_signallers::closed);
+}
+
+TEST_CASE("who has only the values can't be told of the ends of attachments") {
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  const shared_files values{tidemark::detail::file_descriptor{::dup(made.fence.files().values())}, {}, true};
+  auto reader = shared_fence_reader::open(values);
+  REQUIRE(reader);
+  const attachment_ends ends{reader.fence};
+  CHECK(ends.error() == EBADF);
+  CHECK(ends.descriptor() == -1);
+}
+
+TEST_CASE("two who watch the same fence are both told, and one that is gone does not matter") {
+  const watchdog dog{[] { return std::string{"two who watch"}; }};
+  auto made = shared_fence_waiter::create();
+  REQUIRE(made);
+  attachment_ends first{made.fence};
+  attachment_ends second{made.fence};
+  signaller_of<several>(made.fence).kill_now();
+  CHECK(is_readable(first.descriptor(), for_ever));
+  CHECK(is_readable(second.descriptor(), for_ever));
+  {
+    const attachment_ends third{made.fence};
+    REQUIRE(third.error() == 0);
+  }
+  look_at_all(first);
+  look_at_all(second);
+  signaller_of<several>(made.fence).kill_now();
+  CHECK(is_readable(first.descriptor(), for_ever));
+  CHECK(is_readable(second.descriptor(), for_ever));
 }
 
 TEST_CASE("without descriptors nobody is told, and a look does nothing") {

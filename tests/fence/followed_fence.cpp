@@ -39,6 +39,7 @@
 #include "support/counted_allocations.hpp"
 #include "support/processes.hpp"
 #include "support/readable.hpp"
+#include "support/shared_kinds.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -46,17 +47,6 @@ using namespace tidemark;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct several {
-  using signaller = shared_fence;
-  using waiter = shared_fence_waiter;
-  using reader = shared_fence_reader;
-};
-struct one {
-  using signaller = shared_progress_fence;
-  using waiter = shared_progress_fence_waiter;
-  using reader = shared_progress_fence_reader;
-};
 
 static_assert(hooked_timeline<followed_fence<shared_fence>>);
 static_assert(hooked_timeline<followed_fence<shared_progress_fence_reader>>);

@@ -30,6 +30,7 @@
 #include <tidemark/memory/upload_ring.hpp>
 
 #include "support/processes.hpp"
+#include "support/shared_kinds.hpp"
 #include "support/shared_memory.hpp"
 #include "support/watchdog.hpp"
 
@@ -38,18 +39,6 @@ using namespace tidemark;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Both kinds of a fence, with their attachments.
-struct several {
-  using signaller = shared_fence;
-  using waiter = shared_fence_waiter;
-  using reader = shared_fence_reader;
-};
-struct one {
-  using signaller = shared_progress_fence;
-  using waiter = shared_progress_fence_waiter;
-  using reader = shared_progress_fence_reader;
-};
 
 template <class Attachment>
 concept may_signal = requires(Attachment& of) { of.signal(std::uint64_t{1}); };
