@@ -123,7 +123,7 @@ struct with_hooks : model::suite<Threads> {
 };
 
 /// The value comes while a thread registers, sleeps or leaves.
-template <class Source>
+template <class Source = source>
 struct handed_on : with_hooks<3, Source> {
   void thread(unsigned index) {
     if (index == 0) {
@@ -139,41 +139,21 @@ struct handed_on : with_hooks<3, Source> {
 
 /// Somebody waits for a value that does not come, and the thread sleeps for that one. Then a lower one is registered.
 template <class Source>
-struct lower_target : with_hooks<3, Source> {
+struct lower_target : handed_on<Source> {
   detail::shared_word<platform> never_woken{0};
   void* registration = this->timeline.add_hook(2, detail::hook_access::hook_of(never_woken));
 
-  void thread(unsigned index) {
-    if (index == 0) {
-      this->timeline.hooks.run();
-    } else if (index == 1) {
-      this->hand_over();
-    } else {
-      this->receive();
-      this->timeline.hooks.close();
-    }
-  }
   void after() {
     MODEL_REQUIRE(this->timeline.remove_hook(registration));
-    with_hooks<3, Source>::after();
+    handed_on<Source>::after();
   }
 };
 
 /// A hook for 0 hides no other one.
-struct hook_for_zero : with_hooks<> {
+struct hook_for_zero : handed_on<> {
   detail::shared_word<platform> any{0};
   void* registration = timeline.add_hook(0, detail::hook_access::hook_of(any));
 
-  void thread(unsigned index) {
-    if (index == 0) {
-      timeline.hooks.run();
-    } else if (index == 1) {
-      hand_over();
-    } else {
-      receive();
-      timeline.hooks.close();
-    }
-  }
   void after() { timeline.remove_hook(registration); }
 };
 
@@ -252,6 +232,7 @@ struct two_waiters : with_hooks<4> {
 namespace shared = model::attachments;
 using shared_fence_here = attached<shared::kind::fence, shared::one_slot>;
 using shared_progress_here = attached<shared::kind::progress, shared::one_slot>;
+using two_levels = attached<shared::kind::progress, shared::two_levels>;
 using without_slot = attached<shared::kind::progress, shared::no_slot>;
 
 }  // namespace
@@ -267,5 +248,7 @@ int main(int argc, char** argv) {
        make_check<handed_on<shared_progress_here>, "handed_on.progress">(),
        make_check<lower_target<shared_fence_here>, "lower_target.fence">(),
        make_check<lower_target<shared_progress_here>, "lower_target.progress">(),
+       make_check<handed_on<two_levels>, "handed_on.progress.two_levels">(),
+       make_check<lower_target<two_levels>, "lower_target.progress.two_levels">(),
        make_check<handed_on<without_slot>, "handed_on.without_slot">()});
 }
