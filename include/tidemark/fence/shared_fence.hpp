@@ -13,8 +13,8 @@
 //
 //   auto named = tidemark::shared_fence::open_or_create({"uploads"});        or by name
 //
-// A signal is a store, a load and a comparison if nobody is due, as in a fence of one process, and wakes exactly the
-// threads that are due, in whatever process they sleep.
+// A signal is what it is in one process if nobody is due, and a load of where the pages lie, unless that is in a
+// register. It wakes exactly the threads that are due, in whatever process they sleep.
 //
 // An object of these classes is an attachment. There are three kinds of each fence, by what they may do:
 //
