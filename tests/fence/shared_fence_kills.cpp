@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -28,8 +27,10 @@
 #include "support/asleep.hpp"
 #include "support/processes.hpp"
 #include "support/random.hpp"
-#include "support/repetitions.hpp"
+#include "support/shared_memory.hpp"
+#include "support/shared_stand.hpp"
 #include "support/single_step.hpp"
+#include "support/survives_kills.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -38,7 +39,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr shared_options few{.waiter_slots = 8, .attachments = 6};
+constexpr shared_options few{.waiter_slots = 8, .attachments = 6, .patience = 2min};
 
 /// The slots of a fence.
 template <class Fence>
@@ -195,17 +196,6 @@ std::uint64_t rounds() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 60;
 }
 
-/// Says that a test is left out where a process may be killed with a lock of the platform.
-bool survives_kills() {
-  if (shared_fence::survives_kills) return true;
-  MESSAGE("not tested: the double word takes a lock here");
-  return false;
-}
-
-void require(bool condition) {
-  if (!condition) _exit(1);
-}
-
 /// What a process does that is killed somewhere in it.
 template <class Fence>
 int lives_dangerously(const shared_files& files, std::uint64_t seed) {
@@ -234,7 +224,7 @@ int lives_dangerously(const shared_files& files, std::uint64_t seed) {
 
 template <class Survivor, class Fence>
 void kill_at_random() {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed at random"}; }, 40min};
   Survivor stays;
   random_numbers random{fresh_seed()};
@@ -256,7 +246,7 @@ void kill_at_random() {
 /// Kills a process at each instruction of what `operation(fence)` does.
 template <class Survivor, class Fence, class Prepare, class Operation>
 void kill_in(const char* name, const Prepare& prepare, const Operation& operation) {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed in an operation"}; }, 40min};
   Survivor stays;
   Fence own;
@@ -264,7 +254,7 @@ void kill_in(const char* name, const Prepare& prepare, const Operation& operatio
       name,
       [&] {
         auto opened = Fence::open(stays.fence().files(), few);
-        require(static_cast<bool>(opened));
+        require(static_cast<bool>(opened), "no attachment");
         own = std::move(opened.fence);
         if constexpr (std::invocable<const Prepare&, Fence&, const shared_files&>) {
           prepare(own, stays.fence().files());
@@ -346,15 +336,16 @@ TEST_CASE_TEMPLATE("a process that is killed at any instruction of a signal leav
       },
       [](auto& of) { of.signal(of.current_value() + 1); });
 }
+
 TEST_CASE_TEMPLATE("a process that is killed at any instruction of its opening leaves nothing, and nobody hangs",
                    Survivor, fence_survivor, asymmetric_survivor) {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed in an opening"}; }, 40min};
   Survivor stays;
   typename Survivor::signaller own;
   const auto opens = [&] {
     auto opened = Survivor::signaller::open(stays.fence().files(), few);
-    require(static_cast<bool>(opened));
+    require(static_cast<bool>(opened), "no attachment");
     own = std::move(opened.fence);
   };
   // After one that is closed, each child finds its memory in the same state, and takes the same way.
@@ -376,28 +367,27 @@ TEST_CASE("a process that is killed at any instruction of a look that cleans up 
         const pid_t dead = fork();
         if (dead == 0) {
           auto opened = shared_fence::open(files, few);
-          require(static_cast<bool>(opened));
+          require(static_cast<bool>(opened), "no attachment");
           std::thread{[&] { static_cast<void>(opened.fence.wait(UINT64_MAX)); }}.detach();
           await([&] { return slots{opened.fence}.has_any(opened.fence.index()); });
           _exit(0);
         }
         int status = 0;
-        require(waitpid(dead, &status, 0) == dead && status == 0);
+        require(waitpid(dead, &status, 0) == dead && status == 0, "the dead one has not died as it should");
       },
       [](auto& of) { of.look(); });
 }
 
 TEST_CASE("a process that is killed at any instruction while it makes a fence by name leaves a name that can be used") {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed in the making"}; }, 40min};
-  const std::string text = "tidemark-test-" + std::to_string(getpid()) + "-made";
-  const shared_name name{text};
+  const stand_name name{"made"};
   shared_fence own;
   kill_at_each_instruction(
       "open or create by name", [] {},
       [&] {
         auto opened = shared_fence::open_or_create(name, few);
-        require(static_cast<bool>(opened));
+        require(static_cast<bool>(opened), "no attachment");
         own = std::move(opened.fence);
       },
       [&](std::size_t at) {
@@ -429,7 +419,7 @@ TEST_CASE("the death of the last signaller is told as lost, and the next signall
       auto opened = shared_progress_fence::open(waiter.fence.files());
       if (!opened) return 1;
       opened.fence.signal(value);
-      for (;;) pause();
+      return stay();
     }};
   };
   {
@@ -451,18 +441,17 @@ TEST_CASE("the death of the last signaller is told as lost, and the next signall
 
 TEST_CASE("a name whose last user was killed is opened again at once") {
   const watchdog dog{[] { return std::string{"name"}; }};
-  const std::string text = "tidemark-test-" + std::to_string(getpid()) + "-killed";
-  const shared_name name{text};
+  const stand_name name{"killed"};
   for (int round = 0; round < 20; ++round) {
     child_process child{[&] {
-      auto opened = shared_fence::open_or_create(name);
+      auto opened = shared_fence::open_or_create(name, few);
       if (!opened) return 1;
       opened.fence.signal(opened.fence.current_value() + 1);
-      for (;;) pause();
+      return stay();
     }};
     std::this_thread::sleep_for(std::chrono::microseconds{100 * round});
     child.kill_now();
-    auto opened = shared_fence::open_or_create(name);
+    auto opened = shared_fence::open_or_create(name, few);
     REQUIRE(opened);
     CHECK(opened.fence.signal(opened.fence.current_value() + 1));
     CHECK(opened.fence.index() == 0);

@@ -26,6 +26,7 @@
 #include "support/repetitions.hpp"
 #include "support/shared_memory.hpp"
 #include "support/shared_stand.hpp"
+#include "support/survives_kills.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -48,18 +49,6 @@ class notes {
   shared_memory memory_{4096};
 };
 
-/// Says that a test is left out where a process may be killed with a lock of the platform.
-bool survives_kills() {
-  if (shared_fence::survives_kills) return true;
-  MESSAGE("not tested: the double word takes a lock here");
-  return false;
-}
-
-/// Lives until it is killed.
-int stay() {
-  for (;;) pause();
-}
-
 template <class Fence>
 std::string labels_of(const Fence& fence) {
   std::string text;
@@ -72,7 +61,7 @@ std::string labels_of(const Fence& fence) {
 // boostorg/interprocess 109 and 200: one process notifies, and two wait with time limits. One of the two is killed, and
 // now and then the next notify never returns. After a restart all three hang.
 TEST_CASE("a waiter that crashes blocks no later notify, and is served again when it comes back") {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"a waiter crashes"}; }};
   const stand_name name{"crashing"};
   auto notifier = shared_fence::open_or_create(name, few);
@@ -172,7 +161,7 @@ TEST_CASE("a publisher that was killed starts again under its name, also if its 
 // eclipse-iceoryx/iceoryx2 1584: a process is killed in the middle of making a service, and what it leaves says of what
 // type the service is. Whoever wants another type is refused until somebody deletes the files.
 TEST_CASE("what is left of a fence that was killed in the making refuses no other kind and no other size") {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed in the making"}; }};
   const stand_name name{"making"};
   const notes told;
@@ -242,7 +231,7 @@ TEST_CASE("the death of a peer is noticed while nobody starts: asleep, by asking
 // krakjoe/apcu 632: a reader is killed while it reads, so every writer blocks for ever. Workers that block do not react
 // to SIGTERM, so they are killed, too. Only an end of all processes helps.
 TEST_CASE("readers that are killed while they read poison nothing: writers write, and new readers read") {
-  if (!survives_kills()) return;
+  if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"readers are killed"}; }};
   auto writer = shared_fence::create(few);
   REQUIRE(writer);

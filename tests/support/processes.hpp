@@ -52,6 +52,11 @@ class child_process {
   pid_t number_ = 0;
 };
 
+/// For a child: lives until it is killed.
+[[noreturn]] inline int stay() {
+  for (;;) pause();
+}
+
 }  // namespace testing
 
 #endif  // TIDEMARK_TESTS_SUPPORT_PROCESSES_HPP
