@@ -8,19 +8,20 @@
 
 #include "crew.hpp"
 #include "data_file.hpp"
-#include "producer.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace shared_timeline {
 
@@ -69,8 +70,7 @@ class consumer {
 
   // ---- reading
 
-  // Both return false if there is nothing more to come.
-
+  /// Reads what is published. Returns false if nothing more will come; so do change_file() and greet().
   bool read() {
     const std::uint64_t published = produced_->current_value();
     // After the look at the value: what was published up to it is in this file, unless another one is there by now.
@@ -125,16 +125,15 @@ class consumer {
   bool change_file() {
     std::optional<data_file> newer = data_file::open(produced_.path(), true);
     if (!newer) return wait_for_producer();  // it was killed before it had made one
-    const bool is_first = !data_;
     read_up_to(newer->place().first());
     data_.emplace(std::move(*newer));
     auto opened = item_log_reader::open(data_->log(), log_type);
     if (!opened) throw std::runtime_error("there is no log in '" + produced_.path() + "'");
     log_ = opened.reader;
-    return greet(is_first);
+    return greet();
   }
 
-  bool greet(bool is_first) {
+  bool greet() {
     meeting& place = data_->place();
     if (!place.is_answered(number_, hello_)) place.greet(number_, hello_);
     while (!place.is_answered(number_, hello_)) {
@@ -147,7 +146,7 @@ class consumer {
       log_.reset();
       return !is_lost || wait_for_producer();
     }
-    if (is_first && next_ == 0) {
+    if (next_ == 0) {
       advance_to(place.from(number_));  // the first time: nothing is missed
     } else {
       miss_up_to(place.from(number_));

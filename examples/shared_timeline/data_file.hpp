@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The memory of shared_timeline, which lies beside its fences: a ring of items, and a log that says where they are.
+// The memory of shared_timeline, which lies beside its fences: a ring of items, and a log that says where they are. And
+// the fence `produced`, whose last user removes it.
 //
 //   0        meeting     consumers say that they are there, and the producer from where on it waits for them
 //   4096     log         a ring_log of entries, which the producer writes
@@ -150,8 +151,8 @@ class data_file {
     for (const auto& each : std::filesystem::directory_iterator(memory_folder, ignored)) {
       const std::string file = each.path().filename().string();
       const std::string_view rest = std::string_view(file).substr(std::min(file.size(), name.size() + 1));
-      const std::string_view ending = rest.substr(std::min<std::size_t>(rest.size(), 16));
-      const bool is_data = ending == ".data" || ending == ".data.new";
+      const std::string_view suffix = rest.substr(std::min<std::size_t>(rest.size(), 16));
+      const bool is_data = suffix == ".data" || suffix == ".data.new";
       if (file.starts_with(name + ".") && is_data && each.path().string() != path) {
         std::filesystem::remove(each.path(), ignored);
       }
@@ -207,6 +208,43 @@ class data_file {
   support::open_file file_;
   mapping first_page_;
   mapping rest_;
+};
+
+/// The attachment to `produced` of a process that signals or waits there, and the name of the data beside it. The last
+/// one that closes removes the data; one that is killed leaves them, and the first one of the next crew removes them.
+template <class Fence>
+class produced_fence {
+ public:
+  produced_fence(const std::string& name, std::string_view label) {
+    tidemark::shared_options choices = fence_choices(label);
+    choices.observer = {[](void* context, tidemark::shared_event what, std::uint32_t) noexcept {
+                          auto& self = *static_cast<produced_fence*>(context);
+                          if (what == tidemark::shared_event::created) self.is_first_ = true;
+                          if (what == tidemark::shared_event::destroyed) self.is_last_ = true;
+                        },
+                        this};
+    fence_ = attach<Fence>(produced_name(name), choices);
+    path_ = data_file::path_of(name, fence_.id());
+    if (is_first_) data_file::remove_others(name, path_);
+  }
+  produced_fence(const produced_fence&) = delete;
+  produced_fence& operator=(const produced_fence&) = delete;
+  ~produced_fence() {
+    fence_.close();
+    if (!is_last_) return;
+    ::unlink(path_.c_str());
+    ::unlink((path_ + ".new").c_str());
+  }
+
+  Fence* operator->() { return &fence_; }
+  const Fence& operator*() const { return fence_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  bool is_first_ = false;
+  bool is_last_ = false;
+  Fence fence_;
+  std::string path_;
 };
 
 /// A number that is known to be small, as a place in memory.

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -84,17 +86,18 @@ class monitor {
     return "nobody is attached to '" + name + "'";
   }
 
+  /// Adds a text, and spaces up to the next column, one at least.
+  static void add_column(std::string& line, std::string_view text, std::size_t width) {
+    line += text;
+    line.append(width > text.size() ? width - text.size() : 1, ' ');
+  }
   static std::string row(std::string_view fence, std::string_view value, std::string_view target,
                          std::string_view signals, std::string_view waits) {
     std::string line;
-    const auto add = [&](std::string_view text, std::size_t width) {
-      line += text;
-      line.append(width > text.size() ? width - text.size() : 1, ' ');
-    };
-    add(fence, 12);
-    add(value, 10);
-    add(target, 14);
-    add(signals, 18);
+    add_column(line, fence, 12);
+    add_column(line, value, 10);
+    add_column(line, target, 14);
+    add_column(line, signals, 18);
     line += waits;
     line.erase(line.find_last_not_of(' ') + 1);
     return line + "\n";
@@ -146,8 +149,8 @@ class monitor {
   }
 
   static std::string described(std::uint64_t number, const entry& told) {
-    std::string text = std::to_string(number);
-    text.append(number < 1'000'000'000 ? 10 - std::min<std::size_t>(text.size(), 9) : 1, ' ');
+    std::string text;
+    add_column(text, std::to_string(number), 10);
     switch (told.what) {
       case news::item:
         text += "item of " + std::to_string(told.bytes) + " bytes at " + std::to_string(told.offset);

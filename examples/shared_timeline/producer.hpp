@@ -12,53 +12,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 
 namespace shared_timeline {
-
-/// The attachment to `produced` of a process that signals or waits there, and the name of the data beside it. The last
-/// one that closes removes the data; one that is killed leaves them, and the first one of the next crew removes them.
-template <class Fence>
-class produced_fence {
- public:
-  produced_fence(const std::string& name, std::string_view label) {
-    tidemark::shared_options choices = fence_choices(label);
-    choices.observer = {[](void* context, tidemark::shared_event what, std::uint32_t) noexcept {
-                          auto& self = *static_cast<produced_fence*>(context);
-                          if (what == tidemark::shared_event::created) self.is_first_ = true;
-                          if (what == tidemark::shared_event::destroyed) self.is_last_ = true;
-                        },
-                        this};
-    fence_ = attach<Fence>(produced_name(name), choices);
-    path_ = data_file::path_of(name, fence_.id());
-    if (is_first_) data_file::remove_others(name, path_);
-  }
-  produced_fence(const produced_fence&) = delete;
-  produced_fence& operator=(const produced_fence&) = delete;
-  ~produced_fence() {
-    fence_.close();
-    if (!is_last_) return;
-    ::unlink(path_.c_str());
-    ::unlink((path_ + ".new").c_str());
-  }
-
-  Fence* operator->() { return &fence_; }
-  const Fence& operator*() const { return fence_; }
-  const std::string& path() const { return path_; }
-
- private:
-  bool is_first_ = false;
-  bool is_last_ = false;
-  Fence fence_;
-  std::string path_;
-};
 
 class producer {
  public:

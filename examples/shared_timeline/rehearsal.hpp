@@ -7,7 +7,6 @@
 #pragma once
 
 #include "crew.hpp"
-#include "data_file.hpp"
 #include "monitor.hpp"
 #include "options.hpp"
 #include "roles.hpp"
@@ -18,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -322,16 +320,17 @@ class rehearsal {
   void kill_producer() {
     const std::size_t from = listener_.mark();
     producer_->kill();
-    is_missed(from);
+    expect_missed(from);
   }
   /// One that is started anew, and kills itself.
   void producer_dies(death how) {
     const std::size_t from = listener_.mark();
     producer_.emplace(start(role::producer, 0, how));
     check(producer_->wait() == 128 + SIGKILL, "the producer has killed itself");
-    is_missed(from);
+    expect_missed(from);
   }
-  void is_missed(std::size_t from) {
+  /// The consumers say that the producer has died, and the monitor shows it.
+  void expect_missed(std::size_t from) {
     for (std::size_t k = 1; k <= consumer_count; ++k)
       listener_.expect(from, "consumer " + std::to_string(k) + ": the producer has died");
     expect_row("produced", "died");

@@ -46,11 +46,10 @@ foreach(text IN ITEMS "producer (" "consumer 1 (" "consumer 2 (" "consumer 3 (" 
   endif()
 endforeach()
 
-# One process of each role, one after the other, by its own command line.
+# A producer that nobody reads, and a monitor that finds nobody any more, each by its own command line.
 begin(a_producer_alone)
-set(name "shared_timeline-alone")
 string(RANDOM LENGTH 12 suffix)
-string(APPEND name "-${suffix}")
+set(name "shared_timeline-alone-${suffix}")
 run(${EMULATOR} "${SHARED_TIMELINE}" producer ${name} --items 300 --rate 0)
 expect_status(0)
 expect_in(out "producer: begins, as process [1-9]" "producer: ends behind entry 301")
