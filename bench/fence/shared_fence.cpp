@@ -9,6 +9,8 @@
 //   watch/<subject>/<sleepers>         processor time of ten processes whose threads sleep: `busy_percent` of one
 //                                      processor for all of them
 //
+// In `shared_signal`, .of_one are fences of one process, and words_by_address does what no signal can do without.
+//
 // In `between`, .default are the types as they come, and .parked ones do not spin. `.threads` are two threads of one
 // process with a fence of their own.
 #include <benchmark/benchmark.h>
@@ -149,15 +151,16 @@ class sleeping_processes {
         threads.start(count, [&own](std::size_t index) { static_cast<void>(own.wait(bench::far_away + index)); });
         threads.wait_until_parked();
         if (::write(ends[1], "x", 1) != 1) ::_exit(1);
+        ::close(ends[1]);
         threads.join();
       });
     }
+    ::close(ends[1]);  // so that no read waits for a process that has failed
     char got = 0;
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (::read(ends[0], &got, 1) != 1) bench::fail("a process with sleepers");
     }
     ::close(ends[0]);
-    ::close(ends[1]);
   }
 
   double processor_seconds() const {
@@ -262,7 +265,8 @@ int main(int argc, char** argv) {
   add_processes<shared_way<shared<parked_symmetric_platform, writers::several>>>("fence.parked");
   add_threads<tidemark::basic_progress_fence<tidemark::native_platform, parked>>("progress_fence.parked.threads");
   add_processes<bench::shared_futex>("futex");
-  add_processes<bench::shared_futex_with_barrier>("futex.with_barrier");
+  if (tidemark::detail::global_barrier::is_available())
+    add_processes<bench::shared_futex_with_barrier>("futex.with_barrier");
   add_processes<bench::posix_semaphore>("semaphore");
   add_processes<bench::robust_mutex>("robust_mutex");
   add_processes<bench::event_descriptor>("eventfd");

@@ -47,13 +47,15 @@ class shared_futex : public same_in_all {
 };
 
 /// The same with a barrier of all processes that are registered for it before each sleep: the floor of a waiter whose
-/// signaller has none.
+/// signaller has none. For a system that has this barrier.
 class shared_futex_with_barrier : public same_in_all {
  public:
-  void open_signaller() noexcept { static_cast<void>(tidemark::detail::global_barrier::register_process()); }
+  void open_signaller() noexcept {
+    if (!tidemark::detail::global_barrier::register_process()) fail("membarrier");
+  }
   void signal(std::uint64_t value) noexcept { futex_.signal(value); }
   void wait(std::uint64_t target) noexcept {
-    static_cast<void>(tidemark::detail::global_barrier::issue());
+    if (!tidemark::detail::global_barrier::issue()) fail("membarrier");
     futex_.wait(target);
   }
 

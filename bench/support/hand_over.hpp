@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Two threads hand a turn back and forth through two fences. Each round trip is timed alone, after 1,000 that are not.
+// Two threads hand a turn back and forth through two fences. Each round trip is timed alone, after some that are not.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,9 @@ class spinning_word {
  private:
   std::atomic<std::uint64_t> value_{0};
 };
+
+/// How many turns are not timed, at the beginning.
+inline constexpr int cold_turns = 1000;
 
 /// Where the two threads run, what they do between two turns, and how many pairs of them there are.
 struct setting {
@@ -82,7 +85,6 @@ class pair {
 
 template <class Fence>
 void ping_pong(benchmark::State& state, setting where) {
-  constexpr int cold_turns = 1000;
   std::atomic<bool> is_over{false};
   thread_group crowd;
   const auto play = [&](std::size_t) {

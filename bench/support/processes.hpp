@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Processes for the benchmarks: children that end with their parent, a word to each of them, and turns that two
+// Processes for the benchmarks: children that end with their parent, an object that they share, and turns that two
 // processes hand back and forth. Linux only.
 #pragma once
 
@@ -9,15 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "hand_over.hpp"
@@ -40,7 +36,7 @@ class child {
     if (::getppid() != parent) ::_exit(1);
     if (cpu != any_processor) {
       const cpu_set_t set = only(cpu);
-      ::sched_setaffinity(0, sizeof set, &set);
+      if (::sched_setaffinity(0, sizeof set, &set) != 0) fail("sched_setaffinity");
     }
     body();
     ::_exit(0);
@@ -91,7 +87,6 @@ class shared_object {
 ///              open_signaller() and signal(value), and the other one open_waiter() and wait(value)
 template <class Way>
 void ping_pong_of_processes(benchmark::State& state, setting where) {
-  constexpr int cold_turns = 1000;
   Way there;
   Way back;
   const pinned here(where.cpu_here);
