@@ -8,12 +8,14 @@
 //   between/<subject>/<where>          a turn to another thread or process and back; counters p50_ns, p99_ns, p999_ns
 //   watch/<subject>/<sleepers>         processor time of ten processes whose threads sleep: `busy_percent` of one
 //                                      processor for all of them
+//   death/<MiB>                        `gone_ns`: from the kill of a signaller with so much memory until it is gone
 //
 // In `shared_signal`, .of_one are fences of one process, and words_by_address does what no signal can do without.
 //
 // In `between`, .default are the types as they come, and .parked ones do not spin. `.threads` are two threads of one
 // process with a fence of their own.
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -197,6 +199,33 @@ void watch(State& state, std::size_t sleepers) {
   state.counters["busy_percent"] = busy * 100;
 }
 
+// ---- deaths ---------------------------------------------------------------------------------------------------------
+
+/// A process that may signal, and has so many MiB of memory, is killed: the time until the system says that it is gone.
+void death(State& state, std::size_t mebibytes) {
+  const auto waiter = opened(progress_shared::waiter::create());
+  std::uint64_t value = 0;
+  double took = 0;
+  for (auto _ : state) {
+    ++value;
+    const bench::child victim([&] {
+      auto own = opened(progress_shared::signaller::open(waiter.files()));
+      const std::vector<char> memory(mebibytes << 20, 1);
+      benchmark::DoNotOptimize(memory.data());
+      own.signal(value);
+      for (;;) ::pause();
+    });
+    while (waiter.wait(value) != tidemark::wait_status::reached) {  // until that process has opened it
+    }
+    const auto start = bench::steady::now();
+    victim.kill();
+    while (waiter.signallers() != tidemark::shared_signallers::died) std::this_thread::yield();
+    took = bench::nanoseconds_between(start, bench::steady::now());
+    state.SetIterationTime(took * 1e-9);
+  }
+  state.counters["gone_ns"] = took;
+}
+
 // ---- turns ----------------------------------------------------------------------------------------------------------
 
 template <class Kind>
@@ -253,6 +282,10 @@ int main(int argc, char** argv) {
   add_signals<any_of_one, any_shared>("fence");
   bench::row("watch/progress_fence/1000", watch<progress_shared>, std::size_t{1000})->Iterations(1);
   bench::row("watch/fence/1000", watch<any_shared>, std::size_t{1000})->Iterations(1);
+
+  for (const std::size_t mebibytes : {1U, 256U, 1024U, 4096U}) {
+    bench::row("death/" + std::to_string(mebibytes), death, mebibytes)->Iterations(1);
+  }
 
   add_processes<shared_way<progress_shared>>("progress_fence.default");
   add_processes<shared_way<symmetric_shared>>("progress_fence.symmetric.default");

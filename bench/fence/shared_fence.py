@@ -29,6 +29,12 @@ def watchers(page):
         page.limit(kind, f"watch/{kind}/1000", "busy_percent", 1, shown=lambda value: f"{value:.2f} %")
 
 
+def deaths(page):
+    page.heading("A signaller is killed: time until the system says that it is gone, by its memory")
+    for size in ("1", "256", "1024", "4096"):
+        page.times_of(f"{size} MiB", [f"death/{size}"], "gone_ns")
+
+
 def turns(page):
     page.heading("A turn to another process and back: p50, p99, p99.9 (medians of the rounds)")
     for place, text in PLACES.items():
@@ -57,5 +63,6 @@ def turns(page):
 SECTIONS = (
     ("shared_signal|shared_hot", 4, 15, (signals,)),
     ("watch", 2, 5, (watchers,)),
+    ("death", 2, 5, (deaths,)),
     ("between", 3, 9, (turns,)),
 )

@@ -49,6 +49,7 @@ class child {
     ::waitpid(number_, nullptr, 0);
   }
 
+  void kill() const { ::kill(number_, SIGKILL); }
   /// What it has used of its processors so far.
   double processor_seconds() const {
     clockid_t clock{};
